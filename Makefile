@@ -1,0 +1,48 @@
+# Every target makes or refreshes .venv by itself; nothing is needed but make and Python >= 3.11.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+JOBS ?= 2
+OUT ?= out/demo
+
+# The demo's settings: 1000 dimensions, eight jets a step, the input scaled by 5.
+DEMO = solve allen-cahn-two-body --dim 1000 --steps 10000 --n 8 --seed 0 \
+	--learning-rate 0.005 --input-scale 5
+
+.PHONY: demo test lint format docs bench clean
+
+demo: .venv/.installed
+	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
+
+test: .venv/.installed
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: .venv/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: .venv/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: .venv/.installed
+	$(BIN)/mkdocs build --strict
+
+bench: .venv/.bench
+	$(BIN)/python benchmarks/laplacian.py
+
+clean:
+	rm -rf .venv site out
+
+# The stamps are newer than pyproject.toml exactly if what it asks for is installed.
+.venv/.installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "diffop needs Python >= 3.11 on PATH; or say make PYTHON=/path/to/python" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,test,docs,dev]'
+	touch $@
+
+.venv/.bench: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	touch $@

@@ -1,0 +1,22 @@
+"""diffop: an algebra of differential operators for JAX, exact and stochastic."""
+
+from . import jets as jets, taylor as taylor
+from .jets.fields import MatVec as MatVec
+from .operators.base import Estimate as Estimate, Operator as Operator
+from .operators.elementary import (
+    Directional as Directional,
+    Identity as Identity,
+    Mixed as Mixed,
+    Partial as Partial,
+)
+from .operators.laplacian import (
+    Biharmonic as Biharmonic,
+    DiagonalK as DiagonalK,
+    Laplacian as Laplacian,
+    PolyLaplacian as PolyLaplacian,
+)
+from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
+from .operators.statistics import Stats as Stats
+from .operators.tensor import TensorOperator as TensorOperator
+from .operators.together import estimate as estimate, exact as exact
+from .operators.vector import Divergence as Divergence, Gradient as Gradient

@@ -1,0 +1,122 @@
+"""The command line: `python -m diffop list` and `python -m diffop solve PROBLEM --out DIR`."""
+
+import argparse
+import pathlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, final
+
+from . import pde, train
+from .pde._registry import summary
+from .train._settings import ESTIMATORS
+
+_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+
+
+@final
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_BAD_INPUT, f"{self.prog}: error: {message} (--help shows the options)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    **Arguments:**
+
+    - `arguments`: the words after `python -m diffop`; those of this process if not given.
+
+    **Returns:** the exit code: 0 for success, 1 for a run that failed, 2 for input that cannot be
+    used, 130 for an interrupted run.
+
+    **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`.
+
+    !!! example
+
+        ```python
+        from diffop.__main__ import main
+
+        main(["list"])
+        ```
+    """
+    options = _parser().parse_args(arguments)
+    return options.run(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="diffop", description="Differential operators for JAX, and PDEs solved.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="list the problems")
+    listing.set_defaults(run=_list)
+    _add_solve(commands.add_parser("solve", help="train a network to solve a problem"))
+    return parser
+
+
+def _add_solve(parser: argparse.ArgumentParser) -> None:
+    defaults = train.Settings("", dim=1)
+    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.set_defaults(run=_solve)
+    parser.add_argument("problem", help="a name that `diffop list` shows")
+    parser.add_argument("--dim", type=int, default=1000, help="dimensions")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="directory for the results")
+    parser.add_argument("--overwrite", action="store_true", help="replace results in --out")
+    for name, kind, text in (
+        ("steps", int, "steps of Adam"),
+        ("n", int, "draws of jets at each step"),
+        ("seed", int, "determines everything that is random"),
+        ("learning-rate", float, "the first step's; decays linearly to 0"),
+        ("batch", int, "fresh points at each step"),
+        ("input-scale", float, "the network sees the point times this"),
+        ("width", int, "units of each hidden layer"),
+        ("depth", int, "hidden layers"),
+    ):
+        default = getattr(defaults, name.replace("-", "_"))
+        parser.add_argument(f"--{name}", type=kind, default=default, help=text)
+    parser.add_argument(
+        "--estimator",
+        choices=ESTIMATORS,
+        default=defaults.estimator,
+        help="how operators are taken",
+    )
+
+
+def _list(_: argparse.Namespace) -> int:
+    for name in pde.names():
+        print(f"{name:24s} {summary(name)}")
+    return 0
+
+
+def _solve(options: argparse.Namespace) -> int:
+    try:
+        settings = _settings(options)
+        train.check(settings, options.out, options.overwrite)
+    except (ValueError, OSError) as error:
+        return _complain(error, _BAD_INPUT)
+    except train.MissingExtraError as error:
+        return _complain(error, _FAILED)
+    try:
+        report = train.solve(settings, options.out, options.overwrite)
+    except (train.NonFiniteLossError, OSError) as error:
+        return _complain(error, _FAILED)
+    except KeyboardInterrupt:
+        return _complain("interrupted; no results were written.", _INTERRUPTED)
+    print(report.as_text())
+    print(f"results: {options.out}/report.json, curve.png, model.eqx")
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> train.Settings:
+    given = vars(options)
+    names = train.Settings.__dataclass_fields__
+    return train.Settings(**{name: given[name] for name in names})
+
+
+def _complain(error: Exception | str, code: int) -> int:
+    print(f"diffop: error: {error}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

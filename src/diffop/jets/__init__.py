@@ -1,0 +1,4 @@
+"""Plans: which jets, with which weights, compute an operator, exactly or in expectation."""
+
+from .fields import MatVec as MatVec
+from .polarisation import polarisation as polarisation

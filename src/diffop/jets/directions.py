@@ -1,0 +1,139 @@
+"""Sets of n directions in the coordinates of u's arguments, structured: a basis vector is a position, not d numbers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Shaped
+
+from .point import Point
+
+
+@final
+class Sparse(eqx.Module):
+    """n directions with s entries each: v_r = Σ_j values[r, j] e_{positions[r, j]}. Repeated positions add up."""
+
+    positions: Int[Array | np.ndarray, "n s"]
+    values: Shaped[Array | np.ndarray, "n s"]
+
+
+@final
+class Dense(eqx.Module):
+    """n directions as rows."""
+
+    array: Shaped[Array, "n d"]
+
+
+Rows: TypeAlias = Sparse | Dense
+Directions: TypeAlias = Mapping[int, Rows]
+"""For each argument that moves, its n directions."""
+
+
+def basis(argnum: int, positions: Any) -> Directions:
+    """The basis vectors at these coordinates of one argument."""
+    positions = positions[:, None]
+    values = np.ones if isinstance(positions, np.ndarray) else jnp.ones
+    return {argnum: Sparse(positions, values(positions.shape, dtype=np.int32))}
+
+
+def count(directions: Directions) -> int:
+    for rows in directions.values():
+        return rows.positions.shape[0] if isinstance(rows, Sparse) else rows.array.shape[0]
+    raise ValueError("directions of no argument at all")
+
+
+def to_dense(rows: Rows, size: int, dtype: Any) -> Shaped[Array, "n d"]:
+    """The directions as rows of an array."""
+    if isinstance(rows, Dense):
+        return rows.array.astype(dtype)
+    numbers = np.arange(rows.positions.shape[0])[:, None]
+    zeros = jnp.zeros((rows.positions.shape[0], size), dtype)
+    return zeros.at[numbers, rows.positions].add(jnp.asarray(rows.values).astype(dtype))
+
+
+def take(directions: Directions, index: Any) -> Directions:
+    """Some of the directions, by number."""
+    return jax.tree.map(lambda leaf: leaf[index], dict(directions))
+
+
+def combine(
+    coefficients: Sequence[int], slots: Sequence[Directions], point: Point
+) -> Directions:
+    """Σ_j a_j v_j, direction by direction."""
+    argnums = sorted({argnum for slot in slots for argnum in slot})
+    return {
+        argnum: _combine_rows(
+            [(a, slot[argnum]) for a, slot in zip(coefficients, slots, strict=True) if argnum in slot],
+            argnum,
+            point,
+        )
+        for argnum in argnums
+    }
+
+
+def _combine_rows(parts: Sequence[tuple[int, Rows]], argnum: int, point: Point) -> Rows:
+    sparse = [(a, rows) for a, rows in parts if isinstance(rows, Sparse)]
+    if len(sparse) == len(parts):
+        return Sparse(
+            _concatenate([rows.positions for _, rows in sparse], axis=1),
+            _concatenate([rows.values * a for a, rows in sparse], axis=1),
+        )
+    dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
+    return Dense(sum(a * to_dense(rows, size, dtype) for a, rows in parts if a))
+
+
+def interleave(blocks: Sequence[Directions]) -> Directions:
+    """Several sets of n directions of equal structure as one: the first of each, then the second of each, …"""
+
+    def join(*leaves: Any) -> Any:
+        numpy = all(isinstance(leaf, np.ndarray) for leaf in leaves)
+        stacked = (np if numpy else jnp).stack(leaves, axis=1)
+        return stacked.reshape(-1, *leaves[0].shape[1:])
+
+    return jax.tree.map(join, *map(dict, blocks))
+
+
+def _concatenate(arrays: Sequence[Any], axis: int) -> Any:
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        return np.concatenate(arrays, axis)
+    kind = jnp.result_type(*arrays) if len({a.dtype for a in arrays}) == 1 else _widest(arrays)
+    return jnp.concatenate([jnp.asarray(array).astype(kind) for array in arrays], axis)
+
+
+def _widest(arrays: Sequence[Any]) -> Any:
+    """Integer multiples of basis vectors take the type of floating values beside them."""
+    floating = [array.dtype for array in arrays if jnp.issubdtype(array.dtype, jnp.inexact)]
+    return floating[0] if floating else np.int32
+
+
+def tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
+    """Tangents in the shape of u's arguments: for each argument its leaves behind an axis of n, or None."""
+    return tuple(
+        _unravel(directions[argnum], argnum, point) if argnum in directions else None
+        for argnum in range(len(point.args))
+    )
+
+
+def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
+    leaves, structure = jax.tree.flatten(point.args[argnum])
+    array = to_dense(rows, point.size(argnum, "an operator"), point.dtype(argnum))
+    bounds = np.cumsum([int(jnp.size(leaf)) for leaf in leaves])[:-1].tolist()
+    parts = jnp.split(array, bounds, axis=1)
+    shaped = [
+        part.reshape(part.shape[0], *jnp.shape(leaf)).astype(jnp.asarray(leaf).dtype)
+        for part, leaf in zip(parts, leaves, strict=True)
+    ]
+    return jax.tree.unflatten(structure, shaped)
+
+
+def project(directions: Directions, argnum: int, outputs: Shaped[Array, "n d"]) -> Shaped[Array, " n"]:
+    """v_r · y_r for each direction and its output."""
+    rows = directions[argnum]
+    if isinstance(rows, Dense):
+        return jnp.sum(rows.array.astype(outputs.dtype) * outputs, axis=1)
+    numbers = np.arange(rows.positions.shape[0])[:, None]
+    values = jnp.asarray(rows.values).astype(outputs.dtype)
+    return jnp.sum(values * outputs[numbers, rows.positions], axis=1)

@@ -1,0 +1,335 @@
+"""Terms with coefficient fields: first-order forms, quadratic forms and their square roots."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Shaped
+
+from . import probes
+from .directions import Dense, Rows, Sparse, basis, to_dense
+from .fields import Field, apply_rows, expect_shape, is_constant, resolve, resolve_vector
+from .index_terms import coordinate_numbers, embed
+from .notation import argument_mark, dims_mark
+from .point import Point
+from .terms import Block, Terms
+
+
+class _FieldTerms(Terms):
+    """What all factors with a coefficient field share: its place in the arguments."""
+
+    field: eqx.AbstractVar[Field]
+    dims: eqx.AbstractVar[tuple[int, ...] | None]
+
+    @property
+    def constant(self) -> bool:
+        return is_constant(self.field)
+
+    @property
+    def mark(self) -> str:
+        return dims_mark(self.dims) + argument_mark(self.argnum)
+
+    @property
+    def key(self) -> Hashable:
+        return (type(self).__name__, id(self.field), self.argnum, self.dims)
+
+    def dimension(self, point: Point) -> int:
+        return point.coordinates(self.argnum, self.dims, self.symbol)
+
+    def embed(self, rows: Shaped[Array, "n m"], point: Point) -> Rows:
+        """Rows in the coordinates acted on, as directions of the argument in its own type."""
+        rows = rows.astype(point.dtype(self.argnum))
+        return embed(rows, point, self.argnum, self.dims, self.symbol)
+
+    def unit_rows(self, point: Point, index: Any) -> tuple[Any, Shaped[Array, "n m"]]:
+        """Basis vectors among the coordinates acted on: their positions in the argument, and as dense rows."""
+        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
+        size = self.dimension(point)
+        numbers = np.arange(size, dtype=np.int32) if index is None else index
+        unit = Sparse(numbers[:, None], np.ones((numbers.shape[0], 1), np.int32))
+        return positions, to_dense(unit, size, point.dtype(self.argnum))
+
+
+@final
+class LinearForm(_FieldTerms):
+    """b·∇, one term."""
+
+    field: Field
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    rank: ClassVar[int] = 0
+    count_symbol: ClassVar[str] = "1"
+    direction_symbol: ClassVar[str] = "b"
+
+    @property
+    def symbol(self) -> str:
+        return f"b·∇{self.mark}"
+
+    def count(self, point: Point) -> int:
+        self.dimension(point)
+        return 1
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        b = resolve_vector(self.field, point)
+        expect_shape(b, ((self.dimension(point),),), "b of Directional")
+        n = 1 if index is None else index.shape[0]
+        rows = self.embed(jnp.broadcast_to(b, (n, *b.shape)), point)
+        return Block(np.ones(n), ({self.argnum: rows},), self.exponents)
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return ()
+
+    def probe_space(self, point: Point) -> None:
+        return None
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
+        return None
+
+
+@final
+class DiagonalForm(_FieldTerms):
+    """Σ_i C_i ∂_i², C a vector."""
+
+    field: Shaped[Array | np.ndarray, " d"]
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    equal: bool = eqx.field(static=True)
+    """All coefficients of one magnitude: drawn without replacement then."""
+    exponents: ClassVar[tuple[int, ...]] = (2,)
+    rank: ClassVar[int] = 0
+    count_symbol: ClassVar[str] = "d"
+    direction_symbol: ClassVar[str] = "eᵢ"
+
+    @property
+    def symbol(self) -> str:
+        return f"Σᵢcᵢ∂ᵢ²{self.mark}"
+
+    def count(self, point: Point) -> int:
+        size = self.dimension(point)
+        expect_shape(self.field, ((size,),), "C of SecondOrder")
+        return size
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        self.count(point)
+        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
+        weights = self.field if index is None else jnp.asarray(self.field)[index]
+        signature = ("basis", self.argnum, self.dims)
+        return Block(weights, (basis(self.argnum, positions),), self.exponents, signature)
+
+    def magnitudes(self, point: Point) -> Array | None:
+        return None if self.equal else jnp.abs(jnp.asarray(self.field))
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return probes.DENSE if power == 1 else ()
+
+    def probe_space(self, point: Point) -> int:
+        return self.count(point)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+        scaled = directions * jnp.asarray(self.field).astype(directions.dtype)
+        return signed_pairs(self, point, directions, scaled)
+
+
+@final
+class EntryForm(_FieldTerms):
+    """Σ_ij C_ij ∂_i∂_j, C a matrix: all of it by rows, samples of it by entries."""
+
+    field: Shaped[Array | np.ndarray, "d d"]
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1, 1)
+    rank: ClassVar[int] = 0
+    count_symbol: ClassVar[str] = "d(d+1)/2"
+    direction_symbol: ClassVar[str] = "eᵢ, eⱼ"
+
+    @property
+    def symbol(self) -> str:
+        return f"C:∇²{self.mark}"
+
+    def count(self, point: Point) -> int:
+        """Unordered pairs of coordinates; C_ij and C_ji belong to one term."""
+        size = self.dimension(point)
+        expect_shape(self.field, ((size, size),), "C of SecondOrder")
+        return size * (size + 1) // 2
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        """All: the d terms ∂_i (C_i·∇). Numbered: entries, row by row (both orders of a pair, so none is missed)."""
+        self.count(point)
+        matrix = self._symmetric()
+        if index is None:
+            positions, _ = self.unit_rows(point, None)
+            slots = (basis(self.argnum, positions), {self.argnum: self.embed(matrix, point)})
+            return Block(np.ones(matrix.shape[0]), slots, self.exponents)
+        rows, columns = jnp.divmod(index, matrix.shape[0])
+        chosen = [
+            coordinate_numbers(point, self.argnum, self.dims, self.symbol, i) for i in (rows, columns)
+        ]
+        slots = tuple(basis(self.argnum, positions) for positions in chosen)
+        return Block(matrix[rows, columns], slots, self.exponents)
+
+    def magnitudes(self, point: Point) -> Array:
+        self.count(point)
+        return jnp.abs(jnp.ravel(self._symmetric()))
+
+    def _symmetric(self) -> Array:
+        matrix = jnp.asarray(self.field)
+        return (matrix + matrix.T) / 2
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return probes.DENSE if power == 1 else ()
+
+    def probe_space(self, point: Point) -> int:
+        self.count(point)
+        return self.dimension(point)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+        matrix = jnp.asarray(self.field).astype(directions.dtype)
+        return signed_pairs(self, point, directions, directions @ matrix.T)
+
+
+@final
+class RowForm(_FieldTerms):
+    """Σ_ij C_ij ∂_i∂_j for a C that depends on the point or is known by its products: the d terms ∂_i (C e_i·∇)."""
+
+    field: Field
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1, 1)
+    rank: ClassVar[int] = 0
+    count_symbol: ClassVar[str] = "d"
+    direction_symbol: ClassVar[str] = "eᵢ, Ceᵢ"
+
+    @property
+    def symbol(self) -> str:
+        return f"C:∇²{self.mark}"
+
+    def count(self, point: Point) -> int:
+        return self.dimension(point)
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        value = self._value(point)
+        positions, unit = self.unit_rows(point, index)
+        slot = basis(self.argnum, positions)
+        if not callable(value) and value.ndim == 1:
+            weights = value if index is None else value[index]
+            return Block(weights, (slot,), (2,), ("basis", self.argnum, self.dims))
+        columns = apply_rows(_product(value), unit)
+        return Block(
+            np.ones(unit.shape[0]), (slot, {self.argnum: self.embed(columns, point)}), self.exponents
+        )
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return probes.DENSE if power == 1 else ()
+
+    def probe_space(self, point: Point) -> int:
+        return self.dimension(point)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+        products = apply_rows(_product(self._value(point)), directions)
+        return signed_pairs(self, point, directions, products.astype(directions.dtype))
+
+    def _value(self, point: Point) -> Any:
+        value, size = resolve(self.field, point), self.dimension(point)
+        if not callable(value):
+            expect_shape(value, ((size,), (size, size)), "C of SecondOrder")
+        return value
+
+
+@final
+class SquareRoot(_FieldTerms):
+    """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
+
+    field: Field
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (2,)
+    rank: ClassVar[int] = 0
+    count_symbol: ClassVar[str] = "columns of σ"
+    direction_symbol: ClassVar[str] = "σeᵢ"
+
+    @property
+    def symbol(self) -> str:
+        return f"½σσᵀ:∇²{self.mark}"
+
+    def count(self, point: Point) -> int:
+        value = self._value(point)
+        return value.shape[1] if _is_matrix(value) else self.dimension(point)
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        value = self._value(point)
+        if _is_matrix(value):
+            columns = value.T if index is None else value.T[index]
+            rows = self.embed(columns, point)
+        else:
+            positions, unit = self.unit_rows(point, index)
+            if callable(value):
+                rows = self.embed(apply_rows(value, unit), point)
+            else:
+                entries = jnp.broadcast_to(value, (self.dimension(point),))
+                entries = entries if index is None else entries[index]
+                rows = Sparse(positions[:, None], entries[:, None])
+        n = rows.array.shape[0] if isinstance(rows, Dense) else rows.positions.shape[0]
+        return Block(np.full(n, 0.5), ({self.argnum: rows},), self.exponents)
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return probes.DENSE if power == 1 else ()
+
+    def probe_space(self, point: Point) -> int:
+        return self.count(point)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+        value = self._value(point)
+        if not callable(value):
+            value = value.astype(directions.dtype)
+        if _is_matrix(value):
+            products = directions @ value.T
+        else:
+            products = apply_rows(value, directions) if callable(value) else directions * value
+        rows = self.embed(products, point)
+        return Block(np.full(directions.shape[0], 0.5), ({self.argnum: rows},), self.exponents)
+
+    def _value(self, point: Point) -> Any:
+        value, size = resolve(self.field, point), self.dimension(point)
+        if not callable(value) and not (value.ndim == 2 and value.shape[0] == size):
+            expect_shape(value, ((), (size,), (size, size)), "sigma of ParabolicTrace")
+        return value
+
+
+def _is_matrix(value: Any) -> bool:
+    return not callable(value) and value.ndim == 2
+
+
+def _product(value: Any) -> Callable[[Array], Array]:
+    """A quadratic form's coefficients as a matrix-vector product."""
+    if callable(value):
+        return value
+    if value.ndim == 1:
+        return lambda v: value.astype(v.dtype) * v
+    return lambda v: value.astype(v.dtype) @ v
+
+
+def signed_pairs(
+    terms: _FieldTerms,
+    point: Point,
+    probes: Shaped[Array, "n d"],
+    products: Shaped[Array, "n d"],
+) -> Block:
+    """v·D²u·Cv as ¼ [(v + Cv)² − (v − Cv)²], from isotropic v and Cv: the exponents (1, 1) are polarised so.
+
+    E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, indefinite or not symmetric, without its
+    eigenvectors.
+    """
+    slots = tuple({terms.argnum: terms.embed(rows, point)} for rows in (probes, products))
+    return Block(np.ones(probes.shape[0]), slots, (1, 1))

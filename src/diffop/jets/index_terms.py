@@ -1,0 +1,240 @@
+"""Terms named by coordinates: sums of pure powers, single mixed derivatives, and lists of them."""
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, Shaped
+
+from . import probes
+from .directions import Dense, Sparse, basis
+from .notation import argument_mark, derivative_symbol, dims_mark, superscript
+from .point import Point
+from .terms import Block, Terms
+
+
+@final
+class PowerSum(Terms):
+    """Σ_{i ∈ dims} ∂_i^k: the Laplacian for k = 2."""
+
+    argnum: int = eqx.field(static=True)
+    power: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    rank: ClassVar[int] = 0
+    constant: ClassVar[bool] = True
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        return (self.power,)
+
+    @property
+    def symbol(self) -> str:
+        mark = dims_mark(self.dims) + argument_mark(self.argnum)
+        if self.power == 2:
+            return f"Δ{mark}"
+        return f"Σᵢ∂ᵢ{superscript(self.power)}{mark}"
+
+    @property
+    def key(self) -> Hashable:
+        return ("power sum", self.argnum, self.power, self.dims)
+
+    def count(self, point: Point) -> int:
+        return point.coordinates(self.argnum, self.dims, self.symbol)
+
+    @property
+    def count_symbol(self) -> str:
+        return "d" if self.dims is None else str(len(self.dims))
+
+    @property
+    def direction_symbol(self) -> str:
+        return "eᵢ" if self.dims is None else f"eᵢ, i ∈ {dims_mark(self.dims)}"
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
+        slots = (basis(self.argnum, positions),)
+        return Block(
+            np.ones(positions.shape[0]), slots, self.exponents, ("basis", self.argnum, self.dims)
+        )
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        if self.power != 2:
+            return ()
+        return probes.DENSE if power == 1 else probes.INVARIANT
+
+    def probe_space(self, point: Point) -> int | None:
+        return self.count(point) if self.power == 2 else None
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block | None:
+        if self.power != 2:
+            return None
+        rows = embed(directions, point, self.argnum, self.dims, self.symbol)
+        signature = ("probe", kind, self.argnum, self.dims)
+        ones = np.ones(directions.shape[0])
+        return Block(ones, ({self.argnum: rows},), (2,), signature)
+
+
+@final
+class Monomial(Terms):
+    """One mixed derivative ∂^α, possibly across arguments: one term."""
+
+    alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
+    """((argnum, coordinate), order), sorted, orders positive."""
+    rank: ClassVar[int] = 0
+    constant: ClassVar[bool] = True
+
+    @property
+    def argnum(self) -> int:
+        return self.alpha[0][0][0]
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        return tuple(order for _, order in self.alpha)
+
+    @property
+    def symbol(self) -> str:
+        return "".join(derivative_symbol(argnum, i, k) for (argnum, i), k in self.alpha)
+
+    @property
+    def key(self) -> Hashable:
+        return ("monomial", self.alpha)
+
+    def count(self, point: Point) -> int:
+        for (argnum, i), _ in self.alpha:
+            point.coordinates(argnum, (i,), self.symbol)
+        return 1
+
+    @property
+    def count_symbol(self) -> str:
+        return "1"
+
+    @property
+    def direction_symbol(self) -> str:
+        return ", ".join(f"e{derivative_symbol(a, i, 1)[1:]}" for (a, i), _ in self.alpha)
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        self.count(point)
+        slots = tuple(basis(argnum, np.array([i])) for (argnum, i), _ in self.alpha)
+        block = Block(np.ones(1), slots, self.exponents)
+        return block if index is None else repeat(block, index.shape[0])
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return ()
+
+    def probe_space(self, point: Point) -> None:
+        return None
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
+        return None
+
+
+@final
+class CoordinateTerms(Terms):
+    """Σ_r c_r Π_j ∂_{i_rj}^{p_j}: many mixed derivatives with one pattern of exponents."""
+
+    argnums: tuple[int, ...] = eqx.field(static=True)
+    exponents: tuple[int, ...] = eqx.field(static=True)
+    positions: Int[Array | np.ndarray, "terms slots"]
+    coefficients: Shaped[Array | np.ndarray, " terms"]
+    equal: bool = eqx.field(static=True)
+    """All coefficients of one magnitude: drawn without replacement then."""
+    bound: tuple[int, ...] = eqx.field(static=True)
+    """The largest coordinate in each slot."""
+    rank: ClassVar[int] = 0
+    constant: ClassVar[bool] = True
+
+    @property
+    def argnum(self) -> int:
+        return self.argnums[0]
+
+    @property
+    def symbol(self) -> str:
+        powers = "".join(
+            f"∂{letter}{superscript(p)}" for letter, p in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
+        )
+        return f"Σ{self.positions.shape[0]} c{powers}"
+
+    @property
+    def key(self) -> Hashable:
+        return ("coordinates", id(self.positions), id(self.coefficients), self.argnums, self.exponents)
+
+    def count(self, point: Point) -> int:
+        for argnum, largest in zip(self.argnums, self.bound, strict=True):
+            point.coordinates(argnum, (largest,), "TensorOperator")
+        return self.positions.shape[0]
+
+    @property
+    def count_symbol(self) -> str:
+        return str(self.positions.shape[0])
+
+    @property
+    def direction_symbol(self) -> str:
+        return ", ".join(f"e{letter}" for letter, _ in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False))
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        self.count(point)
+        positions = self.positions if index is None else jnp.asarray(self.positions)[index]
+        coefficients = self.coefficients if index is None else jnp.asarray(self.coefficients)[index]
+        slots = tuple(basis(argnum, positions[:, j]) for j, argnum in enumerate(self.argnums))
+        return Block(coefficients, slots, self.exponents)
+
+    def magnitudes(self, point: Point) -> Array | None:
+        return None if self.equal else jnp.abs(jnp.asarray(self.coefficients))
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return ()
+
+    def probe_space(self, point: Point) -> None:
+        return None
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
+        return None
+
+
+def coordinate_numbers(
+    point: Point, argnum: int, dims: tuple[int, ...] | None, operator: str, index: Any
+) -> Any:
+    """The coordinates that an operator acts on, or some of them by number."""
+    total = point.coordinates(argnum, dims, operator)
+    if dims is None:
+        return np.arange(total, dtype=np.int32) if index is None else index
+    chosen = np.asarray(dims, dtype=np.int32)
+    return chosen if index is None else jnp.asarray(chosen)[index]
+
+
+def embed(
+    directions: Shaped[Array, "n m"],
+    point: Point,
+    argnum: int,
+    dims: tuple[int, ...] | None,
+    operator: str,
+) -> Dense | Sparse:
+    """Directions in the coordinates that an operator acts on, as directions of the whole argument."""
+    if dims is None:
+        return Dense(directions)
+    positions = np.broadcast_to(np.asarray(dims, dtype=np.int32), directions.shape)
+    return Sparse(positions, directions)
+
+
+def repeat(block: Block, n: int) -> Block:
+    """A block of one term as n copies of it."""
+    zeros = np.zeros(n, dtype=np.int32)
+    return take_rows(block, zeros)
+
+
+def take_rows(block: Block, index: Any) -> Block:
+    from_block = [{a: _rows(rows, index) for a, rows in slot.items()} for slot in block.slots]
+    return Block(block.weights[index], tuple(from_block), block.exponents)
+
+
+def _rows(rows: Dense | Sparse, index: Any) -> Dense | Sparse:
+    if isinstance(rows, Dense):
+        return Dense(rows.array[index])
+    return Sparse(rows.positions[index], rows.values[index])

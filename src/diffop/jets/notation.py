@@ -1,0 +1,32 @@
+"""Operators in the notation of mathematics."""
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SUBSCRIPTS = str.maketrans("0123456789,:", "₀₁₂₃₄₅₆₇₈₉,:")
+
+
+def superscript(number: int) -> str:
+    """A power; nothing for the first."""
+    return "" if number == 1 else str(number).translate(_SUPERSCRIPTS)
+
+
+def subscript(text: str | int) -> str:
+    return str(text).translate(_SUBSCRIPTS)
+
+
+def derivative_symbol(argnum: int, coordinate: int, order: int) -> str:
+    """∂₀² for coordinate 0 of argument 0; ∂₁:₀ for coordinate 0 of argument 1."""
+    place = str(coordinate) if argnum == 0 else f"{argnum}:{coordinate}"
+    return f"∂{subscript(place)}{superscript(order)}"
+
+
+def dims_mark(dims: tuple[int, ...] | None) -> str:
+    """Which coordinates an operator is restricted to."""
+    if dims is None:
+        return ""
+    shown = [str(i) for i in dims] if len(dims) <= 4 else [str(dims[0]), str(dims[1]), "…", str(dims[-1])]
+    return "{" + ",".join(shown) + "}"
+
+
+def argument_mark(argnum: int) -> str:
+    """Which argument an operator differentiates, where it is not the first."""
+    return "" if argnum == 0 else f"₍{subscript(argnum)}₎"

@@ -1,0 +1,52 @@
+"""Where an operator is applied: the arguments of u, and how many coordinates each of them has."""
+
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+
+@final
+class Point(eqx.Module):
+    """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree` numbers them."""
+
+    args: tuple[Any, ...]
+
+    def argument(self, argnum: int, operator: str) -> PyTree:
+        if argnum >= len(self.args):
+            raise ValueError(
+                f"{operator} differentiates argument {argnum}, but u was called with "
+                f"{len(self.args)} positional argument(s); argnum counts from 0."
+            )
+        return self.args[argnum]
+
+    def size(self, argnum: int, operator: str) -> int:
+        """The number d of coordinates of an argument."""
+        leaves = jax.tree.leaves(self.argument(argnum, operator))
+        for leaf in leaves:
+            dtype = leaf.dtype if hasattr(leaf, "dtype") else jnp.asarray(leaf).dtype
+            if not jnp.issubdtype(dtype, jnp.inexact):
+                raise TypeError(
+                    f"{operator} differentiates argument {argnum}, which must be floating; got "
+                    f"{dtype}. Convert it, for example with x.astype(float)."
+                )
+        return sum(int(jnp.size(leaf)) for leaf in leaves)
+
+    def dtype(self, argnum: int) -> Any:
+        """The type in which directions of an argument are formed."""
+        leaves = jax.tree.leaves(self.args[argnum])
+        return jnp.result_type(*(jnp.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype for x in leaves))
+
+    def coordinates(self, argnum: int, dims: tuple[int, ...] | None, operator: str) -> int:
+        """The number of coordinates that an operator acts on; checks that `dims` are among them."""
+        size = self.size(argnum, operator)
+        if dims is None:
+            return size
+        if max(dims) >= size:
+            raise ValueError(
+                f"{operator} acts on coordinate {max(dims)} of argument {argnum}, which has only "
+                f"{size} (numbered from 0)."
+            )
+        return len(dims)

@@ -1,0 +1,107 @@
+"""Factors that change the shape of the output: gradient and divergence."""
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Int, Shaped
+
+from . import probes
+from .directions import basis
+from .fields import Field, is_constant
+from .index_terms import coordinate_numbers, embed
+from .notation import argument_mark, dims_mark
+from .point import Point
+from .terms import Block, Terms
+
+
+@final
+class GradientTerms(Terms):
+    """∇ or σᵀ∇: by reverse mode, so there are no jets to take."""
+
+    field: Field | None
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    rank: ClassVar[int] = 1
+    count_symbol: ClassVar[str] = "0"
+    direction_symbol: ClassVar[str] = "reverse mode"
+
+    @property
+    def symbol(self) -> str:
+        mark = dims_mark(self.dims) + argument_mark(self.argnum)
+        return f"∇{mark}" if self.field is None else f"σᵀ∇{mark}"
+
+    @property
+    def constant(self) -> bool:
+        return self.field is None or is_constant(self.field)
+
+    @property
+    def key(self) -> Hashable:
+        return ("gradient", None if self.field is None else id(self.field), self.argnum, self.dims)
+
+    def count(self, point: Point) -> int:
+        return point.coordinates(self.argnum, self.dims, self.symbol)
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        raise TypeError("a gradient is evaluated in reverse mode: it has no jets")
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return ()
+
+    def probe_space(self, point: Point) -> None:
+        return None
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
+        return None
+
+
+@final
+class DivergenceTerms(Terms):
+    """Σ_i ∂_i u_i of a vector-valued u: jets of order one whose outputs are contracted with their directions."""
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    rank: ClassVar[int] = -1
+    constant: ClassVar[bool] = True
+    count_symbol: ClassVar[str] = "d"
+    direction_symbol: ClassVar[str] = "eᵢ"
+
+    @property
+    def symbol(self) -> str:
+        return f"div{dims_mark(self.dims)}{argument_mark(self.argnum)}"
+
+    @property
+    def key(self) -> Hashable:
+        return ("divergence", self.argnum, self.dims)
+
+    def count(self, point: Point) -> int:
+        return point.coordinates(self.argnum, self.dims, self.symbol)
+
+    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
+        slots = (basis(self.argnum, positions),)
+        return Block(
+            np.ones(positions.shape[0]), slots, self.exponents, ("basis", self.argnum, self.dims)
+        )
+
+    def magnitudes(self, point: Point) -> None:
+        return None
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return probes.DENSE if power == 1 else ()
+
+    def probe_space(self, point: Point) -> int:
+        return self.count(point)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+        rows = embed(directions, point, self.argnum, self.dims, self.symbol)
+        signature = ("probe", kind, self.argnum, self.dims)
+        return Block(
+            np.ones(directions.shape[0]), ({self.argnum: rows},), self.exponents, signature
+        )

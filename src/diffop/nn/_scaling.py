@@ -1,0 +1,53 @@
+"""Bringing inputs to the size that a network's initialisation expects."""
+
+import math
+from collections.abc import Callable
+from typing import final
+
+import equinox as eqx
+from jaxtyping import Array, Inexact, PyTree
+
+
+@final
+class ScaledInput(eqx.Module):
+    """A network that sees a multiple of the point: `u(x) = net(scale * x)`.
+
+    The coordinates of a point of the unit ball in R^d are about 1/√d, while networks are
+    initialised for inputs of about 1; what has to be learnt along single coordinates is then
+    learnt slowly. Scaling the input makes those directions faster without knowing anything of the
+    solution.
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`. Its array leaves
+        stay learnable.
+    - `scale`: a finite positive number. It is a setting, not a parameter: it is not trained.
+
+    **Returns:** called at a point `x`, whatever `net(scale * x)` returns.
+
+    **Raises:** `ValueError` if `scale` is not finite and positive.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(100, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.ZeroOnUnitSphere(do.nn.ScaledInput(net, 10.0))
+        u(jnp.full(100, 0.05))
+        ```
+    """
+
+    net: Callable
+    scale: int | float = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(
+                f"ScaledInput expects a finite positive scale, got {self.scale}; 1.0 leaves the "
+                f"point as it is."
+            )
+
+    def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
+        return self.net(self.scale * x)

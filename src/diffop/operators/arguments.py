@@ -1,0 +1,95 @@
+"""Checking what operators are made from: one clear sentence at the call that made the mistake."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..jets.fields import Field, is_matvec
+from ..jets.index_terms import Monomial
+
+
+def checked_integer(value: Any, name: str, least: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
+    if value.__index__() < least:
+        raise ValueError(f"{name} must be at least {least}; got {value}.")
+    return value.__index__()
+
+
+def checked_order(value: Any, name: str) -> int:
+    return checked_integer(value, name, 1)
+
+
+def checked_argnum(argnum: Any) -> int:
+    return checked_integer(argnum, "argnum", 0)
+
+
+def checked_dims(dims: Any) -> tuple[int, ...] | None:
+    """Coordinates in ascending order, without repetition."""
+    if dims is None:
+        return None
+    if not isinstance(dims, Iterable):
+        raise TypeError(f"dims must be a sequence of coordinate numbers or None; got {dims!r}.")
+    result = tuple(checked_integer(i, "a coordinate in dims", 0) for i in dims)
+    if not result:
+        raise ValueError("dims must name at least one coordinate, or be None for all; got none.")
+    if len(set(result)) != len(result):
+        raise ValueError(f"dims must name different coordinates; got {result}.")
+    return result
+
+
+def checked_alpha(alpha: Any, argnum: int, name: str) -> Monomial:
+    """A multi-index in any of its spellings."""
+    orders: dict[tuple[int, int], int] = {}
+    for place, order in _entries(alpha, argnum, name):
+        order = checked_integer(order, f"an order in {name}'s alpha", 0)
+        if order:
+            orders[place] = orders.get(place, 0) + order
+    if not orders:
+        raise ValueError(f"{name}'s alpha must have at least one positive order; got {alpha!r}.")
+    return Monomial(tuple(sorted(orders.items())))
+
+
+def _entries(alpha: Any, argnum: int, name: str) -> list[tuple[tuple[int, int], Any]]:
+    if isinstance(alpha, Mapping):
+        return [(_place(key, argnum, name), order) for key, order in alpha.items()]
+    if isinstance(alpha, str) or not isinstance(alpha, Iterable):
+        raise TypeError(
+            f"{name}'s alpha must be a dict {{coordinate: order}}, a dict {{(argnum, coordinate): order}} "
+            f"or a full multi-index such as (2, 1, 0); got {alpha!r}."
+        )
+    return [((argnum, i), order) for i, order in enumerate(alpha)]
+
+
+def _place(key: Any, argnum: int, name: str) -> tuple[int, int]:
+    if isinstance(key, tuple):
+        if len(key) != 2:
+            raise ValueError(f"{name}'s alpha needs keys (argnum, coordinate); got {key!r}.")
+        return checked_argnum(key[0]), checked_integer(key[1], f"a coordinate in {name}'s alpha", 0)
+    return argnum, checked_integer(key, f"a coordinate in {name}'s alpha", 0)
+
+
+def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> Field:
+    """A coefficient field: callables as they are, arrays floating and of a possible rank."""
+    if is_matvec(field) or (callable(field) and not isinstance(field, jax.Array)):
+        return field
+    try:
+        array = jnp.asarray(field)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be {forms}; got {type(field).__name__}.") from error
+    if jnp.iscomplexobj(array):
+        raise TypeError(f"{name} must be real; got {array.dtype}. Scale the operator by a complex number.")
+    if array.ndim not in ranks:
+        raise ValueError(f"{name} must be {forms}; got an array of shape {array.shape}.")
+    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
+
+
+def equal_magnitudes(array: Any) -> bool:
+    """Whether all entries are known to have one magnitude; not for traced arrays."""
+    if isinstance(array, jax.core.Tracer) or np.size(array) == 0:
+        return False
+    magnitudes = np.abs(np.asarray(array))
+    return bool(np.all(magnitudes == magnitudes.flat[0]))

@@ -1,0 +1,391 @@
+"""The algebra of operators: what every operator can do, whatever it is."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray, PyTree
+
+from ..jets.power_jets import has_probe
+from ..jets.probes import KINDS
+from ..jets.table import Plan, ResolvedPlan
+from .canonical import agree
+from .coefficients import Coefficient, Number, as_coefficient, multiply
+from .evaluate import Draw, Part, apply
+from .plans import plan, resolved_plan
+from .statistics import Stats, statistics
+from .sum import merged, text
+from .term import Term, compose, function_term
+
+Function = Callable[..., PyTree]
+
+
+class Operator(eqx.Module):
+    """A linear differential operator, or a fixed sample of one.
+
+    Operators add (`A + B`, `A - B`, `sum`), scale (`2 * A`, `A / 3`, `theta * A` for a 0-d array), take variable coefficients
+    on the left (`c * A` for a callable `c(*args)`) and compose (`A @ B`, `A ** m`). They are pytrees: array coefficients
+    are leaves and can be learnt, Python numbers are part of the structure. They compare with `==` as polynomials and print as
+    mathematics.
+    """
+
+    __array_ufunc__ = None
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The operator's terms, those that are exact and those of each draw."""
+
+    @property
+    @abstractmethod
+    def exact(self) -> Callable[[Function], Function]:
+        """The operator without sampling: a map from functions to functions, like `jax.grad`."""
+
+    @abstractmethod
+    def jets(self, *args: Any) -> "Plan | ResolvedPlan":
+        """Which jets compute the operator."""
+
+    def __add__(self, other: Any) -> "Operator":
+        if not isinstance(other, Operator):
+            return NotImplemented
+        return _from_parts((*self.parts, *other.parts))
+
+    def __radd__(self, other: Any) -> "Operator":
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __sub__(self, other: Any) -> "Operator":
+        return self + (-other) if isinstance(other, Operator) else NotImplemented
+
+    def __neg__(self) -> "Operator":
+        return _scale(Number(-1), self)
+
+    def __mul__(self, other: Any) -> "Operator":
+        if isinstance(other, Operator):
+            raise TypeError("operators compose with @, as functions do; got A * B, write A @ B.")
+        scalar = as_coefficient(other)
+        if scalar is not None:
+            return _scale(scalar, self)
+        if callable(other):
+            raise TypeError(
+                "A * c is ambiguous for a function c: write c * A to multiply A's result by c(x), or "
+                "A @ (c * Identity()) to apply A to the product c(x) u(x)."
+            )
+        return NotImplemented
+
+    def __rmul__(self, other: Any) -> "Operator":
+        scalar = as_coefficient(other)
+        if scalar is not None:
+            return _scale(scalar, self)
+        if not callable(other):
+            return NotImplemented
+        factor = function_term(other)
+        return _map_terms(lambda term: compose(factor, term), self)
+
+    def __truediv__(self, other: Any) -> "Operator":
+        scalar = as_coefficient(other)
+        if scalar is None:
+            return NotImplemented
+        inverse = Number(1 / scalar.value) if isinstance(scalar, Number) else 1 / scalar
+        return _scale(inverse, self)
+
+    def __matmul__(self, other: Any) -> "Operator":
+        if not isinstance(other, Operator):
+            return NotImplemented
+        _refuse_estimates(self, other)
+        return Sum(
+            merged(
+                compose(a, b)
+                for left in self.parts
+                for a in left.terms
+                for right in other.parts
+                for b in right.terms
+            )
+        )
+
+    def __pow__(self, exponent: Any) -> "Operator":
+        if not isinstance(exponent, int) or isinstance(exponent, bool):
+            return NotImplemented
+        if exponent < 0:
+            raise ValueError(f"an operator's power must be 0, 1, 2, …; got {exponent}.")
+        _refuse_estimates(self)
+        result: Operator = Sum((Term(Number(1), ()),))
+        for _ in range(exponent):
+            result = result @ self
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Operator):
+            return NotImplemented
+        return _same(self.parts, other.parts)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(len(term.word) for part in self.parts for term in part.terms) - {0})
+
+    def __repr__(self) -> str:
+        return " + ".join(_part_text(part) for part in self.parts) or "0"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+class DifferentialOperator(Operator):
+    """An operator whose terms are known: everything but an `Estimate`. Subclasses say what the terms are."""
+
+    @abstractmethod
+    def terms(self) -> tuple[Term, ...]:
+        """The operator as a sum of terms."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part(merged(self.terms()), None),)
+
+    @property
+    def exact(self) -> Callable[[Function], Function]:
+        """The operator as a map from functions to functions: `L.exact(u)(x)` is (L u)(x), up to rounding.
+
+        **Arguments:**
+
+        - `u`: a function of arrays or pytrees; traced as under `jax.jit`.
+
+        **Returns:**
+
+        A function with u's own signature, for one point: map it over points with `jax.vmap`.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            u = lambda x: jnp.sum(x**4)
+            do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))  # 12 + 48 = 60
+            ```
+        """
+        return lambda u: _applied(self.parts, u)
+
+    def estimate(self, key: PRNGKeyArray, n: int, probes: str = "auto") -> "Estimate":
+        """An unbiased estimate from n random draws: an operator with fixed jets.
+
+        **Arguments:**
+
+        - `key`: a JAX random key. The draw depends on it, on `n` and on the number of coordinates alone, so the same estimate
+            uses the same jets on every function and at every point.
+        - `n`: draws for each set of terms of the operator (of one order, in one argument). Sets with at most n terms, and
+            those of order one, are exact.
+        - `probes`: "sparse" samples terms; "rademacher", "gaussian" and "sphere" draw dense directions where they are
+            unbiased; "auto" is "sparse".
+
+        **Returns:**
+
+        An [`diffop.Estimate`][]: `E(u)(x)` is the estimate of (L u)(x), `E.stats(u)(x)` adds its standard error.
+
+        **Raises:**
+
+        `TypeError` for something that is not a key, `ValueError` for n < 1, unknown probes, or probes that are biased for
+        this operator.
+
+        Source: STDE, equation `eqn:stde-unbiased`.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            E = do.Laplacian().estimate(jax.random.key(0), 16)
+            E(lambda x: jnp.sum(x**2))(jnp.zeros(1000))  # 2000.0
+            ```
+        """
+        draw = make_draw(key, n, probes)
+        check_probes(self, probes)
+        return Estimate(tuple(Part(part.terms, draw) for part in self.parts))
+
+    def jets(self, *args: Any) -> Plan | ResolvedPlan:
+        """The plan: which jets compute the operator.
+
+        **Arguments:**
+
+        - `*args`: nothing for the plan as a formula in d; u's arguments (or their `jax.ShapeDtypeStruct`) to resolve it.
+
+        **Returns:**
+
+        A [`diffop.jets.Plan`][], or a [`diffop.jets.ResolvedPlan`][] with structured directions and weights. Both print as a
+        table.
+        """
+        return _jets(self.parts, args)
+
+
+@final
+class Sum(DifferentialOperator):
+    """A flat, merged sum of terms: the result of the algebra."""
+
+    collected: tuple[Term, ...]
+
+    def terms(self) -> tuple[Term, ...]:
+        return self.collected
+
+
+@final
+class Estimate(Operator):
+    """A random sample of an operator with fixed jets. It is an operator: linear, reusable, addable.
+
+    Made by `L.estimate(key, n)`; call it on a function: `E(u)(x)`.
+    """
+
+    samples: tuple[Part, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.samples
+
+    @property
+    def exact(self) -> "Estimate":
+        """The estimate itself: its jets are fixed already."""
+        return self
+
+    def __call__(self, u: Function) -> Function:
+        """Apply the fixed jets to a function: E(u)(*args)."""
+        return _applied(self.samples, u)
+
+    def stats(self, u: Function) -> Callable[..., Stats]:
+        """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error, jets)`.
+
+        **Raises:** `ValueError` where one draw was made (no standard error exists), or where the operator's inner operator is
+        sampled too (a composition with variable coefficients).
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            E = do.Laplacian().estimate(jax.random.key(0), 8)
+            mean, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
+            ```
+        """
+        return lambda *args: statistics(self.samples, u, args)
+
+    def jets(self, *args: Any) -> Plan | ResolvedPlan:
+        """The plan with its draws; resolved at a point, the directions that were drawn."""
+        return _jets(self.samples, args)
+
+
+def _applied(parts: tuple[Part, ...], u: Function) -> Function:
+    if isinstance(u, Operator):
+        raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
+    if not callable(u):
+        raise TypeError(f"an operator is applied to a function u; got {type(u).__name__}.")
+    return lambda *args: apply(parts, u, args)
+
+
+def _jets(parts: tuple[Part, ...], args: tuple[Any, ...]) -> Plan | ResolvedPlan:
+    return resolved_plan(parts, args) if args else plan(parts)
+
+
+def _from_parts(parts: tuple[Part, ...]) -> Operator:
+    """Parts of one draw together; an operator where nothing is sampled, an estimate otherwise."""
+    groups: dict[int | None, tuple[Draw | None, list[Term]]] = {}
+    for part in parts:
+        key = None if part.draw is None else id(part.draw)
+        groups.setdefault(key, (part.draw, []))[1].extend(part.terms)
+    merged([term for _, terms in groups.values() for term in terms])  # outputs of one shape
+    collected = tuple(Part(merged(terms), draw) for draw, terms in groups.values())
+    if all(part.draw is None for part in collected):
+        return Sum(tuple(term for part in collected for term in part.terms))
+    return Estimate(tuple(part for part in collected if part.terms))
+
+
+def _map_terms(function: Callable[[Term], Term], operator: Operator) -> Operator:
+    return _from_parts(
+        tuple(Part(tuple(map(function, part.terms)), part.draw) for part in operator.parts)
+    )
+
+
+def _scale(coefficient: Coefficient, operator: Operator) -> Operator:
+    return _map_terms(
+        lambda term: Term(multiply(coefficient, term.coefficient), term.word), operator
+    )
+
+
+def _refuse_estimates(*operators: Operator) -> None:
+    if any(isinstance(operator, Estimate) for operator in operators):
+        raise TypeError(
+            "estimates do not compose: with one draw the product would be biased. Compose the operators "
+            "first, then estimate: (A @ B).estimate(key, n)."
+        )
+
+
+def _same(left: tuple[Part, ...], right: tuple[Part, ...]) -> bool:
+    """Equal polynomials for equal draws."""
+    left = tuple(part for part in left if part.terms)
+    right = tuple(part for part in right if part.terms)
+    if len(left) != len(right):
+        return False
+    return all(
+        any(_same_draw(a.draw, b.draw) and agree(a.terms, b.terms) for b in right) for a in left
+    )
+
+
+def _same_draw(left: Draw | None, right: Draw | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    same_key = bool(jnp.all(jax.random.key_data(left.key) == jax.random.key_data(right.key)))
+    return same_key and (left.n, left.probes) == (right.n, right.probes)
+
+
+def _part_text(part: Part) -> str:
+    if part.draw is None:
+        return text(part.terms)
+    return f"[{text(part.terms)}; {part.draw.n} × {part.draw.probes}]"
+
+
+def make_draw(key: Any, n: Any, probes: Any) -> Draw:
+    """Check what an estimate is made from."""
+    if not isinstance(key, jax.Array) or not _is_key(key):
+        raise TypeError(
+            f"an estimate needs a JAX random key such as jax.random.key(0); got {_describe(key)}."
+        )
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
+    if n.__index__() < 1:
+        raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
+    if probes not in KINDS:
+        raise ValueError(f"probes must be one of {', '.join(KINDS)}; got {probes!r}.")
+    return Draw(key, n.__index__(), probes)
+
+
+def _is_key(key: jax.Array) -> bool:
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return key.shape == ()
+    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, jax.Array):
+        return f"an array of type {value.dtype} and shape {value.shape}"
+    return f"{value!r} of type {type(value).__name__}"
+
+
+def check_probes(operator: Operator, probes: str) -> None:
+    """Refuse dense probes that are biased for an operator, at the call that asks for them."""
+    for part in operator.parts:
+        for segment in (segment for term in part.terms for segment in term.word):
+            factors = list(zip(segment.factors, segment.powers, strict=True))
+            if factors and not has_probe(factors, probes):
+                raise ValueError(_biased(factors, probes, segment.text))
+
+
+def _biased(factors: Any, probes: str, name: str) -> str:
+    possible = ["sparse"]
+    if len(factors) == 1:
+        possible += factors[0][0].probe_kinds(factors[0][1])
+    return (
+        f"{probes} probes are biased for {name}: no such random direction has it as its expectation. "
+        f"Unbiased for it: {', '.join(possible)}."
+    )

@@ -1,0 +1,85 @@
+"""Scalar coefficients: Python numbers are part of an operator's structure, arrays are its leaves."""
+
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Shaped
+
+
+@final
+class Number(eqx.Module):
+    """A Python number, static."""
+
+    value: int | float | complex = eqx.field(static=True)
+
+
+Coefficient: TypeAlias = Number | Shaped[Array, ""]
+
+
+def as_coefficient(value: Any) -> Coefficient | None:
+    """A scalar as a coefficient; None for anything that is not a scalar or an array.
+
+    **Raises:** `ValueError` for an array with axes.
+    """
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int | float | complex):
+        return Number(value)
+    if isinstance(value, jax.Array | np.ndarray):
+        if value.ndim:
+            raise ValueError(
+                f"an operator is scaled by a scalar or a 0-d array; got an array of shape {value.shape}. "
+                "A coefficient that varies with the point is a callable: c * A with c(*args)."
+            )
+        return jnp.asarray(value)
+    return None
+
+
+def is_number(coefficient: Coefficient) -> bool:
+    return isinstance(coefficient, Number)
+
+
+def plain(coefficient: Coefficient) -> Any:
+    """The coefficient as something to compute with."""
+    return coefficient.value if isinstance(coefficient, Number) else coefficient
+
+
+def add(left: Coefficient, right: Coefficient) -> Coefficient:
+    result = plain(left) + plain(right)
+    return Number(result) if is_number(left) and is_number(right) else result
+
+
+def multiply(left: Coefficient, right: Coefficient) -> Coefficient:
+    result = plain(left) * plain(right)
+    return Number(result) if is_number(left) and is_number(right) else result
+
+
+def times(leaf: Array, factor: Any) -> Array:
+    """An output times a scalar, in the output's own precision; complex where the factor is."""
+    if isinstance(factor, int | float | complex):
+        return leaf if isinstance(factor, int | float) and factor == 1 else leaf * factor
+    factor = jnp.asarray(factor)
+    real = jnp.finfo(leaf.dtype).dtype
+    if jnp.iscomplexobj(factor):
+        kind = jnp.result_type(real, jnp.complex64)
+        return leaf.astype(kind) * factor.astype(kind)
+    return leaf * factor.astype(real)
+
+
+def sign_and_text(coefficient: Coefficient) -> tuple[str, str]:
+    """How a coefficient prints in a sum: its sign and its magnitude, empty for one."""
+    if isinstance(coefficient, Number):
+        value = coefficient.value
+    elif isinstance(coefficient, jax.core.Tracer):
+        return "+", "c"
+    else:
+        value = coefficient.item()
+    if isinstance(value, complex):
+        return "+", f"({value:g})"
+    text = f"{abs(value):g}"
+    return ("−" if value < 0 else "+"), ("" if text == "1" else text)

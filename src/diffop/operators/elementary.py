@@ -1,0 +1,140 @@
+"""The smallest operators: the identity, one derivative, one mixed derivative, one direction."""
+
+from typing import Any, final
+
+import equinox as eqx
+
+from ..jets.field_terms import LinearForm
+from ..jets.fields import Field
+from ..jets.index_terms import Monomial
+from .arguments import checked_alpha, checked_argnum, checked_dims, checked_field, checked_integer
+from .arguments import checked_order
+from .base import DifferentialOperator
+from .coefficients import Number
+from .term import Term, factor_term
+
+
+@final
+class Identity(DifferentialOperator):
+    """u itself. `c * Identity()` is multiplication by c(x).
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        helmholtz = do.Laplacian() + 4.0 * do.Identity()
+        ```
+    """
+
+    def terms(self) -> tuple[Term, ...]:
+        return (Term(Number(1), ()),)
+
+
+@final
+class Partial(DifferentialOperator):
+    """∂_i^order, one coordinate's derivative.
+
+    **Arguments:**
+
+    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; 0 for a scalar argument.
+    - `order`: how often, at least 1.
+    - `argnum`: which argument of u: `Partial(argnum=1)` of u(x, t) is u_t.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        heat = do.Partial(argnum=1) - do.Laplacian()
+        heat.exact(lambda x, t: jnp.exp(-t) * jnp.sin(x[0]))(jnp.array([1.0]), 0.5)  # 0.0
+        ```
+    """
+
+    i: int = eqx.field(static=True)
+    order: int = eqx.field(static=True)
+    argnum: int = eqx.field(static=True)
+
+    def __init__(self, i: int = 0, order: int = 1, *, argnum: int = 0) -> None:
+        self.i = checked_integer(i, "the coordinate i of Partial", 0)
+        self.order = checked_order(order, "order of Partial")
+        self.argnum = checked_argnum(argnum)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(Monomial((((self.argnum, self.i), self.order),))),)
+
+
+@final
+class Mixed(DifferentialOperator):
+    """∂^α, one mixed derivative: always exact.
+
+    **Arguments:**
+
+    - `alpha`: a dict {coordinate: order}, a full multi-index such as `(2, 1, 0)`, or, across arguments, a dict
+        {(argnum, coordinate): order}.
+    - `argnum`: the argument that plain coordinates belong to.
+
+    It is a sum of powers of a few directions (polarisation): x²y = ((2x+y)³ + … )/24, all pushed together.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.Mixed({0: 2, 1: 1}).exact(lambda x: x[0] ** 2 * x[1])(jnp.ones(2))  # 2.0
+        do.Mixed({(1, 0): 1, (0, 1): 1})  # u_ty of u(x, t)
+        ```
+    """
+
+    alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
+
+    def __init__(self, alpha: Any, *, argnum: int = 0) -> None:
+        self.alpha = checked_alpha(alpha, checked_argnum(argnum), "Mixed").alpha
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(Monomial(self.alpha)),)
+
+
+@final
+class Directional(DifferentialOperator):
+    """b·∇, the derivative along a vector field: one jet.
+
+    **Arguments:**
+
+    - `b`: as many numbers as there are coordinates: an array, a pytree like the argument, or a callable b(*args) of the
+        point that returns one.
+    - `argnum`, `dims`: which argument, and which of its coordinates b refers to.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        rotation = do.Directional(lambda x: jnp.array([-x[1], x[0]]))
+        rotation.exact(lambda x: jnp.sum(x**2))(jnp.ones(2))  # 0.0
+        ```
+    """
+
+    b: Field
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self, b: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None
+    ) -> None:
+        self.b = b if _is_tree(b) else checked_field(
+            b, "b of Directional", tuple(range(9)), "an array or a callable of the point"
+        )
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(LinearForm(self.b, self.argnum, self.dims)),)
+
+
+def _is_tree(value: Any) -> bool:
+    return isinstance(value, dict | tuple)

@@ -1,0 +1,317 @@
+"""Evaluating terms on a function: every operator, exact or estimated, alone or with others, comes through here.
+
+Segments that act on the same function share one push. Jets with equal directions are pushed once, to the highest order that
+any of them wants; first-order jets without partners are stacked.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray, PyTree
+
+from .. import taylor
+from ..jets.directions import Dense, Directions, project, tangents, to_dense
+from ..jets.point import Point
+from ..jets.power_jets import PowerJets, exact_jets, sampled_jets
+from ..jets.vector_terms import GradientTerms
+from .coefficients import Number, plain, times
+from .gradient import gradient
+from .term import Segment, Term, Word
+
+
+@final
+class Draw(eqx.Module):
+    """A fixed sample of jets: the same whatever function and point it is used on."""
+
+    key: PRNGKeyArray
+    n: int = eqx.field(static=True)
+    probes: str = eqx.field(static=True)
+
+    def inner(self) -> "Draw":
+        """An independent draw for the operator that is applied first in a composition."""
+        return Draw(jax.random.fold_in(self.key, 1), self.n, self.probes)
+
+
+@final
+class Part(eqx.Module):
+    """Terms that are exact (no draw) or share one draw."""
+
+    terms: tuple[Term, ...]
+    draw: Draw | None
+
+
+Values: TypeAlias = list[PyTree]
+
+
+def apply(parts: Sequence[Part], u: Callable[..., PyTree], args: tuple[Any, ...]) -> PyTree:
+    """The sum of all parts, applied to u at a point."""
+    (value,) = apply_all([parts], u, args)
+    return value
+
+
+def apply_all(
+    operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], args: tuple[Any, ...]
+) -> Values:
+    """Several operators, each a list of parts, applied to one function at one point, sharing pushes."""
+    flat = [
+        (position, term, part.draw)
+        for position, parts in enumerate(operators)
+        for part in parts
+        for term in part.terms
+    ]
+    contributions = _contributions([(term, draw) for _, term, draw in flat], u, Point(args))
+    sums: list[list[PyTree]] = [[] for _ in operators]
+    for (position, _, _), value in zip(flat, contributions, strict=True):
+        sums[position].append(value)
+    return [_add(each) if each else _zero(u, args) for each in sums]
+
+
+def _contributions(
+    requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree], point: Point
+) -> Values:
+    """c · (word u)(x) for each term."""
+    heads = [term.word[0] if term.word else Segment((), (), ()) for term, _ in requests]
+    results: list[PyTree] = [None] * len(requests)
+    for members, function in _by_inner_function(requests, u):
+        values = segment_values(
+            [(heads[i], requests[i][1]) for i in members], function, point
+        )
+        for i, value in zip(members, values, strict=True):
+            results[i] = scaled(value, requests[i][0], heads[i], point)
+    return results
+
+
+def _by_inner_function(
+    requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree]
+) -> list[tuple[list[int], Callable[..., PyTree]]]:
+    """Terms grouped by the function that their first segment acts on: u, or what the rest of the word makes of u."""
+    groups: dict[Hashable, tuple[list[int], Callable[..., PyTree]]] = {}
+    for i, (term, draw) in enumerate(requests):
+        rest = term.word[1:]
+        key = (tuple(segment.key for segment in rest), id(draw) if rest else None)
+        if key not in groups:
+            groups[key] = ([], inner_function(rest, draw, u) if rest else u)
+        groups[key][0].append(i)
+    return list(groups.values())
+
+
+def inner_function(
+    word: Word, draw: Draw | None, u: Callable[..., PyTree]
+) -> Callable[..., PyTree]:
+    """The function x ↦ (word u)(x)."""
+    part = Part((Term(Number(1), word),), None if draw is None else draw.inner())
+    return lambda *args: apply([part], u, args)
+
+
+def scaled(value: PyTree, term: Term, head: Segment, point: Point) -> PyTree:
+    """A segment's derivatives times its functions and the term's coefficient."""
+    factors = [plain(term.coefficient), *(_function_value(c, point) for c in head.functions)]
+    for factor in factors:
+        value = jax.tree.map(lambda leaf, factor=factor: times(leaf, factor), value)
+    return value
+
+
+def _function_value(function: Callable[..., Any], point: Point) -> Array:
+    value = jnp.asarray(function(*point.args))
+    if value.shape != ():
+        raise ValueError(
+            f"a coefficient function must return a scalar at a point; got shape {value.shape}. "
+            "Map over points with jax.vmap."
+        )
+    return value
+
+
+def _add(values: Sequence[PyTree]) -> PyTree:
+    total = values[0]
+    for value in values[1:]:
+        total = jax.tree.map(jnp.add, total, value)
+    return total
+
+
+def _zero(u: Callable[..., PyTree], args: tuple[Any, ...]) -> PyTree:
+    """The operator without terms."""
+    return jax.tree.map(jnp.zeros_like, u(*args))
+
+
+def segment_values(
+    requests: Sequence[tuple[Segment, Draw | None]],
+    u: Callable[..., PyTree],
+    point: Point,
+    per_draw: bool = False,
+) -> Values:
+    """The derivatives of each segment at a point, without its coefficient functions, in one push.
+
+    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    """
+    jets = segment_jets(requests, point, per_draw)
+    families = _families([j for j in jets if j is not None], point)
+    pushed = taylor.push(u, point.args, [family.jets for family in families])
+    readouts = {id(j): (f, family) for f, family in enumerate(families) for j in family.members}
+    results = []
+    for (segment, _), wanted in zip(requests, jets, strict=True):
+        if wanted is not None:
+            index, family = readouts[id(wanted)]
+            results.append(_read(pushed.derivatives[index], family, wanted, segment, point))
+        elif segment.rank > 0:
+            (factor,) = segment.factors
+            assert isinstance(factor, GradientTerms)
+            results.append(gradient(u, point, factor))
+        else:
+            results.append(pushed.value)
+    return results
+
+
+def segment_jets(
+    requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
+) -> list[PowerJets | None]:
+    """The jets of each segment; None where it needs none (no derivative, or a gradient)."""
+    tags: dict[int, int] = {}
+    result: list[PowerJets | None] = []
+    for segment, draw in requests:
+        factors = list(zip(segment.factors, segment.powers, strict=True))
+        if segment.order == 0 or segment.rank > 0:
+            result.append(None)
+        elif draw is None:
+            result.append(exact_jets(factors, point))
+        else:
+            tag = tags.setdefault(id(draw), len(tags))
+            jets = sampled_jets(factors, point, draw.key, draw.n, draw.probes, tag)
+            result.append(_by_draw(jets) if per_draw else jets)
+    return result
+
+
+def _by_draw(jets: PowerJets) -> PowerJets:
+    """The same jets with a row of weights for each draw."""
+    if jets.draws is None:
+        return jets
+    mask = np.repeat(np.eye(jets.draws), jets.size // jets.draws, axis=1)
+    weights = jnp.asarray(jets.weights)
+    weights = weights * jnp.asarray(mask).astype(weights.dtype)
+    return eqx.tree_at(lambda j: j.weights, jets, weights)
+
+
+@final
+class _Family:
+    """Jets with equal directions, pushed once to the highest order wanted.
+
+    Order K is collapsed with one row of weights for each member that wants it. Members of lower order, and those contracted
+    with their directions, are read from the coefficients that are kept jet by jet.
+    """
+
+    def __init__(self, members: list[PowerJets], directions: Directions, point: Point) -> None:
+        self.members = members
+        self.order = max(member.order for member in members)
+        self.directions = directions
+        self.offsets: dict[int, int] = {}
+        tops = [m for m in members if m.order == self.order and not m.contracted]
+        collapsed = self.order > 1 or len(tops) == len(members) == 1
+        self.top = tops if collapsed else []
+        still = ((None,) * len(point.args),) * (self.order - 1)
+        self.jets = taylor.Jets(
+            tangents=(tangents(directions, point), *still),
+            weights=self._weights() if self.top else None,
+        )
+
+    def _weights(self) -> Array:
+        if len(self.top) == 1:
+            return jnp.asarray(self.top[0].weights)
+        rows = [jnp.atleast_2d(jnp.asarray(member.weights)) for member in self.top]
+        kind = jnp.result_type(*(row.dtype for row in rows))
+        return jnp.concatenate([row.astype(kind) for row in rows])
+
+    def rows(self, member: PowerJets) -> Any:
+        """Which sums of the collapsed order belong to a member."""
+        if len(self.top) == 1:
+            return ...
+        start = 0
+        for other in self.top:
+            height = 1 if np.ndim(other.weights) == 1 else other.weights.shape[0]
+            if other is member:
+                return start if np.ndim(other.weights) == 1 else slice(start, start + height)
+            start += height
+        raise KeyError("not a member of this family")
+
+
+def _families(jets: Sequence[PowerJets], point: Point) -> list[_Family]:
+    groups: dict[Hashable, list[PowerJets]] = {}
+    single: list[PowerJets] = []
+    for each in jets:
+        if each.signature is None and each.order == 1:
+            single.append(each)
+        else:
+            groups.setdefault(each.signature or ("alone", id(each)), []).append(each)
+    families = [_Family(members, members[0].directions, point) for members in groups.values()]
+    if single:
+        families.append(_stacked(single, point))
+    return families
+
+
+def _stacked(members: list[PowerJets], point: Point) -> _Family:
+    """First-order jets of different directions as one family."""
+    if len(members) == 1:
+        return _Family(members, members[0].directions, point)
+    argnums = sorted({argnum for member in members for argnum in member.directions})
+    directions: dict[int, Dense] = {}
+    for argnum in argnums:
+        dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
+        directions[argnum] = Dense(
+            jnp.concatenate(
+                [
+                    to_dense(member.directions[argnum], size, dtype)
+                    if argnum in member.directions
+                    else jnp.zeros((member.size, size), dtype)
+                    for member in members
+                ]
+            )
+        )
+    family = _Family(members, directions, point)
+    start = 0
+    for member in members:
+        family.offsets[id(member)] = start
+        start += member.size
+    return family
+
+
+def _read(
+    derivatives: tuple[PyTree, ...],
+    family: _Family,
+    jets: PowerJets,
+    segment: Segment,
+    point: Point,
+) -> PyTree:
+    """Σ_r w_r (order k of jet r) from what was pushed."""
+    outputs = derivatives[jets.order - 1]
+    if any(member is jets for member in family.top):
+        rows = family.rows(jets)
+        return jax.tree.map(lambda leaf: leaf[rows], outputs)
+    start = family.offsets.get(id(jets), 0)
+    outputs = jax.tree.map(lambda leaf: leaf[start : start + jets.size], outputs)
+    if jets.contracted:
+        outputs = _contract(outputs, jets, segment, point)
+    return jax.tree.map(lambda leaf: _weighted_sum(jets.weights, leaf), outputs)
+
+
+def _weighted_sum(weights: Any, leaf: Array) -> Array:
+    return jnp.tensordot(jnp.asarray(weights).astype(jnp.finfo(leaf.dtype).dtype), leaf, axes=1)
+
+
+def _contract(outputs: PyTree, jets: PowerJets, segment: Segment, point: Point) -> Array:
+    """v_r · (∂u v_r) for each jet: u must return as many values as the argument has coordinates."""
+    (factor,) = segment.factors
+    argnum, dims = factor.argnum, getattr(factor, "dims", None)
+    leaves = jax.tree.leaves(outputs)
+    kind = jnp.result_type(*(leaf.dtype for leaf in leaves))
+    flat = jnp.concatenate([leaf.reshape(jets.size, -1).astype(kind) for leaf in leaves], axis=1)
+    size, got = point.size(argnum, segment.text), flat.shape[1]
+    if got != size and dims is not None and got == len(dims):
+        flat = jnp.zeros((jets.size, size), kind).at[:, np.asarray(dims)].set(flat)
+    elif got != size:
+        raise ValueError(
+            f"{segment.text} needs a vector-valued u with one value for each of the {size} coordinates "
+            f"of argument {argnum}; got {got} value(s)."
+        )
+    return project(jets.directions, argnum, flat)

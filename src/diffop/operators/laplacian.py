@@ -1,0 +1,135 @@
+"""Sums over coordinates: Δ, Δ^m and Σ_i ∂_i^k."""
+
+from typing import final
+
+import equinox as eqx
+
+from ..jets.index_terms import PowerSum
+from .arguments import checked_argnum, checked_dims, checked_order
+from .base import DifferentialOperator
+from .term import Term, factor_term
+
+
+@final
+class Laplacian(DifferentialOperator):
+    """Δ = Σ_i ∂_i², over all coordinates of one argument or over some of them.
+
+    **Arguments:**
+
+    - `argnum`: which argument of u is differentiated.
+    - `dims`: the coordinates to sum over; all by default.
+
+    Exact: d jets of order two, collapsed (the forward Laplacian). Estimated: n of the coordinates without replacement (STDE,
+    equation `eqn:forward-lapl`), or isotropic probes (Hutchinson).
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.Laplacian().exact(lambda x: jnp.sum(x**2))(jnp.ones(3))  # 6.0
+        ```
+    """
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(PowerSum(self.argnum, 2, self.dims)),)
+
+
+@final
+class PolyLaplacian(DifferentialOperator):
+    """Δ^m.
+
+    **Arguments:**
+
+    - `m`: the power, at least 1.
+    - `argnum`, `dims`: as for [`diffop.Laplacian`][].
+
+    Estimated sparsely, a draw is a tuple of m coordinates, twice as often {i, j} as {i, i} for m = 2. Gaussian probes have
+    E[(v·∇)^{2m}] = (2m−1)!! Δ^m; the sphere has a closed factor too.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.PolyLaplacian(2).exact(lambda x: jnp.sum(x**4))(jnp.ones(3))  # 72.0
+        ```
+    """
+
+    m: int = eqx.field(static=True)
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(self, m: int, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        self.m = checked_order(m, "m of PolyLaplacian")
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(PowerSum(self.argnum, 2, self.dims), self.m),)
+
+
+@final
+class Biharmonic(DifferentialOperator):
+    """Δ², the biharmonic operator; see [`diffop.PolyLaplacian`][].
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.Biharmonic().exact(lambda x: (x[0] * x[1]) ** 2)(jnp.ones(2))  # 8.0
+        ```
+    """
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(PowerSum(self.argnum, 2, self.dims), 2),)
+
+
+@final
+class DiagonalK(DifferentialOperator):
+    """Σ_i ∂_i^k, the diagonal of the k-th derivative tensor (STDE, section on diagonal operators).
+
+    **Arguments:**
+
+    - `k`: the order, at least 1.
+    - `argnum`, `dims`: as for [`diffop.Laplacian`][].
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.DiagonalK(3).exact(lambda x: jnp.sum(x**3))(jnp.ones(4))  # 24.0
+        ```
+    """
+
+    k: int = eqx.field(static=True)
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(self, k: int, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        self.k = checked_order(k, "k of DiagonalK")
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(PowerSum(self.argnum, self.k, self.dims)),)

@@ -1,0 +1,135 @@
+"""Operators given by a list of mixed derivatives with their coefficients."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..jets.index_terms import CoordinateTerms, Monomial
+from .arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
+from .base import DifferentialOperator
+from .term import Term, factor_term
+
+
+@final
+class TensorOperator(DifferentialOperator):
+    """Σ_r c_r ∂^{α_r}: any sparse coefficient tensor, orders may differ.
+
+    **Arguments:**
+
+    - `indices`: a sequence of multi-indices, each as for [`diffop.Mixed`][].
+    - `coefficients`: as many numbers, a sequence or an array.
+    - `argnum`: the argument that plain coordinates belong to.
+
+    For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝ |c_r|, without replacement
+    where all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
+
+    **Raises:** `ValueError` where the numbers of indices and coefficients differ.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        L = do.TensorOperator([{0: 2}, {0: 1, 1: 1}], [1.0, -2.0])  # ∂₀² − 2 ∂₀∂₁
+        ```
+    """
+
+    groups: tuple[CoordinateTerms, ...]
+
+    def __init__(self, indices: Iterable[Any], coefficients: Any, *, argnum: int = 0) -> None:
+        argnum = checked_argnum(argnum)
+        if isinstance(indices, str) or not isinstance(indices, Iterable):
+            raise TypeError(f"indices of TensorOperator must be a sequence of alphas; got {indices!r}.")
+        monomials = [checked_alpha(alpha, argnum, "TensorOperator") for alpha in indices]
+        values = _checked_coefficients(coefficients, len(monomials))
+        self.groups = _grouped(monomials, values)
+
+    @classmethod
+    def from_coordinates(
+        cls, coordinates: Any, coefficients: Any, *, argnum: int = 0
+    ) -> "TensorOperator":
+        """The same from arrays: row r of `coordinates` (terms, k) names the k coordinates differentiated.
+
+        `(0, 0, 1)` is ∂₀²∂₁. All terms have order k; a million of them is fine.
+        """
+        argnum = checked_argnum(argnum)
+        table = np.asarray(coordinates)
+        if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer) or table.shape[1] < 1:
+            raise ValueError(
+                "coordinates must be an integer array (terms, k), one row of coordinates for each term; "
+                f"got {table.dtype} of shape {table.shape}."
+            )
+        if np.any(table < 0):
+            raise ValueError(f"coordinates must be nonnegative; got {int(table.min())}.")
+        values = _checked_coefficients(coefficients, table.shape[0])
+        operator = object.__new__(cls)
+        object.__setattr__(operator, "groups", _groups_of_rows(np.sort(table, axis=1), values, argnum))
+        return operator
+
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(factor_term(group) for group in self.groups)
+
+
+def _checked_coefficients(coefficients: Any, count: int) -> Array:
+    values = checked_field(
+        coefficients, "coefficients of TensorOperator", (1,), "one number for each index"
+    )
+    if callable(values) or values.shape != (count,):
+        raise ValueError(
+            f"TensorOperator needs one coefficient for each of its {count} indices; "
+            f"got {getattr(values, 'shape', 'a callable')}."
+        )
+    if count == 0:
+        raise ValueError("TensorOperator needs at least one index; got none.")
+    return values
+
+
+def _grouped(monomials: Sequence[Monomial], values: Array) -> tuple[CoordinateTerms, ...]:
+    """Terms of one pattern of exponents and arguments together."""
+    groups: dict[Hashable, list[int]] = {}
+    ordered = [sorted(monomial.alpha, key=lambda item: (-item[1], item[0])) for monomial in monomials]
+    for row, alpha in enumerate(ordered):
+        pattern = tuple((argnum, power) for (argnum, _), power in alpha)
+        groups.setdefault(pattern, []).append(row)
+    return tuple(
+        _terms(
+            tuple(argnum for (argnum, _), _ in ordered[rows[0]]),
+            tuple(power for _, power in ordered[rows[0]]),
+            np.array([[i for (_, i), _ in ordered[row]] for row in rows], dtype=np.int32),
+            values[np.array(rows)],
+        )
+        for rows in groups.values()
+    )
+
+
+def _groups_of_rows(table: np.ndarray, values: Array, argnum: int) -> tuple[CoordinateTerms, ...]:
+    """Sorted rows of coordinates, grouped by how often each of them is repeated."""
+    starts = np.concatenate(
+        [np.ones((table.shape[0], 1), bool), table[:, 1:] != table[:, :-1]], axis=1
+    )
+    groups = []
+    for pattern in np.unique(starts, axis=0):
+        rows = np.flatnonzero(np.all(starts == pattern, axis=1))
+        places = np.flatnonzero(pattern)
+        exponents = tuple(np.diff([*places, table.shape[1]]).tolist())
+        positions = table[rows][:, places].astype(np.int32)
+        groups.append(_terms((argnum,) * len(places), exponents, positions, values[rows]))
+    return tuple(groups)
+
+
+def _terms(
+    argnums: tuple[int, ...], exponents: tuple[int, ...], positions: np.ndarray, values: Array
+) -> CoordinateTerms:
+    return CoordinateTerms(
+        argnums,
+        exponents,
+        positions,
+        jnp.asarray(values),
+        equal_magnitudes(values),
+        tuple(positions.max(axis=0).tolist()),
+    )

@@ -1,0 +1,169 @@
+"""Terms of an operator: a scalar times a word of segments.
+
+A segment is a product of coefficient functions and of derivatives, evaluated together at a point: c(x) ∂^α. Inside a segment
+everything commutes. A word s₁ s₂ … is a composition: the function that s₂ … make of u is what s₁ differentiates, coefficient
+functions included. Constant coefficients commute with derivatives, so a segment absorbs a constant one on its right and words
+stay as short as they can be; `Laplacian() @ Laplacian()` is one segment, Δ².
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+
+from ..jets.index_terms import Monomial, PowerSum
+from ..jets.notation import superscript
+from ..jets.terms import Terms
+from ..jets.vector_terms import DivergenceTerms, GradientTerms
+from .coefficients import Coefficient, Number, multiply, sign_and_text
+
+
+@final
+class Segment(eqx.Module):
+    """Π_i c_i(x) Π_j D_j^{m_j}."""
+
+    functions: tuple[Callable[..., Any], ...]
+    factors: tuple[Terms, ...]
+    powers: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def order(self) -> int:
+        return sum(t.order * m for t, m in zip(self.factors, self.powers, strict=True))
+
+    @property
+    def rank(self) -> int:
+        return sum(t.rank for t in self.factors)
+
+    @property
+    def constant(self) -> bool:
+        return not self.functions and all(t.constant for t in self.factors)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for segments that are the same product, in whatever order it was written."""
+        factors = {t.key: m for t, m in zip(self.factors, self.powers, strict=True)}
+        return (tuple(sorted(map(id, self.functions))), frozenset(factors.items()))
+
+    @property
+    def text(self) -> str:
+        functions = [f"{function_name(c)}·" for c in self.functions]
+        factors = [
+            t.symbol if m == 1 else f"{_parenthesised(t)}{superscript(m)}"
+            for t, m in zip(self.factors, self.powers, strict=True)
+        ]
+        return "".join(functions) + (" ".join(factors) if factors else "I")
+
+
+Word: TypeAlias = tuple[Segment, ...]
+
+
+@final
+class Term(eqx.Module):
+    """c s₁ s₂ …; the empty word is the identity."""
+
+    coefficient: Coefficient
+    word: Word
+
+    @property
+    def key(self) -> Hashable:
+        return tuple(segment.key for segment in self.word)
+
+    @property
+    def kind(self) -> tuple[Hashable, ...]:
+        """What the term does to the shape of u: terms of one kind can be added."""
+        steps: list[Hashable] = []
+        for segment in self.word:
+            for factor in segment.factors:
+                if isinstance(factor, GradientTerms) and steps and steps[-1] == "divergence":
+                    steps.pop()
+                elif isinstance(factor, GradientTerms):
+                    field = None if factor.field is None else "sigma"
+                    steps.append(("gradient", factor.argnum, factor.dims, field))
+                elif isinstance(factor, DivergenceTerms):
+                    steps.append("divergence")
+        return tuple(steps)
+
+    @property
+    def signed_text(self) -> tuple[str, str]:
+        sign, magnitude = sign_and_text(self.coefficient)
+        word = " ".join(
+            f"({segment.text})" if segment.functions and len(self.word) > 1 else segment.text
+            for segment in self.word
+        )
+        return sign, " ".join(filter(None, [magnitude, word or "I"]))
+
+
+def factor_term(factor: Terms, power: int = 1) -> Term:
+    """A factor by itself as a term."""
+    return Term(Number(1), (Segment((), (factor,), (power,)),))
+
+
+def function_term(function: Callable[..., Any]) -> Term:
+    """Multiplication by c(x)."""
+    return Term(Number(1), (Segment((function,), (), ()),))
+
+
+def compose(left: Term, right: Term) -> Term:
+    """The term that applies `right` first."""
+    word = list(left.word)
+    for segment in right.word:
+        word = _append(word, segment)
+    return Term(multiply(left.coefficient, right.coefficient), tuple(word))
+
+
+def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
+    if not word:
+        return [segment]
+    last = word[-1]
+    trace = _divergence_of_gradient(last, segment)
+    if trace is not None:
+        return _append(word[:-1], trace)
+    if last.rank or segment.rank or not (segment.constant or last.order == 0):
+        return [*word, segment]
+    return [*word[:-1], _product(last, segment)]
+
+
+def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
+    """div ∇ = Δ, where both act on the same coordinates."""
+    if left.functions or right.functions or len(left.factors) != 1 or len(right.factors) != 1:
+        return None
+    div, grad = left.factors[0], right.factors[0]
+    if not (isinstance(div, DivergenceTerms) and isinstance(grad, GradientTerms)):
+        return None
+    if grad.field is not None or (div.argnum, div.dims) != (grad.argnum, grad.dims):
+        return None
+    return Segment((), (PowerSum(grad.argnum, 2, grad.dims),), (1,))
+
+
+def _product(left: Segment, right: Segment) -> Segment:
+    """Like factors are collected; mixed derivatives are one factor."""
+    powers: dict[Hashable, int] = {}
+    factors: dict[Hashable, Terms] = {}
+    alpha: dict[tuple[int, int], int] = {}
+    for segment in (left, right):
+        for factor, power in zip(segment.factors, segment.powers, strict=True):
+            if isinstance(factor, Monomial):
+                for place, order in factor.alpha:
+                    alpha[place] = alpha.get(place, 0) + order * power
+            else:
+                factors.setdefault(factor.key, factor)
+                powers[factor.key] = powers.get(factor.key, 0) + power
+    ordered = [(factors[key], power) for key, power in powers.items()]
+    if alpha:
+        ordered.append((Monomial(tuple(sorted(alpha.items()))), 1))
+    return Segment(
+        left.functions + right.functions,
+        tuple(factor for factor, _ in ordered),
+        tuple(power for _, power in ordered),
+    )
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """A coefficient function's own name where it has one."""
+    name = getattr(function, "__name__", "c")
+    return f"{name}(x)" if name.isidentifier() else "c(x)"
+
+
+def _parenthesised(factor: Terms) -> str:
+    simple = isinstance(factor, PowerSum) and factor.power == 2 and factor.dims is None
+    return factor.symbol if simple else f"({factor.symbol})"

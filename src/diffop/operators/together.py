@@ -1,0 +1,93 @@
+"""Several operators on one function at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jaxtyping import PRNGKeyArray, PyTree
+
+from .base import Function, Operator, check_probes, make_draw
+from .evaluate import Part, apply_all
+
+
+def exact(ops: PyTree) -> Callable[[Function], Function]:
+    """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
+
+    All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have in common. This is how a
+    residual f(x, u, D₁u, D₂u, …) is written, linear or not.
+
+    **Arguments:**
+
+    - `ops`: a pytree of operators.
+
+    **Returns:**
+
+    A map from functions to functions.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        parts = do.exact({"u": do.Identity(), "lap": do.Laplacian()})(lambda x: jnp.sum(x**2))
+        parts(jnp.ones(3))  # {"u": 3.0, "lap": 6.0}
+        ```
+    """
+    operators, structure = _flatten(ops)
+    return _together([operator.parts for operator in operators], structure)
+
+
+def estimate(
+    ops: PyTree, key: PRNGKeyArray, n: int, probes: str = "auto"
+) -> Callable[[Function], Function]:
+    """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the structure of `ops`.
+
+    Operators that sample the same terms share jets: Δ and Σ∂_i⁴ use the same coordinates.
+
+    **Arguments:**
+
+    - `ops`: a pytree of operators; estimates among them keep their own draws.
+    - `key`, `n`, `probes`: as for `Operator.estimate`.
+
+    **Returns:**
+
+    A map from functions to functions.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        ops = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+        do.estimate(ops, jax.random.key(0), 4)(lambda x: jnp.sum(x**4))(jnp.ones(100))
+        ```
+    """
+    operators, structure = _flatten(ops)
+    draw = make_draw(key, n, probes)
+    for operator in operators:
+        check_probes(operator, probes)
+    parts = [
+        tuple(part if part.draw is not None else Part(part.terms, draw) for part in operator.parts)
+        for operator in operators
+    ]
+    return _together(parts, structure)
+
+
+def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
+    leaves, structure = jax.tree.flatten(ops, is_leaf=lambda node: isinstance(node, Operator))
+    for leaf in leaves:
+        if not isinstance(leaf, Operator):
+            raise TypeError(f"expected a pytree of operators; got {leaf!r} of type {type(leaf).__name__}.")
+    return leaves, structure
+
+
+def _together(parts: list[tuple[Part, ...]], structure: Any) -> Callable[[Function], Function]:
+    def transform(u: Function) -> Function:
+        if not callable(u):
+            raise TypeError(f"operators are applied to a function u; got {type(u).__name__}.")
+        return lambda *args: jax.tree.unflatten(structure, apply_all(parts, u, args))
+
+    return transform

@@ -1,0 +1,42 @@
+"""Points of the unit ball."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
+    """Random points of the unit ball, with uniform direction and uniform *radius*.
+
+    This is not the uniform distribution on the ball, under which in high dimension every point lies
+    on the boundary: the radius is drawn uniformly from [0, 1]. Source: Shi et al. 2024, "Stochastic
+    Taylor Derivative Estimator", appendix "Experiment setup", and its published code.
+
+    **Arguments:**
+
+    - `key`: a key from `jax.random.key`.
+    - `count`: how many points, at least 1.
+    - `dim`: the dimension d of the space, at least 1.
+
+    **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
+
+    **Raises:** `ValueError` if `count` or `dim` is less than 1.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        points = do.pde.unit_ball(jax.random.key(0), 100, 1000)  # (100, 1000)
+        ```
+    """
+    if count < 1 or dim < 1:
+        raise ValueError(
+            f"unit_ball expects count and dim of at least 1, got count={count} and dim={dim}; ask "
+            f"for at least one point."
+        )
+    direction_key, radius_key = jax.random.split(key)
+    normal = jax.random.normal(direction_key, (count, dim))
+    radius = jax.random.uniform(radius_key, (count, 1))
+    return normal * (radius / jnp.linalg.norm(normal, axis=1, keepdims=True))

@@ -1,0 +1,71 @@
+"""Evaluating equations of a jaxpr as they stand."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+from jax.extend import source_info_util
+
+# Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a jaxpr of one equation.
+_CALLS = {
+    jex.primitives.custom_jvp_call_p,
+    jex.primitives.custom_vjp_call_p,
+    jex.primitives.call_p,
+    jex.primitives.closed_call_p,
+}
+
+
+def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    """The outputs of one equation at plain operands, always as a list."""
+    if eqn.primitive in _CALLS:
+        return _bind_call(eqn, operands)
+    outputs = eqn.primitive.bind(*operands, **eqn.params)
+    return list(outputs) if eqn.primitive.multiple_results else [outputs]
+
+
+def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    inputs, arrays = [], []
+    for atom, operand in zip(eqn.invars, operands, strict=True):
+        if not isinstance(atom, jex.Literal) and atom not in inputs:
+            inputs.append(atom)
+            arrays.append(operand)
+    jaxpr = jex.Jaxpr(
+        constvars=(),
+        invars=inputs,
+        outvars=eqn.outvars,
+        eqns=[eqn],
+        effects=eqn.effects,
+        debug_info=jax.make_jaxpr(lambda *xs: xs)(*arrays).jaxpr.debug_info,
+    )
+    return list(jex.jaxpr_as_fun(jex.ClosedJaxpr(jaxpr, ()))(*arrays))
+
+
+def partially_bound(
+    eqn: jex.JaxprEqn, operands: Sequence[Any], positions: Sequence[int]
+) -> Callable[..., list[Any]]:
+    """The equation as a function of the operands at `positions`, the others held fixed."""
+
+    def function(*moving: Any) -> list[Any]:
+        arguments = list(operands)
+        for position, operand in zip(positions, moving, strict=True):
+            arguments[position] = operand
+        return bind(eqn, arguments)
+
+    return function
+
+
+def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
+    """The equations that the outputs need, in order, and those with side effects."""
+    needed = {id(atom) for atom in jaxpr.outvars}
+    live = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or any(id(var) in needed for var in eqn.outvars):
+            live.append(eqn)
+            needed.update(id(atom) for atom in eqn.invars)
+    return live[::-1]
+
+
+def where(eqn: jex.JaxprEqn) -> str:
+    """The line of the user's program that an equation came from."""
+    return source_info_util.summarize(eqn.source_info)

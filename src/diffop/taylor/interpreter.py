@@ -1,0 +1,63 @@
+"""The interpreter: a jaxpr evaluated on bundles, equation by equation."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from .binding import bind, live_equations
+from .bundle import Families, Value, is_moving, primal_of
+from .registry import rule_for
+
+
+def interpret(
+    jaxpr: jex.Jaxpr, consts: Sequence[Any], families: Families, operands: Sequence[Value]
+) -> list[Value]:
+    """Push operands, moving or not, through a jaxpr.
+
+    **Arguments:**
+
+    - `jaxpr`, `consts`: the program.
+    - `families`: the curves along which bundles carry coefficients.
+    - `operands`: one value for each input: a `Bundle` or a plain array.
+
+    **Returns:**
+
+    One value for each output.
+    """
+    environment: dict[jex.Var, Value] = {}
+    environment.update(zip(jaxpr.constvars, consts, strict=True))
+    environment.update(zip(jaxpr.invars, operands, strict=True))
+
+    def read(atom: Any) -> Value:
+        return atom.val if isinstance(atom, jex.Literal) else environment[atom]
+
+    equations = live_equations(jaxpr)
+    last_use = _last_use(equations, jaxpr.outvars)
+    for position, eqn in enumerate(equations):
+        values = [read(atom) for atom in eqn.invars]
+        if any(map(is_moving, values)) and any(map(_is_differentiable, eqn.outvars)):
+            outputs = rule_for(eqn)(families, eqn, values)
+        else:
+            outputs = bind(eqn, [primal_of(value) for value in values])
+        environment.update(zip(eqn.outvars, outputs, strict=True))
+        for var in last_use[position]:
+            environment.pop(var, None)
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _is_differentiable(var: jex.Var) -> bool:
+    return jnp.issubdtype(var.aval.dtype, jnp.inexact)
+
+
+def _last_use(equations: Sequence[jex.JaxprEqn], outvars: Sequence[Any]) -> list[set[jex.Var]]:
+    """For each equation the variables that nothing needs after it: their memory is let go."""
+    kept = {atom for atom in outvars if not isinstance(atom, jex.Literal)}
+    dead: list[set[jex.Var]] = []
+    for eqn in reversed(equations):
+        variables = {atom for atom in eqn.invars if not isinstance(atom, jex.Literal)}
+        variables.update(eqn.outvars)
+        dead.append(variables - kept)
+        kept |= variables
+    return dead[::-1]

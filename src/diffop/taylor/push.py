@@ -1,0 +1,305 @@
+"""The two public doors of the engine: `push` for many jets at once, `jet` for one."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from . import rules  # noqa: F401  (registers the rules)
+from .bundle import Families, Family, Value, bundle, primal_of, series_of
+from .coefficients import Coefficient, Dense, Series, Zero, instantiate, is_zero, scale
+from .interpreter import interpret
+
+
+@final
+class Jets(eqx.Module):
+    """n jets through one point, pushed together: curves x(t) = x + Σ_k v_k t^k / k!.
+
+    **Arguments:**
+
+    - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each argument of the function, like
+        that argument but with a leading axis of n directions on each leaf; `None` for an argument that does not move at this
+        order.
+    - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one sum, `(m, n)` for m of
+        them. The engine carries the sums alone (the collapse), so order K costs as much as one more primal. `None` returns
+        order K jet by jet.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
+        value, [(gradient, laplacian)] = do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets])
+        ```
+    """
+
+    tangents: tuple[tuple[PyTree, ...], ...]
+    weights: Float[Array, "*m n"] | None = None
+
+    def __check_init__(self) -> None:
+        if not self.tangents:
+            raise ValueError("Jets need at least one order of tangents; got an empty tuple.")
+
+    @property
+    def order(self) -> int:
+        return len(self.tangents)
+
+    @property
+    def size(self) -> int:
+        """The number n of jets."""
+        for leaf in jax.tree.leaves(self.tangents):
+            return leaf.shape[0]
+        raise ValueError("Jets need at least one tangent that is not None.")
+
+
+class Pushed(NamedTuple):
+    """What `push` returns.
+
+    `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the jets of family f, each
+    leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)` where the family has weights.
+    """
+
+    value: PyTree
+    derivatives: list[tuple[PyTree, ...]]
+
+
+def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets]) -> Pushed:
+    """Push jets through a function: Taylor mode automatic differentiation in one pass, any order.
+
+    All families share the primal, the derivatives of its nonlinearities and the pass itself.
+
+    **Arguments:**
+
+    - `u`: any function that JAX can differentiate in forward mode; arguments and results are pytrees of arrays.
+    - `args`: the point, a tuple of u's positional arguments. Arguments that do not move may be anything.
+    - `jets`: the families of jets, see [`diffop.taylor.Jets`][].
+
+    **Returns:**
+
+    A named tuple `(value, derivatives)`, see [`diffop.taylor.Pushed`][]. Derivatives, not Taylor coefficients: order k is
+    d^k/dt^k at t = 0.
+
+    **Raises:**
+
+    `TypeError` for a moving argument that is not of a floating type, `ValueError` for tangents whose structure or shape is
+    not the argument's, `UnsupportedPrimitiveError` for a primitive that `jax.jvp` cannot differentiate.
+
+    Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et al., 2025.
+    """
+    families = tuple(Family(each.weights, each.order, each.size) for each in jets)
+    leaves = jax.tree.leaves(args)
+    series = [_flat_tangents(each, args, leaves) for each in jets]
+    value, outputs = _push(u, args, families, series)
+    return Pushed(
+        value,
+        [
+            tuple(
+                jax.tree.map(lambda leaf: _derivative(leaf, families, index, k), outputs, is_leaf=_is_leaf)
+                for k in range(1, family.order + 1)
+            )
+            for index, family in enumerate(families)
+        ],
+    )
+
+
+def jet(
+    fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[Any]
+) -> tuple[PyTree, PyTree]:
+    """Push one jet through a function: as `jax.experimental.jet.jet`, for every primitive and for pytrees.
+
+    **Arguments:**
+
+    - `fun`: a function of `len(primals)` arguments.
+    - `primals`: the point x.
+    - `series`: for each primal the list of its K derivatives: `series[i][k - 1]` is the k-th derivative of x_i(t) at 0
+        (derivatives, not Taylor coefficients). For a primal that is a pytree, a list of K such pytrees, or the pytree with a
+        list of K arrays at each leaf.
+
+    **Returns:**
+
+    `(primals_out, series_out)`: fun's output, and the same structure with a list of the K derivatives at each leaf.
+
+    **Raises:**
+
+    `ValueError` where lengths, structures or shapes do not agree; `TypeError` for integer primals.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        y, (dy, d2y, d3y) = do.taylor.jet(jnp.sin, (0.0,), ([1.0, 0.0, 0.0],))  # 0, [1, 0, -1]
+        ```
+    """
+    if len(primals) != len(series):
+        raise ValueError(
+            f"jet needs one series for each primal; got {len(primals)} primals and {len(series)} series."
+        )
+    primals = tuple(primals)
+    per_leaf = [
+        terms for i in range(len(primals)) for terms in _leaf_series(primals[i], series[i], i)
+    ]
+    orders = {len(terms) for terms in per_leaf}
+    if len(orders) != 1 or 0 in orders:
+        raise ValueError(
+            f"jet needs series of one length K >= 1 for all primals; got lengths {sorted(orders)}."
+        )
+    (order,) = orders
+    family = Family(weights=None, order=order, size=None)
+    leaves = jax.tree.leaves(primals)
+    coefficients = [
+        tuple(
+            scale(_tangent(term, (), leaf, "series"), 1 / math.factorial(k))
+            for k, term in enumerate(terms, start=1)
+        )
+        for leaf, terms in zip(leaves, per_leaf, strict=True)
+    ]
+    value, outputs = _push(fun, primals, (family,), [coefficients])
+    return value, jax.tree.map(
+        lambda leaf: [_derivative(leaf, (family,), 0, k) for k in range(1, order + 1)],
+        outputs,
+        is_leaf=_is_leaf,
+    )
+
+
+def _leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[Any]]:
+    """The K terms of each leaf of a primal."""
+    structure = jax.tree.structure(primal)
+    if jax.tree_util.treedef_is_leaf(structure):
+        return [series]
+    if isinstance(series, list | tuple) and all(
+        jax.tree.structure(term) == structure for term in series
+    ):
+        return list(zip(*(jax.tree.leaves(term) for term in series), strict=True))
+    try:
+        return structure.flatten_up_to(series)
+    except ValueError as error:
+        raise ValueError(
+            f"series[{position}] must be a list of pytrees like primals[{position}], or that pytree "
+            f"with a list at each leaf; got {jax.tree.structure(series)} for {structure}."
+        ) from error
+
+
+def _push(
+    u: Callable[..., PyTree],
+    args: tuple[PyTree, ...],
+    families: Families,
+    series: Sequence[Sequence[Series]],
+) -> tuple[PyTree, PyTree]:
+    """Trace u in its moving leaves and interpret it: u(*args), and the same structure of values with their series."""
+    leaves, structure = jax.tree.flatten(args)
+    moving = [
+        position
+        for position in range(len(leaves))
+        if any(not is_zero(term) for each in series for term in each[position])
+    ]
+    for position in moving:
+        leaves[position] = as_differentiable(leaves[position])
+
+    def traced(*arrays: Array) -> PyTree:
+        filled = list(leaves)
+        for position, array in zip(moving, arrays, strict=True):
+            filled[position] = array
+        return u(*jax.tree.unflatten(structure, filled))
+
+    closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
+    operands = [bundle(leaves[p], [each[p] for each in series]) for p in moving]
+    values = interpret(closed.jaxpr, closed.consts, families, operands)
+    out = jax.tree.structure(shape)
+    primals = [jnp.asarray(primal_of(value)) for value in values]
+    return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(_Leaf, values))
+
+
+@final
+class _Leaf:
+    """A value of the interpreter as a leaf of the output's structure."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+def _is_leaf(node: Any) -> bool:
+    return isinstance(node, _Leaf)
+
+
+def _derivative(leaf: _Leaf, families: Families, index: int, order: int) -> Array:
+    """d^k/dt^k at 0: k! times the Taylor coefficient."""
+    primal = jnp.asarray(primal_of(leaf.value))
+    term = series_of(leaf.value, families, index)[order - 1]
+    lead_shape = families[index].lead_shape(order)
+    return instantiate(scale(term, math.factorial(order)), lead_shape, primal).array
+
+
+def as_differentiable(leaf: Any) -> Array:
+    """A leaf of an argument that moves, as an array of a floating or complex type."""
+    array = jnp.asarray(leaf)
+    if not jnp.issubdtype(array.dtype, jnp.inexact):
+        raise TypeError(
+            f"a point to differentiate at must be floating; got {array.dtype} of shape {array.shape}. "
+            "Convert it, for example with x.astype(float)."
+        )
+    return array
+
+
+def _flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Series]:
+    """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
+    family = Family(jets.weights, jets.order, jets.size)
+    if jets.weights is not None and jets.weights.shape[-1] != jets.size:
+        raise ValueError(
+            f"weights must have one entry for each of the {jets.size} jets; "
+            f"got shape {jets.weights.shape}."
+        )
+    orders = []
+    for k, tangents in enumerate(jets.tangents, start=1):
+        if len(tangents) != len(args):
+            raise ValueError(
+                f"tangents of order {k} must have one entry for each of the {len(args)} arguments "
+                f"(None where nothing moves); got {len(tangents)}."
+            )
+        flat = [
+            entry
+            for arg, tangent in zip(args, tangents, strict=True)
+            for entry in _entries(arg, tangent)
+        ]
+        terms = [
+            scale(_tangent(t, (jets.size,), leaf, "tangents"), 1 / math.factorial(k))
+            for t, leaf in zip(flat, leaves, strict=True)
+        ]
+        orders.append([family.collapse(t) for t in terms] if k == jets.order else terms)
+    return [tuple(series) for series in zip(*orders, strict=True)]
+
+
+def _entries(arg: PyTree, tangent: PyTree) -> list[Any]:
+    count = len(jax.tree.leaves(arg))
+    if tangent is None:
+        return [None] * count
+    entries = jax.tree.leaves(tangent, is_leaf=_is_tangent)
+    if len(entries) != count:
+        raise ValueError(
+            f"tangents must have the structure of their argument: {count} leaves expected, "
+            f"got {len(entries)}."
+        )
+    return entries
+
+
+def _is_tangent(node: Any) -> bool:
+    return node is None or isinstance(node, Coefficient)
+
+
+def _tangent(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) -> Coefficient:
+    if tangent is None:
+        return Zero()
+    if isinstance(tangent, Coefficient):
+        return tangent
+    array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)
+    expected = (*lead_shape, *jnp.shape(leaf))
+    if array.shape != expected:
+        raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
+    return Dense(array)

@@ -1,0 +1,34 @@
+"""Which rule pushes which primitive: one table."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import jax.extend.core as jex
+
+from .bundle import Families, Value
+
+Rule: TypeAlias = Callable[[Families, jex.JaxprEqn, Sequence[Value]], list[Value]]
+
+_rules: dict[str, Rule] = {}
+_fallback: list[Rule] = []
+
+
+def register(*names: str) -> Callable[[Rule], Rule]:
+    """Name the primitives that a rule pushes."""
+
+    def decorate(rule: Rule) -> Rule:
+        for name in names:
+            _rules[name] = rule
+        return rule
+
+    return decorate
+
+
+def register_fallback(rule: Rule) -> Rule:
+    """Name the rule for every primitive without one of its own."""
+    _fallback[:] = [rule]
+    return rule
+
+
+def rule_for(eqn: jex.JaxprEqn) -> Rule:
+    return _rules.get(eqn.primitive.name, _fallback[0])

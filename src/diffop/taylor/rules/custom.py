@@ -1,0 +1,96 @@
+"""Functions with a derivative rule of the user's own, and calls of inner programs."""
+
+from collections.abc import Sequence
+
+import jax
+import jax.extend.core as jex
+
+from ..binding import bind
+from ..bundle import Bundle, Families, Value, is_moving, primal_of
+from ..interpreter import interpret
+from ..registry import register
+from .elementwise import ANALYTIC, CONSTANT, REAL, along_one
+from .fallback import fallback
+
+
+@register("jit", "pjit", "closed_call", "core_call", "custom_lin")
+def call(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """An inner program is interpreted in place."""
+    closed = eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]
+    return interpret(closed.jaxpr, closed.consts, families, operands)
+
+
+@register("remat2", "checkpoint")
+def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """Pushed under `jax.checkpoint`, so that reverse mode over the push rematerialises as the user asked."""
+    inner = eqn.params["jaxpr"]
+
+    def push(values: Sequence[Value]) -> list[Value]:
+        return interpret(inner, (), families, values)
+
+    return jax.checkpoint(push, prevent_cse=eqn.params["prevent_cse"], policy=eqn.params["policy"])(
+        operands
+    )
+
+
+@register("custom_jvp_call")
+def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """The user's jvp rule is the derivative: integrated as it stands, once for all directions where it is elementwise."""
+    moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
+    if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
+        return along_one(families, eqn, operands, moving[0])
+    return fallback(families, eqn, operands)
+
+
+@register("custom_vjp_call")
+def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """There is no forward rule to honour: coefficients come from the function itself.
+
+    The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the function itself.
+    """
+    primals = bind(eqn, [primal_of(operand) for operand in operands])
+    closed = eqn.params["call_jaxpr"]
+    pushed = interpret(closed.jaxpr, closed.consts, families, operands)
+    return [
+        Bundle(primal, value.series) if isinstance(value, Bundle) else primal
+        for primal, value in zip(primals, pushed, strict=True)
+    ]
+
+
+def _is_elementwise(eqn: jex.JaxprEqn, operands: Sequence[Value], position: int) -> bool:
+    """Whether the function and its rule act entry by entry on a real moving operand."""
+    primals = [primal_of(operand) for operand in operands]
+    x = primals[position]
+    if len(eqn.outvars) != 1 or eqn.outvars[0].aval.shape != x.shape or x.dtype.kind == "c":
+        return False
+
+    def tangent(x: jax.Array) -> list[jax.Array]:
+        def function(x: jax.Array) -> list[jax.Array]:
+            return bind(eqn, [*primals[:position], x, *primals[position + 1 :]])
+
+        return jax.jvp(function, (x,), (x,))[1]
+
+    return _only_elementwise(jax.make_jaxpr(tangent)(x).jaxpr)
+
+
+_ELEMENTWISE = {
+    *ANALYTIC,
+    *REAL,
+    *CONSTANT,
+    *("add", "add_any", "convert_element_type", "copy", "copy_p", "div", "mul", "neg", "select_n"),
+    *("sub", "eq", "ge", "gt", "le", "lt", "ne", "and", "or", "not", "xor", "is_finite"),
+}
+
+
+def _only_elementwise(jaxpr: jex.Jaxpr) -> bool:
+    return all(map(_is_elementwise_equation, jaxpr.eqns))
+
+
+def _is_elementwise_equation(eqn: jex.JaxprEqn) -> bool:
+    name = eqn.primitive.name
+    if name in ("jit", "pjit", "custom_jvp_call"):
+        inner = eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]
+        return _only_elementwise(inner.jaxpr)
+    if name == "broadcast_in_dim":
+        return eqn.invars[0].aval.shape == ()
+    return name in _ELEMENTWISE

@@ -1,0 +1,177 @@
+"""Elementwise functions: derivatives of the primal once for all directions, then Faà di Bruno."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..binding import bind, live_equations, partially_bound
+from ..bundle import Families, Family, Value, expand, is_moving, primal_of
+from ..coefficients import Coefficient, Dense, Series, zeros
+from ..curve import push_curve
+from ..registry import register
+from ..series import faa_di_bruno
+from .fallback import fallback
+
+ANALYTIC = (
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bessel_i0e",
+    "bessel_i1e",
+    "cbrt",
+    "cos",
+    "cosh",
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "igamma",
+    "igammac",
+    "integer_pow",
+    "lgamma",
+    "log",
+    "log1p",
+    "logistic",
+    "polygamma",
+    "pow",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+)
+REAL = ("abs", "clamp", "max", "min", "rem")
+CONSTANT = ("ceil", "floor", "nextafter", "round", "sign", "stop_gradient")
+
+
+@register(*ANALYTIC, *REAL)
+def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """y = φ(x) with one moving operand; with several, or where φ is not analytic in a complex x, the general rule."""
+    moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
+    if len(moving) > 1 or (eqn.primitive.name in REAL and _is_complex(operands[moving[0]])):
+        return fallback(families, eqn, operands)
+    return along_one(families, eqn, operands, moving[0])
+
+
+def along_one(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], position: int
+) -> list[Value]:
+    """An equation with one output that is elementwise in its only moving operand."""
+    primals = [primal_of(operand) for operand in operands]
+    order = max(family.order for family in families)
+    output, derivatives = taylor_coefficients(eqn, primals, position, order)
+
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        return [faa_di_bruno(family, derivatives, series[position])]
+
+    return expand(families, operands, [output], expansion)
+
+
+@register(*CONSTANT)
+def piecewise_constant(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
+) -> list[Value]:
+    """Nothing moves behind a step or a stopped gradient: JAX's own convention."""
+    return bind(eqn, [primal_of(operand) for operand in operands])
+
+
+def taylor_coefficients(
+    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
+) -> tuple[Array, Series]:
+    """φ(x) and φ^{(j)}(x)/j! for j = 1 … K, by pushing the curve t ↦ x + t through the equation."""
+    avals = tuple(jax.typeof(primal) for primal in primals)
+    key = (eqn.primitive, _hashable(eqn.params), avals, position, order)
+    program = _programs.get(key) if key[1] is not None else None
+    if program is None:
+        program = _trace(eqn, primals, position, order)
+        if key[1] is not None:
+            _programs.put(key, program)
+    closed, structure = program
+    return jax.tree.unflatten(structure, evaluate(closed, primals))
+
+
+def _trace(
+    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
+) -> tuple[jex.ClosedJaxpr, Any]:
+    def program(*operands: Array) -> tuple[Array, Series]:
+        function = partially_bound(eqn, operands, (position,))
+        x = operands[position]
+        line: Series = (Dense(jnp.ones_like(x)), *zeros(order - 1))
+        (series,) = push_curve(function, (x,), (line,), order)
+        return function(x)[0], series
+
+    closed, shape = jax.make_jaxpr(program, return_shape=True)(*primals)
+    return closed, jax.tree.structure(shape)
+
+
+def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
+    """Evaluate a jaxpr, each repeated equation once: derivatives of all orders share their subexpressions."""
+    environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    environment.update(zip(closed.jaxpr.invars, operands, strict=True))
+    seen: dict[Hashable, list[Any]] = {}
+
+    def read(atom: Any) -> Any:
+        return atom.val if isinstance(atom, jex.Literal) else environment[atom]
+
+    def identity(atom: Any) -> Hashable:
+        if isinstance(atom, jex.Literal):
+            return str(atom.aval), np.asarray(atom.val).tobytes()
+        return id(environment[atom])
+
+    for eqn in live_equations(closed.jaxpr):
+        params = _hashable(eqn.params)
+        key = (eqn.primitive, params, *map(identity, eqn.invars))
+        if params is None or key not in seen:
+            seen[key] = bind(eqn, [read(atom) for atom in eqn.invars])
+        environment.update(zip(eqn.outvars, seen[key], strict=True))
+    return [read(atom) for atom in closed.jaxpr.outvars]
+
+
+def _hashable(params: dict[str, Any]) -> Hashable:
+    """Parameters as a dictionary key, or None where they have none."""
+    key = tuple(sorted(params.items()))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+class _Cache:
+    """The most recently used programs."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable) -> Any:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._entries[key] = entry
+        return entry
+
+    def put(self, key: Hashable, entry: Any) -> None:
+        self._entries[key] = entry
+        if len(self._entries) > self._capacity:
+            del self._entries[next(iter(self._entries))]
+
+
+_programs = _Cache(capacity=1024)
+
+
+def _is_complex(operand: Value) -> bool:
+    return jnp.iscomplexobj(primal_of(operand))

@@ -1,0 +1,93 @@
+"""Primitives that are linear in their moving operands: apply them to each coefficient."""
+
+from collections.abc import Sequence
+
+import jax.extend.core as jex
+
+from ..binding import bind, partially_bound
+from ..bundle import Families, Family, Value, expand, primal_of
+from ..coefficients import Series, Zero, linear_map
+from ..registry import Rule, register
+
+
+def linear(positions: slice) -> Rule:
+    """The rule of a primitive that is jointly linear in the operands at `positions`; the others do not move.
+
+    Linear, not affine: in a coefficient of order k ≥ 1 an operand that stands still is zero.
+    """
+
+    def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+        primals = [primal_of(operand) for operand in operands]
+        chosen = range(len(operands))[positions]
+        function = partially_bound(eqn, primals, chosen)
+        originals = [primals[position] for position in chosen]
+
+        def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+            orders = [
+                linear_map(
+                    function,
+                    family.lead(order),
+                    [series[position][order - 1] for position in chosen],
+                    originals,
+                )
+                or [Zero()] * len(eqn.outvars)
+                for order in range(1, family.order + 1)
+            ]
+            return list(zip(*orders, strict=True))
+
+        return expand(families, operands, bind(eqn, primals), expansion)
+
+    return rule
+
+
+_ALL, _FIRST, _FIRST_TWO, _AFTER_FIRST = slice(None), slice(1), slice(2), slice(1, None)
+
+LINEAR: dict[str, slice] = {
+    **dict.fromkeys(
+        (
+            "add",
+            "add_any",
+            "all_gather",
+            "broadcast_in_dim",
+            "complex",
+            "concatenate",
+            "conj",
+            "convert_element_type",
+            "copy",
+            "copy_p",
+            "cumsum",
+            "fft",
+            "imag",
+            "neg",
+            "optimization_barrier",
+            "pad",
+            "pbroadcast",
+            "ppermute",
+            "psum",
+            "psum_invariant",
+            "pvary",
+            "real",
+            "reduce_precision",
+            "reduce_sum",
+            "reduce_window_sum",
+            "reshape",
+            "rev",
+            "slice",
+            "split",
+            "squeeze",
+            "sub",
+            "transpose",
+        ),
+        _ALL,
+    ),
+    "dynamic_slice": _FIRST,
+    "gather": _FIRST,
+    "dynamic_update_slice": _FIRST_TWO,
+    "select_n": _AFTER_FIRST,
+    "scatter": slice(0, 3, 2),
+    "scatter-add": slice(0, 3, 2),
+    "scatter-sub": slice(0, 3, 2),
+}
+
+for _name, _positions in LINEAR.items():
+    register(_name)(linear(_positions))

@@ -1,0 +1,24 @@
+"""What a run was made with: versions and device."""
+
+import importlib.metadata
+import platform
+
+import jax
+
+_PACKAGES = ("diffop-jax", "jax", "jaxlib", "equinox", "optax")
+
+
+def environment() -> dict[str, str]:
+    """The versions of the packages that matter and of Python, and the kind of device."""
+    return {
+        **{name: _version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "device": jax.devices()[0].device_kind,
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:  # run from a source tree, not installed
+        return "not installed"

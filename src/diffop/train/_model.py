@@ -1,0 +1,29 @@
+"""The network of a run."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from .. import pde
+from ..nn import ScaledInput
+from ._settings import Settings
+
+
+def build_problem(settings: Settings, key: PRNGKeyArray) -> pde.AbstractProblem:
+    """The problem of a run."""
+    return pde.make(settings.problem, settings.dim, key=key)
+
+
+def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -> Callable:
+    """The untrained model of a run: a tanh network with the problem's boundary condition built in.
+
+    It depends on the problem's boundary condition only, not on its coefficients or solution.
+    """
+    net = eqx.nn.MLP(
+        settings.dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key
+    )
+    if settings.input_scale != 1:
+        net = ScaledInput(net, settings.input_scale)
+    return problem.ansatz(net)

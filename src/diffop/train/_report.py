@@ -1,0 +1,55 @@
+"""The report of a run."""
+
+import dataclasses
+from typing import Any, final
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The numbers of one run; `report.json` holds the same under the same names.
+
+    - `problem`, `dim`, `steps`, `n`, `seed`: what was solved.
+    - `rel_l1`, `rel_l2`: relative errors on fixed test points.
+    - `null_rel_l2`: the relative L2 error of the null model, one fitted number and no network, on
+        the same points.
+    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use.
+    - `it_per_s`: training steps per second, without compiling and measuring.
+    - `compile_s`: seconds spent compiling.
+    - `peak_memory_mb`: in units of 10⁶ bytes.
+    - `parameters`: how many numbers were trained.
+    - `settings`: all other settings, and how many test points there were.
+    - `environment`: the versions and the device that the numbers were made with.
+    """
+
+    problem: str
+    dim: int
+    steps: int
+    n: int
+    seed: int
+    rel_l1: float
+    rel_l2: float
+    null_rel_l2: float
+    skill: float
+    it_per_s: float
+    compile_s: float
+    peak_memory_mb: float
+    parameters: int
+    settings: dict[str, Any]
+    environment: dict[str, str]
+
+    def as_text(self) -> str:
+        """What the run means, in a few lines."""
+        if self.skill > 1:
+            verdict = f"{self.skill:.1f} times below the null model's {self.null_rel_l2:.2e}"
+        else:
+            verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
+        return (
+            f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
+            f"  (the null model is one number fitted to the solution, without a network; "
+            f"skill = {self.skill:.2f})\n"
+            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points\n"
+            f"{self.steps} steps at {self.it_per_s:.3g} steps/s, "
+            f"compiled in {self.compile_s:.1f} s, "
+            f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
+        )

@@ -1,0 +1,138 @@
+"""Which coordinates are differentiated: argnum, dims, multi-indices, pytrees of any rank."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import diffop as do
+
+from .. import functions
+from ..functions import relative_error
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+TREE = ({"a": jnp.float32(0.5), "b": (jnp.arange(1.0, 5.0).reshape(2, 2), jnp.array([2.0]))},)
+
+
+def tree_point():
+    return jax.tree.map(lambda x: x.astype(jnp.float64), TREE)[0]
+
+
+def of_tree(p):
+    m, v = p["b"]
+    return jnp.sin(p["a"]) * m[0, 1] ** 3 + m[1, 0] ** 2 * v[0] ** 2 + m[0, 0] * m[1, 1] * p["a"]
+
+
+def test_coordinates_are_numbered_as_ravel_pytree_does():
+    point = tree_point()
+    expected, _ = ravel_pytree(jax.grad(of_tree)(point))
+    assert len(set(map(float, expected))) == 6
+    got = [do.Partial(i).exact(of_tree)(point) for i in range(6)]
+    np.testing.assert_allclose(got, expected, rtol=1e-14)
+
+
+def test_gradient_has_the_structure_of_the_argument():
+    point = tree_point()
+    got, expected = do.Gradient().exact(of_tree)(point), jax.grad(of_tree)(point)
+    assert jax.tree.structure(got) == jax.tree.structure(expected)
+    jax.tree.map(lambda g, e: np.testing.assert_allclose(g, e, rtol=1e-14), got, expected)
+
+
+def test_gradient_of_several_outputs_is_the_jacobian():
+    u = lambda p: {"twice": 2.0 * of_tree(p), "pair": jnp.stack([of_tree(p), p["a"] ** 2])}
+    point = tree_point()
+    got, expected = do.Gradient().exact(u)(point), jax.jacobian(u)(point)
+    assert jax.tree.structure(got) == jax.tree.structure(expected)
+    jax.tree.map(lambda g, e: np.testing.assert_allclose(g, e, rtol=1e-14), got, expected)
+
+
+def test_laplacian_over_a_matrix():
+    x = jnp.arange(1.0, 7.0).reshape(2, 3) / 4
+    hessian = jax.hessian(lambda x: jnp.sum(jnp.sin(x) @ x.T))(x).reshape(6, 6)
+    got = do.Laplacian().exact(lambda x: jnp.sum(jnp.sin(x) @ x.T))(x)
+    np.testing.assert_allclose(got, jnp.trace(hessian), rtol=1e-13)
+
+
+def test_mixed_spellings_agree():
+    u, x = functions.SCALAR[0].model("float64"), functions.SCALAR[0].points("float64")[0][0]
+    spellings = [(2, 1, 0), [2, 1], {0: 2, 1: 1}, {(0, 0): 2, (0, 1): 1}]
+    values = [do.Mixed(alpha).exact(u)(x) for alpha in spellings]
+    assert len({float(v) for v in values}) == 1
+    assert all(do.Mixed(alpha) == do.Mixed({0: 2, 1: 1}) for alpha in spellings)
+
+
+def test_mixed_of_another_argument():
+    function = functions.SPACE_AND_TIME
+    x, t = function.points("float64")
+    model = function.model("float64")
+    got = jax.vmap(do.Mixed({0: 2, 2: 1}, argnum=1).exact(lambda t, x: model(x, t)))(t, x)
+    expected = function.derivatives("float64")[3][..., 0, 0, 2]
+    assert relative_error(got, expected) <= 1e-10
+
+
+def test_dims_of_a_second_order_operator():
+    """C has one row for each of dims, in their order."""
+    function = functions.SCALAR[1]
+    C = jnp.array([[1.0, 2.0], [0.5, -1.0]])
+    model, (points,) = function.model("float64"), function.points("float64")
+    got = jax.vmap(do.SecondOrder(C, dims=(2, 0)).exact(model))(points)
+    H = function.derivatives("float64")[2]
+    expected = H[..., 2, 2] + 2.5 * H[..., 2, 0] - H[..., 0, 0]
+    assert relative_error(got, expected) <= 1e-10
+
+
+@pytest.mark.parametrize("build", [do.Directional, do.ParabolicTrace], ids=lambda b: b.__name__)
+def test_dims_of_other_coefficients(build):
+    function = functions.SCALAR[1]
+    c = jnp.array([2.0, -0.5])
+    model, (points,) = function.model("float64"), function.points("float64")
+    got = jax.vmap(build(c, dims=(1, 2)).exact(model))(points)
+    _, g, H = function.derivatives("float64")[:3]
+    expected = {
+        do.Directional: 2.0 * g[..., 1] - 0.5 * g[..., 2],
+        do.ParabolicTrace: 0.5 * (4.0 * H[..., 1, 1] + 0.25 * H[..., 2, 2]),
+    }[build]
+    assert relative_error(got, expected) <= 1e-10
+
+
+def test_other_arguments_may_be_anything():
+    def u(x, mode, indices, network, nothing):
+        assert mode == "square" and nothing is None
+        return jnp.sum(x[indices] ** 2) * network(x)
+
+    network = eqx.nn.MLP(3, "scalar", 4, 1, key=jax.random.key(0))
+    x = jnp.array([0.5, 1.0, -2.0])
+    rest = ("square", jnp.array([0, 2]), network, None)
+    got = do.Laplacian().exact(u)(x, *rest)
+    expected = jnp.trace(jax.hessian(lambda x: u(x, *rest))(x))
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_keyword_arguments_are_passed_on():
+    u = lambda x, *, power: jnp.sum(x**power)
+    got = do.Laplacian().exact(u)(jnp.array([1.0, 2.0]), power=3)
+    np.testing.assert_allclose(got, 18.0, rtol=1e-14)
+
+
+def test_a_method_is_a_function():
+    class Network(eqx.Module):
+        mlp: eqx.nn.MLP
+
+        def potential(self, x):
+            return self.mlp(x) ** 2
+
+    network = Network(eqx.nn.MLP(2, "scalar", 4, 1, key=jax.random.key(0)))
+    x = jnp.array([0.5, 1.0])
+    expected = jnp.trace(jax.hessian(network.potential)(x))
+    np.testing.assert_allclose(do.Laplacian().exact(network.potential)(x), expected, rtol=1e-12)
+
+
+def test_differentiation_ignores_what_does_not_depend_on_the_argument():
+    x = jnp.array([1.0, 2.0])
+    assert do.Laplacian().exact(lambda x: jnp.array(3.0))(x) == 0.0
+    got = do.Partial(0).exact(lambda x: (x[0] ** 2, jnp.arange(3.0)))(x)
+    np.testing.assert_array_equal(got[0], 2.0)
+    np.testing.assert_array_equal(got[1], np.zeros(3))

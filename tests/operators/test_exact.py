@@ -1,0 +1,94 @@
+"""`.exact` of every operator on every function, in both precisions, against the oracle."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+from .. import functions, oracle
+from ..functions import DTYPES, TOLERANCE, relative_error
+from . import table
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+PAIRS = [
+    *((case, f) for case in table.operators() for f in functions.SCALAR),
+    *((case, f) for case in table.gradients() for f in functions.SCALAR),
+    *((case, functions.COMPLEX) for case in table.operators() + table.gradients()),
+    *((case, functions.TREE_OUTPUT) for case in table.operators() + table.gradients()),
+    *((case, functions.TREE_INPUT) for case in table.operators()),
+    *((case, functions.SPACE_TIME) for case in table.operators() + table.gradients()),
+    *((case, functions.SPACE_AND_TIME) for case in table.space_time()),
+    *((case, functions.FIELD) for case in table.fields()),
+]
+
+
+def expected_value(case, function, dtype):
+    points = oracle.to64(function.points(dtype))
+    return jax.vmap(case.oracle.value)(function.derivatives(dtype), points)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case, function", PAIRS, ids=[f"{f}-{case}" for case, f in PAIRS])
+def test_exact(case, function, dtype):
+    model = function.model(dtype)
+    got = jax.vmap(case.operator(dtype).exact(model))(*function.points(dtype))
+    expected = expected_value(case, function, dtype)
+    for leaf in jax.tree.leaves(got):
+        assert leaf.real.dtype == DTYPES[dtype]
+    assert relative_error(got, expected) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_partial_of_a_scalar_argument(order, dtype):
+    function = functions.SCALAR_INPUT
+    got = jax.vmap(do.Partial(order=order).exact(function.model(dtype)))(*function.points(dtype))
+    expected = function.derivatives(dtype)[order].reshape(got.shape)
+    assert relative_error(got, expected) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("build, order", [(do.Laplacian, 2), (do.Biharmonic, 4)])
+def test_a_scalar_argument_has_one_coordinate(build, order):
+    function = functions.SCALAR_INPUT
+    got = jax.vmap(build().exact(function.model("float64")))(*function.points("float64"))
+    expected = function.derivatives("float64")[order].reshape(got.shape)
+    assert relative_error(got, expected) <= TOLERANCE["float64"]
+
+
+def test_polylaplacian_of_order_six():
+    function = functions.SCALAR[0]
+    model, (points,) = function.model("float64"), function.points("float64")
+    got = jax.vmap(do.PolyLaplacian(3).exact(lambda x: model(x) ** 2))(points)
+    expected = jax.jit(jax.vmap(oracle.polylaplacian(3, 3)(lambda x: model(x) ** 2)))(points)
+    assert relative_error(got, expected) <= TOLERANCE["float64"]
+
+
+@pytest.mark.parametrize("order", [8, 13])
+def test_high_orders_of_a_product(order):
+    """∂_0^k of x0^k exp(x1) is k! exp(x1), and DiagonalK(k) adds x0^k exp(x1)."""
+    u = lambda x: x[0] ** order * jnp.exp(x[1])
+    x = jnp.array([1.25, 0.5])
+    factorial = float(np.prod(np.arange(1, order + 1, dtype=np.float64)))
+    e = np.exp(0.5)
+    np.testing.assert_allclose(do.Partial(0, order=order).exact(u)(x), factorial * e, rtol=1e-12)
+    np.testing.assert_allclose(
+        do.DiagonalK(order).exact(u)(x), (factorial + 1.25**order) * e, rtol=1e-12
+    )
+
+
+def test_mixed_of_order_ten():
+    """∂_0⁵ ∂_1³ ∂_2² of exp(x0 + 2 x1 − x2) is 8 times the function."""
+    u = lambda x: jnp.exp(x[0] + 2 * x[1] - x[2])
+    x = jnp.array([0.25, -0.5, 0.125])
+    got = do.Mixed((5, 3, 2)).exact(u)(x)
+    np.testing.assert_allclose(got, 8 * np.exp(0.25 - 1.0 - 0.125), rtol=1e-10)
+
+
+def test_bfloat16_stays_bfloat16():
+    x = jnp.array([0.5, -1.0, 2.0], jnp.bfloat16)
+    got = do.Laplacian().exact(lambda x: jnp.sum(x**3))(x)
+    assert got.dtype == jnp.bfloat16
+    assert abs(float(got) - 9.0) <= 9 * 2**-7  # 6 Σ x_i, to the last bits of bfloat16

@@ -1,0 +1,172 @@
+"""Every operator × {float32, float64} × {one point, jit, vmap, grad, jvp} against the oracle."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import diffop as do
+
+from .. import functions, oracle
+from ..functions import DTYPES, TOLERANCE, relative_error, weigh
+from . import table
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+NAMED = {f.name: f for f in functions.SCALAR}
+PAIRS = [
+    *((case, NAMED["gelu"]) for case in table.operators() + table.gradients()),
+    *((case, NAMED["scan_cond"]) for case in table.operators() + table.gradients()),
+    *((case, functions.SPACE_AND_TIME) for case in table.space_time()),
+    *((case, functions.FIELD) for case in table.fields()),
+]
+crossed = pytest.mark.parametrize(
+    "case, function", PAIRS, ids=[f"{function}-{case}" for case, function in PAIRS]
+)
+precisions = pytest.mark.parametrize("dtype", DTYPES)
+
+
+def tangent_like(tree):
+    return jax.tree.map(lambda x: jnp.sin(jnp.arange(1.0, x.size + 1)).reshape(x.shape), tree)
+
+
+@functools.cache
+def parameter_jacobian(function, dtype):
+    """The derivatives of [u, Du, …, D⁴u] with respect to all parameters, in a last axis."""
+    parameters, static = eqx.partition(oracle.to64(function.model(dtype)), eqx.is_inexact_array)
+    flat, unravel = ravel_pytree(parameters)
+    points = oracle.to64(function.points(dtype))
+
+    def at_point(flat, *args):
+        model = eqx.combine(unravel(flat), static)
+        return oracle.derivatives(model, args, functions.ORDER, function.argnums)
+
+    in_axes = (None,) + (0,) * len(points)
+    return jax.jit(jax.vmap(jax.jacfwd(at_point), in_axes))(flat, *points)
+
+
+@functools.cache
+def tangents_of_derivatives(function, dtype):
+    """d/dε of [u, Du, …, D⁴u] when parameters and point both move."""
+    parameters, static = eqx.partition(oracle.to64(function.model(dtype)), eqx.is_inexact_array)
+    points = oracle.to64(function.points(dtype))
+
+    def all_points(parameters, points):
+        model = eqx.combine(parameters, static)
+        return jax.vmap(
+            lambda *args: oracle.derivatives(model, args, functions.ORDER, function.argnums)
+        )(*points)
+
+    primals = (parameters, points)
+    return jax.jit(lambda *p: jax.jvp(all_points, p, tangent_like(p))[1])(*primals)
+
+
+def expected_value(case, function, dtype):
+    points = oracle.to64(function.points(dtype))
+    return jax.vmap(case.oracle.value)(function.derivatives(dtype), points)
+
+
+@precisions
+@crossed
+def test_jit(case, function, dtype):
+    points = function.points(dtype)
+    apply = eqx.filter_jit(lambda operator, model, x: jax.vmap(operator.exact(model))(*x))
+    got = apply(case.operator(dtype), function.model(dtype), points)
+    assert relative_error(got, expected_value(case, function, dtype)) <= TOLERANCE[dtype]
+
+
+@precisions
+@crossed
+def test_one_point_at_a_time(case, function, dtype):
+    operator, model, points = case.operator(dtype), function.model(dtype), function.points(dtype)
+    values = [
+        operator.exact(model)(*jax.tree.map(lambda x: x[i], points))
+        for i in range(functions.POINTS)
+    ]
+    got = jax.tree.map(lambda *leaves: jnp.stack(leaves), *values)
+    assert relative_error(got, expected_value(case, function, dtype)) <= TOLERANCE[dtype]
+
+
+@precisions
+@crossed
+def test_grad_through_parameters(case, function, dtype):
+    operator, points = case.operator(dtype), function.points(dtype)
+
+    @eqx.filter_jit
+    @eqx.filter_grad
+    def gradient(model):
+        return weigh(jax.vmap(operator.exact(model))(*points))
+
+    D, points64 = function.derivatives(dtype), oracle.to64(points)
+    of_derivatives = jax.grad(lambda D: weigh(jax.vmap(case.oracle.value)(D, points64)))(D)
+    jacobian = parameter_jacobian(function, dtype)
+    expected = sum(
+        jnp.tensordot(g, J, axes=g.ndim) for g, J in zip(of_derivatives, jacobian, strict=True)
+    )
+    got = ravel_pytree(gradient(function.model(dtype)))[0]
+    assert got.dtype == DTYPES[dtype]
+    assert relative_error(got, expected) <= TOLERANCE[dtype]
+
+
+@precisions
+@crossed
+def test_jvp_in_parameters_and_point(case, function, dtype):
+    operator = case.operator(dtype)
+    parameters, static = eqx.partition(function.model(dtype), eqx.is_inexact_array)
+    primals = (parameters, function.points(dtype))
+
+    def values(parameters, points):
+        return jax.vmap(operator.exact(eqx.combine(parameters, static)))(*points)
+
+    tangents = jax.tree.map(lambda x: x.astype(DTYPES[dtype]), tangent_like(primals))
+    got = jax.jit(lambda *p: jax.jvp(values, p, tangents)[1])(*primals)
+
+    D, points64 = function.derivatives(dtype), oracle.to64(primals[1])
+    D_dot = tangents_of_derivatives(function, dtype)
+    _, expected = jax.jvp(
+        jax.vmap(case.oracle.value), (D, points64), (D_dot, tangent_like(points64))
+    )
+    assert relative_error(got, expected) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradient_of_the_gradient_through_the_point(dtype):
+    """Reverse over the operator with respect to x: ∇Δu, by the oracle a third derivative."""
+    function = NAMED["tanh"]
+    got = jax.vmap(jax.grad(do.Laplacian().exact(function.model(dtype))))(*function.points(dtype))
+    expected = jnp.einsum("...iij->...j", function.derivatives(dtype)[3])
+    assert relative_error(got, expected) <= TOLERANCE[dtype]
+
+
+def test_checkpoint_and_scan_over_points():
+    function = NAMED["silu"]
+    model, (points,) = function.model("float64"), function.points("float64")
+    apply = jax.checkpoint(do.Laplacian().exact(model))
+    _, got = jax.lax.scan(lambda carry, x: (carry, apply(x)), None, points)
+    expected = jnp.trace(function.derivatives("float64")[2], axis1=-2, axis2=-1)
+    assert relative_error(got, expected) <= TOLERANCE["float64"]
+
+
+def test_vmap_over_an_ensemble_of_models():
+    function = NAMED["tanh"]
+    _, (points,) = function.model("float64"), function.points("float64")
+    build = lambda key: eqx.nn.MLP(3, "scalar", 8, 2, jnp.tanh, key=key)
+    keys = jax.random.split(jax.random.key(3), 4)
+    ensemble = eqx.filter_vmap(build)(keys)
+    apply = lambda model: jax.vmap(do.Laplacian().exact(model))(points)
+    got = eqx.filter_vmap(apply)(ensemble)
+    expected = jnp.stack([jax.vmap(oracle.laplacian(3)(build(key)))(points) for key in keys])
+    assert relative_error(got, expected) <= TOLERANCE["float64"]
+
+
+def test_operators_nest():
+    """An operator applied to an operator's result: Δ(Δu) is the biharmonic."""
+    function = NAMED["tanh"]
+    model, (points,) = function.model("float64"), function.points("float64")
+    L = do.Laplacian()
+    got = jax.vmap(L.exact(L.exact(model)))(points)
+    expected = jnp.einsum("...iijj->...", function.derivatives("float64")[4])
+    assert relative_error(got, expected) <= TOLERANCE["float64"]

@@ -1,0 +1,103 @@
+"""The closed forms of the two-body Allen-Cahn problem, against nested differentiation."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def written_out(c, x):
+    """The paper's formula, term by term."""
+    terms = [
+        c[i] * jnp.sin(x[i] + jnp.cos(x[i + 1]) + x[i + 1] * jnp.cos(x[i]))
+        for i in range(len(x) - 1)
+    ]
+    return (1 - jnp.sum(x**2)) * sum(terms)
+
+
+def points_of(problem, key):
+    """Random points, and the corners of the ball where a coordinate is as large as it can be."""
+    corners = jnp.concatenate([jnp.eye(problem.dim), -jnp.eye(problem.dim)])
+    return jnp.concatenate([problem.sample(key, 40), corners])
+
+
+@pytest.fixture(params=[2, 3, 11])
+def problem(request, getkey):
+    return do.pde.AllenCahnTwoBody(request.param, key=getkey())
+
+
+def test_solution_is_the_formula(problem, getkey):
+    x = points_of(problem, getkey())
+    expected = jax.vmap(lambda x: written_out(problem.coefficients, x))(x)
+    np.testing.assert_allclose(jax.vmap(problem.solution)(x), expected, rtol=1e-13, atol=1e-13)
+
+
+def test_source_is_the_operator_applied_to_the_solution(problem, getkey):
+    def source(x):
+        def u(x):
+            return written_out(problem.coefficients, x)
+
+        return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3
+
+    x = points_of(problem, getkey())
+    expected = jax.vmap(source)(x)
+    scale = np.sqrt(np.mean(expected**2))
+    np.testing.assert_allclose(jax.vmap(problem.source)(x), expected, rtol=0, atol=1e-13 * scale)
+
+
+def test_residual_of_the_solution_is_zero(problem, getkey):
+    def residual(x):
+        return problem.residual(do.exact(problem.operators())(problem.solution)(x), x)
+
+    x = problem.sample(getkey(), 20)
+    scale = np.abs(jax.vmap(problem.source)(x)).max()
+    np.testing.assert_allclose(jax.vmap(residual)(x), 0.0, atol=1e-13 * scale)
+
+
+def test_residual_is_nonlinear_in_u(problem):
+    x = jnp.zeros(problem.dim)
+    values = {"u": jnp.asarray(2.0), "lap": jnp.asarray(1.0)}
+    np.testing.assert_allclose(problem.residual(values, x), 1 + 2 - 8 - problem.source(x))
+
+
+def test_boundary_and_null_shape_vanish_on_the_sphere(problem, getkey):
+    x = problem.sample(getkey(), 1)[0]
+    x = x / jnp.linalg.norm(x)
+    for u in (problem.solution, problem.null_shape, problem.ansatz(jnp.sum)):
+        np.testing.assert_allclose(u(x), 0.0, atol=1e-14)
+
+
+def test_coefficients_are_standard_normal_and_given_by_the_key(getkey):
+    c = do.pde.AllenCahnTwoBody(20_001, key=jax.random.key(5)).coefficients
+    assert c.shape == (20_000,)
+    assert abs(float(jnp.mean(c))) < 0.03 and abs(float(jnp.std(c)) - 1) < 0.03
+    assert jnp.array_equal(c, do.pde.AllenCahnTwoBody(20_001, key=jax.random.key(5)).coefficients)
+    assert not jnp.array_equal(c, do.pde.AllenCahnTwoBody(20_001, key=getkey()).coefficients)
+
+
+def test_source_takes_two_sines_a_coordinate_and_linear_memory(getkey):
+    problem = do.pde.AllenCahnTwoBody(50, key=getkey())
+    equations = jax.make_jaxpr(problem.source)(jnp.zeros(50)).eqns
+    names = [equation.primitive.name for equation in equations]
+    assert names.count("sin") + names.count("cos") + names.count("tan") == 2
+    sizes = [variable.aval.size for equation in equations for variable in equation.outvars]
+    assert max(sizes) == 50
+
+
+def test_single_precision_source(getkey):
+    problem = do.pde.AllenCahnTwoBody(1000, key=getkey())
+    x = problem.sample(getkey(), 50)
+    single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem, x))
+    expected = jax.vmap(problem.source)(x)
+    error = np.abs(jax.vmap(single[0].source)(single[1]) - expected).max()
+    assert error < 1e-5 * np.sqrt(np.mean(expected**2))
+
+
+@pytest.mark.parametrize("dim", [1, 0, -3])
+def test_too_few_dimensions(dim, getkey):
+    with pytest.raises(ValueError, match=f"at least 2, got {dim}; its solution couples"):
+        do.pde.AllenCahnTwoBody(dim, key=getkey())

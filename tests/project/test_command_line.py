@@ -1,0 +1,120 @@
+"""The command line: what it prints, its exit codes, and its messages for input it cannot use."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+import diffop as do
+from diffop.__main__ import main
+
+SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
+
+
+def test_list_names_every_problem(capsys):
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(do.pde.names())
+    assert "Allen-Cahn" in lines[0]
+
+
+def test_solve_prints_what_the_result_means(tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main([*SOLVE, "--seed", "3", "--input-scale", "2", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    report = json.loads((out / "report.json").read_text())
+    assert f"{report['rel_l2']:.2e}" in text and f"{report['null_rel_l2']:.2e}" in text
+    assert f"skill = {report['skill']:.2f}" in text and str(out) in text
+    assert (report["seed"], report["settings"]["input_scale"]) == (3, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--dim", "0"], "dim must be an integer of at least 1, got 0."),
+        (["--dim", "1"], "expects a dimension of at least 2, got 1"),
+        (["--steps", "-5"], "steps must be an integer of at least 1, got -5."),
+        (["--n", "0"], "n must be an integer of at least 1, got 0."),
+        (["--batch", "0"], "batch must be an integer of at least 1, got 0."),
+        (["--width", "0"], "width must be an integer of at least 1, got 0."),
+        (["--depth", "0"], "depth must be an integer of at least 1, got 0."),
+        (["--seed", "-1"], "seed must be a non-negative integer, got -1."),
+        (["--learning-rate", "nan"], "learning-rate must be a finite positive number, got nan."),
+        (["--input-scale", "0"], "input-scale must be a finite positive number, got 0.0."),
+        (["--dim", "ten"], "argument --dim: invalid int value: 'ten'"),
+        (["--estimator", "dense"], "argument --estimator: invalid choice: 'dense'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_bad_sizes_are_one_line_and_exit_2(words, message, tmp_path, capsys):
+    try:
+        code = main([*SOLVE, *words, "--out", str(tmp_path / "run")])
+    except SystemExit as exit:
+        code = exit.code
+    error = capsys.readouterr().err
+    assert code == 2
+    assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_unknown_problem_names_the_nearest(tmp_path, capsys):
+    assert main(["solve", "alen-cahn", "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert "no problem called 'alen-cahn'; the nearest names are: allen-cahn-two-body" in error
+
+
+def test_results_are_not_overwritten_unless_told(tmp_path, capsys):
+    (tmp_path / "report.json").write_text("old")
+    assert main([*SOLVE, "--out", str(tmp_path)]) == 2
+    assert "is not empty; name another directory, or say --overwrite" in capsys.readouterr().err
+    assert (tmp_path / "report.json").read_text() == "old"
+    assert main([*SOLVE, "--out", str(tmp_path), "--overwrite"]) == 0
+
+
+def test_a_directory_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main([*SOLVE, "--out", str(tmp_path / "file" / "run")]) == 1
+    assert capsys.readouterr().err.startswith("diffop: error: ")
+
+
+def test_a_loss_that_explodes_names_the_step(tmp_path, capsys):
+    assert main([*SOLVE, "--learning-rate", "1e38", "--out", str(tmp_path / "run")]) == 1
+    assert "at step 2 of 10; a smaller learning rate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["tqdm", "matplotlib"])
+def test_missing_extra(package, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main([*SOLVE, "--out", str(tmp_path / "run")]) == 1
+    error = capsys.readouterr().err
+    assert f"solving needs {package}" in error and "pip install 'diffop-jax[train]'" in error
+    assert main(["list"]) == 0
+
+
+def test_progress_bar_on_a_terminal(tmp_path):
+    """As a person runs it: a bar with steps per second, time left and loss."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "diffop", *SOLVE, "--out", str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower) as process:
+        os.close(follower)
+        out = process.stdout.read().decode() if process.stdout else ""
+    bar = _read_all(leader)
+    assert process.returncode == 0
+    assert "10/10" in bar and "steps/s" in bar or "s/steps" in bar
+    assert "loss=" in bar and "<" in bar
+    assert "relative L2 error" in out
+
+
+def _read_all(descriptor):
+    chunks = []
+    try:
+        while chunk := os.read(descriptor, 4096):
+            chunks.append(chunk)
+    except OSError:  # how Linux says that the other end of a terminal is closed
+        pass
+    finally:
+        os.close(descriptor)
+    return b"".join(chunks).decode(errors="replace")

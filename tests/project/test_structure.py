@@ -1,0 +1,89 @@
+"""The rooms of the library, and what every public name owes its reader."""
+
+import ast
+import inspect
+import pathlib
+import re
+import types
+
+import pytest
+
+import diffop as do
+
+SOURCE = pathlib.Path(do.__file__).parent
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+
+# Which rooms each room may import. Nobody imports upwards.
+ARROWS = {
+    "taylor": set(),
+    "jets": {"taylor"},
+    "operators": {"taylor", "jets"},
+    "nn": set(),
+    "pde": {"operators", "nn"},
+    "train": {"operators", "nn", "pde"},
+}
+
+
+def rooms_imported_by(path):
+    """The rooms that the relative imports of a file in a room lead to."""
+    depth = len(path.relative_to(SOURCE).parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            names = [node.module.split(".")[0]] if node.module else [a.name for a in node.names]
+            yield from (name for name in names if name in ARROWS)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            assert node.__dict__.get("level") or not any(n.split(".")[0] == "diffop" for n in names)
+
+
+@pytest.mark.parametrize("room", ARROWS)
+def test_imports_point_one_way(room):
+    for path in (SOURCE / room).rglob("*.py"):
+        assert set(rooms_imported_by(path)) - {room} <= ARROWS[room], path
+
+
+def public(module):
+    """The public names of a module, with the objects behind them."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+
+
+NAMES = {
+    f"{module.__name__}.{name}": value
+    for module in (do, do.taylor, do.nn, do.pde, do.train)
+    for name, value in public(module).items()
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_names_are_documented(name):
+    assert (inspect.getdoc(NAMES[name]) or "").strip(), f"{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_names_are_in_the_api_pages(name):
+    pages = "\n".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    assert re.search(rf"^::: {re.escape(name)}$", pages, re.MULTILINE), f"add '::: {name}'"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if inspect.isclass(NAMES[name])])
+def test_classes_are_abstract_or_final(name):
+    cls = NAMES[name]
+    assert inspect.isabstract(cls) or getattr(cls, "__final__", False), name
+
+
+EXAMPLES = [
+    pytest.param(inspect.cleandoc(block), id=f"{name}-{number}")
+    for name, value in NAMES.items()
+    for number, block in enumerate(
+        re.findall(r"```python\n(.*?)```", inspect.getdoc(value) or "", re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_in_docstrings_run(example):
+    exec(compile(example, "example", "exec"), {})

@@ -1,0 +1,109 @@
+"""Every activation in `jax.nn` inside `eqx.nn.MLP`, custom derivative rules included."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import diffop as do
+
+from .curves import assert_same_series, nested_jvp
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+ACTIVATIONS = {
+    f.__name__: f
+    for f in (
+        *(jax.nn.relu, jax.nn.relu6, jax.nn.sigmoid, jax.nn.softplus, jax.nn.sparse_plus),
+        *(jax.nn.sparse_sigmoid, jax.nn.soft_sign, jax.nn.silu, jax.nn.log_sigmoid),
+        *(jax.nn.leaky_relu, jax.nn.hard_sigmoid, jax.nn.hard_silu, jax.nn.hard_tanh),
+        *(jax.nn.elu, jax.nn.celu, jax.nn.selu, jax.nn.gelu, jax.nn.squareplus, jax.nn.mish),
+        *(jax.nn.identity, jax.nn.tanh),
+    )
+} | {"gelu_exact": lambda x: jax.nn.gelu(x, approximate=False)}
+ON_VECTORS = {
+    "softmax": jax.nn.softmax,
+    "log_softmax": jax.nn.log_softmax,
+    "standardize": jax.nn.standardize,
+    "glu": lambda x: jnp.concatenate([jax.nn.glu(x)] * 2),
+    "logsumexp": lambda x: x * jax.nn.logsumexp(x),
+    "logmeanexp": lambda x: x + jax.nn.logmeanexp(x),
+    "attention": lambda x: jax.nn.dot_product_attention(
+        *(x.reshape(1, 2, 1, 4) * c for c in (1.0, 0.5, 2.0))
+    ).reshape(8),
+}
+
+
+def check(model):
+    x = jnp.array([0.4, -0.7, 1.1])
+    directions = jr.normal(jr.key(2), (4, 3))
+    series = [directions[k] for k in range(4)]
+    primal, terms = jax.jit(lambda x, s: do.taylor.jet(model, (x,), (s,)))(x, series)
+    assert_same_series([primal, *terms], nested_jvp(model, x, series)[0])
+
+    got = jax.jit(do.Laplacian().exact(model))(x)
+    expected = jnp.trace(jax.jacfwd(jax.jacfwd(model))(x))
+    scale = max(1.0, float(jnp.max(jnp.abs(jax.jacfwd(jax.jacfwd(model))(x)))))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activation_in_mlp(name):
+    check(eqx.nn.MLP(3, "scalar", 8, 2, ACTIVATIONS[name], key=jr.key(1)))
+
+
+@pytest.mark.parametrize("name", ON_VECTORS)
+def test_activation_of_a_whole_layer(name):
+    first, last = jr.split(jr.key(1))
+    check(
+        eqx.nn.Sequential(
+            [
+                eqx.nn.Linear(3, 8, key=first),
+                eqx.nn.Lambda(ON_VECTORS[name]),
+                eqx.nn.Linear(8, "scalar", key=last),
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        eqx.nn.LayerNorm(3, use_weight=False, use_bias=False),
+        eqx.nn.RMSNorm(3, use_weight=False, use_bias=False),
+        eqx.nn.PReLU(0.2),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_normalisation_layers(layer):
+    check(lambda x: jnp.sum(layer(x) ** 3))
+
+
+def test_recurrent_cells():
+    gru = eqx.nn.GRUCell(1, 4, key=jr.key(0))
+    lstm = eqx.nn.LSTMCell(1, 4, key=jr.key(1))
+
+    def model(x):
+        h, _ = jax.lax.scan(lambda h, xi: (gru(xi[None], h), None), jnp.zeros(4), x)
+        (h, c), _ = jax.lax.scan(lambda s, xi: (lstm(xi[None], s), None), (h, jnp.ones(4)), x)
+        return jnp.sum(h) + jnp.sum(c**2)
+
+    check(model)
+
+
+def test_convolutions_and_pooling():
+    conv = eqx.nn.Conv1d(1, 2, 2, key=jr.key(0))
+    pool = eqx.nn.AvgPool1d(2)
+    check(lambda x: jnp.sum(jnp.tanh(pool(jnp.sin(conv(jnp.tile(x, 2)[None])))) ** 2))
+
+
+def test_attention_layer():
+    attention = eqx.nn.MultiheadAttention(2, 4, key=jr.key(0))
+
+    def model(x):
+        sequence = jnp.outer(x, jnp.arange(1.0, 5.0))
+        return jnp.sum(attention(sequence, sequence, sequence) ** 2)
+
+    check(model)

@@ -1,0 +1,86 @@
+"""Points where a careless rule divides by zero or takes the logarithm of zero."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+K = 4
+# f at t0, and the exact derivatives of order 0 … 4 there
+# (at a kink: JAX's convention).
+CASES = {
+    "integer_pow_at_0": (lambda t: t**3, 0.0, [0, 0, 0, 6, 0]),
+    "pow_at_0": (lambda t: jnp.power(t, 3.0), 0.0, [0, 0, 0, 6, 0]),
+    "pow_array_exponent_at_0": (lambda t: t ** jnp.array(2.0), 0.0, [0, 0, 2, 0, 0]),
+    "pow_one_at_0": (lambda t: t ** jnp.array(1.0), 0.0, [0, 1, 0, 0, 0]),
+    "pow_zero_exponent_at_0": (lambda t: t ** jnp.array(0.0), 0.0, [1, 0, 0, 0, 0]),
+    "pow_negative_base": (lambda t: t ** jnp.array(3.0), -2.0, [-8, 12, -12, 6, 0]),
+    "square_at_0": (lambda t: jnp.square(t), 0.0, [0, 0, 2, 0, 0]),
+    "product_with_zero": (lambda t: jnp.prod(jnp.stack([t, t, 1 + t])), 0.0, [0, 0, 2, 6, 0]),
+    "two_zero_factors": (lambda t: jnp.prod(jnp.stack([t, t])), 0.0, [0, 0, 2, 0, 0]),
+    "cumprod_with_zero": (lambda t: jnp.cumprod(jnp.stack([t, 1 + t]))[1], 0.0, [0, 1, 2, 0, 0]),
+    "relu_at_0": (jax.nn.relu, 0.0, [0, 0, 0, 0, 0]),
+    "abs_at_0": (jnp.abs, 0.0, [0, 1, 0, 0, 0]),
+    "sinc_at_0": (jnp.sinc, 0.0, [1, 0, -(np.pi**2) / 3, 0, np.pi**4 / 5]),
+    "tanh_saturated": (jnp.tanh, 400.0, [1, 0, 0, 0, 0]),
+    "sigmoid_saturated": (jax.nn.sigmoid, -800.0, [0, 0, 0, 0, 0]),
+    "softplus_large": (jax.nn.softplus, 800.0, [800, 1, 0, 0, 0]),
+    "gelu_large": (jax.nn.gelu, 60.0, [60, 1, 0, 0, 0]),
+    "logaddexp_far": (lambda t: jnp.logaddexp(t, -900.0), 800.0, [800, 1, 0, 0, 0]),
+    "exp_underflow": (jnp.exp, -1000.0, [0, 0, 0, 0, 0]),
+    "safe_sqrt": (
+        lambda t: jnp.where(t > 0, jnp.sqrt(jnp.where(t > 0, t, 1.0)), 0.0),
+        0.0,
+        [0, 0, 0, 0, 0],
+    ),
+    "atan2_on_axis": (lambda t: jnp.arctan2(t, 2.0), 0.0, [0, 1 / 2, 0, -1 / 4, 0]),
+    "atan2_zero_denominator": (
+        lambda t: jnp.arctan2(2.0, t),
+        0.0,
+        [np.pi / 2, -1 / 2, 0, 1 / 4, 0],
+    ),
+    "division_zero_numerator": (lambda t: t / (1.0 + t), 0.0, [0, 1, -2, 6, -24]),
+    "asin_at_0": (jnp.arcsin, 0.0, [0, 1, 0, 1, 0]),
+    "norm_squared_at_0": (lambda t: jnp.sum(jnp.stack([t, 2 * t]) ** 2), 0.0, [0, 0, 10, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_where_rules_are_delicate(name):
+    f, t0, expected = CASES[name]
+    t0 = jnp.array(t0)
+    series = [jnp.ones(()), *[jnp.zeros(())] * (K - 1)]
+    primal, terms = do.taylor.jet(f, (t0,), (series,))
+    np.testing.assert_allclose([primal, *terms], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators_at_the_same_values(name):
+    """Collapsed: ∂² along each of two coordinates that both enter through f."""
+    f, t0, expected = CASES[name]
+    got = do.Laplacian().exact(lambda x: f(x[0]) + 2 * f(x[1]))(jnp.array([t0, t0]))
+    np.testing.assert_allclose(got, 3 * expected[2], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("t", [0.0, -2.0])
+def test_integer_exponent_array(t):
+    """JAX's own rule for this needs lenient promotion."""
+    with jax.numpy_dtype_promotion("standard"):
+        got = do.DiagonalK(3).exact(lambda x: jnp.sum(jax.lax.pow(x, jnp.int32(4))))(jnp.array([t]))
+    np.testing.assert_allclose(got, 24 * t, rtol=1e-12, atol=1e-12)
+
+
+def test_gradient_through_pow_at_zero_is_finite():
+    u = lambda w: lambda x: jnp.sum(w * x**3 + jnp.power(x, 2.0))
+    got = jax.grad(lambda w: do.Laplacian().exact(u(w))(jnp.zeros(2)))(jnp.array(1.5))
+    np.testing.assert_allclose(got, 0.0, atol=0)
+
+
+@pytest.mark.parametrize("point", ([0.0, 0.0, 0.0], [0.0, 1.0, -1.0]), ids=["origin", "axis"])
+def test_squared_norm(point):
+    got = do.Laplacian().exact(lambda x: jnp.linalg.norm(x * 2.0 + 1.0) ** 2)(jnp.array(point))
+    np.testing.assert_allclose(got, 24.0, rtol=1e-12)

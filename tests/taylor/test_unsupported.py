@@ -1,0 +1,53 @@
+"""A primitive that even `jax.jvp` cannot differentiate: the error names it and the line of u."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import diffop as do
+
+
+def called_back(x):
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jax.pure_callback(lambda x: x, shape, x)  # the line that the message names
+
+
+def line_of_callback():
+    return called_back.__code__.co_firstlineno + 2
+
+
+APPLICATIONS = {
+    "jet": lambda u, x: do.taylor.jet(u, (x,), ([x, x],)),
+    "laplacian": lambda u, x: do.Laplacian().exact(u)(x),
+    "under_jit": lambda u, x: jax.jit(do.Laplacian().exact(u))(x),
+    "in_scan": lambda u, x: do.Laplacian().exact(
+        lambda x: jax.lax.scan(lambda c, _: (c + u(x), None), x, None, 2)[0]
+    )(x),
+}
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_the_error_names_primitive_and_line(name):
+    x = jnp.array([1.0, 2.0])
+    with pytest.raises(Exception, match="pure_callback") as info:
+        APPLICATIONS[name](called_back, x)
+    assert isinstance(info.value, NotImplementedError | TypeError | ValueError)
+    assert re.search(rf"test_unsupported\.py:{line_of_callback()}\b", str(info.value))
+
+
+def test_a_callback_that_does_not_see_the_point_is_fine():
+    def u(x):
+        c = called_back(jnp.array(3.0))
+        return c * jnp.sum(x**2)
+
+    assert float(do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))) == 12.0
+
+
+def test_python_control_flow_on_a_value_raises_the_usual_error():
+    def u(x):
+        return x[0] if x[0] > 0 else x[1]
+
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))

@@ -1,0 +1,225 @@
+"""Bad input: one clear error at the call, told by its essential words."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import diffop as do
+
+X = jnp.arange(1.0, 4.0)
+KEY = jr.key(0)
+
+
+def u(x):
+    return jnp.sum(x**4)
+
+
+def space_time(x, t):
+    return jnp.sum(x**2) * t
+
+
+def at(operator, x=X):
+    return operator.exact(u)(x)
+
+
+def estimate(operator, n=2, **kwargs):
+    return operator.estimate(KEY, n, **kwargs)
+
+
+CASES = {
+    # points
+    "integer_point": (lambda: at(do.Laplacian(), jnp.arange(3)), "float.*int32|int32.*float"),
+    "boolean_point": (
+        lambda: at(do.Laplacian(), jnp.array([True, False])),
+        "float.*bool|bool.*float",
+    ),
+    "integer_among_several": (
+        lambda: do.Laplacian().exact(lambda p: p[0] * p[1])((jnp.array(1.0), jnp.array(2))),
+        "float.*int32|int32.*float",
+    ),
+    "python_int_point": (lambda: do.Partial().exact(lambda x: x * x)(3), "float"),
+    "integer_point_of_an_estimate": (
+        lambda: estimate(do.Laplacian())(u)(jnp.arange(3)),
+        "float",
+    ),
+    "text_as_point": (lambda: do.Partial().exact(lambda x: 1.0)("x"), "str"),
+    # coefficients
+    "vector_coefficient": (lambda: jnp.ones(3) * do.Laplacian(), "scalar.*\\(3,\\)"),
+    "vector_coefficient_right": (lambda: do.Laplacian() * jnp.ones(3), "scalar.*\\(3,\\)"),
+    "numpy_vector_coefficient": (lambda: np.ones(3) * do.Laplacian(), "scalar.*\\(3,\\)"),
+    "divided_by_vector": (lambda: do.Laplacian() / jnp.ones(3), "scalar.*\\(3,\\)"),
+    "coefficient_function_with_vector_values": (
+        lambda: at((lambda x: x) * do.Laplacian()),
+        "scalar.*\\(3,\\)",
+    ),
+    "callable_on_the_right": (
+        lambda: do.Laplacian() * (lambda x: x[0]),
+        r"c \* A.*A @ \(c \* Identity\(\)\)",
+    ),
+    "divided_by_zero": (lambda: do.Laplacian() / 0, "zero"),
+    # multi-indices
+    "negative_order": (lambda: do.Mixed({0: -1}), "negative|-1"),
+    "negative_order_in_full_index": (lambda: do.Mixed((1, -2)), "negative|-2"),
+    "fractional_order": (lambda: do.Mixed({0: 1.5}), "1.5"),
+    "empty_alpha": (lambda: do.Mixed({}), "Identity|at least one"),
+    "zero_alpha": (lambda: do.Mixed((0, 0)), "Identity|at least one"),
+    "negative_coordinate": (lambda: do.Mixed({-1: 2}), "-1"),
+    "coordinate_beyond_d": (lambda: at(do.Mixed({0: 1, 3: 1})), "3 coordinates|d = 3|d=3"),
+    "partial_beyond_d": (lambda: at(do.Partial(7)), "7.*3|3.*7"),
+    "long_full_index": (lambda: at(do.Mixed((1, 0, 0, 1))), "3"),
+    "negative_partial": (lambda: do.Partial(-1), "-1"),
+    "partial_of_order_zero": (lambda: do.Partial(0, order=0), "order.*0|0.*order"),
+    "partial_of_negative_order": (lambda: do.Partial(0, order=-2), "order.*-2|-2.*order"),
+    "diagonal_of_order_zero": (lambda: do.DiagonalK(0), "0"),
+    "polylaplacian_of_order_zero": (lambda: do.PolyLaplacian(0), "0"),
+    "polylaplacian_of_fractional_order": (lambda: do.PolyLaplacian(1.5), "1.5"),
+    "tensor_of_other_length": (lambda: do.TensorOperator([{0: 1}, {1: 1}], [1.0]), "2.*1|1.*2"),
+    "tensor_beyond_d": (lambda: at(do.TensorOperator([{5: 1}, {1: 1}], [1.0, 2.0])), "5.*3|3.*5"),
+    "tensor_coordinates_not_integers": (
+        lambda: do.TensorOperator.from_coordinates(np.ones((2, 2)), jnp.ones(2)),
+        "integer",
+    ),
+    "tensor_coordinates_of_other_length": (
+        lambda: do.TensorOperator.from_coordinates(np.ones((2, 2), int), jnp.ones(3)),
+        "2.*3|3.*2",
+    ),
+    # which coordinates
+    "argnum_out_of_range": (
+        lambda: do.Partial(argnum=2).exact(space_time)(X, jnp.array(1.0)),
+        "argnum.*2",
+    ),
+    "negative_argnum": (lambda: do.Laplacian(argnum=-1), "argnum.*-1"),
+    "dims_out_of_range": (lambda: at(do.Laplacian(dims=(0, 7))), "dims.*7|7.*dims|coordinate 7"),
+    "negative_dims": (lambda: do.Laplacian(dims=(-1,)), "-1"),
+    "repeated_dims": (lambda: do.Laplacian(dims=(0, 0)), "distinct|twice|repeat"),
+    "empty_dims": (lambda: do.Laplacian(dims=()), "empty|at least one"),
+    "fractional_dims": (lambda: do.Laplacian(dims=(0.5,)), "0.5"),
+    # shapes of coefficients
+    "b_too_long": (lambda: at(do.Directional(jnp.ones(4))), r"\(3,\).*\(4,\)|\(4,\).*\(3,\)"),
+    "b_of_point_too_long": (
+        lambda: at(do.Directional(lambda x: jnp.ones(4))),
+        r"\(3,\).*\(4,\)|\(4,\).*\(3,\)",
+    ),
+    "C_not_square": (lambda: do.SecondOrder(jnp.ones((3, 2))), r"square.*\(3, 2\)"),
+    "C_of_rank_three": (lambda: do.SecondOrder(jnp.ones((3, 3, 3))), r"\(3, 3, 3\)"),
+    "C_of_other_size": (lambda: at(do.SecondOrder(jnp.eye(4))), r"\(4, 4\)"),
+    "diagonal_of_other_size": (lambda: at(do.SecondOrder(jnp.ones(4))), r"\(4,\)"),
+    "C_of_point_of_other_size": (lambda: at(do.SecondOrder(lambda x: jnp.eye(2))), r"\(2, 2\)"),
+    "C_of_other_size_than_dims": (
+        lambda: at(do.SecondOrder(jnp.eye(3), dims=(0, 1))),
+        r"\(3, 3\)",
+    ),
+    "sigma_of_other_size": (lambda: at(do.ParabolicTrace(jnp.ones((4, 2)))), r"\(4, 2\)"),
+    "sigma_of_rank_three": (lambda: do.ParabolicTrace(jnp.ones((3, 3, 3))), r"\(3, 3, 3\)"),
+    "gradient_sigma_of_other_size": (lambda: at(do.Gradient(jnp.ones((4, 2)))), r"\(4, 2\)"),
+    "text_as_C": (lambda: do.SecondOrder("C"), "str"),
+    # draws
+    "n_zero": (lambda: estimate(do.Laplacian(), 0), "n.*0"),
+    "n_negative": (lambda: estimate(do.Laplacian(), -3), "n.*-3"),
+    "n_fractional": (lambda: estimate(do.Laplacian(), 1.5), "n.*1.5"),
+    "n_zero_of_several": (lambda: do.estimate([do.Laplacian()], KEY, 0), "n.*0"),
+    "integer_as_key": (lambda: do.Laplacian().estimate(0, 4), r"jax\.random\.key"),
+    "integer_as_key_of_several": (lambda: do.estimate([do.Laplacian()], 0, 4), r"jax\.random\.key"),
+    "float_array_as_key": (lambda: do.Laplacian().estimate(jnp.ones(2), 4), r"jax\.random\.key"),
+    "batch_of_keys": (lambda: do.Laplacian().estimate(jr.split(KEY, 3), 4), "(?i)key"),
+    "unknown_probes": (lambda: estimate(do.Laplacian(), probes="uniform"), "uniform.*rademacher"),
+    # probes that are biased
+    "rademacher_biharmonic": (
+        lambda: estimate(do.Biharmonic(), probes="rademacher"),
+        "rademacher.*gaussian",
+    ),
+    "rademacher_polylaplacian": (
+        lambda: estimate(do.PolyLaplacian(3), probes="rademacher"),
+        "rademacher.*gaussian",
+    ),
+    "gaussian_diagonal": (lambda: estimate(do.DiagonalK(3), probes="gaussian"), "gaussian.*sparse"),
+    "sphere_diagonal4": (lambda: estimate(do.DiagonalK(4), probes="sphere"), "sphere.*sparse"),
+    "rademacher_tensor": (
+        lambda: estimate(
+            do.TensorOperator([{0: 2, 1: 1}, {2: 3}], [1.0, 2.0]), probes="rademacher"
+        ),
+        "rademacher.*sparse",
+    ),
+    "rademacher_in_a_sum": (
+        lambda: estimate(do.Laplacian() + do.Biharmonic(), probes="rademacher"),
+        "rademacher.*gaussian",
+    ),
+    # combinations
+    "divergence_plus_laplacian": (lambda: do.Divergence() + do.Laplacian(), "(?i)output|shape"),
+    "gradient_plus_laplacian": (lambda: do.Gradient() + do.Laplacian(), "(?i)output|shape"),
+    "identity_minus_divergence": (lambda: do.Identity() - do.Divergence(), "(?i)output|shape"),
+    "estimate_squared": (lambda: estimate(do.Laplacian()) ** 2, "(?i)compose"),
+    "estimate_composed": (lambda: estimate(do.Laplacian()) @ do.Laplacian(), "(?i)compose"),
+    "number_added": (lambda: do.Laplacian() + 1, "Identity|unsupported operand"),
+    "callable_added": (lambda: do.Laplacian() + (lambda x: x), "unsupported operand|\\*"),
+    "composed_with_number": (lambda: do.Laplacian() @ 2, "unsupported operand|\\*"),
+    "negative_power": (lambda: do.Laplacian() ** -1, "-1"),
+    "fractional_power": (lambda: do.Laplacian() ** 0.5, "0.5"),
+    "number_divided_by_operator": (lambda: 1 / do.Laplacian(), "unsupported operand"),
+    "divergence_of_a_scalar": (lambda: at(do.Divergence()), r"\(3,\)"),
+    "divergence_of_another_length": (
+        lambda: do.Divergence().exact(lambda x: x[:2])(X),
+        r"\(3,\).*\(2,\)|\(2,\).*\(3,\)|3.*2|2.*3",
+    ),
+    "exact_of_a_number": (lambda: do.Laplacian().exact(3.0), "callable"),
+    "exact_of_an_operator": (lambda: do.Laplacian().exact(do.Laplacian()), "(?i)function"),
+    "do_exact_of_no_operator": (
+        lambda: do.exact({"u": 3.0}),
+        "(?i)operator.*float|float.*operator",
+    ),
+    "do_exact_of_a_function": (lambda: do.exact(u), "(?i)operator"),
+    # equality
+    "traced_equality": (
+        lambda: jax.jit(lambda c: c * do.Laplacian() == do.Laplacian())(jnp.array(1.0)),
+        "(?i)trace",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    attempt, words = CASES[name]
+    with pytest.raises((TypeError, ValueError), match=f"(?s){words}") as info:
+        attempt()
+    assert len(str(info.value)) <= 500
+
+
+def test_a_callable_on_the_right_is_a_type_error():
+    with pytest.raises(TypeError):
+        do.Laplacian() * (lambda x: x[0])
+
+
+def test_a_biased_probe_is_a_value_error():
+    with pytest.raises(ValueError, match="biased"):
+        estimate(do.Biharmonic(), probes="rademacher")
+
+
+def test_wrong_shapes_are_noticed_under_transformations():
+    """The checks look at shapes only, so they work on traced values too."""
+    with pytest.raises((TypeError, ValueError), match=r"\(4,\)"):
+        jax.jit(jax.vmap(do.Directional(jnp.ones(4)).exact(u)))(jnp.ones((5, 3)))
+
+
+JET = {
+    "lengths": (lambda: do.taylor.jet(jnp.sin, (1.0,), ()), "1.*0|0.*1"),
+    "orders": (
+        lambda: do.taylor.jet(lambda x, y: x * y, (1.0, 1.0), ([1.0], [1.0, 2.0])),
+        "(?i)order|length",
+    ),
+    "shapes": (lambda: do.taylor.jet(jnp.sin, (X,), ([jnp.ones(4)],)), r"\(4,\)"),
+    "integers": (lambda: do.taylor.jet(jnp.sin, (jnp.arange(3),), ([X],)), "float|int32"),
+    "structure": (
+        lambda: do.taylor.jet(lambda p: p["a"], ({"a": X},), ([{"b": X}],)),
+        "(?i)structure",
+    ),
+    "no_orders": (lambda: do.taylor.jet(jnp.sin, (X,), ([],)), "(?i)at least|order|empty"),
+}
+
+
+@pytest.mark.parametrize("name", JET)
+def test_bad_jets(name):
+    attempt, words = JET[name]
+    with pytest.raises((TypeError, ValueError), match=f"(?s){words}"):
+        attempt()

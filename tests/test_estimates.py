@@ -1,0 +1,426 @@
+"""Estimates: which draws there are, what they share, and how they behave as operators.
+
+`test_unbiased.py` has the statistics over every operator and probe.
+"""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+import scipy.stats
+
+import diffop as do
+
+from .functions import COMPLEX, FIELD, SCALAR, SPACE_AND_TIME, TREE_OUTPUT, relative_error
+from .operators import table
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+LEVEL = (
+    1e-5  # of each statistical test here: the chance that a correct library fails it (fixed keys)
+)
+D = 5
+A = 4.0 ** np.arange(D)  # subset sums of powers of 4 tell which subset it was
+
+
+def separable(x):
+    """Its Hessian is diag(A) everywhere."""
+    return 0.5 * jnp.sum(jnp.asarray(A) * x**2)
+
+
+def subset(estimate, n: int) -> tuple[int, ...]:
+    """Which n coordinates a sparse estimate of Δ drew, each weighted d/n: with multiplicity."""
+    digits = np.base_repr(round(float(estimate) * n / D), base=4)[::-1]
+    return tuple(i for i, digit in enumerate(digits) for _ in range(int(digit)))
+
+
+def many(operator, u, x, n, count, **kwargs):
+    keys = jr.split(jr.key(1), count)
+    return np.asarray(
+        jax.jit(jax.vmap(lambda key: operator.estimate(key, n, **kwargs)(u)(x)))(keys)
+    )
+
+
+# What a draw is
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_sparse_draws_all_subsets_equally_often(n):
+    """Without replacement: d/n Σ_{i∈S} ∂_i², S uniform over the subsets of size n."""
+    values = many(do.Laplacian(), separable, jnp.ones(D), n, 2000)
+    drawn = [subset(value, n) for value in values]
+    every = list(itertools.combinations(range(D), n))
+    assert set(drawn) == set(every)
+    counts = [drawn.count(s) for s in every]
+    assert scipy.stats.chisquare(counts).pvalue > LEVEL
+    # Enumerated, the draws average to the exact value: unbiased.
+    enumerated = [D / n * A[list(s)].sum() for s in every]
+    np.testing.assert_allclose(np.unique(values.round(6)), np.unique(np.round(enumerated, 6)))
+    np.testing.assert_allclose(np.mean(enumerated), A.sum())
+
+
+def test_rademacher_draws_all_signs_equally_often():
+    """With one draw, u = ½ xᵀHx gives vᵀHv, v ∈ {±1}³: all four values up to sign of v."""
+    H = np.array([[1.0, 0.5, -2.0], [0.5, 3.0, 4.0], [-2.0, 4.0, -1.0]])
+    values = many(
+        do.Laplacian(),
+        lambda x: 0.5 * x @ jnp.asarray(H) @ x,
+        jnp.zeros(3),
+        1,
+        2000,
+        probes="rademacher",
+    )
+    every = [v @ H @ v for v in np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [-1, 1, 1]])]
+    counts = [int(np.sum(np.abs(values - e) < 1e-9)) for e in every]
+    assert sum(counts) == len(values)
+    assert scipy.stats.chisquare(counts).pvalue > LEVEL
+    np.testing.assert_allclose(np.mean(every), np.trace(H))
+
+
+def test_sphere_directions_have_length_sqrt_d():
+    """u = ½|x|²: v·v = d for every draw on the sphere."""
+    values = many(
+        do.Laplacian(), lambda x: 0.5 * jnp.sum(x**2), jnp.zeros(D), 1, 50, probes="sphere"
+    )
+    np.testing.assert_allclose(values, D, rtol=1e-12)
+    values = many(do.Laplacian(), lambda x: x[0] ** 2, jnp.zeros(D), 1, 50, probes="sphere")
+    assert len(np.unique(values)) == 50
+
+
+def test_gaussian_directions():
+    """u = x_0² gives 2 v_0², v_0 standard normal."""
+    values = many(do.Laplacian(), lambda x: x[0] ** 2, jnp.zeros(D), 1, 1000, probes="gaussian")
+    assert scipy.stats.kstest(values / 2, scipy.stats.chi2(1).cdf).pvalue > LEVEL
+
+
+def test_unequal_weights_are_drawn_in_proportion():
+    """SecondOrder(diag c): term i with probability |c_i| / Z, weighted Z sign(c_i)."""
+    c = np.array([1.0, -2.0, 4.0, 1.0])
+    u = lambda x: 0.5 * jnp.sum(jnp.arange(1.0, 5.0) * x**2)
+    values = many(do.SecondOrder(jnp.asarray(c)), u, jnp.zeros(4), 1, 4000)
+    every = 8.0 * np.sign(c) * np.arange(1.0, 5.0)
+    counts = [int(np.sum(np.abs(values - e) < 1e-9)) for e in every]
+    assert sum(counts) == len(values)
+    assert scipy.stats.chisquare(counts, np.abs(c) / 8 * len(values)).pvalue > LEVEL
+    np.testing.assert_allclose(every @ np.abs(c) / 8, c @ np.arange(1.0, 5.0))
+
+
+def test_biharmonic_terms_are_unordered_pairs():
+    """One draw gives one ∂_i²∂_j²: d(d+1)/2 = 6 different values, whose mean is the exact one."""
+    a = np.array([[1.0, 3.0, 9.0], [0.0, 27.0, 81.0], [0.0, 0.0, 243.0]])
+    u = lambda x: jnp.sum(jnp.asarray(a) * jnp.outer(x**2, x**2))
+    x = jnp.ones(3)
+    values = many(do.Biharmonic(), u, x, 1, 1000)
+    distinct = np.unique(values.round(6))
+    assert len(distinct) == 6
+    error = values.mean() - float(do.Biharmonic().exact(u)(x))
+    assert abs(error) <= 4.5 * values.std() / np.sqrt(len(values))
+
+
+# What n means
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in table.operators() if c.name != "second_order_matvec"], ids=str
+)
+def test_all_terms_drawn_is_exact(case):
+    model, (points,) = SCALAR[1].model("float64"), SCALAR[1].points("float64")
+    operator = case.operator("float64")
+    expected = jax.vmap(case.oracle.value)(SCALAR[1].derivatives("float64"), points)
+    got = jax.vmap(operator.estimate(jr.key(0), 60)(model))(points)
+    assert relative_error(got, expected) <= 1e-10
+
+
+def test_n_equal_to_d_is_the_exact_laplacian():
+    x = jnp.arange(1.0, 8.0)
+    u = lambda x: jnp.sum(x**3) * x[0]
+    exact = do.Laplacian().exact(u)(x)
+    np.testing.assert_allclose(do.Laplacian().estimate(jr.key(0), 7)(u)(x), exact, rtol=1e-13)
+    assert abs(float(do.Laplacian().estimate(jr.key(0), 6)(u)(x) - exact)) > 1e-3
+
+
+ALWAYS_EXACT = {
+    "identity": do.Identity,
+    "mixed": lambda: do.Mixed({0: 2, 1: 1}),
+    "partial": lambda: do.Partial(2, order=3),
+    "directional": lambda: do.Directional(jnp.arange(3.0)),
+    "directional_of_point": lambda: do.Directional(table.vector_of),
+    "sum": lambda: do.Identity() + do.Partial(0) - 2 * do.Mixed({0: 1, 1: 1}),
+}
+
+
+@pytest.mark.parametrize("name", ALWAYS_EXACT)
+def test_one_draw_of_a_single_term_is_exact(name):
+    operator = ALWAYS_EXACT[name]()
+    model, (points,) = SCALAR[1].model("float64"), SCALAR[1].points("float64")
+    got = jax.vmap(operator.estimate(jr.key(3), 1)(model))(points)
+    assert relative_error(got, jax.vmap(operator.exact(model))(points)) <= 1e-12
+
+
+def test_each_homogeneous_part_gets_n_draws():
+    """∂_t is exact beside a sampled Δ, and Δ + ∂_0⁴ draws Δ as Δ alone does."""
+    u = lambda x, t: separable(x) + x[0] ** 4 + 1e6 * t
+    x, t, key = jnp.ones(D), jnp.array(0.5), jr.key(4)
+    laplacian = float(do.Laplacian().estimate(key, 2)(u)(x, t))
+    with_time = float((do.Partial(argnum=1) + do.Laplacian()).estimate(key, 2)(u)(x, t))
+    np.testing.assert_allclose(with_time, 1e6 + laplacian, rtol=1e-12)
+    with_fourth = float((do.Laplacian() + do.Partial(0, order=4)).estimate(key, 2)(u)(x, t))
+    np.testing.assert_allclose(with_fourth, 24.0 + laplacian, rtol=1e-12)
+
+
+def test_auto_is_sparse():
+    x = jnp.arange(1.0, 1.0 + D)
+    sparse = do.Laplacian().estimate(jr.key(2), 2, probes="sparse")(separable)(x)
+    assert do.Laplacian().estimate(jr.key(2), 2)(separable)(x) == sparse
+    assert do.Laplacian().estimate(jr.key(2), 2, probes="auto")(separable)(x) == sparse
+
+
+# The same draw
+
+
+PROBES = ["sparse", "rademacher", "gaussian", "sphere"]
+
+
+@pytest.mark.parametrize("probes", PROBES)
+def test_same_draw_at_every_point_and_for_every_function(probes):
+    """The Hessian of `quadratic` is constant: only another draw could change the value."""
+    H = jr.normal(jr.key(0), (D, D))
+    quadratic = lambda x: x @ H @ x
+    E = do.Laplacian().estimate(jr.key(9), 2, probes=probes)
+    points = jr.normal(jr.key(1), (4, D))
+    one = E(quadratic)(points[0])
+    assert abs(float(one - 2 * jnp.trace(H))) > 1e-3
+    np.testing.assert_allclose(jax.vmap(E(quadratic))(points), one, rtol=1e-10)
+    np.testing.assert_allclose(E(lambda x: 3.0 * quadratic(x))(points[1]), 3 * one, rtol=1e-10)
+    other = do.Laplacian().estimate(jr.key(10), 2, probes=probes)(quadratic)(points[0])
+    assert abs(float(one - other)) > 1e-6
+
+
+@pytest.mark.parametrize("probes", PROBES)
+def test_keys_of_their_own_under_vmap(probes):
+    H = jr.normal(jr.key(0), (D, D))
+    quadratic = lambda x: x @ H @ x
+    keys, points = jr.split(jr.key(5), 4), jr.normal(jr.key(1), (4, D))
+    one = lambda key, x: do.Laplacian().estimate(key, 2, probes=probes)(quadratic)(x)
+    got = jax.vmap(one)(keys, points)
+    np.testing.assert_allclose(
+        got, [one(k, x) for k, x in zip(keys, points, strict=True)], rtol=1e-10
+    )
+    assert len(np.unique(np.asarray(got).round(8))) > 1
+
+
+def test_do_estimate_shares_one_draw():
+    ops = {
+        "lap": do.Laplacian(),
+        "pair": (2 * do.Laplacian(), do.Laplacian()),
+        "u": do.Identity(),
+        "t": do.Partial(argnum=1),
+    }
+    u = lambda x, t: separable(x) * t
+    x, t = jnp.arange(1.0, 1.0 + D), jnp.array(2.0)
+    got = do.estimate(ops, jr.key(3), 2)(u)(x, t)
+    assert jax.tree.structure(got) == jax.tree.structure({"lap": 0, "pair": (0, 0), "u": 0, "t": 0})
+    np.testing.assert_allclose(got["pair"][1], got["lap"], rtol=1e-14)
+    np.testing.assert_allclose(got["pair"][0], 2 * got["lap"], rtol=1e-14)
+    np.testing.assert_allclose(got["u"], u(x, t), rtol=1e-14)
+    np.testing.assert_allclose(got["t"], separable(x), rtol=1e-14)
+    np.testing.assert_allclose(
+        got["lap"], do.Laplacian().estimate(jr.key(3), 2)(u)(x, t), rtol=1e-14
+    )
+
+
+def test_laplacian_and_diagonal_share_coordinates():
+    """Both sum over coordinates with equal weights: Δ and Σ∂_i⁴ use the same ones."""
+    u = lambda x: separable(x) + jnp.sum(jnp.asarray(A) * x**4) / 24
+    ops = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+    for seed in range(5):
+        got = do.estimate(ops, jr.key(seed), 2)(u)(jnp.zeros(D))
+        np.testing.assert_allclose(got["fourth"], got["lap"], rtol=1e-12)
+        assert len(subset(got["lap"], 2)) == 2
+
+
+def test_do_exact_of_a_pytree():
+    function = SPACE_AND_TIME
+    ops = [{"u": do.Identity(), "t": do.Partial(argnum=1)}, (do.Laplacian(), do.Biharmonic())]
+    model, points = function.model("float64"), function.points("float64")
+    got = jax.vmap(do.exact(ops)(model))(*points)
+    D0, D1, D2, _, D4 = function.derivatives("float64")
+    H = D2[..., :3, :3]
+    bi = jnp.einsum("...iijj->...", D4[..., :3, :3, :3, :3])
+    expected = [{"u": D0, "t": D1[..., 3]}, (jnp.trace(H, axis1=-2, axis2=-1), bi)]
+    assert relative_error(got, expected) <= 1e-10
+
+
+def test_do_exact_with_operators_of_different_output_shapes():
+    model, (points,) = FIELD.model("float64"), FIELD.points("float64")
+    ops = {"div": do.Divergence(), "lap": do.Laplacian(), "grad": do.Gradient()}
+    got = jax.vmap(do.exact(ops)(model))(points)
+    _, D1, D2 = FIELD.derivatives("float64")[:3]
+    expected = {
+        "div": jnp.trace(D1, axis1=-2, axis2=-1),
+        "lap": jnp.trace(D2, axis1=-2, axis2=-1),
+        "grad": D1,
+    }
+    assert relative_error(got, expected) <= 1e-10
+
+
+# Estimates as operators
+
+
+def test_exact_of_an_estimate_is_itself():
+    E = do.Laplacian().estimate(jr.key(0), 2)
+    assert E.exact is E
+
+
+def test_estimates_add_and_scale():
+    x = jnp.arange(1.0, 1.0 + D)
+    u = lambda x: separable(x) * x[0] ** 2
+    E = do.Laplacian().estimate(jr.key(0), 2)
+    F = do.Laplacian().estimate(jr.key(1), 3, probes="gaussian")
+    e, f, partial = float(E(u)(x)), float(F(u)(x)), float(do.Partial(0).exact(u)(x))
+    assert abs(e - f) > 1e-3
+    combinations = {
+        e + f: E + F,
+        e - f: E - F,
+        2 * e: 2 * E,
+        3 * e: E * jnp.array(3.0),
+        e / 4: E / 4,
+        -e: -E,
+        2 * e + f: sum([E, E, F]),
+        e + partial: E + do.Partial(0),
+        partial - 2 * f: do.Partial(0) - 2 * F,
+    }
+    for expected, operator in combinations.items():
+        np.testing.assert_allclose(operator.exact(u)(x), expected, rtol=1e-12)
+
+
+def test_the_average_over_every_draw_is_exact():
+    """Enumeration as an operator: the D estimates with one draw, summed and divided by D."""
+    every = {}
+    for seed in range(200):
+        E = do.Laplacian().estimate(jr.key(seed), 1)
+        every[subset(E(separable)(jnp.zeros(D)), 1)] = E
+    assert len(every) == D
+    u, x = lambda x: jnp.prod(jnp.sin(x)), jnp.arange(1.0, 1.0 + D)
+    average = sum(every.values()) / D
+    np.testing.assert_allclose(average.exact(u)(x), do.Laplacian().exact(u)(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "combine", [lambda E, L: E @ E, lambda E, L: E**2, lambda E, L: L @ E, lambda E, L: E @ L]
+)
+def test_estimates_do_not_compose(combine):
+    L = do.Laplacian()
+    with pytest.raises((TypeError, ValueError), match="(?i)compose"):
+        combine(L.estimate(jr.key(0), 2), L)
+
+
+@pytest.mark.parametrize("function", [COMPLEX, TREE_OUTPUT], ids=str)
+@pytest.mark.parametrize("probes", PROBES)
+def test_outputs_of_every_kind(function, probes):
+    """Linear in u: the estimate of a tree is the tree of estimates; so for real and imaginary."""
+    model, (points,) = function.model("float64"), function.points("float64")
+    E = do.Laplacian().estimate(jr.key(0), 2, probes=probes)
+    got = E(model)(points[0])
+    leaves = jax.tree.leaves(got)
+    for i, leaf in enumerate(leaves):
+        for part in (jnp.real, jnp.imag):
+            alone = E(lambda x: part(jax.tree.leaves(model(x))[i]))(points[0])  # noqa: B023
+            np.testing.assert_allclose(part(leaf), alone, rtol=1e-10, atol=1e-12)
+    assert jax.tree.structure(got) == jax.tree.structure(model(points[0]))
+
+
+@pytest.mark.parametrize("probes", PROBES)
+def test_transformations_of_an_estimate(probes):
+    """jit, and the gradient through parameters: of the same weighted sum of Hessian entries."""
+    E = do.Laplacian().estimate(jr.key(6), 2, probes=probes)
+    w = jr.normal(jr.key(2), (3, 3))
+    x = jnp.array([0.5, -0.25, 1.0])
+    u = lambda w: lambda x: jnp.sum(jnp.sin(w @ x))
+    value = lambda w: E(u(w))(x)
+    np.testing.assert_allclose(jax.jit(value)(w), value(w), rtol=1e-12)
+
+    # The draw's second moment M, read off from the quadratics x_i x_j: E u = tr(M Hess u).
+    pairs = [[E(lambda x: x[i] * x[j])(x) for j in range(3)] for i in range(3)]  # noqa: B023
+    M = jnp.array(pairs) / 2
+    reference = lambda w: jnp.sum(M * jax.hessian(u(w))(x))
+    np.testing.assert_allclose(value(w), reference(w), rtol=1e-10)
+    np.testing.assert_allclose(jax.grad(value)(w), jax.grad(reference)(w), rtol=1e-10)
+
+
+def test_float32_stays_float32():
+    for probes in PROBES:
+        x = jnp.ones(4, jnp.float32)
+        got = do.Laplacian().estimate(jr.key(0), 2, probes=probes)(lambda x: jnp.sum(x**4))(x)
+        assert got.dtype == jnp.float32
+
+
+def test_estimates_are_pytrees():
+    """An estimate passes through jit, and a batch of them through vmap."""
+    x = jnp.arange(1.0, 1.0 + D)
+    E = do.Laplacian().estimate(jr.key(0), 2)
+    apply = eqx.filter_jit(lambda E, x: E(separable)(x))
+    np.testing.assert_allclose(apply(E, x), E(separable)(x), rtol=1e-14)
+
+
+def test_old_style_keys_work():
+    x = jnp.arange(1.0, 1.0 + D)
+    new = do.Laplacian().estimate(jr.key(7), 2)(separable)(x)
+    assert do.Laplacian().estimate(jr.PRNGKey(7), 2)(separable)(x) == new
+
+
+def test_a_million_dimensions():
+    d = 1_000_000
+    u = lambda x: jnp.sum(x**3)
+    x = jnp.linspace(0.0, 1.0, d)
+    values = jax.jit(lambda x: do.Laplacian().estimate(jr.key(0), 16).stats(u)(x))(x)
+    exact = 6 * d / 2
+    assert abs(float(values[0]) - exact) <= 5 * float(values[1])
+    assert 0 < float(values[1]) < exact
+
+
+# The standard error
+
+
+@pytest.mark.parametrize("probes", PROBES)
+def test_standard_error_squared_is_the_variance_on_average(probes):
+    """Over 40 batches of keys, (mean of SE²) − (variance of the estimates) is 0 up to chance."""
+    H = jr.normal(jr.key(0), (D, D))
+    u = lambda x: x @ H @ x + jnp.sum(x**3)
+    x = jnp.linspace(0.5, 1.5, D)
+    keys = jr.split(jr.key(8), 4000)
+    stats = jax.jit(
+        jax.vmap(lambda key: do.Laplacian().estimate(key, 3, probes=probes).stats(u)(x)[:2])
+    )
+    mean, error = (np.asarray(s).reshape(40, 100) for s in stats(keys))
+    difference = (error**2).mean(1) - mean.var(1, ddof=1)
+    assert scipy.stats.ttest_1samp(difference, 0.0).pvalue > LEVEL
+    # and the test could have noticed an error of a quarter
+    assert difference.std() / np.sqrt(40) * 4.5 < 0.25 * mean.var()
+
+
+@pytest.mark.parametrize("probes", PROBES)
+def test_stats_begin_with_the_estimate(probes):
+    x = jnp.arange(1.0, 1.0 + D)
+    u = lambda x: separable(x) * x[1]
+    E = do.Laplacian().estimate(jr.key(0), 3, probes=probes)
+    mean, error, *_ = E.stats(u)(x)
+    np.testing.assert_allclose(mean, E(u)(x), rtol=1e-12)
+    assert float(error) > 0
+
+
+def test_stats_count_jets():
+    x = jnp.arange(1.0, 1.0 + D)
+    assert int(do.Laplacian().estimate(jr.key(0), 3).stats(separable)(x).jets) == 3
+    assert int(do.Laplacian().estimate(jr.key(0), 50).stats(separable)(x).jets) == D
+
+
+def test_an_exact_part_has_no_standard_error():
+    x = jnp.arange(1.0, 1.0 + D)
+    for operator, n in [(do.Laplacian(), D), (do.Mixed({0: 1, 1: 1}), 1), (do.Partial(0), 1)]:
+        stats = operator.estimate(jr.key(0), n).stats(separable)(x)
+        assert float(stats[1]) == 0.0

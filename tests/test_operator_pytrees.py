@@ -1,0 +1,182 @@
+"""Operators are pytrees: through jit, with learnable coefficients, with static numbers."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+from .functions import SCALAR
+from .operators.table import SIGMA, B, C, matrix_of
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+FUNCTION = SCALAR[1]
+
+WITHOUT_LEAVES = [
+    do.Identity(),
+    do.Partial(1, order=2),
+    do.Laplacian(),
+    do.Biharmonic(dims=(0, 1)),
+    do.DiagonalK(3),
+    do.Mixed({0: 2, 1: 1}),
+    do.Gradient(),
+    do.Divergence(),
+    do.ParabolicTrace(0.5),
+    2.5 * do.Laplacian() - do.Partial(0) / 3,
+    do.Laplacian() @ (2 * do.Partial(0) + do.Identity()),
+]
+
+
+@pytest.mark.parametrize("operator", WITHOUT_LEAVES, ids=str)
+def test_python_numbers_are_static(operator):
+    assert jax.tree.leaves(operator) == []
+
+
+def test_array_coefficients_are_leaves():
+    scale, b = jnp.array(2.0), jnp.asarray(B)
+    leaves = jax.tree.leaves(
+        scale * do.Laplacian() + do.Directional(b) + do.SecondOrder(jnp.asarray(C))
+    )
+    assert sorted(leaf.shape for leaf in leaves) == [(), (3,), (3, 3)]
+
+
+@pytest.mark.parametrize("operator", WITHOUT_LEAVES, ids=str)
+def test_flattening_round_trip(operator):
+    leaves, structure = jax.tree.flatten(operator)
+    again = jax.tree.unflatten(structure, leaves)
+    assert again == operator
+    assert str(again) == str(operator)
+    assert hash(structure) == hash(jax.tree.structure(again))
+
+
+def learnable():
+    """For each kind of coefficient: build the operator from it, and L u as a contraction of it."""
+    H, g = (FUNCTION.derivatives("float64")[k] for k in (2, 1))
+    return {
+        "scale": (
+            jnp.array(1.5),
+            lambda c: c * do.Laplacian(),
+            lambda c: c * jnp.trace(H, axis1=-2, axis2=-1),
+        ),
+        "squared_scale": (
+            jnp.array(1.5),
+            lambda c: (c * do.Partial(0)) @ (c * do.Partial(1)),
+            lambda c: c**2 * H[:, 0, 1],
+        ),
+        "divisor": (jnp.array(1.5), lambda c: do.Partial(0) / c, lambda c: g[:, 0] / c),
+        "b": (jnp.asarray(B), do.Directional, lambda b: g @ b),
+        "C": (jnp.asarray(C), do.SecondOrder, lambda C: jnp.einsum("nij,ij->n", H, C)),
+        "diagonal": (jnp.asarray(B), do.SecondOrder, lambda c: jnp.einsum("nii,i->n", H, c)),
+        "sigma": (
+            jnp.asarray(SIGMA),
+            do.ParabolicTrace,
+            lambda s: 0.5 * jnp.einsum("nij,ik,jk->n", H, s, s),
+        ),
+        "sigma_scalar": (
+            jnp.array(0.5),
+            do.ParabolicTrace,
+            lambda s: 0.5 * s**2 * jnp.trace(H, axis1=-2, axis2=-1),
+        ),
+        "gradient_sigma": (jnp.asarray(SIGMA), do.Gradient, lambda s: g @ s),
+        "tensor": (
+            jnp.array([2.0, -1.0]),
+            lambda c: do.TensorOperator([{0: 1, 1: 1}, {2: 1}], c),
+            lambda c: c[0] * H[:, 0, 1] + c[1] * g[:, 2],
+        ),
+        "sum": (
+            jnp.array(0.3),
+            lambda c: do.Laplacian() - c * do.Laplacian() + do.Partial(0),
+            lambda c: (1 - c) * jnp.trace(H, axis1=-2, axis2=-1) + g[:, 0],
+        ),
+    }
+
+
+NAMES = ["scale", "squared_scale", "divisor", "b", "C", "diagonal", "sigma", "sigma_scalar"]
+NAMES += ["gradient_sigma", "tensor", "sum"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_with_respect_to_coefficients(name):
+    coefficient, build, contraction = learnable()[name]
+    model, (points,) = FUNCTION.model("float64"), FUNCTION.points("float64")
+
+    def loss(operator):
+        return jnp.sum(jnp.sin(jax.vmap(operator.exact(model))(points)))
+
+    # through the construction, and with respect to the operator's own leaves
+    got = jax.jit(jax.grad(lambda c: loss(build(c))))(coefficient)
+    expected = jax.grad(lambda c: jnp.sum(jnp.sin(contraction(c))))(coefficient)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+    leaves = jax.tree.leaves(eqx.filter_grad(loss)(build(coefficient)))
+    assert len(leaves) >= 1
+    if name not in ("squared_scale", "sum", "divisor"):  # one leaf, the coefficient itself
+        np.testing.assert_allclose(leaves[0], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operators_pass_through_jit(name):
+    coefficient, build, contraction = learnable()[name]
+    model, (points,) = FUNCTION.model("float64"), FUNCTION.points("float64")
+    apply = jax.jit(lambda operator, x: jax.vmap(operator.exact(model))(x))
+    np.testing.assert_allclose(
+        apply(build(coefficient), points), contraction(coefficient), rtol=1e-9, atol=1e-12
+    )
+    # a second coefficient must not reuse the first one's value
+    np.testing.assert_allclose(
+        apply(build(2 * coefficient), points), contraction(2 * coefficient), rtol=1e-9, atol=1e-12
+    )
+
+
+def test_callables_pass_through_filter_jit():
+    model, (points,) = FUNCTION.model("float64"), FUNCTION.points("float64")
+    apply = eqx.filter_jit(lambda operator, x: jax.vmap(operator.exact(model))(x))
+    expected = jnp.einsum(
+        "nij,nij->n", FUNCTION.derivatives("float64")[2], jax.vmap(matrix_of)(points)
+    )
+    np.testing.assert_allclose(apply(do.SecondOrder(matrix_of), points), expected, rtol=1e-9)
+
+
+def test_operators_come_out_of_jit():
+    operator = jax.jit(lambda c: c * do.Laplacian() + do.Partial(0))(jnp.array(2.0))
+    assert operator == jnp.array(2.0) * do.Laplacian() + do.Partial(0)
+
+
+def test_vmap_over_coefficients():
+    """A batch of operators: one scale, and one direction, for each member."""
+    model, (points,) = FUNCTION.model("float64"), FUNCTION.points("float64")
+    b = jnp.arange(12.0).reshape(4, 3)
+    got = jax.vmap(lambda b: do.Directional(b).exact(model)(points[0]))(b)
+    expected = b @ FUNCTION.derivatives("float64")[1][0]
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+    batch = eqx.filter_vmap(do.Directional)(b)
+    got = eqx.filter_vmap(lambda operator: operator.exact(model)(points[0]))(batch)
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+
+
+def test_equality_of_traced_coefficients_raises():
+    with pytest.raises(
+        (TypeError, ValueError, jax.errors.ConcretizationTypeError), match="(?i)trace"
+    ):
+        jax.jit(lambda c: c * do.Laplacian() == do.Laplacian())(jnp.array(2.0))
+
+
+def test_equality_without_traced_coefficients_works_under_jit():
+    def f(x):
+        assert (do.Laplacian() == do.DiagonalK(2)) is True
+        return x
+
+    jax.jit(f)(1.0)
+
+
+def test_estimates_with_learnable_coefficients():
+    """∂_σ of an estimate of ½ tr(σσᵀ Hess) with every draw: the exact gradient."""
+    u = lambda x: jnp.sum(jnp.sin(x)) * x[0]
+    x = jnp.array([0.5, 1.0, -0.5])
+    H = jax.hessian(u)(x)
+    got = jax.grad(lambda s: do.ParabolicTrace(s).estimate(jax.random.key(0), 9)(u)(x))(
+        jnp.asarray(SIGMA)
+    )
+    np.testing.assert_allclose(got, H @ SIGMA, rtol=1e-10)

@@ -1,0 +1,162 @@
+"""The cost of operators, read off from their programs.
+
+d, the widths and the numbers of points and draws are different primes, so that a shape tells what
+its axes are.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import pytest
+
+import diffop as do
+
+from . import jaxprs
+
+WIDTHS = (11, 13, 17)
+
+
+class Network(eqx.Module):
+    """tanh layers of different prime widths, then a sum."""
+
+    layers: list
+
+    def __init__(self, d):
+        sizes = (d, *WIDTHS)
+        self.layers = [
+            eqx.nn.Linear(a, b, key=jr.key(a)) for a, b in zip(sizes, sizes[1:], strict=False)
+        ]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = jnp.tanh(layer(x))
+        return jnp.sum(x)
+
+
+def program(operators, d, **kwargs):
+    return jaxprs.of(do.exact(operators)(Network(d)), jnp.ones(d))
+
+
+def propagated(eqns, width):
+    """How many vectors of this layer's width the matrix products make: primal, directions, top."""
+    products = jaxprs.named(eqns, "dot_general")
+    shapes = [eqn.outvars[0].aval.shape for eqn in products]
+    return sum(int(jnp.prod(jnp.array(s))) // width for s in shapes if width in s)
+
+
+# Orders and how many directions each operator needs
+EXACT = {
+    "laplacian": (do.Laplacian, 2),
+    "diagonal3": (lambda: do.DiagonalK(3), 3),
+    "diagonal4": (lambda: do.DiagonalK(4), 4),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_directions_are_pushed_together(name):
+    """The same equations at any d: no pass per direction."""
+    build, _ = EXACT[name]
+    small, large = (jaxprs.count(program(build(), d)) for d in (5, 23))
+    assert small == large
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_the_top_coefficient_is_collapsed(name):
+    """Layers after the first: one primal, d directions of order 1 … K−1, and one top order."""
+    build, order = EXACT[name]
+    d = 7
+    eqns = program(build(), d)
+    for width in WIDTHS[1:]:
+        vectors = propagated(eqns, width)
+        assert 0 < vectors <= 1 + (order - 1) * d + 1
+
+
+def test_the_uncollapsed_count_would_be_noticed():
+    """The bound above is sharp enough: order K for every direction would exceed it."""
+
+    def uncollapsed(x):
+        u = Network(7)
+        second = lambda v: jax.jvp(lambda y: jax.jvp(u, (y,), (v,))[1], (x,), (v,))[1]
+        return jnp.sum(jax.vmap(second)(jnp.eye(7)))
+
+    assert propagated(jaxprs.of(uncollapsed, jnp.ones(7)), WIDTHS[1]) > 1 + 7 + 1
+
+
+def test_one_pass_for_several_operators():
+    """u, ∇u·b and Δu: as many tanh as u alone, and at most one more vector per layer than Δu."""
+    d = 7
+    ops = {"u": do.Identity(), "b": do.Directional(jnp.arange(1.0, d + 1)), "lap": do.Laplacian()}
+    together, alone = program(ops, d), program(do.Laplacian(), d)
+    plain = jaxprs.of(Network(d), jnp.ones(d))
+    for name in ("tanh", "exp", "logistic"):
+        assert (
+            jaxprs.count(together)[name] == jaxprs.count(alone)[name] == jaxprs.count(plain)[name]
+        )
+    assert jaxprs.count(plain)["tanh"] == len(WIDTHS)
+    for width in WIDTHS:
+        assert propagated(together, width) <= propagated(alone, width) + 1
+
+
+def test_one_pass_for_a_sum_of_orders():
+    """Δ + Δ² + ∂_0³: still one tanh per layer."""
+    L = do.Laplacian() + do.Biharmonic() + do.Partial(0, order=3)
+    assert jaxprs.count(program(L, 5))["tanh"] == len(WIDTHS)
+
+
+def test_merged_sums_cost_as_one():
+    L = do.Laplacian()
+    once, merged = jaxprs.of(L.exact(Network(5)), jnp.ones(5)), L + L + 2 * L - L
+    eqns = jaxprs.of(merged.exact(Network(5)), jnp.ones(5))
+    assert jaxprs.count(eqns)["dot_general"] == jaxprs.count(once)["dot_general"]
+    assert jaxprs.count(eqns)["tanh"] == jaxprs.count(once)["tanh"]
+
+
+def test_vmap_over_points_shares_the_directions_pass():
+    """Under vmap the number of equations does not depend on the number of points."""
+    apply = lambda x: jax.vmap(do.Laplacian().exact(Network(5)))(x)
+    few, many = (jaxprs.count(jaxprs.of(apply, jnp.ones((n, 5)))) for n in (2, 29))
+    assert few == many
+
+
+@pytest.mark.parametrize("n", [3, 19])
+def test_an_estimate_pushes_n_directions(n):
+    d = 101
+    eqns = jaxprs.of(do.Laplacian().estimate(jr.key(0), n)(Network(d)), jnp.ones(d))
+    for width in WIDTHS[1:]:
+        assert 0 < propagated(eqns, width) <= 1 + n + 1
+
+
+@pytest.mark.parametrize("build", [do.Laplacian, do.Biharmonic, lambda: do.DiagonalK(3)])
+def test_drawing_indices_costs_n_not_d(build):
+    """No array as long as d comes from the generator, and nothing of that size is sorted."""
+    d, n = 100_003, 16
+    u = lambda x: x[0] ** 4  # needs no arrays of its own
+    apply = lambda key, x: build().estimate(key, n)(u)(x)
+    eqns = jaxprs.of(apply, jr.key(0), jnp.ones(d))
+    random = [
+        eqn
+        for eqn in eqns
+        if eqn.primitive.name.startswith(("random_", "threefry", "shift_right", "sort", "cumsum"))
+    ]
+    assert jaxprs.named(eqns, "random_bits")
+    assert max(jaxprs.sizes(random)) <= 64 * n
+    # Whatever else is as large as d are the directions themselves, at most 4 n of them.
+    assert max(jaxprs.sizes(eqns)) <= 4 * n * d
+
+
+def test_plans_do_not_build_directions():
+    """The plan for 10⁹ coordinates, from a shape alone: (n, d) arrays would not fit."""
+    point = jax.ShapeDtypeStruct((10**9,), jnp.float32)
+    for operator in (do.Laplacian(), do.DiagonalK(4), do.Laplacian().estimate(jr.key(0), 16)):
+        assert len(str(operator.jets(point))) > 0
+
+
+def test_mixed_needs_few_coordinates_of_many():
+    """∂_0²∂_1 at d = 10⁵ pushes as many directions as at d = 3."""
+    operator = do.Mixed({0: 2, 1: 1})
+    counts = [
+        propagated(jaxprs.of(operator.exact(Network(d)), jnp.ones(d)), WIDTHS[1])
+        for d in (3, 100_003)
+    ]
+    assert counts[0] == counts[1] <= 20

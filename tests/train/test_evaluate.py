@@ -1,0 +1,88 @@
+"""Errors on fixed points and the null model."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.train import _evaluate
+
+from .toy import Poisson
+
+
+def test_the_solution_has_no_error(getkey):
+    problem = Poisson()
+    assert do.train.FixedPoints(problem, getkey(), 100).errors(problem.solution) == (0.0, 0.0)
+
+
+def test_errors_against_their_definition(getkey):
+    problem, key = Poisson(), getkey()
+    points = do.train.FixedPoints(problem, key, 500)
+    x = np.asarray(problem.sample(jax.random.fold_in(key, 0), 500), np.float64)[:, 0]
+    solution = (1 - x**2) * (1 + 0.5 * x)
+    gap = solution - x**3
+    errors = points.errors(lambda x: x[0] ** 3)
+    np.testing.assert_allclose(errors.rel_l1, np.abs(gap).sum() / np.abs(solution).sum(), rtol=1e-5)
+    expected = np.sqrt((gap**2).sum() / (solution**2).sum())
+    np.testing.assert_allclose(errors.rel_l2, expected, rtol=1e-5)
+
+
+def test_null_model_is_the_best_multiple(getkey):
+    problem = do.pde.AllenCahnTwoBody(8, key=getkey())
+    points = do.train.FixedPoints(problem, getkey(), 2000)
+    scales = np.linspace(-20, 20, 2001)
+    shape, solution = (
+        np.asarray(points._evaluate(u), np.float64) for u in (problem.null_shape, problem.solution)
+    )
+    errors = np.linalg.norm(scales[:, None] * shape - solution, axis=1) / np.linalg.norm(solution)
+    np.testing.assert_allclose(points.null_rel_l2, errors.min(), rtol=1e-4)
+    assert points.null_rel_l2 <= errors.min()
+
+
+def test_null_model_of_its_own_shape_has_no_error(getkey):
+    problem = Poisson(slope=jnp.asarray(0.0))
+    assert do.train.FixedPoints(problem, getkey(), 100).null_rel_l2 < 1e-15
+
+
+def test_points_do_not_depend_on_when_they_are_made(getkey):
+    points = do.train.FixedPoints(Poisson(), getkey(), 100)
+    u = lambda x: x[0]  # noqa: E731
+    assert points.errors(u) == points.errors(u)
+
+
+def test_chunks_bound_the_memory(getkey, monkeypatch):
+    monkeypatch.setattr(_evaluate, "_COORDINATES_AT_ONCE", 60)
+    sizes = []
+
+    def u(x):
+        jax.debug.callback(lambda x: sizes.append(np.shape(x)), x)
+        return x[0]
+
+    problem = do.pde.AllenCahnTwoBody(4, key=getkey())
+    points = do.train.FixedPoints(problem, getkey(), 100)
+    assert points._size == 10
+    points.errors(u)
+    jax.effects_barrier()
+    assert len(sizes) == 100
+
+
+def test_a_fraction_uses_the_first_chunks(getkey, monkeypatch):
+    monkeypatch.setattr(_evaluate, "_COORDINATES_AT_ONCE", 40)
+    problem = do.pde.AllenCahnTwoBody(4, key=getkey())
+    points = do.train.FixedPoints(problem, getkey(), 100)
+    part, whole = points._evaluate(jnp.sum, 0.25), points._evaluate(jnp.sum)
+    assert part.size == 30
+    np.testing.assert_array_equal(part, whole[:30])
+
+
+@pytest.mark.parametrize(
+    ("dim", "count"), [(2, 20_000), (10_000, 20_000), (100_000, 2000), (10**6, 200), (10**8, 100)]
+)
+def test_point_count(dim, count):
+    assert _evaluate.point_count(dim) == count
+
+
+def test_no_points_are_refused(getkey):
+    with pytest.raises(ValueError, match="count of at least 1, got 0"):
+        do.train.FixedPoints(Poisson(), getkey(), 0)

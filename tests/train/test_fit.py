@@ -1,0 +1,159 @@
+"""The fitting loop on losses whose result is known."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+
+
+def noisy_square(x, key):
+    return jnp.sum((x - 3.0) ** 2) + 0.0 * jax.random.normal(key)
+
+
+def draw(_, key):
+    return jax.random.uniform(key)
+
+
+def test_it_minimises():
+    result = do.train.fit(jnp.zeros(4), noisy_square, optax.sgd(0.1), 200, key=jax.random.key(0))
+    np.testing.assert_allclose(result.model, 3.0, rtol=1e-5)
+    assert result.losses.shape == (200,)
+    np.testing.assert_allclose(result.losses[0], 36.0)
+    assert result.seconds > 0 and result.compile_seconds > 0
+
+
+@pytest.mark.parametrize("length", [1, 7, 10, 100, 1000])
+def test_the_result_does_not_depend_on_the_dispatches(length):
+    def run(length):
+        loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (3,))) ** 2)  # noqa: E731
+        optimiser = optax.adam(optax.linear_schedule(0.1, 0.0, 101))
+        return do.train.fit(
+            jnp.ones(3), loss, optimiser, 101, key=jax.random.key(1), steps_per_dispatch=length
+        )
+
+    result, expected = run(length), run(101)
+    np.testing.assert_allclose(result.losses, expected.losses, rtol=1e-5)
+    np.testing.assert_allclose(result.model, expected.model, rtol=1e-5)
+
+
+def test_each_step_has_its_own_key():
+    losses = do.train.fit(
+        jnp.zeros(1), draw, optax.sgd(0.1), 50, key=jax.random.key(0), steps_per_dispatch=10
+    ).losses
+    assert np.unique(losses).size == 50
+
+
+def test_the_learning_rate_decays_to_zero():
+    seen = []
+    do.train.fit(
+        jnp.zeros(()),
+        lambda x, key: x + 0.0 * jax.random.normal(key),
+        optax.sgd(optax.linear_schedule(1.0, 0.0, 10)),
+        10,
+        key=jax.random.key(0),
+        steps_per_dispatch=1,
+        observe=lambda step, x, losses: seen.append(float(x)),
+    )
+    np.testing.assert_allclose(-np.diff([0.0, *seen]), np.linspace(1.0, 0.1, 10), rtol=1e-5)
+
+
+def test_the_caller_keeps_the_model(getkey):
+    model = eqx.nn.Linear(2, "scalar", key=getkey())
+    before = np.array(model.weight)
+    loss = lambda model, key: model(jax.random.normal(key, (2,))) ** 2  # noqa: E731
+    after = do.train.fit(model, loss, optax.adam(0.1), 5, key=getkey()).model
+    np.testing.assert_array_equal(model.weight, before)
+    assert not np.array_equal(after.weight, before)
+
+
+def test_the_state_is_donated():
+    kept = []
+    do.train.fit(
+        jnp.zeros(3),
+        noisy_square,
+        optax.sgd(0.1),
+        4,
+        key=jax.random.key(0),
+        steps_per_dispatch=2,
+        observe=lambda step, model, losses: kept.append(model),
+    )
+    assert kept[0].is_deleted() and not kept[-1].is_deleted()
+
+
+def test_observer_sees_every_dispatch():
+    seen = []
+    do.train.fit(
+        jnp.zeros(2),
+        noisy_square,
+        optax.sgd(0.1),
+        25,
+        key=jax.random.key(0),
+        steps_per_dispatch=10,
+        observe=lambda step, model, losses: seen.append((step, losses.size)),
+    )
+    assert seen == [(5, 5), (10, 5), (15, 5), (20, 5), (25, 5)]
+
+
+def test_a_last_shorter_dispatch_where_no_length_divides():
+    seen = []
+    do.train.fit(
+        jnp.zeros(2),
+        noisy_square,
+        optax.sgd(0.1),
+        23,
+        key=jax.random.key(0),
+        steps_per_dispatch=10,
+        observe=lambda step, model, losses: seen.append((step, losses.size)),
+    )
+    assert seen == [(10, 10), (20, 10), (23, 3)]
+
+
+def test_a_loss_that_is_a_module_is_not_trained():
+    class Distance(eqx.Module):
+        target: jax.Array
+
+        def __call__(self, x, key):
+            return jnp.sum((x - self.target) ** 2) + 0.0 * jax.random.normal(key)
+
+    loss = Distance(jnp.array([1.0, 2.0]))
+    model = do.train.fit(jnp.zeros(2), loss, optax.sgd(0.2), 100, key=jax.random.key(0)).model
+    np.testing.assert_allclose(model, loss.target, rtol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [jnp.nan, jnp.inf])
+def test_a_loss_that_is_not_finite_stops_at_its_step(bad):
+    def loss(x, key):
+        return jnp.where(x >= 7, bad, x) + 0.0 * jax.random.normal(key)
+
+    counter = optax.GradientTransformation(
+        lambda x: (), lambda gradient, state, x: (jnp.ones_like(gradient), state)
+    )
+    seen = []
+    with pytest.raises(do.train.NonFiniteLossError, match=r"(nan|inf) at step 8 of 100; a smaller"):
+        do.train.fit(
+            jnp.zeros(()),
+            loss,
+            counter,
+            100,
+            key=jax.random.key(0),
+            steps_per_dispatch=5,
+            observe=lambda step, *_: seen.append(step),
+        )
+    assert seen == [5]
+
+
+@pytest.mark.parametrize(("steps", "length"), [(0, 10), (10, 0)])
+def test_empty_runs_are_refused(steps, length):
+    with pytest.raises(ValueError, match=f"at least 1, got {steps} and {length}"):
+        do.train.fit(
+            jnp.zeros(1),
+            noisy_square,
+            optax.sgd(0.1),
+            steps,
+            key=jax.random.key(0),
+            steps_per_dispatch=length,
+        )

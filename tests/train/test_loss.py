@@ -1,0 +1,105 @@
+"""The residual loss, exact and estimated."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+RANDOM = ["sparse", "rademacher", "gaussian", "sphere"]
+
+
+@pytest.fixture
+def problem():
+    return do.pde.AllenCahnTwoBody(6, key=jax.random.key(0))
+
+
+@pytest.fixture
+def u(problem):
+    net = eqx.nn.MLP(6, "scalar", 8, depth=2, activation=jnp.tanh, key=jax.random.key(1))
+    return problem.ansatz(net)
+
+
+def written_out(problem, u, points):
+    def residual(x):
+        return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3 - problem.source(x)
+
+    return jnp.mean(jax.vmap(residual)(points) ** 2)
+
+
+def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
+    loss = do.train.ResidualLoss(problem, batch=30, n=1, estimator="exact")
+    key = jax.random.key(2)
+    points = problem.sample(jax.random.split(key)[0], 30)
+    np.testing.assert_allclose(loss(u, key), written_out(problem, u, points), rtol=1e-5)
+
+
+def test_all_sparse_draws_are_the_exact_loss(problem, u):
+    exact, sparse = (
+        do.train.ResidualLoss(problem, batch=30, n=6, estimator=name)
+        for name in ("exact", "sparse")
+    )
+    key = jax.random.key(2)
+    np.testing.assert_allclose(sparse(u, key), exact(u, key), rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", RANDOM)
+def test_jets_and_points_are_fresh_for_each_key(estimator, problem, u):
+    loss = eqx.filter_jit(do.train.ResidualLoss(problem, batch=10, n=2, estimator=estimator))
+    values = [float(loss(u, jax.random.key(seed))) for seed in (0, 0, 1, 2)]
+    assert values[0] == values[1] and len(set(values)) == 3
+
+
+@pytest.mark.parametrize("estimator", RANDOM)
+def test_one_draw_serves_all_points(estimator, problem, u):
+    """The jets of an estimate are those of its key, so the loss can be written out point by point."""
+    key = jax.random.key(3)
+    points_key, jets_key = jax.random.split(key)
+    values = do.estimate(problem.operators(), jets_key, 2, probes=estimator)(u)
+    residuals = [problem.residual(values(x), x) for x in problem.sample(points_key, 5)]
+    loss = do.train.ResidualLoss(problem, batch=5, n=2, estimator=estimator)
+    np.testing.assert_allclose(loss(u, key), np.mean(np.square(residuals)), rtol=1e-4)
+
+
+def test_the_loss_sees_the_source_and_not_the_solution(problem, u):
+    class Secretive(do.pde.AbstractProblem):
+        """The same equation, without a solution to look at."""
+
+        name = "secretive"
+        dim: int = eqx.field(static=True)
+        open: do.pde.AllenCahnTwoBody
+
+        def operators(self):
+            return self.open.operators()
+
+        def residual(self, values, x):
+            return self.open.residual(values, x)
+
+        def source(self, x):
+            return self.open.source(x)
+
+        def solution(self, x):
+            raise AssertionError("training looked at the solution")
+
+        def null_shape(self, x):
+            raise AssertionError("training looked at the null model")
+
+        def sample(self, key, count):
+            return self.open.sample(key, count)
+
+        def ansatz(self, net):
+            return self.open.ansatz(net)
+
+    secretive = Secretive(dim=6, open=problem)
+    key = jax.random.key(0)
+    a, b = (
+        do.train.ResidualLoss(p, batch=5, n=2, estimator="sparse") for p in (secretive, problem)
+    )
+    assert a(u, key) == b(u, key)
+
+
+def test_unknown_estimator(problem):
+    with pytest.raises(ValueError, match="sparse, exact, .*, got 'dense'"):
+        do.train.ResidualLoss(problem, batch=1, n=1, estimator="dense")

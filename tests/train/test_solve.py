@@ -1,0 +1,136 @@
+"""Whole runs, small: what is left on disk, and that something is learnt."""
+
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+KEYS = [
+    "problem",
+    "dim",
+    "steps",
+    "n",
+    "seed",
+    "rel_l1",
+    "rel_l2",
+    "null_rel_l2",
+    "skill",
+    "it_per_s",
+    "compile_s",
+    "peak_memory_mb",
+    "parameters",
+]
+
+
+def small(**changes):
+    given = {"dim": 4, "steps": 30, "n": 2, "width": 8, **changes}
+    return do.train.Settings("allen-cahn-two-body", **given)
+
+
+def test_report_and_files(tmp_path, capsys):
+    report = do.train.solve(small(), tmp_path / "new" / "run")
+    assert capsys.readouterr() == ("", "")  # no progress bar where there is no terminal
+    files = {path.name for path in (tmp_path / "new" / "run").iterdir()}
+    assert files == {"report.json", "curve.png", "model.eqx"}
+    written = json.loads((tmp_path / "new" / "run" / "report.json").read_text())
+    assert written == dataclasses.asdict(report)
+    assert list(written) == [*KEYS, "settings", "environment"]
+    assert written["settings"] == {
+        "learning_rate": 1e-3,
+        "batch": 100,
+        "width": 8,
+        "depth": 3,
+        "input_scale": 1.0,
+        "estimator": "sparse",
+        "test_points": 20_000,
+    }
+    assert written["skill"] == written["null_rel_l2"] / written["rel_l2"]
+    assert written["parameters"] == 4 * 8 + 8 + 2 * (8 * 8 + 8) + 8 + 1
+    assert written["it_per_s"] > 0 and written["compile_s"] > 0 and written["peak_memory_mb"] > 50
+    assert (tmp_path / "new" / "run" / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_trained_network_beats_the_null_model(tmp_path):
+    settings = small(dim=5, steps=600, width=32, learning_rate=1e-2)
+    report = do.train.solve(settings, tmp_path)
+    assert report.skill > 4
+    assert f"{report.skill:.1f} times below the null model's" in report.as_text()
+
+
+def test_an_untrained_network_does_not(tmp_path):
+    report = do.train.solve(small(steps=1), tmp_path)
+    assert report.skill < 1
+    assert "no better than the null model's" in report.as_text()
+
+
+def test_equal_seeds_give_equal_runs(tmp_path):
+    first, second, other = (
+        do.train.solve(small(seed=seed), tmp_path / str(number))
+        for number, seed in enumerate((1, 1, 2))
+    )
+    assert (first.rel_l1, first.rel_l2) == (second.rel_l1, second.rel_l2)
+    assert first.null_rel_l2 != other.null_rel_l2
+
+
+@pytest.mark.parametrize("estimator", ["exact", "rademacher", "gaussian", "sphere"])
+def test_every_estimator_trains(estimator, tmp_path):
+    report = do.train.solve(small(steps=2, estimator=estimator), tmp_path)
+    assert report.settings["estimator"] == estimator
+    assert np.isfinite(report.rel_l2)
+
+
+@pytest.mark.parametrize("input_scale", [1.0, 3.0])
+def test_the_model_can_be_loaded(input_scale, tmp_path):
+    settings = small(input_scale=input_scale, depth=2)
+    report = do.train.solve(settings, tmp_path)
+    u = do.train.load(tmp_path)
+    assert u(jnp.array([1.0, 0.0, 0.0, 0.0])) == 0.0
+    problem_key, *_, test_key = jax.random.split(jax.random.key(settings.seed), 4)
+    problem = do.pde.make(settings.problem, settings.dim, key=problem_key)
+    errors = do.train.FixedPoints(problem, test_key).errors(u)
+    assert errors == (report.rel_l1, report.rel_l2)
+
+
+def test_loading_needs_a_finished_run(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no report.json; name the directory of a finished"):
+        do.train.load(tmp_path)
+
+
+def test_a_directory_with_something_in_it_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not empty; name another directory, or say"):
+        do.train.solve(small(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_overwriting_replaces_results_and_nothing_else(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "report.json").write_text("old")
+    do.train.solve(small(steps=2), tmp_path, overwrite=True)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert json.loads((tmp_path / "report.json").read_text())["steps"] == 2
+
+
+def test_a_failed_run_leaves_no_old_results(tmp_path):
+    do.train.solve(small(steps=2), tmp_path)
+    with pytest.raises(do.train.NonFiniteLossError, match="at step 2 of 20"):
+        do.train.solve(small(steps=20, learning_rate=1e38), tmp_path, overwrite=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_not_a_directory(tmp_path):
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(NotADirectoryError, match="is a file; name a directory"):
+        do.train.solve(small(), tmp_path / "out", overwrite=True)
+
+
+def test_checking_writes_nothing(tmp_path):
+    do.train.check(small(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match="at least 2, got 1"):
+        do.train.check(small(dim=1), tmp_path / "run")

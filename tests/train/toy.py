@@ -1,0 +1,36 @@
+"""A problem in one dimension that a small network solves in a moment: u'' = f on [-1, 1]."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+import diffop as do
+
+
+class Poisson(do.pde.AbstractProblem):
+    name: ClassVar[str] = "toy-poisson"
+    dim: int = eqx.field(static=True, default=1)
+    slope: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0.5))
+
+    def operators(self):
+        return do.Laplacian()
+
+    def residual(self, values, x):
+        return values - self.source(x)
+
+    def source(self, x):
+        return -2.0 - 6.0 * self.slope * x[0]
+
+    def solution(self, x):
+        return (1 - x[0] ** 2) * (1 + self.slope * x[0])
+
+    def sample(self, key, count):
+        return do.pde.unit_ball(key, count, 1)
+
+    def ansatz(self, net):
+        return do.nn.ZeroOnUnitSphere(net)
+
+    def null_shape(self, x):
+        return 1 - x[0] ** 2
