@@ -73,7 +73,8 @@ class Wave(eqx.Module):
 
     def __call__(self, x):
         phase = self.k @ x
-        return self.mlp(x) * jnp.exp(lax.complex(jnp.zeros_like(phase), phase))
+        wave = jnp.exp(lax.complex(jnp.zeros_like(phase), phase))
+        return self.mlp(x).astype(wave.dtype) * wave
 
 
 class Tree(eqx.Module):

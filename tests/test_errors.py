@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -10,6 +11,14 @@ import diffop as do
 
 X = jnp.arange(1.0, 4.0)
 KEY = jr.key(0)
+
+
+@pytest.fixture(autouse=True)
+def as_users_see_it():
+    """Without the run-time type checks of the test suite, which would answer first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def u(x):
@@ -44,7 +53,7 @@ CASES = {
         lambda: estimate(do.Laplacian())(u)(jnp.arange(3)),
         "float",
     ),
-    "text_as_point": (lambda: do.Partial().exact(lambda x: 1.0)("x"), "str"),
+    "text_as_point": (lambda: do.Partial().exact(lambda x: 1.0)("x"), "'x'"),
     # coefficients
     "vector_coefficient": (lambda: jnp.ones(3) * do.Laplacian(), "scalar.*\\(3,\\)"),
     "vector_coefficient_right": (lambda: do.Laplacian() * jnp.ones(3), "scalar.*\\(3,\\)"),
@@ -58,7 +67,6 @@ CASES = {
         lambda: do.Laplacian() * (lambda x: x[0]),
         r"c \* A.*A @ \(c \* Identity\(\)\)",
     ),
-    "divided_by_zero": (lambda: do.Laplacian() / 0, "zero"),
     # multi-indices
     "negative_order": (lambda: do.Mixed({0: -1}), "negative|-1"),
     "negative_order_in_full_index": (lambda: do.Mixed((1, -2)), "negative|-2"),
@@ -66,7 +74,7 @@ CASES = {
     "empty_alpha": (lambda: do.Mixed({}), "Identity|at least one"),
     "zero_alpha": (lambda: do.Mixed((0, 0)), "Identity|at least one"),
     "negative_coordinate": (lambda: do.Mixed({-1: 2}), "-1"),
-    "coordinate_beyond_d": (lambda: at(do.Mixed({0: 1, 3: 1})), "3 coordinates|d = 3|d=3"),
+    "coordinate_beyond_d": (lambda: at(do.Mixed({0: 1, 3: 1})), "coordinate 3.*only 3"),
     "partial_beyond_d": (lambda: at(do.Partial(7)), "7.*3|3.*7"),
     "long_full_index": (lambda: at(do.Mixed((1, 0, 0, 1))), "3"),
     "negative_partial": (lambda: do.Partial(-1), "-1"),
@@ -88,12 +96,12 @@ CASES = {
     # which coordinates
     "argnum_out_of_range": (
         lambda: do.Partial(argnum=2).exact(space_time)(X, jnp.array(1.0)),
-        "argnum.*2",
+        "argument 2.*argnum",
     ),
     "negative_argnum": (lambda: do.Laplacian(argnum=-1), "argnum.*-1"),
     "dims_out_of_range": (lambda: at(do.Laplacian(dims=(0, 7))), "dims.*7|7.*dims|coordinate 7"),
     "negative_dims": (lambda: do.Laplacian(dims=(-1,)), "-1"),
-    "repeated_dims": (lambda: do.Laplacian(dims=(0, 0)), "distinct|twice|repeat"),
+    "repeated_dims": (lambda: do.Laplacian(dims=(0, 0)), r"different.*\(0, 0\)"),
     "empty_dims": (lambda: do.Laplacian(dims=()), "empty|at least one"),
     "fractional_dims": (lambda: do.Laplacian(dims=(0.5,)), "0.5"),
     # shapes of coefficients
@@ -124,7 +132,7 @@ CASES = {
     "integer_as_key_of_several": (lambda: do.estimate([do.Laplacian()], 0, 4), r"jax\.random\.key"),
     "float_array_as_key": (lambda: do.Laplacian().estimate(jnp.ones(2), 4), r"jax\.random\.key"),
     "batch_of_keys": (lambda: do.Laplacian().estimate(jr.split(KEY, 3), 4), "(?i)key"),
-    "unknown_probes": (lambda: estimate(do.Laplacian(), probes="uniform"), "uniform.*rademacher"),
+    "unknown_probes": (lambda: estimate(do.Laplacian(), probes="uniform"), "rademacher.*uniform"),
     # probes that are biased
     "rademacher_biharmonic": (
         lambda: estimate(do.Biharmonic(), probes="rademacher"),
@@ -138,7 +146,7 @@ CASES = {
     "sphere_diagonal4": (lambda: estimate(do.DiagonalK(4), probes="sphere"), "sphere.*sparse"),
     "rademacher_tensor": (
         lambda: estimate(
-            do.TensorOperator([{0: 2, 1: 1}, {2: 3}], [1.0, 2.0]), probes="rademacher"
+            do.TensorOperator([{0: 3}, {1: 3}, {2: 3}], [1.0, 2.0, -1.0]), 1, probes="rademacher"
         ),
         "rademacher.*sparse",
     ),
@@ -156,14 +164,14 @@ CASES = {
     "callable_added": (lambda: do.Laplacian() + (lambda x: x), "unsupported operand|\\*"),
     "composed_with_number": (lambda: do.Laplacian() @ 2, "unsupported operand|\\*"),
     "negative_power": (lambda: do.Laplacian() ** -1, "-1"),
-    "fractional_power": (lambda: do.Laplacian() ** 0.5, "0.5"),
+    "fractional_power": (lambda: do.Laplacian() ** 0.5, "unsupported operand"),
     "number_divided_by_operator": (lambda: 1 / do.Laplacian(), "unsupported operand"),
-    "divergence_of_a_scalar": (lambda: at(do.Divergence()), r"\(3,\)"),
+    "divergence_of_a_scalar": (lambda: at(do.Divergence()), "3 coordinates.*got 1"),
     "divergence_of_another_length": (
         lambda: do.Divergence().exact(lambda x: x[:2])(X),
-        r"\(3,\).*\(2,\)|\(2,\).*\(3,\)|3.*2|2.*3",
+        "3 coordinates.*got 2",
     ),
-    "exact_of_a_number": (lambda: do.Laplacian().exact(3.0), "callable"),
+    "exact_of_a_number": (lambda: do.Laplacian().exact(3.0), "function.*float"),
     "exact_of_an_operator": (lambda: do.Laplacian().exact(do.Laplacian()), "(?i)function"),
     "do_exact_of_no_operator": (
         lambda: do.exact({"u": 3.0}),
@@ -191,6 +199,11 @@ def test_a_callable_on_the_right_is_a_type_error():
         do.Laplacian() * (lambda x: x[0])
 
 
+def test_division_by_zero():
+    with pytest.raises(ZeroDivisionError):
+        do.Laplacian() / 0
+
+
 def test_a_biased_probe_is_a_value_error():
     with pytest.raises(ValueError, match="biased"):
         estimate(do.Biharmonic(), probes="rademacher")
@@ -212,9 +225,9 @@ JET = {
     "integers": (lambda: do.taylor.jet(jnp.sin, (jnp.arange(3),), ([X],)), "float|int32"),
     "structure": (
         lambda: do.taylor.jet(lambda p: p["a"], ({"a": X},), ([{"b": X}],)),
-        "(?i)structure",
+        r"\[0\].*pytree",
     ),
-    "no_orders": (lambda: do.taylor.jet(jnp.sin, (X,), ([],)), "(?i)at least|order|empty"),
+    "no_orders": (lambda: do.taylor.jet(jnp.sin, (X,), ([],)), r"K >= 1.*\[0\]"),
 }
 
 

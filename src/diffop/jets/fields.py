@@ -36,8 +36,15 @@ class MatVec(eqx.Module):
     mv: Callable[[Float[Array, " d"]], Float[Array, " d"]]
 
 
+@final
+class Scalar(eqx.Module):
+    """A Python number as a field: static, as all Python numbers are."""
+
+    value: int | float = eqx.field(static=True)
+
+
 Field: TypeAlias = Any
-"""An array, a callable with u's own signature that returns one (or a matrix-vector product), a `MatVec` or its like."""
+"""An array, a `Scalar`, a callable with u's own signature that returns one (or a matrix-vector product), a `MatVec` or its like."""
 
 
 def is_matvec(field: Field) -> bool:
@@ -52,7 +59,9 @@ def is_constant(field: Field) -> bool:
 def resolve(field: Field, point: Point) -> Shaped[Array, "..."] | Callable[[Array], Array]:
     """The field's value at a point: an array or a matrix-vector product."""
     if not is_constant(field):
-        field = field(*point.args)
+        field = point.value_of(field)
+    if isinstance(field, Scalar):
+        return jnp.asarray(float(field.value))
     if is_matvec(field):
         return field.mv
     return field if callable(field) else jnp.asarray(field)
@@ -60,7 +69,7 @@ def resolve(field: Field, point: Point) -> Shaped[Array, "..."] | Callable[[Arra
 
 def resolve_vector(field: Field, point: Point) -> Shaped[Array, " d"]:
     """The value of a vector field, which may be a pytree like the argument."""
-    value = field(*point.args) if callable(field) else field
+    value = point.value_of(field) if callable(field) else field
     return ravel_pytree(value)[0]
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Int, Shaped
 
 from . import probes
 from .directions import Dense, Sparse, basis
+from .fields import Field, is_constant
 from .notation import argument_mark, derivative_symbol, dims_mark, superscript
 from .point import Point
 from .terms import Block, Terms
@@ -23,6 +24,7 @@ class PowerSum(Terms):
     power: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 1
     constant: ClassVar[bool] = True
 
     @property
@@ -85,6 +87,7 @@ class Monomial(Terms):
     alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
     """((argnum, coordinate), order), sorted, orders positive."""
     rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 0
     constant: ClassVar[bool] = True
 
     @property
@@ -142,13 +145,19 @@ class CoordinateTerms(Terms):
     argnums: tuple[int, ...] = eqx.field(static=True)
     exponents: tuple[int, ...] = eqx.field(static=True)
     positions: Int[Array | np.ndarray, "terms slots"]
-    coefficients: Shaped[Array | np.ndarray, " terms"]
+    field: Field
+    """The coefficients, or a function of the point that returns those of several patterns, of which `rows` are these."""
+    rows: tuple[int, ...] | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """All coefficients of one magnitude: drawn without replacement then."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
     rank: ClassVar[int] = 0
-    constant: ClassVar[bool] = True
+    jets_per_probe: ClassVar[int] = 0
+
+    @property
+    def constant(self) -> bool:
+        return is_constant(self.field)
 
     @property
     def argnum(self) -> int:
@@ -157,13 +166,14 @@ class CoordinateTerms(Terms):
     @property
     def symbol(self) -> str:
         powers = "".join(
-            f"∂{letter}{superscript(p)}" for letter, p in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
+            f"∂{letter}{superscript(p)}"
+            for letter, p in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
         )
         return f"Σ{self.positions.shape[0]} c{powers}"
 
     @property
     def key(self) -> Hashable:
-        return ("coordinates", id(self.positions), id(self.coefficients), self.argnums, self.exponents)
+        return ("coordinates", id(self.positions), id(self.field), self.argnums, self.exponents)
 
     def count(self, point: Point) -> int:
         for argnum, largest in zip(self.argnums, self.bound, strict=True):
@@ -176,17 +186,31 @@ class CoordinateTerms(Terms):
 
     @property
     def direction_symbol(self) -> str:
-        return ", ".join(f"e{letter}" for letter, _ in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False))
+        return ", ".join(
+            f"e{letter}" for letter, _ in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
+        )
 
     def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
         self.count(point)
         positions = self.positions if index is None else jnp.asarray(self.positions)[index]
-        coefficients = self.coefficients if index is None else jnp.asarray(self.coefficients)[index]
+        coefficients = self._coefficients(point)
+        coefficients = coefficients if index is None else jnp.asarray(coefficients)[index]
         slots = tuple(basis(argnum, positions[:, j]) for j, argnum in enumerate(self.argnums))
         return Block(coefficients, slots, self.exponents)
 
     def magnitudes(self, point: Point) -> Array | None:
-        return None if self.equal else jnp.abs(jnp.asarray(self.coefficients))
+        return None if self.equal or not self.constant else jnp.abs(jnp.asarray(self.field))
+
+    def _coefficients(self, point: Point) -> Array | np.ndarray:
+        if self.rows is None:
+            return self.field
+        values = jnp.asarray(point.value_of(self.field))
+        if values.ndim != 1 or values.shape[0] <= max(self.rows):
+            raise ValueError(
+                "the coefficient function of TensorOperator must return one number for each index; "
+                f"got shape {values.shape}."
+            )
+        return values[np.asarray(self.rows)]
 
     def probe_kinds(self, power: int) -> tuple[str, ...]:
         return ()

@@ -23,7 +23,11 @@ def dims_mark(dims: tuple[int, ...] | None) -> str:
     """Which coordinates an operator is restricted to."""
     if dims is None:
         return ""
-    shown = [str(i) for i in dims] if len(dims) <= 4 else [str(dims[0]), str(dims[1]), "…", str(dims[-1])]
+    shown = (
+        [str(i) for i in dims]
+        if len(dims) <= 4
+        else [str(dims[0]), str(dims[1]), "…", str(dims[-1])]
+    )
     return "{" + ",".join(shown) + "}"
 
 

@@ -1,5 +1,6 @@
 """Where an operator is applied: the arguments of u, and how many coordinates each of them has."""
 
+from collections.abc import Callable
 from typing import Any, final
 
 import equinox as eqx
@@ -13,6 +14,11 @@ class Point(eqx.Module):
     """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree` numbers them."""
 
     args: tuple[Any, ...]
+    kwargs: dict[str, Any] = eqx.field(default_factory=dict)
+
+    def value_of(self, function: Callable[..., Any]) -> Any:
+        """A function with u's own signature, here."""
+        return function(*self.args, **self.kwargs)
 
     def argument(self, argnum: int, operator: str) -> PyTree:
         if argnum >= len(self.args):
@@ -37,7 +43,9 @@ class Point(eqx.Module):
     def dtype(self, argnum: int) -> Any:
         """The type in which directions of an argument are formed."""
         leaves = jax.tree.leaves(self.args[argnum])
-        return jnp.result_type(*(jnp.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype for x in leaves))
+        return jnp.result_type(
+            *(jnp.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype for x in leaves)
+        )
 
     def coordinates(self, argnum: int, dims: tuple[int, ...] | None, operator: str) -> int:
         """The number of coordinates that an operator acts on; checks that `dims` are among them."""

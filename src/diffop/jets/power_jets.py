@@ -60,9 +60,7 @@ def order_of(factors: Factors) -> int:
 
 def number_of_terms(factors: Factors, point: Point) -> int:
     """The number of terms of a product of factors, equal ones counted as unordered."""
-    return math.prod(
-        math.comb(terms.count(point) + power - 1, power) for terms, power in factors
-    )
+    return math.prod(math.comb(terms.count(point) + power - 1, power) for terms, power in factors)
 
 
 def exact_jets(factors: Factors, point: Point) -> PowerJets:
@@ -189,9 +187,7 @@ def _power(block: Block, power: int) -> Block:
     weights: Any = multiplicity
     for column in range(power):
         weights = _times(weights, block.weights[index[:, column]])
-    slots = tuple(
-        take(slot, index[:, column]) for column in range(power) for slot in block.slots
-    )
+    slots = tuple(take(slot, index[:, column]) for column in range(power) for slot in block.slots)
     return Block(weights, slots, block.exponents * power)
 
 
@@ -228,9 +224,7 @@ def _polarise(block: Block, order: int, point: Point, contracted: bool) -> Power
         return PowerJets(
             block.slots[0], block.weights, order, block.signature, contracted=contracted
         )
-    directions = interleave(
-        [combine(combination, block.slots, point) for combination, _ in plan]
-    )
+    directions = interleave([combine(combination, block.slots, point) for combination, _ in plan])
     factors = np.array([float(weight) for _, weight in plan])
     weights = _times(block.weights[:, None], factors[None, :]).reshape(-1)
     return PowerJets(directions, weights, order)
@@ -274,7 +268,9 @@ def _merged(jets: PowerJets) -> PowerJets:
     return PowerJets(_from_rows(unique, jets.directions, argnums), weights, jets.order)
 
 
-def _canonical_rows(directions: Directions, argnums: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _canonical_rows(
+    directions: Directions, argnums: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
     """Each integer direction as one row (position, value, position, value, …), equal for equal lines.
 
     Repeated positions are added up and zeros go to the end; the row is divided by its greatest common divisor, signed so

@@ -107,7 +107,7 @@ def describe(name: str, factors: Factors, draws: int | None, probes: str) -> Pla
     if not exact:
         method = f"{draws} draws, exact if terms ≤ {draws}"
     if dense:
-        directions, jets = f"{probes} v", "1 or 2"
+        directions, jets = f"{probes} v", str(factors[0][0].jets_per_probe)
     weights = ", ".join(dict.fromkeys(str(weight) for _, weight in plan)) if not linear else "1"
     return PlanRow(name, order, _count(factors), jets, directions, weights, method)
 
@@ -136,4 +136,7 @@ def _structure(rows: Sparse | Dense) -> str:
 def _table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
     lines = [header, tuple("─" * width for width in widths), *rows]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

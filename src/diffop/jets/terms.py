@@ -100,6 +100,11 @@ class Terms(eqx.Module):
     def probe_space(self, point: Point) -> int | None:
         """The dimension of the isotropic directions; None for a factor without dense probes."""
 
+    @property
+    @abstractmethod
+    def jets_per_probe(self) -> int:
+        """How many jets one dense direction costs; 0 for a factor without dense probes."""
+
     @abstractmethod
     def probe_kinds(self, power: int) -> tuple[str, ...]:
         """Which kinds of dense probes estimate this power of the factor without bias."""
@@ -123,5 +128,7 @@ class Terms(eqx.Module):
         else:
             index, inverse = sampling.weighted(key, magnitudes, n)
             block = self.take(point, index)
-            inverse = inverse.astype(block.weights.dtype) if hasattr(block.weights, "dtype") else inverse
+            inverse = (
+                inverse.astype(block.weights.dtype) if hasattr(block.weights, "dtype") else inverse
+            )
         return Block(block.weights * inverse, block.slots, block.exponents)

@@ -25,6 +25,7 @@ class GradientTerms(Terms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 1
+    jets_per_probe: ClassVar[int] = 0
     count_symbol: ClassVar[str] = "0"
     direction_symbol: ClassVar[str] = "reverse mode"
 
@@ -68,6 +69,7 @@ class DivergenceTerms(Terms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = -1
+    jets_per_probe: ClassVar[int] = 1
     constant: ClassVar[bool] = True
     count_symbol: ClassVar[str] = "d"
     direction_symbol: ClassVar[str] = "eᵢ"

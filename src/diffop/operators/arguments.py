@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..jets.fields import Field, is_matvec
+from ..jets.fields import Field, Scalar, is_matvec
 from ..jets.index_terms import Monomial
 
 
@@ -76,12 +76,16 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
     """A coefficient field: callables as they are, arrays floating and of a possible rank."""
     if is_matvec(field) or (callable(field) and not isinstance(field, jax.Array)):
         return field
+    if isinstance(field, int | float) and not isinstance(field, bool) and 0 in ranks:
+        return Scalar(field)
     try:
         array = jnp.asarray(field)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be {forms}; got {type(field).__name__}.") from error
     if jnp.iscomplexobj(array):
-        raise TypeError(f"{name} must be real; got {array.dtype}. Scale the operator by a complex number.")
+        raise TypeError(
+            f"{name} must be real; got {array.dtype}. Scale the operator by a complex number."
+        )
     if array.ndim not in ranks:
         raise ValueError(f"{name} must be {forms}; got an array of shape {array.shape}.")
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)

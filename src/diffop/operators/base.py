@@ -2,13 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..jets.point import Point
 from ..jets.power_jets import has_probe
 from ..jets.probes import KINDS
 from ..jets.table import Plan, ResolvedPlan
@@ -122,7 +123,7 @@ class Operator(eqx.Module):
         return _same(self.parts, other.parts)
 
     def __hash__(self) -> int:
-        return hash(frozenset(len(term.word) for part in self.parts for term in part.terms) - {0})
+        return hash(Operator)  # equal operators may be written in different ways
 
     def __repr__(self) -> str:
         return " + ".join(_part_text(part) for part in self.parts) or "0"
@@ -269,7 +270,7 @@ class Estimate(Operator):
             mean, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
             ```
         """
-        return lambda *args: statistics(self.samples, u, args)
+        return lambda *args, **kwargs: statistics(self.samples, u, Point(args, kwargs))
 
     def jets(self, *args: Any) -> Plan | ResolvedPlan:
         """The plan with its draws; resolved at a point, the directions that were drawn."""
@@ -281,7 +282,7 @@ def _applied(parts: tuple[Part, ...], u: Function) -> Function:
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
     if not callable(u):
         raise TypeError(f"an operator is applied to a function u; got {type(u).__name__}.")
-    return lambda *args: apply(parts, u, args)
+    return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs))
 
 
 def _jets(parts: tuple[Part, ...], args: tuple[Any, ...]) -> Plan | ResolvedPlan:

@@ -14,13 +14,15 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, SquareRoot
+from ..jets.fields import Scalar
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.terms import Terms
 from .coefficients import plain
 from .term import Segment, Term
 
-Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], complex | float]
-Polynomial: TypeAlias = dict[Hashable, complex | float]
+Scalar: TypeAlias = int | float | complex
+Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], Scalar]
+Polynomial: TypeAlias = dict[Hashable, Scalar]
 
 
 def polynomial(terms: Iterable[Term]) -> Polynomial:
@@ -88,12 +90,10 @@ def _factor(factor: Terms) -> Monomials:
         case PowerSum(dims=None):
             return _symbol(factor.key)
         case PowerSum():
-            return {
-                frozenset({((factor.argnum, i), factor.power)}): 1 for i in factor.dims or ()
-            }
+            return {frozenset({((factor.argnum, i), factor.power)}): 1 for i in factor.dims or ()}
         case Monomial():
             return {frozenset(factor.alpha): 1}
-        case CoordinateTerms():
+        case CoordinateTerms() if factor.constant:
             return _coordinate_terms(factor)
         case LinearForm() if factor.constant:
             return _form(factor, np.asarray(_concrete(ravel_pytree(factor.field)[0])), 1)
@@ -122,7 +122,8 @@ def _opaque(factor: Terms) -> Hashable:
     field = getattr(factor, "field", None)
     if not callable(field) and not hasattr(field, "mv"):
         return factor.key
-    return (type(factor).__name__, _name(field), factor.argnum, getattr(factor, "dims", None))
+    place = (factor.argnum, getattr(factor, "dims", None), getattr(factor, "exponents", None))
+    return (type(factor).__name__, _name(field), place, getattr(factor, "rows", None))
 
 
 def _form(factor: Any, coefficients: np.ndarray, order: int) -> Monomials:
@@ -137,7 +138,7 @@ def _form(factor: Any, coefficients: np.ndarray, order: int) -> Monomials:
 
 def _coordinate_terms(factor: CoordinateTerms) -> Monomials:
     result: Monomials = {}
-    coefficients = _concrete(factor.coefficients)
+    coefficients = _concrete(factor.field)
     for row, value in zip(_concrete(factor.positions), coefficients, strict=True):
         alpha: Counter[Hashable] = Counter()
         for argnum, i, power in zip(factor.argnums, row, factor.exponents, strict=True):
@@ -161,6 +162,8 @@ def _array(value: Any) -> Any:
 
 
 def _concrete(value: Any) -> np.ndarray:
+    if isinstance(value, Scalar):
+        return np.asarray(value.value)
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
             "operators with traced coefficients cannot be compared with ==: their values are not known "

@@ -7,8 +7,14 @@ import equinox as eqx
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Field
 from ..jets.index_terms import Monomial
-from .arguments import checked_alpha, checked_argnum, checked_dims, checked_field, checked_integer
-from .arguments import checked_order
+from .arguments import (
+    checked_alpha,
+    checked_argnum,
+    checked_dims,
+    checked_field,
+    checked_integer,
+    checked_order,
+)
 from .base import DifferentialOperator
 from .coefficients import Number
 from .term import Term, factor_term
@@ -123,11 +129,13 @@ class Directional(DifferentialOperator):
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
 
-    def __init__(
-        self, b: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None
-    ) -> None:
-        self.b = b if _is_tree(b) else checked_field(
-            b, "b of Directional", tuple(range(9)), "an array or a callable of the point"
+    def __init__(self, b: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        self.b = (
+            b
+            if _is_tree(b)
+            else checked_field(
+                b, "b of Directional", tuple(range(9)), "an array or a callable of the point"
+            )
         )
         self.argnum = checked_argnum(argnum)
         self.dims = checked_dims(dims)

@@ -5,6 +5,7 @@ any of them wants; first-order jets without partners are stacked.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
@@ -47,14 +48,14 @@ class Part(eqx.Module):
 Values: TypeAlias = list[PyTree]
 
 
-def apply(parts: Sequence[Part], u: Callable[..., PyTree], args: tuple[Any, ...]) -> PyTree:
+def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
     """The sum of all parts, applied to u at a point."""
-    (value,) = apply_all([parts], u, args)
+    (value,) = apply_all([parts], u, point)
     return value
 
 
 def apply_all(
-    operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], args: tuple[Any, ...]
+    operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
 ) -> Values:
     """Several operators, each a list of parts, applied to one function at one point, sharing pushes."""
     flat = [
@@ -63,11 +64,11 @@ def apply_all(
         for part in parts
         for term in part.terms
     ]
-    contributions = _contributions([(term, draw) for _, term, draw in flat], u, Point(args))
+    contributions = _contributions([(term, draw) for _, term, draw in flat], u, point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(flat, contributions, strict=True):
         sums[position].append(value)
-    return [_add(each) if each else _zero(u, args) for each in sums]
+    return [_add(each) if each else _zero(u, point) for each in sums]
 
 
 def _contributions(
@@ -77,9 +78,7 @@ def _contributions(
     heads = [term.word[0] if term.word else Segment((), (), ()) for term, _ in requests]
     results: list[PyTree] = [None] * len(requests)
     for members, function in _by_inner_function(requests, u):
-        values = segment_values(
-            [(heads[i], requests[i][1]) for i in members], function, point
-        )
+        values = segment_values([(heads[i], requests[i][1]) for i in members], function, point)
         for i, value in zip(members, values, strict=True):
             results[i] = scaled(value, requests[i][0], heads[i], point)
     return results
@@ -104,7 +103,7 @@ def inner_function(
 ) -> Callable[..., PyTree]:
     """The function x ↦ (word u)(x)."""
     part = Part((Term(Number(1), word),), None if draw is None else draw.inner())
-    return lambda *args: apply([part], u, args)
+    return lambda *args, **kwargs: apply([part], u, Point(args, kwargs))
 
 
 def scaled(value: PyTree, term: Term, head: Segment, point: Point) -> PyTree:
@@ -116,7 +115,7 @@ def scaled(value: PyTree, term: Term, head: Segment, point: Point) -> PyTree:
 
 
 def _function_value(function: Callable[..., Any], point: Point) -> Array:
-    value = jnp.asarray(function(*point.args))
+    value = jnp.asarray(point.value_of(function))
     if value.shape != ():
         raise ValueError(
             f"a coefficient function must return a scalar at a point; got shape {value.shape}. "
@@ -132,9 +131,9 @@ def _add(values: Sequence[PyTree]) -> PyTree:
     return total
 
 
-def _zero(u: Callable[..., PyTree], args: tuple[Any, ...]) -> PyTree:
+def _zero(u: Callable[..., PyTree], point: Point) -> PyTree:
     """The operator without terms."""
-    return jax.tree.map(jnp.zeros_like, u(*args))
+    return jax.tree.map(jnp.zeros_like, point.value_of(u))
 
 
 def segment_values(
@@ -149,7 +148,7 @@ def segment_values(
     """
     jets = segment_jets(requests, point, per_draw)
     families = _families([j for j in jets if j is not None], point)
-    pushed = taylor.push(u, point.args, [family.jets for family in families])
+    pushed = taylor.push(partial(u, **point.kwargs), point.args, [f.jets for f in families])
     readouts = {id(j): (f, family) for f, family in enumerate(families) for j in family.members}
     results = []
     for (segment, _), wanted in zip(requests, jets, strict=True):
@@ -296,7 +295,7 @@ def _read(
 
 
 def _weighted_sum(weights: Any, leaf: Array) -> Array:
-    return jnp.tensordot(jnp.asarray(weights).astype(jnp.finfo(leaf.dtype).dtype), leaf, axes=1)
+    return jnp.tensordot(jnp.asarray(weights).astype(leaf.dtype), leaf, axes=1)
 
 
 def _contract(outputs: PyTree, jets: PowerJets, segment: Segment, point: Point) -> Array:

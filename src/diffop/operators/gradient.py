@@ -30,7 +30,7 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
 
 
 def _shape(u: Callable[..., PyTree], point: Point) -> tuple[PyTree, Any]:
-    shape = jax.eval_shape(lambda: u(*point.args))
+    shape = jax.eval_shape(lambda: point.value_of(u))
     return shape, jax.tree.structure(shape)
 
 
@@ -41,7 +41,7 @@ def _jacobian(u: Callable[..., PyTree], point: Point, argnum: int) -> PyTree:
     holomorphic = any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(argument))
 
     def function(x: PyTree) -> PyTree:
-        return u(*point.args[:argnum], x, *point.args[argnum + 1 :])
+        return u(*point.args[:argnum], x, *point.args[argnum + 1 :], **point.kwargs)
 
     if holomorphic:
         return jax.jacrev(function, holomorphic=True)(argument)

@@ -27,11 +27,10 @@ def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...]) -> ResolvedPlan:
     """The jets at a point."""
     point = Point(args)
     requests = [
-        (segment, part.draw)
-        for part in parts
-        for term in part.terms
-        for segment in term.word
+        (segment, part.draw) for part in parts for term in part.terms for segment in term.word
     ]
     jets = segment_jets(requests, point)
-    found = [(s.text, each) for (s, _), each in zip(requests, jets, strict=True) if each is not None]
+    found = [
+        (s.text, each) for (s, _), each in zip(requests, jets, strict=True) if each is not None
+    ]
     return ResolvedPlan([name for name, _ in found], [each for _, each in found])

@@ -94,9 +94,7 @@ class ParabolicTrace(DifferentialOperator):
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
 
-    def __init__(
-        self, sigma: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None
-    ) -> None:
+    def __init__(self, sigma: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a matrix, a vector (its diagonal), a scalar, a callable of the point or a MatVec"
         self.sigma = checked_field(sigma, "sigma of ParabolicTrace", (0, 1, 2), forms)
         self.argnum = checked_argnum(argnum)

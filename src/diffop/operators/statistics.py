@@ -1,7 +1,7 @@
 """The standard error of an estimate, from the draws it was made of."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,15 +21,16 @@ class Stats(NamedTuple):
     jets: int
 
 
-def statistics(parts: Sequence[Part], u: Callable[..., PyTree], args: tuple[Any, ...]) -> Stats:
+def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
     """Mean and standard error of a sum of parts at a point.
 
     Draws of one design (without replacement from N terms; independent) are made from one key, so their contributions are
     added up draw by draw before their spread is taken. Draws of different designs are independent: variances add.
     """
-    point = Point(args)
-    mean = apply(parts, u, args)
-    variance = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, dtype=jnp.finfo(leaf.dtype).dtype), mean)
+    mean = apply(parts, u, point)
+    variance = jax.tree.map(
+        lambda leaf: jnp.zeros_like(leaf, dtype=jnp.finfo(leaf.dtype).dtype), mean
+    )
     total = 0
     for part in parts:
         groups, jets = _contributions(part, u, point)

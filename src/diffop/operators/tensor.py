@@ -3,11 +3,9 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, final
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
+from ..jets.fields import Field
 from ..jets.index_terms import CoordinateTerms, Monomial
 from .arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
 from .base import DifferentialOperator
@@ -21,7 +19,7 @@ class TensorOperator(DifferentialOperator):
     **Arguments:**
 
     - `indices`: a sequence of multi-indices, each as for [`diffop.Mixed`][].
-    - `coefficients`: as many numbers, a sequence or an array.
+    - `coefficients`: as many numbers: a sequence, an array, or a callable coefficients(*args) that returns an array.
     - `argnum`: the argument that plain coordinates belong to.
 
     For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝ |c_r|, without replacement
@@ -44,7 +42,9 @@ class TensorOperator(DifferentialOperator):
     def __init__(self, indices: Iterable[Any], coefficients: Any, *, argnum: int = 0) -> None:
         argnum = checked_argnum(argnum)
         if isinstance(indices, str) or not isinstance(indices, Iterable):
-            raise TypeError(f"indices of TensorOperator must be a sequence of alphas; got {indices!r}.")
+            raise TypeError(
+                f"indices of TensorOperator must be a sequence of alphas; got {indices!r}."
+            )
         monomials = [checked_alpha(alpha, argnum, "TensorOperator") for alpha in indices]
         values = _checked_coefficients(coefficients, len(monomials))
         self.groups = _grouped(monomials, values)
@@ -68,31 +68,38 @@ class TensorOperator(DifferentialOperator):
             raise ValueError(f"coordinates must be nonnegative; got {int(table.min())}.")
         values = _checked_coefficients(coefficients, table.shape[0])
         operator = object.__new__(cls)
-        object.__setattr__(operator, "groups", _groups_of_rows(np.sort(table, axis=1), values, argnum))
+        object.__setattr__(
+            operator, "groups", _groups_of_rows(np.sort(table, axis=1), values, argnum)
+        )
         return operator
 
     def terms(self) -> tuple[Term, ...]:
         return tuple(factor_term(group) for group in self.groups)
 
 
-def _checked_coefficients(coefficients: Any, count: int) -> Array:
-    values = checked_field(
-        coefficients, "coefficients of TensorOperator", (1,), "one number for each index"
-    )
-    if callable(values) or values.shape != (count,):
-        raise ValueError(
-            f"TensorOperator needs one coefficient for each of its {count} indices; "
-            f"got {getattr(values, 'shape', 'a callable')}."
-        )
+def _checked_coefficients(coefficients: Any, count: int) -> Field:
     if count == 0:
         raise ValueError("TensorOperator needs at least one index; got none.")
+    values = checked_field(
+        coefficients,
+        "coefficients of TensorOperator",
+        (1,),
+        "one number for each index or a callable that returns them",
+    )
+    if not callable(values) and values.shape != (count,):
+        raise ValueError(
+            f"TensorOperator needs one coefficient for each of its {count} indices; "
+            f"got {values.shape[0]}."
+        )
     return values
 
 
-def _grouped(monomials: Sequence[Monomial], values: Array) -> tuple[CoordinateTerms, ...]:
+def _grouped(monomials: Sequence[Monomial], values: Field) -> tuple[CoordinateTerms, ...]:
     """Terms of one pattern of exponents and arguments together."""
     groups: dict[Hashable, list[int]] = {}
-    ordered = [sorted(monomial.alpha, key=lambda item: (-item[1], item[0])) for monomial in monomials]
+    ordered = [
+        sorted(monomial.alpha, key=lambda item: (-item[1], item[0])) for monomial in monomials
+    ]
     for row, alpha in enumerate(ordered):
         pattern = tuple((argnum, power) for (argnum, _), power in alpha)
         groups.setdefault(pattern, []).append(row)
@@ -101,13 +108,14 @@ def _grouped(monomials: Sequence[Monomial], values: Array) -> tuple[CoordinateTe
             tuple(argnum for (argnum, _), _ in ordered[rows[0]]),
             tuple(power for _, power in ordered[rows[0]]),
             np.array([[i for (_, i), _ in ordered[row]] for row in rows], dtype=np.int32),
-            values[np.array(rows)],
+            values,
+            np.array(rows),
         )
         for rows in groups.values()
     )
 
 
-def _groups_of_rows(table: np.ndarray, values: Array, argnum: int) -> tuple[CoordinateTerms, ...]:
+def _groups_of_rows(table: np.ndarray, values: Field, argnum: int) -> tuple[CoordinateTerms, ...]:
     """Sorted rows of coordinates, grouped by how often each of them is repeated."""
     starts = np.concatenate(
         [np.ones((table.shape[0], 1), bool), table[:, 1:] != table[:, :-1]], axis=1
@@ -118,18 +126,21 @@ def _groups_of_rows(table: np.ndarray, values: Array, argnum: int) -> tuple[Coor
         places = np.flatnonzero(pattern)
         exponents = tuple(np.diff([*places, table.shape[1]]).tolist())
         positions = table[rows][:, places].astype(np.int32)
-        groups.append(_terms((argnum,) * len(places), exponents, positions, values[rows]))
+        groups.append(_terms((argnum,) * len(places), exponents, positions, values, rows))
     return tuple(groups)
 
 
 def _terms(
-    argnums: tuple[int, ...], exponents: tuple[int, ...], positions: np.ndarray, values: Array
+    argnums: tuple[int, ...],
+    exponents: tuple[int, ...],
+    positions: np.ndarray,
+    values: Field,
+    rows: np.ndarray,
 ) -> CoordinateTerms:
-    return CoordinateTerms(
-        argnums,
-        exponents,
-        positions,
-        jnp.asarray(values),
-        equal_magnitudes(values),
-        tuple(positions.max(axis=0).tolist()),
-    )
+    bound = tuple(positions.max(axis=0).tolist())
+    if callable(values):
+        chosen = tuple(rows.tolist())
+        return CoordinateTerms(argnums, exponents, positions, values, chosen, False, bound)
+    chosen = values[rows]
+    equal = equal_magnitudes(chosen)
+    return CoordinateTerms(argnums, exponents, positions, chosen, None, equal, bound)

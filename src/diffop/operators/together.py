@@ -6,6 +6,7 @@ from typing import Any
 import jax
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..jets.point import Point
 from .base import Function, Operator, check_probes, make_draw
 from .evaluate import Part, apply_all
 
@@ -80,7 +81,9 @@ def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
     leaves, structure = jax.tree.flatten(ops, is_leaf=lambda node: isinstance(node, Operator))
     for leaf in leaves:
         if not isinstance(leaf, Operator):
-            raise TypeError(f"expected a pytree of operators; got {leaf!r} of type {type(leaf).__name__}.")
+            raise TypeError(
+                f"expected a pytree of operators; got {leaf!r} of type {type(leaf).__name__}."
+            )
     return leaves, structure
 
 
@@ -88,6 +91,8 @@ def _together(parts: list[tuple[Part, ...]], structure: Any) -> Callable[[Functi
     def transform(u: Function) -> Function:
         if not callable(u):
             raise TypeError(f"operators are applied to a function u; got {type(u).__name__}.")
-        return lambda *args: jax.tree.unflatten(structure, apply_all(parts, u, args))
+        return lambda *args, **kwargs: jax.tree.unflatten(
+            structure, apply_all(parts, u, Point(args, kwargs))
+        )
 
     return transform

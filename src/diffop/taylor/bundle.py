@@ -43,13 +43,8 @@ class Family(eqx.Module):
         """Σ_r w_r c_r of a coefficient held curve by curve."""
         if isinstance(coefficient, Zero) or self.weights is None:
             return coefficient
-        weights = self.weights.astype(_weight_dtype(coefficient.array))
+        weights = self.weights.astype(coefficient.array.dtype)
         return Dense(jnp.tensordot(weights, coefficient.array, axes=1))
-
-
-def _weight_dtype(array: Array) -> Any:
-    """Real weights stay real beside a complex coefficient: numpy would not mix their precisions."""
-    return array.dtype if not jnp.iscomplexobj(array) else array.real.dtype
 
 
 Families: TypeAlias = tuple[Family, ...]

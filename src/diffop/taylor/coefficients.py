@@ -47,7 +47,7 @@ def linear_map(
     function: Callable[..., Any],
     lead: int,
     operands: Sequence[Coefficient],
-    primals: Sequence[Array],
+    primals: Sequence[Any],
 ) -> list[Coefficient]:
     """Apply a function that is jointly linear in its operands behind `lead` leading axes.
 
@@ -62,7 +62,7 @@ def linear_map(
     ]
     for _ in range(lead):
         function = jax.vmap(function, in_axes=axes)
-    return [Dense(array) for array in function(*arrays)]
+    return [Dense(jnp.asarray(array)) for array in function(*arrays)]
 
 
 def bilinear_map(
@@ -77,7 +77,7 @@ def bilinear_map(
     axes = tuple(0 if lead else None for lead in leads)
     for _ in range(max(leads)):
         function = jax.vmap(function, in_axes=axes)
-    return Dense(function(left.array, right.array))
+    return Dense(jnp.asarray(function(left.array, right.array)))
 
 
 def total(coefficients: Sequence[Coefficient]) -> Coefficient:
@@ -98,7 +98,7 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
     return Dense(coefficient.array * factor)
 
 
-def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Array) -> Dense:
+def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Dense:
     """The same coefficient as an array, also where it is zero."""
     if isinstance(coefficient, Dense):
         return coefficient

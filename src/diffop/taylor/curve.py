@@ -22,7 +22,7 @@ from .interpreter import interpret
 
 
 def push_curve(
-    function: Callable[..., list[Array]],
+    function: Callable[..., list[Any]],
     primals: Sequence[Array],
     series: Sequence[Series],
     order: int,
@@ -48,7 +48,7 @@ def push_curve(
     ]
     count = len(primals)
 
-    def derivative(*arguments: Array) -> list[Array]:
+    def derivative(*arguments: Array) -> list[Any]:
         return jax.jvp(function, arguments[:count], arguments[count:])[1]
 
     closed = jax.make_jaxpr(derivative)(*primals, *velocities)
@@ -57,14 +57,14 @@ def push_curve(
 
 
 def _tangents(
-    function: Callable[..., list[Array]],
+    function: Callable[..., list[Any]],
     primals: Sequence[Array],
     series: Sequence[Series],
     velocities: Sequence[Array],
 ) -> list[Coefficient]:
     if all(map(all_zero, series)):
         return [Zero() for _ in jax.eval_shape(function, *primals)]
-    return [Dense(t) for t in jax.jvp(function, tuple(primals), tuple(velocities))[1]]
+    return [Dense(jnp.asarray(t)) for t in jax.jvp(function, tuple(primals), tuple(velocities))[1]]
 
 
 def _derivative(series: Series) -> Series:
@@ -78,6 +78,6 @@ def _integral(output: Value, order: int) -> Series:
         return (Dense(jnp.asarray(output)), *zeros(order - 1))
     rest = output.series[0]
     return (
-        Dense(output.primal),
+        Dense(jnp.asarray(output.primal)),
         *(scale(term, 1 / k) for k, term in enumerate(rest, start=2)),
     )

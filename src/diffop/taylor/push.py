@@ -100,7 +100,9 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
         value,
         [
             tuple(
-                jax.tree.map(lambda leaf: _derivative(leaf, families, index, k), outputs, is_leaf=_is_leaf)
+                jax.tree.map(
+                    lambda leaf: _derivative(leaf, families, index, k), outputs, is_leaf=_is_leaf
+                )
                 for k in range(1, family.order + 1)
             )
             for index, family in enumerate(families)

@@ -6,8 +6,10 @@ curve by curve and then collapsed.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
@@ -18,12 +20,12 @@ from .coefficients import Coefficient, Dense, Series, Zero, bilinear_map, scale,
 def leibniz(
     family: Family,
     product: Callable[[Array, Array], Array],
-    primals: tuple[Array, Array],
+    primals: tuple[Any, Any],
     left: Series,
     right: Series,
 ) -> Series:
     """The series of B(a(t), b(t)) for a bilinear B: y_k = Σ_i B(a_i, b_{k−i})."""
-    first, second = (Dense(primal) for primal in primals)
+    first, second = (Dense(jnp.asarray(primal)) for primal in primals)
     result = []
     for order in range(1, family.order + 1):
         lead = family.lead(order)
@@ -49,10 +51,7 @@ def _inner(
     """Σ_{0<i<k} B(a_i, b_{k−i}), collapsed at the top order."""
     leads = (family.curves, family.curves)
     terms = total(
-        [
-            bilinear_map(product, left[i - 1], right[order - i - 1], leads)
-            for i in range(1, order)
-        ]
+        [bilinear_map(product, left[i - 1], right[order - i - 1], leads) for i in range(1, order)]
     )
     return family.collapse(terms) if order == family.order else terms
 
@@ -126,7 +125,9 @@ def _powers(family: Family, series: Series) -> list[Series]:
     return powers
 
 
-def _convolve(family: Family, left: Series, right: Series, order: int, symmetric: bool) -> Coefficient:
+def _convolve(
+    family: Family, left: Series, right: Series, order: int, symmetric: bool
+) -> Coefficient:
     """Σ_{0<i<k} a_i b_{k−i}, elementwise; half of the products where a is b."""
     leads = (family.curves, family.curves)
     terms = []

@@ -1,3 +1,3 @@
 """The rules, by class of primitive. Importing a module registers its rules."""
 
-from . import bilinear, control_flow, custom, elementwise, fallback, linear  # noqa: F401
+from . import bilinear, control_flow, custom, elementwise, fallback, linear, power  # noqa: F401

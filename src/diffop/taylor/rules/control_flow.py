@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..bundle import Bundle, Families, Value, bundle, primal_of, series_of
-from ..coefficients import Dense, is_zero, instantiate
+from ..coefficients import Dense, instantiate, is_zero
 from ..interpreter import interpret
 from ..registry import register
 
@@ -129,9 +129,7 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     row = jax.tree.map(lambda leaf: jnp.empty(leaf.shape[1:], leaf.dtype), rows)
     structures = _fixpoint(lambda carry: step(carry, row)[0], initial, families)
 
-    def conforming(
-        carry: Sequence[Value], row: Sequence[Value]
-    ) -> tuple[list[Value], list[Value]]:
+    def conforming(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         carry, outputs = step(carry, row)
         return _conform_all(carry, structures, families), outputs
 

@@ -78,7 +78,7 @@ _ELEMENTWISE = {
     *REAL,
     *CONSTANT,
     *("add", "add_any", "convert_element_type", "copy", "copy_p", "div", "mul", "neg", "select_n"),
-    *("sub", "eq", "ge", "gt", "le", "lt", "ne", "and", "or", "not", "xor", "is_finite"),
+    *("pow", "sub", "eq", "ge", "gt", "le", "lt", "ne", "and", "or", "not", "xor", "is_finite"),
 }
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from ..binding import bind, live_equations, partially_bound
 from ..bundle import Families, Family, Value, expand, is_moving, primal_of
-from ..coefficients import Coefficient, Dense, Series, zeros
+from ..coefficients import Dense, Series, zeros
 from ..curve import push_curve
 from ..registry import register
 from ..series import faa_di_bruno
@@ -45,7 +45,6 @@ ANALYTIC = (
     "log1p",
     "logistic",
     "polygamma",
-    "pow",
     "rsqrt",
     "sin",
     "sinh",

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..binding import bind, partially_bound, where
-from ..bundle import Families, Family, Value, bundle, expand, is_moving, primal_of
+from ..bundle import Families, Family, Value, expand, is_moving, primal_of
 from ..coefficients import Series, Zero, all_zero, linear_map, total
 from ..curve import push_curve
 from ..registry import register_fallback
@@ -36,7 +36,7 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     inexact = [p for p, y in enumerate(outputs) if jnp.issubdtype(y.dtype, jnp.inexact)]
     bound = partially_bound(eqn, primals, moving)
 
-    def function(*arguments: Array) -> list[Array]:
+    def function(*arguments: Array) -> list[Any]:
         results = bound(*arguments)
         return [results[position] for position in inexact]
 
@@ -45,23 +45,29 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         return _expand(function, point, family, [series[position] for position in moving])
 
-    try:
-        pushed = expand(families, operands, [outputs[position] for position in inexact], expansion)
-    except UnsupportedPrimitiveError:
-        raise
-    except (NotImplementedError, TypeError, ValueError) as error:
-        raise UnsupportedPrimitiveError(
-            f"diffop cannot differentiate the primitive '{name}' ({where(eqn)}), because jax.jvp "
-            f"cannot: {error}. Give the function a rule with jax.custom_jvp."
-        ) from error
+    _check_differentiable(eqn, function, point)
+    pushed = expand(families, operands, [outputs[position] for position in inexact], expansion)
     results: list[Value] = list(outputs)
     for position, value in zip(inexact, pushed, strict=True):
         results[position] = value
     return results
 
 
+def _check_differentiable(
+    eqn: jex.JaxprEqn, function: Callable[..., list[Any]], point: Sequence[Array]
+) -> None:
+    """Ask JAX once, so that a missing rule is reported with the primitive and the line of the user's function."""
+    try:
+        jax.eval_shape(lambda *xs: jax.jvp(function, xs, xs), *point)
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise UnsupportedPrimitiveError(
+            f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), because "
+            f"jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
+        ) from error
+
+
 def _expand(
-    function: Callable[..., list[Array]],
+    function: Callable[..., list[Any]],
     point: Sequence[Array],
     family: Family,
     series: Sequence[Series],
@@ -69,7 +75,7 @@ def _expand(
     """Split the top: y_K = J x̄_K + Σ_r w_r (order K of curve r with x_K = 0), x̄_K being collapsed already."""
     order = family.order
 
-    def tangent(*tangents: Array) -> list[Array]:
+    def tangent(*tangents: Array) -> list[Any]:
         return jax.jvp(function, tuple(point), tangents)[1]
 
     tops = linear_map(tangent, family.lead(order), [terms[-1] for terms in series], point)
@@ -84,7 +90,7 @@ def _expand(
 
 
 def _curves(
-    function: Callable[..., list[Array]],
+    function: Callable[..., list[Any]],
     point: Sequence[Array],
     family: Family,
     lower: Sequence[Series],
