@@ -130,8 +130,8 @@ class Field(eqx.Module):
         return self.mlp(x) * jnp.sum(x)
 
 
-def mlp(activation=jnp.tanh, size_in=3, size_out="scalar"):
-    return lambda key: eqx.nn.MLP(size_in, size_out, 8, 2, activation, key=key)
+def mlp(activation=jnp.tanh, size_in=3, size_out="scalar", depth=2):
+    return lambda key: eqx.nn.MLP(size_in, size_out, 8, depth, activation, key=key)
 
 
 def around(module, *args):
@@ -184,7 +184,16 @@ def _cast(tree, dtype: str):
 
 
 def _polynomial(key):
-    alphas = ((4, 0, 0), (2, 2, 1), (1, 1, 1), (0, 3, 2), (0, 1, 3), (0, 0, 1), (1, 2, 0))
+    alphas = (
+        (4, 0, 0),
+        (2, 2, 1),
+        (1, 1, 1),
+        (0, 3, 2),
+        (0, 1, 3),
+        (0, 0, 1),
+        (1, 2, 0),
+        (3, 1, 0),
+    )
     return Polynomial(jr.normal(key, (len(alphas),)), alphas)
 
 
@@ -218,6 +227,7 @@ SCALAR = [
     Function("scan_cond", lambda key: Recurrent(jr.normal(key, (3, 3, 3)) / 2)),
     Function("ansatz", around(Ansatz)),
 ]
+SHALLOW = Function("shallow", mlp(jax.nn.gelu, depth=1))  # quick to compile, and a custom rule inside
 COMPLEX = Function("complex", _wave)
 TREE_OUTPUT = Function("tree_output", around(Tree, jnp.tanh, 3, 4))
 TREE_INPUT = Function("tree_input", around(TreeInput), _tree_point)

@@ -93,7 +93,7 @@ def test_single_precision_source(getkey):
     x = problem.sample(getkey(), 50)
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem, x))
     expected = jax.vmap(problem.source)(x)
-    error = np.abs(jax.vmap(single[0].source)(single[1]) - expected).max()
+    error = np.abs(np.asarray(jax.vmap(single[0].source)(single[1])) - np.asarray(expected)).max()
     assert error < 1e-5 * np.sqrt(np.mean(expected**2))
 
 

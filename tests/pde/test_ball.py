@@ -14,7 +14,7 @@ def test_points_are_in_the_ball_with_uniform_radius(dim, getkey):
     points = do.pde.unit_ball(getkey(), count, dim)
     assert points.shape == (count, dim)
     radius = np.sort(np.linalg.norm(np.asarray(points), axis=1))
-    # Kolmogorov-Smirnov distance from the uniform distribution: above 1.95/√count once in a thousand
+    # Kolmogorov-Smirnov distance from uniform: above 1.95/√count once in a thousand
     assert np.max(np.abs(radius - np.arange(1, count + 1) / count)) < 1.95 / count**0.5
     assert radius[-1] <= 1 + 1e-6
 

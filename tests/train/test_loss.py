@@ -54,7 +54,7 @@ def test_jets_and_points_are_fresh_for_each_key(estimator, problem, u):
 
 @pytest.mark.parametrize("estimator", RANDOM)
 def test_one_draw_serves_all_points(estimator, problem, u):
-    """The jets of an estimate are those of its key, so the loss can be written out point by point."""
+    """The jets of an estimate are those of its key, so the loss can be written out."""
     key = jax.random.key(3)
     points_key, jets_key = jax.random.split(key)
     values = do.estimate(problem.operators(), jets_key, 2, probes=estimator)(u)

@@ -1,4 +1,6 @@
-"""Sets of n directions in the coordinates of u's arguments, structured: a basis vector is a position, not d numbers."""
+"""Sets of n directions in the coordinates of u's arguments, structured: a basis vector is a
+position, not d numbers.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, final
@@ -14,7 +16,9 @@ from .point import Point
 
 @final
 class Sparse(eqx.Module):
-    """n directions with s entries each: v_r = Σ_j values[r, j] e_{positions[r, j]}. Repeated positions add up."""
+    """n directions with s entries each: v_r = Σ_j values[r, j] e_{positions[r, j]}. Repeated
+    positions add up.
+    """
 
     positions: Int[Array | np.ndarray, "n s"]
     values: Shaped[Array | np.ndarray, "n s"]
@@ -84,11 +88,16 @@ def _combine_rows(parts: Sequence[tuple[int, Rows]], argnum: int, point: Point) 
             _concatenate([rows.values * a for a, rows in sparse], axis=1),
         )
     dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-    return Dense(sum(a * to_dense(rows, size, dtype) for a, rows in parts if a))
+    total = jnp.zeros((count({argnum: parts[0][1]}), size), dtype)
+    for a, rows in parts:
+        total = total + a * to_dense(rows, size, dtype) if a else total
+    return Dense(total)
 
 
 def interleave(blocks: Sequence[Directions]) -> Directions:
-    """Several sets of n directions of equal structure as one: the first of each, then the second of each, …"""
+    """Several sets of n directions of equal structure as one: the first of each, then the second of
+    each, …
+    """
 
     def join(*leaves: Any) -> Any:
         numpy = all(isinstance(leaf, np.ndarray) for leaf in leaves)
@@ -112,7 +121,9 @@ def _widest(arrays: Sequence[Any]) -> Any:
 
 
 def tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
-    """Tangents in the shape of u's arguments: for each argument its leaves behind an axis of n, or None."""
+    """Tangents in the shape of u's arguments: for each argument its leaves behind an axis of n, or
+    None.
+    """
     return tuple(
         _unravel(directions[argnum], argnum, point) if argnum in directions else None
         for argnum in range(len(point.args))

@@ -14,13 +14,14 @@ from .fields import Field, apply_rows, expect_shape, is_constant, resolve, resol
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
-from .terms import Block, Terms
+from .terms import Block, ProbedTerms, Terms
 
 
 class _FieldTerms(Terms):
     """What all factors with a coefficient field share: its place in the arguments."""
 
     field: eqx.AbstractVar[Field]
+    argnum: eqx.AbstractVar[int]
     dims: eqx.AbstractVar[tuple[int, ...] | None]
 
     @property
@@ -44,7 +45,9 @@ class _FieldTerms(Terms):
         return embed(rows, point, self.argnum, self.dims, self.symbol)
 
     def unit_rows(self, point: Point, index: Any) -> tuple[Any, Shaped[Array, "n m"]]:
-        """Basis vectors among the coordinates acted on: their positions in the argument, and as dense rows."""
+        """Basis vectors among the coordinates acted on: their positions in the argument, and as
+        dense rows.
+        """
         positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
         size = self.dimension(point)
         numbers = np.arange(size, dtype=np.int32) if index is None else index
@@ -61,7 +64,6 @@ class LinearForm(_FieldTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 0
     count_symbol: ClassVar[str] = "1"
     direction_symbol: ClassVar[str] = "b"
 
@@ -83,18 +85,9 @@ class LinearForm(_FieldTerms):
     def magnitudes(self, point: Point) -> None:
         return None
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return ()
-
-    def probe_space(self, point: Point) -> None:
-        return None
-
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
-        return None
-
 
 @final
-class DiagonalForm(_FieldTerms):
+class DiagonalForm(_FieldTerms, ProbedTerms):
     """Σ_i C_i ∂_i², C a vector."""
 
     field: Shaped[Array | np.ndarray, " d"]
@@ -133,13 +126,16 @@ class DiagonalForm(_FieldTerms):
     def probe_space(self, point: Point) -> int:
         return self.count(point)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
-        scaled = directions * jnp.asarray(self.field).astype(directions.dtype)
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+        scaled = directions * jnp.asarray(self.field).astype(directions.dtype)[None, :]
         return signed_pairs(self, point, directions, scaled)
 
 
 @final
-class EntryForm(_FieldTerms):
+class EntryForm(_FieldTerms, ProbedTerms):
     """Σ_ij C_ij ∂_i∂_j, C a matrix: all of it by rows, samples of it by entries."""
 
     field: Shaped[Array | np.ndarray, "d d"]
@@ -162,7 +158,9 @@ class EntryForm(_FieldTerms):
         return size * (size + 1) // 2
 
     def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
-        """All: the d terms ∂_i (C_i·∇). Numbered: entries, row by row (both orders of a pair, so none is missed)."""
+        """All: the d terms ∂_i (C_i·∇). Numbered: entries, row by row (both orders of a pair, so
+        none is missed).
+        """
         self.count(point)
         matrix = self._symmetric()
         if index is None:
@@ -192,14 +190,19 @@ class EntryForm(_FieldTerms):
         self.count(point)
         return self.dimension(point)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
         matrix = jnp.asarray(self.field).astype(directions.dtype)
         return signed_pairs(self, point, directions, directions @ matrix.T)
 
 
 @final
-class RowForm(_FieldTerms):
-    """Σ_ij C_ij ∂_i∂_j for a C that depends on the point or is known by its products: the d terms ∂_i (C e_i·∇)."""
+class RowForm(_FieldTerms, ProbedTerms):
+    """Σ_ij C_ij ∂_i∂_j for a C that depends on the point or is known by its products: the d terms
+    ∂_i (C e_i·∇).
+    """
 
     field: Field
     argnum: int = eqx.field(static=True)
@@ -240,7 +243,10 @@ class RowForm(_FieldTerms):
     def probe_space(self, point: Point) -> int:
         return self.dimension(point)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
         return signed_pairs(self, point, directions, products.astype(directions.dtype))
 
@@ -252,7 +258,7 @@ class RowForm(_FieldTerms):
 
 
 @final
-class SquareRoot(_FieldTerms):
+class SquareRoot(_FieldTerms, ProbedTerms):
     """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
 
     field: Field
@@ -280,7 +286,7 @@ class SquareRoot(_FieldTerms):
         else:
             positions, unit = self.unit_rows(point, index)
             if callable(value):
-                rows = self.embed(apply_rows(value, unit), point)
+                rows = self.embed(apply_rows(_product(value), unit), point)
             else:
                 entries = jnp.broadcast_to(value, (self.dimension(point),))
                 entries = entries if index is None else entries[index]
@@ -297,14 +303,11 @@ class SquareRoot(_FieldTerms):
     def probe_space(self, point: Point) -> int:
         return self.count(point)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
-        value = self._value(point)
-        if not callable(value):
-            value = value.astype(directions.dtype)
-        if _is_matrix(value):
-            products = directions @ value.T
-        else:
-            products = apply_rows(value, directions) if callable(value) else directions * value
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+        products = apply_rows(_product(self._value(point)), directions)
         rows = self.embed(products, point)
         return Block(np.full(directions.shape[0], 0.5), ({self.argnum: rows},), self.exponents)
 
@@ -320,10 +323,11 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _product(value: Any) -> Callable[[Array], Array]:
-    """A quadratic form's coefficients as a matrix-vector product."""
+    """A field's value as a matrix-vector product."""
     if callable(value):
-        return value
-    if value.ndim == 1:
+        product: Callable[..., Any] = value
+        return product
+    if value.ndim <= 1:
         return lambda v: value.astype(v.dtype) * v
     return lambda v: value.astype(v.dtype) @ v
 
@@ -331,13 +335,14 @@ def _product(value: Any) -> Callable[[Array], Array]:
 def signed_pairs(
     terms: _FieldTerms,
     point: Point,
-    probes: Shaped[Array, "n d"],
+    directions: Shaped[Array, "n d"],
     products: Shaped[Array, "n d"],
 ) -> Block:
-    """v·D²u·Cv as ¼ [(v + Cv)² − (v − Cv)²], from isotropic v and Cv: the exponents (1, 1) are polarised so.
+    """v·D²u·Cv as ¼ [(v + Cv)² − (v − Cv)²], from isotropic v and Cv: the exponents (1, 1) are
+    polarised so.
 
-    E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, indefinite or not symmetric, without its
-    eigenvectors.
+    E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, indefinite or not
+    symmetric, without its eigenvectors.
     """
-    slots = tuple({terms.argnum: terms.embed(rows, point)} for rows in (probes, products))
-    return Block(np.ones(probes.shape[0]), slots, (1, 1))
+    slots = tuple({terms.argnum: terms.embed(rows, point)} for rows in (directions, products))
+    return Block(np.ones(directions.shape[0]), slots, (1, 1))

@@ -1,4 +1,6 @@
-"""Coefficient fields: arrays, functions of the point, and matrices that are known by their products alone."""
+"""Coefficient fields: arrays, functions of the point, and matrices that are known by their products
+alone.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, final
@@ -14,7 +16,8 @@ from .point import Point
 
 @final
 class MatVec(eqx.Module):
-    """A square matrix known by its products v ↦ A v, never formed: for `SecondOrder` and `ParabolicTrace`.
+    """A square matrix known by its products v ↦ A v, never formed: for `SecondOrder` and
+    `ParabolicTrace`.
 
     **Arguments:**
 
@@ -44,7 +47,9 @@ class Scalar(eqx.Module):
 
 
 Field: TypeAlias = Any
-"""An array, a `Scalar`, a callable with u's own signature that returns one (or a matrix-vector product), a `MatVec` or its like."""
+"""An array, a `Scalar`, a callable with u's own signature that returns one (or a matrix-vector
+product), a `MatVec` or its like.
+"""
 
 
 def is_matvec(field: Field) -> bool:
@@ -56,7 +61,7 @@ def is_constant(field: Field) -> bool:
     return is_matvec(field) or not callable(field)
 
 
-def resolve(field: Field, point: Point) -> Shaped[Array, "..."] | Callable[[Array], Array]:
+def resolve(field: Field, point: Point) -> Any:
     """The field's value at a point: an array or a matrix-vector product."""
     if not is_constant(field):
         field = point.value_of(field)

@@ -13,11 +13,11 @@ from .directions import Dense, Sparse, basis
 from .fields import Field, is_constant
 from .notation import argument_mark, derivative_symbol, dims_mark, superscript
 from .point import Point
-from .terms import Block, Terms
+from .terms import Block, ProbedTerms, Terms
 
 
 @final
-class PowerSum(Terms):
+class PowerSum(ProbedTerms):
     """Σ_{i ∈ dims} ∂_i^k: the Laplacian for k = 2."""
 
     argnum: int = eqx.field(static=True)
@@ -68,12 +68,13 @@ class PowerSum(Terms):
             return ()
         return probes.DENSE if power == 1 else probes.INVARIANT
 
-    def probe_space(self, point: Point) -> int | None:
-        return self.count(point) if self.power == 2 else None
+    def probe_space(self, point: Point) -> int:
+        return self.count(point)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block | None:
-        if self.power != 2:
-            return None
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
         rows = embed(directions, point, self.argnum, self.dims, self.symbol)
         signature = ("probe", kind, self.argnum, self.dims)
         ones = np.ones(directions.shape[0])
@@ -87,12 +88,7 @@ class Monomial(Terms):
     alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
     """((argnum, coordinate), order), sorted, orders positive."""
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 0
     constant: ClassVar[bool] = True
-
-    @property
-    def argnum(self) -> int:
-        return self.alpha[0][0][0]
 
     @property
     def exponents(self) -> tuple[int, ...]:
@@ -128,40 +124,32 @@ class Monomial(Terms):
     def magnitudes(self, point: Point) -> None:
         return None
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return ()
-
-    def probe_space(self, point: Point) -> None:
-        return None
-
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
-        return None
-
 
 @final
 class CoordinateTerms(Terms):
     """Σ_r c_r Π_j ∂_{i_rj}^{p_j}: many mixed derivatives with one pattern of exponents."""
 
     argnums: tuple[int, ...] = eqx.field(static=True)
-    exponents: tuple[int, ...] = eqx.field(static=True)
+    pattern: tuple[int, ...] = eqx.field(static=True)
     positions: Int[Array | np.ndarray, "terms slots"]
     field: Field
-    """The coefficients, or a function of the point that returns those of several patterns, of which `rows` are these."""
+    """The coefficients, or a function of the point that returns those of several patterns, of which
+    `rows` are these.
+    """
     rows: tuple[int, ...] | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """All coefficients of one magnitude: drawn without replacement then."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 0
 
     @property
     def constant(self) -> bool:
         return is_constant(self.field)
 
     @property
-    def argnum(self) -> int:
-        return self.argnums[0]
+    def exponents(self) -> tuple[int, ...]:
+        return self.pattern
 
     @property
     def symbol(self) -> str:
@@ -212,15 +200,6 @@ class CoordinateTerms(Terms):
             )
         return values[np.asarray(self.rows)]
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return ()
-
-    def probe_space(self, point: Point) -> None:
-        return None
-
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
-        return None
-
 
 def coordinate_numbers(
     point: Point, argnum: int, dims: tuple[int, ...] | None, operator: str, index: Any
@@ -240,7 +219,9 @@ def embed(
     dims: tuple[int, ...] | None,
     operator: str,
 ) -> Dense | Sparse:
-    """Directions in the coordinates that an operator acts on, as directions of the whole argument."""
+    """Directions in the coordinates that an operator acts on, as directions of the whole
+    argument.
+    """
     if dims is None:
         return Dense(directions)
     positions = np.broadcast_to(np.asarray(dims, dtype=np.int32), directions.shape)

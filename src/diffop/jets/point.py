@@ -11,7 +11,9 @@ from jaxtyping import PyTree
 
 @final
 class Point(eqx.Module):
-    """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree` numbers them."""
+    """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree`
+    numbers them.
+    """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = eqx.field(default_factory=dict)

@@ -1,7 +1,9 @@
-"""From the factors of an operator to jets: all of them, or a random sample with the operator as its expectation.
+"""From the factors of an operator to jets: all of them, or a random sample with the operator as its
+expectation.
 
-A product of factors is written out as terms w Π_j (v_j·∇)^{p_j}, polarised into powers of single directions, and equal
-directions are merged. Everything that is known beforehand (positions, integers) is handled by numpy, once, at trace time.
+A product of factors is written out as terms w Π_j (v_j·∇)^{p_j}, polarised into powers of single
+directions, and equal directions are merged. Everything that is known beforehand (positions,
+integers) is handled by numpy, once, at trace time.
 """
 
 import itertools
@@ -18,11 +20,12 @@ from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from . import probes
 from .directions import Dense, Directions, Sparse, combine, count, interleave, take, to_dense
+from .merging import integer_table, merge
 from .point import Point
 from .polarisation import polarisation
-from .terms import Block, Terms
+from .terms import Block, Factor, ProbedTerms, Terms
 
-Factors: TypeAlias = Sequence[tuple[Terms, int]]
+Factors: TypeAlias = Sequence[tuple[Factor, int]]
 """Factors of a homogeneous operator with their powers."""
 
 
@@ -30,11 +33,12 @@ Factors: TypeAlias = Sequence[tuple[Terms, int]]
 class PowerJets(eqx.Module):
     """Σ_r w_r (v_r·∇)^k: what is pushed through u.
 
-    - `directions`: for each argument that moves, n structured directions (`Sparse` or `Dense` rows).
+    - `directions`: for each argument that moves, n structured directions (`Sparse` or `Dense`
+        rows).
     - `weights`: `(n,)`.
     - `order`: k.
-    - `draws`: how many draws the jets belong to (n is a multiple, the jets of a draw are adjacent), or None where the sum
-        is exact.
+    - `draws`: how many draws the jets belong to (n is a multiple, the jets of a draw are adjacent),
+        or None where the sum is exact.
     - `signature`: equal (and not None) for jets with equal directions; they are pushed once.
     - `design`: how the draws were made, for the standard error.
     - `contracted`: each jet's output is contracted with its direction (divergence).
@@ -67,7 +71,7 @@ def exact_jets(factors: Factors, point: Point) -> PowerJets:
     """All the jets of a product of factors."""
     for terms, _ in factors:
         terms.count(point)
-    blocks = [_power(terms.take(point, None), power) for terms, power in factors]
+    blocks = [_power(terms.take(point, None), power) for terms, power in _sets(factors)]
     block = blocks[0]
     for other in blocks[1:]:
         block = _outer(block, other)
@@ -101,7 +105,20 @@ def has_probe(factors: Factors, kind: str) -> bool:
         return True
     if order_of(factors) == 1 and not _is_contracted(factors):
         return True
-    return len(factors) == 1 and kind in factors[0][0].probe_kinds(factors[0][1])
+    return kind in unbiased_probes(factors)
+
+
+def unbiased_probes(factors: Factors) -> tuple[str, ...]:
+    """The kinds of dense probes that estimate a product of factors without bias."""
+    terms, power = factors[0]
+    if len(factors) > 1 or not isinstance(terms, ProbedTerms):
+        return ()
+    return terms.probe_kinds(power)
+
+
+def _sets(factors: Factors) -> list[tuple[Terms, int]]:
+    """The factors as sets of terms: all but gradients are."""
+    return [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
 
 
 def _is_contracted(factors: Factors) -> bool:
@@ -118,16 +135,15 @@ def _probed(
     factors: Factors, point: Point, key: PRNGKeyArray, n: int, kind: str, tag: int
 ) -> PowerJets:
     ((terms, power),) = factors
+    assert isinstance(terms, ProbedTerms)  # `has_probe` was asked when the estimate was made
     size = terms.probe_space(point)
-    assert size is not None  # has_probe was asked when the estimate was made
     key = jax.random.fold_in(key, size)
-    directions = probes.draw(kind, key, n, size, point.dtype(terms.argnum))
+    directions = probes.draw(kind, key, n, size, terms.probe_dtype(point))
     block = terms.probe(point, kind, directions)
-    assert block is not None
     if power > 1:
         block = Block(block.weights, block.slots, (terms.order * power,), block.signature)
     weights = block.weights / (n * probes.moment(kind, power, size))
-    signature = None if block.signature is None else (tag, n, *block.signature)
+    signature = None if block.signature is None else (tag, n, block.signature)
     block = Block(weights, block.slots, block.exponents, signature)
     jets = _polarise(block, order_of(factors), point, _is_contracted(factors))
     return _with_draws(jets, n, ("independent", kind, size))
@@ -136,12 +152,13 @@ def _probed(
 def _sampled_block(factors: Factors, point: Point, key: PRNGKeyArray, n: int, tag: int) -> Block:
     """n terms of a product of factors, weighted so that their sum is unbiased.
 
-    One factor with many equally weighted terms is drawn without replacement. Otherwise every copy of every factor is drawn
-    independently, which draws unordered tuples of terms with probability proportional to their weights: for Δ² each
-    pair {i, j} twice as often as {i, i}.
+    One factor with many equally weighted terms is drawn without replacement. Otherwise every copy
+    of every factor is drawn independently, which draws unordered tuples of terms with probability
+    proportional to their weights: for Δ² each pair {i, j} twice as often as {i, i}.
     """
-    large = [(terms, power) for terms, power in factors if terms.count(point) > 1]
-    small = [(terms, power) for terms, power in factors if terms.count(point) == 1]
+    sets = _sets(factors)
+    large = [(terms, power) for terms, power in sets if terms.count(point) > 1]
+    small = [(terms, power) for terms, power in sets if terms.count(point) == 1]
     if len(large) == 1 and large[0][1] == 1 and large[0][0].magnitudes(point) is None:
         terms = large[0][0]
         drawn = [terms.subset(point, jax.random.fold_in(key, terms.count(point)), n, tag)]
@@ -174,7 +191,9 @@ def _repeated(block: Block, n: int) -> Block:
 
 
 def _power(block: Block, power: int) -> Block:
-    """The m-th power of a sum of terms: one term for each multiset of m of them, with its multinomial coefficient."""
+    """The m-th power of a sum of terms: one term for each multiset of m of them, with its
+    multinomial coefficient.
+    """
     if power == 1:
         return block
     total = block.weights.shape[0]
@@ -244,75 +263,8 @@ def _summed(jets: PowerJets, point: Point) -> PowerJets:
 
 def _merged(jets: PowerJets) -> PowerJets:
     """Equal directions as one, where all of them are known integers."""
-    known = all(
-        isinstance(rows, Sparse)
-        and isinstance(rows.positions, np.ndarray)
-        and isinstance(rows.values, np.ndarray)
-        for rows in jets.directions.values()
-    )
-    if not known:
+    table = integer_table(jets.directions)
+    if table is None:
         return jets
-    argnums = list(jets.directions)
-    table, scale = _canonical_rows(jets.directions, argnums)
-    unique, inverse = np.unique(table, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    factors = scale.astype(float) ** jets.order
-    if isinstance(jets.weights, np.ndarray):
-        weights: Any = np.zeros(unique.shape[0])
-        np.add.at(weights, inverse, jets.weights * factors)
-        magnitude = np.max(np.abs(jets.weights * factors))
-        kept = (np.abs(weights) > 1e-12 * magnitude) & np.any(unique[:, 1::2] != 0, axis=1)
-        weights, unique = weights[kept], unique[kept]
-    else:
-        weights = jax.ops.segment_sum(_times(jets.weights, factors), inverse, unique.shape[0])
-    return PowerJets(_from_rows(unique, jets.directions, argnums), weights, jets.order)
-
-
-def _canonical_rows(
-    directions: Directions, argnums: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Each integer direction as one row (position, value, position, value, …), equal for equal lines.
-
-    Repeated positions are added up and zeros go to the end; the row is divided by its greatest common divisor, signed so
-    that the first entry is positive. Returns the rows and the divisors.
-    """
-    positions, values = [], []
-    for argnum in argnums:
-        rows = directions[argnum]
-        p, v = _added_up(rows.positions, rows.values)
-        positions.append(p)
-        values.append(v)
-    value = np.concatenate(values, axis=1)
-    divisor = np.gcd.reduce(value, axis=1)
-    leading = value[np.arange(value.shape[0]), np.argmax(value != 0, axis=1)]
-    divisor = np.where(divisor == 0, 1, divisor) * np.where(leading < 0, -1, 1)
-    table = np.stack([np.concatenate(positions, axis=1), value // divisor[:, None]], axis=2)
-    return table.reshape(table.shape[0], -1), divisor
-
-
-def _added_up(positions: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Entries of one position added up, in ascending order of position, zeros at the end as (0, 0)."""
-    numbers = np.arange(positions.shape[0])[:, None]
-    order = np.argsort(positions, axis=1, kind="stable")
-    positions, values = positions[numbers, order], values[numbers, order].copy()
-    for column in range(positions.shape[1] - 1, 0, -1):
-        same = positions[:, column] == positions[:, column - 1]
-        values[:, column - 1] += np.where(same, values[:, column], 0)
-        values[:, column] = np.where(same, 0, values[:, column])
-    order = np.argsort(values == 0, axis=1, kind="stable")
-    positions, values = positions[numbers, order], values[numbers, order]
-    return np.where(values == 0, 0, positions), values
-
-
-def _from_rows(table: np.ndarray, directions: Directions, argnums: Sequence[int]) -> Directions:
-    pairs = table.reshape(table.shape[0], -1, 2)
-    result, start = {}, 0
-    for argnum in argnums:
-        width = directions[argnum].positions.shape[1]
-        part = pairs[:, start : start + width]
-        used = max(1, int(np.max(np.sum(part[..., 1] != 0, axis=1), initial=0)))
-        result[argnum] = Sparse(
-            part[:, :used, 0].astype(np.int32), part[:, :used, 1].astype(np.int32)
-        )
-        start += width
-    return result
+    directions, weights = merge(table, jets.weights, jets.order)
+    return PowerJets(directions, weights, jets.order)

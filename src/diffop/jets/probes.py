@@ -1,11 +1,11 @@
 """Random dense directions and their moments.
 
-A probe v in R^d is isotropic when E[v vᵀ] = I: then E[(v·∇)²] = Δ. Rotation-invariant probes also have higher moments in
-closed form: E[(v·∇)^{2m}] = c_m Δ^m, with
+A probe v in R^d is isotropic when E[v vᵀ] = I: then E[(v·∇)²] = Δ. Rotation-invariant probes also
+have higher moments in closed form: E[(v·∇)^{2m}] = c_m Δ^m, with
 
 - Gaussian, v ~ N(0, I): c_m = (2m−1)!! (Wick's theorem: the number of pairings of 2m indices);
-- sphere, v uniform on the sphere of radius √d: c_m = (2m−1)!! d^m / (d (d+2) … (d+2m−2)), because a Gaussian is a uniform
-  direction times an independent radius with E[r^{2m}] = d (d+2) … (d+2m−2).
+- sphere, v uniform on the sphere of radius √d: c_m = (2m−1)!! d^m / (d (d+2) … (d+2m−2)), because a
+    Gaussian is a uniform direction times an independent radius with E[r^{2m}] = d (d+2) … (d+2m−2).
 
 Rademacher signs are isotropic, but E[v_i⁴] = 1 and not 3, so they are biased for Δ^m with m > 1.
 """

@@ -8,13 +8,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 def subset(key: PRNGKeyArray, total: int, n: int) -> Int[Array, " n"]:
     """n different numbers from 0 … total − 1, every subset equally likely, in O(n log n).
 
-    Floyd's algorithm: for i = 0 … n−1 draw t_i uniformly from 0 … j_i with j_i = total − n + i, and take t_i, or j_i if t_i is
-    taken already. Every earlier t_k is in the set (either it was taken, or it was there before), and the other members are
-    the j_k that replaced something. So
+    Floyd's algorithm: for i = 0 … n−1 draw t_i uniformly from 0 … j_i with j_i = total − n + i, and
+    take t_i, or j_i if t_i is taken already. Every earlier t_k is in the set (either it was taken,
+    or it was there before), and the other members are the j_k that replaced something. So
 
         replaced_i = (t_i equals an earlier t_k) or (t_i = j_k for a k < i with replaced_k),
 
-    a chain k = t_i − (total − n) of pointers to smaller numbers, followed here by pointer doubling instead of a loop.
+    a chain k = t_i − (total − n) of pointers to smaller numbers, followed here by pointer doubling
+    instead of a loop.
     """
     first = total - n
     bounds = first + jnp.arange(n)
@@ -35,9 +36,11 @@ def subset(key: PRNGKeyArray, total: int, n: int) -> Int[Array, " n"]:
 def weighted(
     key: PRNGKeyArray, magnitudes: Float[Array, " terms"], n: int
 ) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
-    """n independent numbers with probability p ∝ magnitude, and their 1/p. Zero magnitudes are never drawn.
+    """n independent numbers with probability p ∝ magnitude, and their 1/p. Zero magnitudes are
+    never drawn.
 
-    Where all magnitudes vanish, so does every term: the draw is uniform then. No gradient flows into p.
+    Where all magnitudes vanish, so does every term: the draw is uniform then. No gradient flows
+    into p.
     """
     magnitudes = jax.lax.stop_gradient(magnitudes)
     magnitudes = jnp.where(jnp.sum(magnitudes) > 0, magnitudes, jnp.ones_like(magnitudes))

@@ -7,13 +7,14 @@ from .directions import Dense, Sparse
 from .polarisation import polarisation
 from .power_jets import Factors, PowerJets, has_probe, order_of
 from .probes import DENSE
+from .terms import ProbedTerms
 
 
 class PlanRow(NamedTuple):
     """One homogeneous set of terms of an operator.
 
-    `order`: k; `terms`: their number as a formula in d; `jets`: jets for each term; `directions`, `weights`: as formulas;
-    `method`: "exact", "reverse mode", or the draws of an estimate.
+    `order`: k; `terms`: their number as a formula in d; `jets`: jets for each term; `directions`,
+    `weights`: as formulas; `method`: "exact", "reverse mode", or the draws of an estimate.
     """
 
     operator: str
@@ -48,9 +49,11 @@ class Plan:
 
 @final
 class ResolvedPlan:
-    """The jets of an operator at a point. Iterate over its [`diffop.jets.PowerJets`][]; it prints as a table.
+    """The jets of an operator at a point. Iterate over its [`diffop.jets.PowerJets`][]; it prints
+    as a table.
 
-    Directions are structured (`Sparse` positions and values, or `Dense` rows): basis vectors are never an (n, d) array.
+    Directions are structured (`Sparse` positions and values, or `Dense` rows): basis vectors are
+    never an (n, d) array.
     """
 
     def __init__(self, names: Sequence[str], jets: Sequence[PowerJets]) -> None:
@@ -70,7 +73,9 @@ class ResolvedPlan:
 
     @property
     def coefficients(self) -> int:
-        """The cost in Taylor coefficients beside the primal: n (K − 1) + 1 for n jets of order K."""
+        """The cost in Taylor coefficients beside the primal: n (K − 1) + 1 for n jets of order
+        K.
+        """
         return sum(each.size * (each.order - 1) + 1 for each in self.jets)
 
     def __repr__(self) -> str:
@@ -106,7 +111,7 @@ def describe(name: str, factors: Factors, draws: int | None, probes: str) -> Pla
     method = "exact"
     if not exact:
         method = f"{draws} draws, exact if terms ≤ {draws}"
-    if dense:
+    if dense and isinstance(factors[0][0], ProbedTerms):
         directions, jets = f"{probes} v", str(factors[0][0].jets_per_probe)
     weights = ", ".join(dict.fromkeys(str(weight) for _, weight in plan)) if not linear else "1"
     return PlanRow(name, order, _count(factors), jets, directions, weights, method)

@@ -13,11 +13,11 @@ from .fields import Field, is_constant
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
-from .terms import Block, Terms
+from .terms import Block, Factor, ProbedTerms
 
 
 @final
-class GradientTerms(Terms):
+class GradientTerms(Factor):
     """∇ or σᵀ∇: by reverse mode, so there are no jets to take."""
 
     field: Field | None
@@ -25,7 +25,6 @@ class GradientTerms(Terms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 1
-    jets_per_probe: ClassVar[int] = 0
     count_symbol: ClassVar[str] = "0"
     direction_symbol: ClassVar[str] = "reverse mode"
 
@@ -45,25 +44,12 @@ class GradientTerms(Terms):
     def count(self, point: Point) -> int:
         return point.coordinates(self.argnum, self.dims, self.symbol)
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
-        raise TypeError("a gradient is evaluated in reverse mode: it has no jets")
-
-    def magnitudes(self, point: Point) -> None:
-        return None
-
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return ()
-
-    def probe_space(self, point: Point) -> None:
-        return None
-
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> None:
-        return None
-
 
 @final
-class DivergenceTerms(Terms):
-    """Σ_i ∂_i u_i of a vector-valued u: jets of order one whose outputs are contracted with their directions."""
+class DivergenceTerms(ProbedTerms):
+    """Σ_i ∂_i u_i of a vector-valued u: jets of order one whose outputs are contracted with their
+    directions.
+    """
 
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
@@ -101,7 +87,10 @@ class DivergenceTerms(Terms):
     def probe_space(self, point: Point) -> int:
         return self.count(point)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n d"]) -> Block:
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
         rows = embed(directions, point, self.argnum, self.dims, self.symbol)
         signature = ("probe", kind, self.argnum, self.dims)
         return Block(

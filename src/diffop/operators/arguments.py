@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from ..jets.fields import Field, Scalar, is_matvec
 from ..jets.index_terms import Monomial
@@ -58,7 +59,8 @@ def _entries(alpha: Any, argnum: int, name: str) -> list[tuple[tuple[int, int], 
         return [(_place(key, argnum, name), order) for key, order in alpha.items()]
     if isinstance(alpha, str) or not isinstance(alpha, Iterable):
         raise TypeError(
-            f"{name}'s alpha must be a dict {{coordinate: order}}, a dict {{(argnum, coordinate): order}} "
+            f"{name}'s alpha must be a dict {{coordinate: order}}, a dict "
+            f"{{(argnum, coordinate): order}} "
             f"or a full multi-index such as (2, 1, 0); got {alpha!r}."
         )
     return [((argnum, i), order) for i, order in enumerate(alpha)]
@@ -93,7 +95,7 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
 
 def equal_magnitudes(array: Any) -> bool:
     """Whether all entries are known to have one magnitude; not for traced arrays."""
-    if isinstance(array, jax.core.Tracer) or np.size(array) == 0:
+    if isinstance(array, Tracer) or np.size(array) == 0:
         return False
     magnitudes = np.abs(np.asarray(array))
     return bool(np.all(magnitudes == magnitudes.flat[0]))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..jets.point import Point
-from ..jets.power_jets import has_probe
+from ..jets.power_jets import has_probe, unbiased_probes
 from ..jets.probes import KINDS
 from ..jets.table import Plan, ResolvedPlan
 from .canonical import agree
@@ -27,10 +27,10 @@ Function = Callable[..., PyTree]
 class Operator(eqx.Module):
     """A linear differential operator, or a fixed sample of one.
 
-    Operators add (`A + B`, `A - B`, `sum`), scale (`2 * A`, `A / 3`, `theta * A` for a 0-d array), take variable coefficients
-    on the left (`c * A` for a callable `c(*args)`) and compose (`A @ B`, `A ** m`). They are pytrees: array coefficients
-    are leaves and can be learnt, Python numbers are part of the structure. They compare with `==` as polynomials and print as
-    mathematics.
+    Operators add (`A + B`, `A - B`, `sum`), scale (`2 * A`, `A / 3`, `theta * A` for a 0-d array),
+    take variable coefficients on the left (`c * A` for a callable `c(*args)`) and compose (`A @ B`,
+    `A ** m`). They are pytrees: array coefficients are leaves and can be learnt, Python numbers are
+    part of the structure. They compare with `==` as polynomials and print as mathematics.
     """
 
     __array_ufunc__ = None
@@ -71,7 +71,8 @@ class Operator(eqx.Module):
             return _scale(scalar, self)
         if callable(other):
             raise TypeError(
-                "A * c is ambiguous for a function c: write c * A to multiply A's result by c(x), or "
+                "A * c is ambiguous for a function c: write c * A to multiply A's result by "
+                "c(x), or "
                 "A @ (c * Identity()) to apply A to the product c(x) u(x)."
             )
         return NotImplemented
@@ -133,7 +134,9 @@ class Operator(eqx.Module):
 
 
 class DifferentialOperator(Operator):
-    """An operator whose terms are known: everything but an `Estimate`. Subclasses say what the terms are."""
+    """An operator whose terms are known: everything but an `Estimate`. Subclasses say what the
+    terms are.
+    """
 
     @abstractmethod
     def terms(self) -> tuple[Term, ...]:
@@ -145,7 +148,8 @@ class DifferentialOperator(Operator):
 
     @property
     def exact(self) -> Callable[[Function], Function]:
-        """The operator as a map from functions to functions: `L.exact(u)(x)` is (L u)(x), up to rounding.
+        """The operator as a map from functions to functions: `L.exact(u)(x)` is (L u)(x), up to
+        rounding.
 
         **Arguments:**
 
@@ -173,21 +177,22 @@ class DifferentialOperator(Operator):
 
         **Arguments:**
 
-        - `key`: a JAX random key. The draw depends on it, on `n` and on the number of coordinates alone, so the same estimate
-            uses the same jets on every function and at every point.
-        - `n`: draws for each set of terms of the operator (of one order, in one argument). Sets with at most n terms, and
-            those of order one, are exact.
-        - `probes`: "sparse" samples terms; "rademacher", "gaussian" and "sphere" draw dense directions where they are
-            unbiased; "auto" is "sparse".
+        - `key`: a JAX random key. The draw depends on it, on `n` and on the number of coordinates
+            alone, so the same estimate uses the same jets on every function and at every point.
+        - `n`: draws for each set of terms of the operator (of one order, in one argument). Sets
+            with at most n terms, and those of order one, are exact.
+        - `probes`: "sparse" samples terms; "rademacher", "gaussian" and "sphere" draw dense
+            directions where they are unbiased; "auto" is "sparse".
 
         **Returns:**
 
-        An [`diffop.Estimate`][]: `E(u)(x)` is the estimate of (L u)(x), `E.stats(u)(x)` adds its standard error.
+        An [`diffop.Estimate`][]: `E(u)(x)` is the estimate of (L u)(x), `E.stats(u)(x)` adds its
+        standard error.
 
         **Raises:**
 
-        `TypeError` for something that is not a key, `ValueError` for n < 1, unknown probes, or probes that are biased for
-        this operator.
+        `TypeError` for something that is not a key, `ValueError` for n < 1, unknown probes, or
+        probes that are biased for this operator.
 
         Source: STDE, equation `eqn:stde-unbiased`.
 
@@ -211,12 +216,13 @@ class DifferentialOperator(Operator):
 
         **Arguments:**
 
-        - `*args`: nothing for the plan as a formula in d; u's arguments (or their `jax.ShapeDtypeStruct`) to resolve it.
+        - `*args`: nothing for the plan as a formula in d; u's arguments (or their
+            `jax.ShapeDtypeStruct`) to resolve it.
 
         **Returns:**
 
-        A [`diffop.jets.Plan`][], or a [`diffop.jets.ResolvedPlan`][] with structured directions and weights. Both print as a
-        table.
+        A [`diffop.jets.Plan`][], or a [`diffop.jets.ResolvedPlan`][] with structured directions and
+        weights. Both print as a table.
         """
         return _jets(self.parts, args)
 
@@ -254,10 +260,11 @@ class Estimate(Operator):
         return _applied(self.samples, u)
 
     def stats(self, u: Function) -> Callable[..., Stats]:
-        """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error, jets)`.
+        """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error,
+        jets)`.
 
-        **Raises:** `ValueError` where one draw was made (no standard error exists), or where the operator's inner operator is
-        sampled too (a composition with variable coefficients).
+        **Raises:** `ValueError` where one draw was made (no standard error exists), or where the
+        operator's inner operator is sampled too (a composition with variable coefficients).
 
         !!! example
 
@@ -317,7 +324,8 @@ def _scale(coefficient: Coefficient, operator: Operator) -> Operator:
 def _refuse_estimates(*operators: Operator) -> None:
     if any(isinstance(operator, Estimate) for operator in operators):
         raise TypeError(
-            "estimates do not compose: with one draw the product would be biased. Compose the operators "
+            "estimates do not compose: with one draw the product would be biased. Compose "
+            "the operators "
             "first, then estimate: (A @ B).estimate(key, n)."
         )
 
@@ -383,10 +391,9 @@ def check_probes(operator: Operator, probes: str) -> None:
 
 
 def _biased(factors: Any, probes: str, name: str) -> str:
-    possible = ["sparse"]
-    if len(factors) == 1:
-        possible += factors[0][0].probe_kinds(factors[0][1])
+    possible = ["sparse", *unbiased_probes(factors)]
     return (
-        f"{probes} probes are biased for {name}: no such random direction has it as its expectation. "
+        f"{probes} probes are biased for {name}: no such random direction has it as its "
+        f"expectation. "
         f"Unbiased for it: {', '.join(possible)}."
     )

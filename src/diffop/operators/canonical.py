@@ -1,8 +1,9 @@
 """Operators as polynomials in ∂ with collected coefficients: what `==` compares.
 
-The generators are the coordinate derivatives ∂_{a,i}, the power sums P_k = Σ_i ∂_i^k over all coordinates (symbols of their
-own, since d is not known), and what stays opaque: fields that are functions of the point, matrix-vector products, gradients
-and divergences. Restricted sums, concrete matrices and lists of terms are written out in ∂_{a,i}.
+The generators are the coordinate derivatives ∂_{a,i}, the power sums P_k = Σ_i ∂_i^k over all
+coordinates (symbols of their own, since d is not known), and what stays opaque: fields that are
+functions of the point, matrix-vector products, gradients and divergences. Restricted sums, concrete
+matrices and lists of terms are written out in ∂_{a,i}.
 """
 
 from collections import Counter
@@ -10,19 +11,21 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, SquareRoot
 from ..jets.fields import Scalar
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
-from ..jets.terms import Terms
+from ..jets.terms import Factor
 from .coefficients import plain
 from .term import Segment, Term
 
-Scalar: TypeAlias = int | float | complex
-Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], Scalar]
-Polynomial: TypeAlias = dict[Hashable, Scalar]
+Value: TypeAlias = int | float | complex
+Monomials: TypeAlias = dict[frozenset[tuple[Hashable, int]], Value]
+Polynomial: TypeAlias = dict[Hashable, Value]
 
 
 def polynomial(terms: Iterable[Term]) -> Polynomial:
@@ -59,8 +62,8 @@ def _precision(terms: Sequence[Term]) -> float:
 
 
 def _epsilon(kind: Any) -> float:
-    floating = jax.numpy.issubdtype(kind, jax.numpy.inexact)
-    return float(jax.numpy.finfo(kind).eps) if floating else 0.0
+    floating = jnp.issubdtype(kind, jnp.inexact)
+    return float(jnp.finfo(kind).eps) if floating else 0.0
 
 
 def _segment(segment: Segment) -> dict[Hashable, Any]:
@@ -84,7 +87,7 @@ def _multiply(left: Monomials, right: Monomials) -> Monomials:
     return result
 
 
-def _factor(factor: Terms) -> Monomials:
+def _factor(factor: Factor) -> Monomials:
     """A factor written out in the generators."""
     match factor:
         case PowerSum(dims=None):
@@ -117,13 +120,13 @@ def _symbol(key: Hashable) -> Monomials:
     return {frozenset({(key, 1)}): 1}
 
 
-def _opaque(factor: Terms) -> Hashable:
+def _opaque(factor: Factor) -> Hashable:
     """Fields that are functions are equal when the functions are."""
     field = getattr(factor, "field", None)
     if not callable(field) and not hasattr(field, "mv"):
         return factor.key
-    place = (factor.argnum, getattr(factor, "dims", None), getattr(factor, "exponents", None))
-    return (type(factor).__name__, _name(field), place, getattr(factor, "rows", None))
+    place = tuple(getattr(factor, name, None) for name in ("argnum", "dims", "exponents", "rows"))
+    return (type(factor).__name__, _name(field), place)
 
 
 def _form(factor: Any, coefficients: np.ndarray, order: int) -> Monomials:
@@ -164,9 +167,10 @@ def _array(value: Any) -> Any:
 def _concrete(value: Any) -> np.ndarray:
     if isinstance(value, Scalar):
         return np.asarray(value.value)
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         raise TypeError(
-            "operators with traced coefficients cannot be compared with ==: their values are not known "
+            "operators with traced coefficients cannot be compared with ==: their values are "
+            "not known "
             "inside jit, grad or vmap. Compare them outside."
         )
     return np.asarray(value)

@@ -1,4 +1,6 @@
-"""Scalar coefficients: Python numbers are part of an operator's structure, arrays are its leaves."""
+"""Scalar coefficients: Python numbers are part of an operator's structure, arrays are its
+leaves.
+"""
 
 from typing import Any, TypeAlias, final
 
@@ -6,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Shaped
 
 
@@ -33,7 +36,8 @@ def as_coefficient(value: Any) -> Coefficient | None:
     if isinstance(value, jax.Array | np.ndarray):
         if value.ndim:
             raise ValueError(
-                f"an operator is scaled by a scalar or a 0-d array; got an array of shape {value.shape}. "
+                f"an operator is scaled by a scalar or a 0-d array; got an array of shape "
+                f"{value.shape}. "
                 "A coefficient that varies with the point is a callable: c * A with c(*args)."
             )
         return jnp.asarray(value)
@@ -64,18 +68,18 @@ def times(leaf: Array, factor: Any) -> Array:
     if isinstance(factor, int | float | complex):
         return leaf if isinstance(factor, int | float) and factor == 1 else leaf * factor
     factor = jnp.asarray(factor)
-    real = jnp.finfo(leaf.dtype).dtype
-    if jnp.iscomplexobj(factor):
-        kind = jnp.result_type(real, jnp.complex64)
-        return leaf.astype(kind) * factor.astype(kind)
-    return leaf * factor.astype(real)
+    if not jnp.iscomplexobj(factor):
+        return leaf * factor.astype(leaf.dtype)
+    double = jnp.finfo(leaf.dtype).bits > 32
+    kind = jnp.complex128 if double else jnp.complex64
+    return leaf.astype(kind) * factor.astype(kind)
 
 
 def sign_and_text(coefficient: Coefficient) -> tuple[str, str]:
     """How a coefficient prints in a sum: its sign and its magnitude, empty for one."""
     if isinstance(coefficient, Number):
         value = coefficient.value
-    elif isinstance(coefficient, jax.core.Tracer):
+    elif isinstance(coefficient, Tracer):
         return "+", "c"
     else:
         value = coefficient.item()

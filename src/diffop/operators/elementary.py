@@ -44,7 +44,8 @@ class Partial(DifferentialOperator):
 
     **Arguments:**
 
-    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; 0 for a scalar argument.
+    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; 0 for a
+        scalar argument.
     - `order`: how often, at least 1.
     - `argnum`: which argument of u: `Partial(argnum=1)` of u(x, t) is u_t.
 
@@ -78,11 +79,12 @@ class Mixed(DifferentialOperator):
 
     **Arguments:**
 
-    - `alpha`: a dict {coordinate: order}, a full multi-index such as `(2, 1, 0)`, or, across arguments, a dict
-        {(argnum, coordinate): order}.
+    - `alpha`: a dict {coordinate: order}, a full multi-index such as `(2, 1, 0)`, or, across
+        arguments, a dict {(argnum, coordinate): order}.
     - `argnum`: the argument that plain coordinates belong to.
 
-    It is a sum of powers of a few directions (polarisation): x²y = ((2x+y)³ + … )/24, all pushed together.
+    It is a sum of powers of a few directions (polarisation): x²y = ((2x+y)³ + … )/24, all pushed
+    together.
 
     !!! example
 
@@ -110,8 +112,8 @@ class Directional(DifferentialOperator):
 
     **Arguments:**
 
-    - `b`: as many numbers as there are coordinates: an array, a pytree like the argument, or a callable b(*args) of the
-        point that returns one.
+    - `b`: as many numbers as there are coordinates: an array, a pytree like the argument, or a
+        callable b(*args) of the point that returns one.
     - `argnum`, `dims`: which argument, and which of its coordinates b refers to.
 
     !!! example

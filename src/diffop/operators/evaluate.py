@@ -1,7 +1,8 @@
-"""Evaluating terms on a function: every operator, exact or estimated, alone or with others, comes through here.
+"""Evaluating terms on a function: every operator, exact or estimated, alone or with others, comes
+through here.
 
-Segments that act on the same function share one push. Jets with equal directions are pushed once, to the highest order that
-any of them wants; first-order jets without partners are stacked.
+Segments that act on the same function share one push. Jets with equal directions are pushed once,
+to the highest order that any of them wants; first-order jets without partners are stacked.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -18,7 +19,7 @@ from .. import taylor
 from ..jets.directions import Dense, Directions, project, tangents, to_dense
 from ..jets.point import Point
 from ..jets.power_jets import PowerJets, exact_jets, sampled_jets
-from ..jets.vector_terms import GradientTerms
+from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .coefficients import Number, plain, times
 from .gradient import gradient
 from .term import Segment, Term, Word
@@ -57,7 +58,9 @@ def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTr
 def apply_all(
     operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
 ) -> Values:
-    """Several operators, each a list of parts, applied to one function at one point, sharing pushes."""
+    """Several operators, each a list of parts, applied to one function at one point, sharing
+    pushes.
+    """
     flat = [
         (position, term, part.draw)
         for position, parts in enumerate(operators)
@@ -87,7 +90,9 @@ def _contributions(
 def _by_inner_function(
     requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree]
 ) -> list[tuple[list[int], Callable[..., PyTree]]]:
-    """Terms grouped by the function that their first segment acts on: u, or what the rest of the word makes of u."""
+    """Terms grouped by the function that their first segment acts on: u, or what the rest of the
+    word makes of u.
+    """
     groups: dict[Hashable, tuple[list[int], Callable[..., PyTree]]] = {}
     for i, (term, draw) in enumerate(requests):
         rest = term.word[1:]
@@ -189,7 +194,7 @@ def _by_draw(jets: PowerJets) -> PowerJets:
         return jets
     mask = np.repeat(np.eye(jets.draws), jets.size // jets.draws, axis=1)
     weights = jnp.asarray(jets.weights)
-    weights = weights * jnp.asarray(mask).astype(weights.dtype)
+    weights = weights[None, :] * jnp.asarray(mask).astype(weights.dtype)
     return eqx.tree_at(lambda j: j.weights, jets, weights)
 
 
@@ -197,8 +202,9 @@ def _by_draw(jets: PowerJets) -> PowerJets:
 class _Family:
     """Jets with equal directions, pushed once to the highest order wanted.
 
-    Order K is collapsed with one row of weights for each member that wants it. Members of lower order, and those contracted
-    with their directions, are read from the coefficients that are kept jet by jet.
+    Order K is collapsed with one row of weights for each member that wants it. Members of lower
+    order, and those contracted with their directions, are read from the coefficients that are kept
+    jet by jet.
     """
 
     def __init__(self, members: list[PowerJets], directions: Directions, point: Point) -> None:
@@ -301,7 +307,8 @@ def _weighted_sum(weights: Any, leaf: Array) -> Array:
 def _contract(outputs: PyTree, jets: PowerJets, segment: Segment, point: Point) -> Array:
     """v_r · (∂u v_r) for each jet: u must return as many values as the argument has coordinates."""
     (factor,) = segment.factors
-    argnum, dims = factor.argnum, getattr(factor, "dims", None)
+    assert isinstance(factor, DivergenceTerms)  # nothing else contracts
+    argnum, dims = factor.argnum, factor.dims
     leaves = jax.tree.leaves(outputs)
     kind = jnp.result_type(*(leaf.dtype for leaf in leaves))
     flat = jnp.concatenate([leaf.reshape(jets.size, -1).astype(kind) for leaf in leaves], axis=1)
@@ -310,7 +317,8 @@ def _contract(outputs: PyTree, jets: PowerJets, segment: Segment, point: Point) 
         flat = jnp.zeros((jets.size, size), kind).at[:, np.asarray(dims)].set(flat)
     elif got != size:
         raise ValueError(
-            f"{segment.text} needs a vector-valued u with one value for each of the {size} coordinates "
+            f"{segment.text} needs a vector-valued u with one value for each of the {size} "
+            f"coordinates "
             f"of argument {argnum}; got {got} value(s)."
         )
     return project(jets.directions, argnum, flat)

@@ -14,7 +14,9 @@ from ..jets.vector_terms import GradientTerms
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
-    """∇u like the argument; σᵀ∇u, or ∇u restricted to some coordinates, as a vector. Behind u's own axes."""
+    """∇u like the argument; σᵀ∇u, or ∇u restricted to some coordinates, as a vector. Behind u's own
+    axes.
+    """
     factor.count(point)
     jacobian = _jacobian(u, point, factor.argnum)
     if factor.field is None and factor.dims is None:
@@ -35,7 +37,9 @@ def _shape(u: Callable[..., PyTree], point: Point) -> tuple[PyTree, Any]:
 
 
 def _jacobian(u: Callable[..., PyTree], point: Point, argnum: int) -> PyTree:
-    """u's derivative with respect to one argument: real and imaginary parts of a complex u apart."""
+    """u's derivative with respect to one argument: real and imaginary parts of a complex u
+    apart.
+    """
     shape, structure = _shape(u, point)
     argument = jax.tree.map(jnp.asarray, point.args[argnum])
     holomorphic = any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(argument))
@@ -77,4 +81,4 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
     if not (sigma.ndim == 2 and sigma.shape[0] == size):
         expect_shape(sigma, ((), (size,), (size, size)), "sigma of Gradient")
     sigma = sigma.astype(row.dtype)
-    return jnp.matmul(row, sigma) if sigma.ndim == 2 else row * sigma
+    return jnp.matmul(row, sigma) if sigma.ndim == 2 else row * jnp.broadcast_to(sigma, row.shape)

@@ -19,8 +19,8 @@ class Laplacian(DifferentialOperator):
     - `argnum`: which argument of u is differentiated.
     - `dims`: the coordinates to sum over; all by default.
 
-    Exact: d jets of order two, collapsed (the forward Laplacian). Estimated: n of the coordinates without replacement (STDE,
-    equation `eqn:forward-lapl`), or isotropic probes (Hutchinson).
+    Exact: d jets of order two, collapsed (the forward Laplacian). Estimated: n of the coordinates
+    without replacement (STDE, equation `eqn:forward-lapl`), or isotropic probes (Hutchinson).
 
     !!! example
 
@@ -52,8 +52,8 @@ class PolyLaplacian(DifferentialOperator):
     - `m`: the power, at least 1.
     - `argnum`, `dims`: as for [`diffop.Laplacian`][].
 
-    Estimated sparsely, a draw is a tuple of m coordinates, twice as often {i, j} as {i, i} for m = 2. Gaussian probes have
-    E[(v·∇)^{2m}] = (2m−1)!! Δ^m; the sphere has a closed factor too.
+    Estimated sparsely, a draw is a tuple of m coordinates, twice as often {i, j} as {i, i} for m =
+    2. Gaussian probes have E[(v·∇)^{2m}] = (2m−1)!! Δ^m; the sphere has a closed factor too.
 
     !!! example
 

@@ -19,13 +19,14 @@ class SecondOrder(DifferentialOperator):
 
     **Arguments:**
 
-    - `C`: any square matrix (only its symmetric part matters), a vector for a diagonal one, a callable C(*args) that
-        returns one of these or a matrix-vector product, a [`diffop.MatVec`][], or anything with a method `mv`.
+    - `C`: any square matrix (only its symmetric part matters), a vector for a diagonal one, a
+        callable C(*args) that returns one of these or a matrix-vector product, a
+        [`diffop.MatVec`][], or anything with a method `mv`.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
-    Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that varies with the point); densely, from signed
-    pairs ¼[(v + Cv)² − (v − Cv)²], right for indefinite C without its eigenvectors. The paper's version is the shifted
-    eigen-decomposition (section on dense jets).
+    Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that varies with the
+    point); densely, from signed pairs ¼[(v + Cv)² − (v − Cv)²], right for indefinite C without its
+    eigenvectors. The paper's version is the shifted eigen-decomposition (section on dense jets).
 
     **Raises:** `ValueError` for a C that is not square, or does not fit the point.
 
@@ -71,8 +72,9 @@ class ParabolicTrace(DifferentialOperator):
 
     **Arguments:**
 
-    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable sigma(*args) that returns one of these
-        or a matrix-vector product, a [`diffop.MatVec`][], or anything with a method `mv`.
+    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable sigma(*args)
+        that returns one of these or a matrix-vector product, a [`diffop.MatVec`][], or anything
+        with a method `mv`.
     - `argnum`, `dims`: which argument, and which of its coordinates σ refers to.
 
     One jet for each column of σ: ½ Σ_i (σe_i·∇)² (STDE, section on second-order parabolic PDEs).

@@ -14,7 +14,9 @@ from .term import Segment
 
 
 class Stats(NamedTuple):
-    """What `Estimate.stats` returns: the estimate, its standard error (zero where it is exact), and the jets pushed."""
+    """What `Estimate.stats` returns: the estimate, its standard error (zero where it is exact), and
+    the jets pushed.
+    """
 
     mean: PyTree
     standard_error: PyTree
@@ -24,8 +26,9 @@ class Stats(NamedTuple):
 def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
     """Mean and standard error of a sum of parts at a point.
 
-    Draws of one design (without replacement from N terms; independent) are made from one key, so their contributions are
-    added up draw by draw before their spread is taken. Draws of different designs are independent: variances add.
+    Draws of one design (without replacement from N terms; independent) are made from one key, so
+    their contributions are added up draw by draw before their spread is taken. Draws of different
+    designs are independent: variances add.
     """
     mean = apply(parts, u, point)
     variance = jax.tree.map(
@@ -48,7 +51,8 @@ def _contributions(
     for term in part.terms:
         if len(term.word) > 1 and part.draw is not None:
             raise ValueError(
-                "a composition with variable coefficients has no standard error from one estimate: its "
+                "a composition with variable coefficients has no standard error from one "
+                "estimate: its "
                 "inner operator is sampled too. Estimate it with several keys instead."
             )
         head = term.word[0] if term.word else Segment((), (), ())
@@ -77,7 +81,9 @@ def _pushed(jets: Sequence[PowerJets | None]) -> int:
 
 
 def _variance(contributions: PyTree, design: Hashable) -> PyTree:
-    """The variance of Σ_r z_r estimated from its terms: n Σ |z_r − z̄|² / (n−1), and (1 − n/N) of it for n of N terms."""
+    """The variance of Σ_r z_r estimated from its terms: n Σ |z_r − z̄|² / (n−1), and (1 − n/N) of
+    it for n of N terms.
+    """
 
     def variance(leaf: Array) -> Array:
         n = leaf.shape[0]

@@ -7,7 +7,8 @@ from .term import Term
 
 
 def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
-    """Like terms added up, in the order of their first appearance; terms with coefficient 0 dropped.
+    """Like terms added up, in the order of their first appearance; terms with coefficient 0
+    dropped.
 
     **Raises:** `ValueError` for terms whose outputs have different shapes.
     """

@@ -19,11 +19,12 @@ class TensorOperator(DifferentialOperator):
     **Arguments:**
 
     - `indices`: a sequence of multi-indices, each as for [`diffop.Mixed`][].
-    - `coefficients`: as many numbers: a sequence, an array, or a callable coefficients(*args) that returns an array.
+    - `coefficients`: as many numbers: a sequence, an array, or a callable coefficients(*args) that
+        returns an array.
     - `argnum`: the argument that plain coordinates belong to.
 
-    For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝ |c_r|, without replacement
-    where all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
+    For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝
+    |c_r|, without replacement where all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
 
     **Raises:** `ValueError` where the numbers of indices and coefficients differ.
 
@@ -53,7 +54,8 @@ class TensorOperator(DifferentialOperator):
     def from_coordinates(
         cls, coordinates: Any, coefficients: Any, *, argnum: int = 0
     ) -> "TensorOperator":
-        """The same from arrays: row r of `coordinates` (terms, k) names the k coordinates differentiated.
+        """The same from arrays: row r of `coordinates` (terms, k) names the k coordinates
+        differentiated.
 
         `(0, 0, 1)` is ∂₀²∂₁. All terms have order k; a million of them is fine.
         """
@@ -61,7 +63,8 @@ class TensorOperator(DifferentialOperator):
         table = np.asarray(coordinates)
         if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer) or table.shape[1] < 1:
             raise ValueError(
-                "coordinates must be an integer array (terms, k), one row of coordinates for each term; "
+                "coordinates must be an integer array (terms, k), one row of coordinates for "
+                "each term; "
                 f"got {table.dtype} of shape {table.shape}."
             )
         if np.any(table < 0):

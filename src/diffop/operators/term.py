@@ -1,9 +1,10 @@
 """Terms of an operator: a scalar times a word of segments.
 
-A segment is a product of coefficient functions and of derivatives, evaluated together at a point: c(x) ∂^α. Inside a segment
-everything commutes. A word s₁ s₂ … is a composition: the function that s₂ … make of u is what s₁ differentiates, coefficient
-functions included. Constant coefficients commute with derivatives, so a segment absorbs a constant one on its right and words
-stay as short as they can be; `Laplacian() @ Laplacian()` is one segment, Δ².
+A segment is a product of coefficient functions and of derivatives, evaluated together at a point:
+c(x) ∂^α. Inside a segment everything commutes. A word s₁ s₂ … is a composition: the function that
+s₂ … make of u is what s₁ differentiates, coefficient functions included. Constant coefficients
+commute with derivatives, so a segment absorbs a constant one on its right and words stay as short
+as they can be; `Laplacian() @ Laplacian()` is one segment, Δ².
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -13,7 +14,7 @@ import equinox as eqx
 
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.notation import superscript
-from ..jets.terms import Terms
+from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .coefficients import Coefficient, Number, multiply, sign_and_text
 
@@ -23,7 +24,7 @@ class Segment(eqx.Module):
     """Π_i c_i(x) Π_j D_j^{m_j}."""
 
     functions: tuple[Callable[..., Any], ...]
-    factors: tuple[Terms, ...]
+    factors: tuple[Factor, ...]
     powers: tuple[int, ...] = eqx.field(static=True)
 
     @property
@@ -93,7 +94,7 @@ class Term(eqx.Module):
         return sign, " ".join(filter(None, [magnitude, word or "I"]))
 
 
-def factor_term(factor: Terms, power: int = 1) -> Term:
+def factor_term(factor: Factor, power: int = 1) -> Term:
     """A factor by itself as a term."""
     return Term(Number(1), (Segment((), (factor,), (power,)),))
 
@@ -138,7 +139,7 @@ def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
 def _product(left: Segment, right: Segment) -> Segment:
     """Like factors are collected; mixed derivatives are one factor."""
     powers: dict[Hashable, int] = {}
-    factors: dict[Hashable, Terms] = {}
+    factors: dict[Hashable, Factor] = {}
     alpha: dict[tuple[int, int], int] = {}
     for segment in (left, right):
         for factor, power in zip(segment.factors, segment.powers, strict=True):
@@ -164,6 +165,6 @@ def function_name(function: Callable[..., Any]) -> str:
     return f"{name}(x)" if name.isidentifier() else "c(x)"
 
 
-def _parenthesised(factor: Terms) -> str:
+def _parenthesised(factor: Factor) -> str:
     simple = isinstance(factor, PowerSum) and factor.power == 2 and factor.dims is None
     return factor.symbol if simple else f"({factor.symbol})"

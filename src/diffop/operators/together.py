@@ -14,8 +14,8 @@ from .evaluate import Part, apply_all
 def exact(ops: PyTree) -> Callable[[Function], Function]:
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
-    All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have in common. This is how a
-    residual f(x, u, D₁u, D₂u, …) is written, linear or not.
+    All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
+    in common. This is how a residual f(x, u, D₁u, D₂u, …) is written, linear or not.
 
     **Arguments:**
 
@@ -42,7 +42,8 @@ def exact(ops: PyTree) -> Callable[[Function], Function]:
 def estimate(
     ops: PyTree, key: PRNGKeyArray, n: int, probes: str = "auto"
 ) -> Callable[[Function], Function]:
-    """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the structure of `ops`.
+    """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the
+    structure of `ops`.
 
     Operators that sample the same terms share jets: Δ and Σ∂_i⁴ use the same coordinates.
 

@@ -17,12 +17,12 @@ class Gradient(DifferentialOperator):
 
     **Arguments:**
 
-    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable sigma(*args), or a matrix known by its
-        products ([`diffop.MatVec`][]). None for ∇u itself.
+    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable sigma(*args),
+        or a matrix known by its products ([`diffop.MatVec`][]). None for ∇u itself.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
-    **Returns** (when applied): without sigma and dims, like the argument, as `jax.grad` does; otherwise a vector. For a u
-    that is not scalar, behind u's own axes.
+    **Returns** (when applied): without sigma and dims, like the argument, as `jax.grad` does;
+    otherwise a vector. For a u that is not scalar, behind u's own axes.
 
     !!! example
 
@@ -58,8 +58,9 @@ class Divergence(DifferentialOperator):
 
     **Arguments:**
 
-    - `argnum`, `dims`: which argument, and which of its coordinates to sum over. u returns one value for each coordinate of
-        the argument (or for each of `dims`), as an array or a pytree like the argument.
+    - `argnum`, `dims`: which argument, and which of its coordinates to sum over. u returns one
+        value for each coordinate of the argument (or for each of `dims`), as an array or a pytree
+        like the argument.
 
     Exact: d first-order jets. Estimated: n of the d terms, or dense vᵀ(∂u)v.
 

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from .. import operators as ops
 from ..nn import ZeroOnUnitSphere
+from ..operators.elementary import Identity
+from ..operators.laplacian import Laplacian
 from ._ball import unit_ball
 from ._problem import AbstractProblem
 from ._two_body import two_body_sum, two_body_terms
@@ -61,7 +62,7 @@ class AllenCahnTwoBody(AbstractProblem):
         self.coefficients = jax.random.normal(key, (dim - 1,))
 
     def operators(self) -> PyTree:
-        return {"u": ops.Identity(), "lap": ops.Laplacian()}
+        return {"u": Identity(), "lap": Laplacian()}
 
     def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
         u = values["u"]

@@ -1,4 +1,6 @@
-"""The Taylor engine: jets pushed through any JAX function, all directions at once, the top order collapsed."""
+"""The Taylor engine: jets pushed through any JAX function, all directions at once, the top order
+collapsed.
+"""
 
 from .push import Jets as Jets
 from .push import Pushed as Pushed

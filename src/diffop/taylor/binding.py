@@ -7,7 +7,8 @@ import jax
 import jax.extend.core as jex
 from jax.extend import source_info_util
 
-# Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a jaxpr of one equation.
+# Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a
+# jaxpr of one equation.
 _CALLS = {
     jex.primitives.custom_jvp_call_p,
     jex.primitives.custom_vjp_call_p,

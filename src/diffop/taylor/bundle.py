@@ -1,4 +1,6 @@
-"""Families of curves, and the bundles of Taylor coefficients that a program's values carry along them."""
+"""Families of curves, and the bundles of Taylor coefficients that a program's values carry along
+them.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
@@ -15,10 +17,11 @@ from .coefficients import Coefficient, Dense, Series, Zero, all_zero, zeros
 class Family(eqx.Module):
     """Curves x(t) = x + Σ_k t^k x_k through one point, pushed together to order K.
 
-    Every value of the program then has coefficients of order 1 … K−1 for each of the `size` curves, and of order K only
-    the sums Σ_r w_r x_{K,r}: the top coefficient enters every rule linearly, so its weighted sum can be carried in its
-    stead (the collapse). With `weights` of shape (m, size) there are m such sums; with `weights=None` order K is kept
-    curve by curve. `size=None` is a lone curve without an axis for directions.
+    Every value of the program then has coefficients of order 1 … K−1 for each of the `size` curves,
+    and of order K only the sums Σ_r w_r x_{K,r}: the top coefficient enters every rule linearly, so
+    its weighted sum can be carried in its stead (the collapse). With `weights` of shape (m, size)
+    there are m such sums; with `weights=None` order K is kept curve by curve. `size=None` is a lone
+    curve without an axis for directions.
     """
 
     weights: Shaped[Array, "*m n"] | None
@@ -52,7 +55,9 @@ Families: TypeAlias = tuple[Family, ...]
 
 @final
 class Bundle(eqx.Module):
-    """A value that depends on the curves: its primal, shared by all, and its series along each family."""
+    """A value that depends on the curves: its primal, shared by all, and its series along each
+    family.
+    """
 
     primal: Shaped[Array, "..."]
     series: tuple[Series, ...]
@@ -91,7 +96,9 @@ def expand(
     primals_out: Sequence[Any],
     expansion: Expansion,
 ) -> list[Value]:
-    """Run one rule along every family: `expansion` maps the operands' series to the outputs' series."""
+    """Run one rule along every family: `expansion` maps the operands' series to the outputs'
+    series.
+    """
     per_family = []
     for index, family in enumerate(families):
         series = [series_of(operand, families, index) for operand in operands]

@@ -1,8 +1,9 @@
 """Taylor coefficients, structured: what is known to be zero costs nothing.
 
-A coefficient belongs to a value of the program (its *primal*). It has the primal's shape behind `lead` leading axes, one
-for the directions or for the collapsed sums (see `Family`). Rules never look inside a coefficient: they go through
-`linear_map`, `bilinear_map` and `total`, so a new structure is a new class here and a case in these functions.
+A coefficient belongs to a value of the program (its *primal*). It has the primal's shape behind
+`lead` leading axes, one for the directions or for the collapsed sums (see `Family`). Rules never
+look inside a coefficient: they go through `linear_map`, `bilinear_map` and `total`, so a new
+structure is a new class here and a case in these functions.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,8 @@ def linear_map(
 ) -> list[Coefficient]:
     """Apply a function that is jointly linear in its operands behind `lead` leading axes.
 
-    `primals` give the shape and dtype of operands that are zero. The function returns a list of arrays.
+    `primals` give the shape and dtype of operands that are zero. The function returns a list of
+    arrays.
     """
     if all_zero(operands):
         return []
@@ -71,7 +73,9 @@ def bilinear_map(
     right: Coefficient,
     leads: tuple[int, int],
 ) -> Coefficient:
-    """Apply a bilinear function to two coefficients with `leads` leading axes each (equal, or one of them none)."""
+    """Apply a bilinear function to two coefficients with `leads` leading axes each (equal, or one
+    of them none).
+    """
     if not (isinstance(left, Dense) and isinstance(right, Dense)):
         return Zero()
     axes = tuple(0 if lead else None for lead in leads)

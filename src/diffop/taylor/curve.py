@@ -1,12 +1,14 @@
 """One curve through any function that `jax.jvp` can differentiate, by integrating its jvp.
 
-For y(t) = f(x(t)) the chain rule reads y'(t) = g(x(t), x'(t)) with g(x, v) = ∂f(x) v, which is `jax.jvp`. So the series of y
-to order K is the integral of the series of g to order K − 1, and g is again a program for the interpreter:
+For y(t) = f(x(t)) the chain rule reads y'(t) = g(x(t), x'(t)) with g(x, v) = ∂f(x) v, which is
+`jax.jvp`. So the series of y to order K is the integral of the series of g to order K − 1, and g is
+again a program for the interpreter:
 
     y_k = g_{k−1} / k,        x'(t) = Σ_j (j + 1) x_{j+1} t^j.
 
-Each primitive's jvp rule usually contains that primitive once (tanh' = 1 − tanh²), so the cost is polynomial in K, where
-jvp nested K times would grow exponentially. Custom derivative rules are honoured because `jax.jvp` honours them.
+Each primitive's jvp rule usually contains that primitive once (tanh' = 1 − tanh²), so the cost is
+polynomial in K, where jvp nested K times would grow exponentially. Custom derivative rules are
+honoured because `jax.jvp` honours them.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +34,8 @@ def push_curve(
     **Arguments:**
 
     - `function`: takes the primals, returns a list of inexact arrays.
-    - `primals`, `series`: the point and, for each argument, its K Taylor coefficients (no leading axes).
+    - `primals`, `series`: the point and, for each argument, its K Taylor coefficients (no leading
+        axes).
     - `order`: K.
 
     **Returns:**

@@ -47,7 +47,7 @@ def interpret(
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _is_differentiable(var: jex.Var) -> bool:
+def _is_differentiable(var: Any) -> bool:
     return jnp.issubdtype(var.aval.dtype, jnp.inexact)
 
 

@@ -21,12 +21,12 @@ class Jets(eqx.Module):
 
     **Arguments:**
 
-    - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each argument of the function, like
-        that argument but with a leading axis of n directions on each leaf; `None` for an argument that does not move at this
-        order.
-    - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one sum, `(m, n)` for m of
-        them. The engine carries the sums alone (the collapse), so order K costs as much as one more primal. `None` returns
-        order K jet by jet.
+    - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each
+        argument of the function, like that argument but with a leading axis of n directions on each
+        leaf; `None` for an argument that does not move at this order.
+    - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one
+        sum, `(m, n)` for m of them. The engine carries the sums alone (the collapse), so order K
+        costs as much as one more primal. `None` returns order K jet by jet.
 
     !!! example
 
@@ -34,8 +34,8 @@ class Jets(eqx.Module):
         import jax.numpy as jnp
         import diffop as do
 
-        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
-        value, [(gradient, laplacian)] = do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets])
+        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3)) value,
+        [(gradient, laplacian)] = do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets])
         ```
     """
 
@@ -61,8 +61,9 @@ class Jets(eqx.Module):
 class Pushed(NamedTuple):
     """What `push` returns.
 
-    `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the jets of family f, each
-    leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)` where the family has weights.
+    `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the
+    jets of family f, each leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)`
+    where the family has weights.
     """
 
     value: PyTree
@@ -76,21 +77,25 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
 
     **Arguments:**
 
-    - `u`: any function that JAX can differentiate in forward mode; arguments and results are pytrees of arrays.
-    - `args`: the point, a tuple of u's positional arguments. Arguments that do not move may be anything.
+    - `u`: any function that JAX can differentiate in forward mode; arguments and results are
+        pytrees of arrays.
+    - `args`: the point, a tuple of u's positional arguments. Arguments that do not move may be
+        anything.
     - `jets`: the families of jets, see [`diffop.taylor.Jets`][].
 
     **Returns:**
 
-    A named tuple `(value, derivatives)`, see [`diffop.taylor.Pushed`][]. Derivatives, not Taylor coefficients: order k is
-    d^k/dt^k at t = 0.
+    A named tuple `(value, derivatives)`, see [`diffop.taylor.Pushed`][]. Derivatives, not Taylor
+    coefficients: order k is d^k/dt^k at t = 0.
 
     **Raises:**
 
-    `TypeError` for a moving argument that is not of a floating type, `ValueError` for tangents whose structure or shape is
-    not the argument's, `UnsupportedPrimitiveError` for a primitive that `jax.jvp` cannot differentiate.
+    `TypeError` for a moving argument that is not of a floating type, `ValueError` for tangents
+    whose structure or shape is not the argument's, `UnsupportedPrimitiveError` for a primitive that
+    `jax.jvp` cannot differentiate.
 
-    Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et al., 2025.
+    Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
+    al., 2025.
     """
     families = tuple(Family(each.weights, each.order, each.size) for each in jets)
     leaves = jax.tree.leaves(args)
@@ -113,19 +118,21 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
 def jet(
     fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[Any]
 ) -> tuple[PyTree, PyTree]:
-    """Push one jet through a function: as `jax.experimental.jet.jet`, for every primitive and for pytrees.
+    """Push one jet through a function: as `jax.experimental.jet.jet`, for every primitive and for
+    pytrees.
 
     **Arguments:**
 
     - `fun`: a function of `len(primals)` arguments.
     - `primals`: the point x.
-    - `series`: for each primal the list of its K derivatives: `series[i][k - 1]` is the k-th derivative of x_i(t) at 0
-        (derivatives, not Taylor coefficients). For a primal that is a pytree, a list of K such pytrees, or the pytree with a
-        list of K arrays at each leaf.
+    - `series`: for each primal the list of its K derivatives: `series[i][k - 1]` is the k-th
+        derivative of x_i(t) at 0 (derivatives, not Taylor coefficients). For a primal that is a
+        pytree, a list of K such pytrees, or the pytree with a list of K arrays at each leaf.
 
     **Returns:**
 
-    `(primals_out, series_out)`: fun's output, and the same structure with a list of the K derivatives at each leaf.
+    `(primals_out, series_out)`: fun's output, and the same structure with a list of the K
+    derivatives at each leaf.
 
     **Raises:**
 
@@ -142,7 +149,8 @@ def jet(
     """
     if len(primals) != len(series):
         raise ValueError(
-            f"jet needs one series for each primal; got {len(primals)} primals and {len(series)} series."
+            f"jet needs one series for each primal; got {len(primals)} primals and "
+            f"{len(series)} series."
         )
     primals = tuple(primals)
     per_leaf = [
@@ -184,7 +192,8 @@ def _leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[An
         return structure.flatten_up_to(series)
     except ValueError as error:
         raise ValueError(
-            f"series[{position}] must be a list of pytrees like primals[{position}], or that pytree "
+            f"series[{position}] must be a list of pytrees like primals[{position}], or that "
+            f"pytree "
             f"with a list at each leaf; got {jax.tree.structure(series)} for {structure}."
         ) from error
 
@@ -195,7 +204,9 @@ def _push(
     families: Families,
     series: Sequence[Sequence[Series]],
 ) -> tuple[PyTree, PyTree]:
-    """Trace u in its moving leaves and interpret it: u(*args), and the same structure of values with their series."""
+    """Trace u in its moving leaves and interpret it: u(*args), and the same structure of values
+    with their series.
+    """
     leaves, structure = jax.tree.flatten(args)
     moving = [
         position
@@ -244,7 +255,8 @@ def as_differentiable(leaf: Any) -> Array:
     array = jnp.asarray(leaf)
     if not jnp.issubdtype(array.dtype, jnp.inexact):
         raise TypeError(
-            f"a point to differentiate at must be floating; got {array.dtype} of shape {array.shape}. "
+            f"a point to differentiate at must be floating; got {array.dtype} of shape "
+            f"{array.shape}. "
             "Convert it, for example with x.astype(float)."
         )
     return array

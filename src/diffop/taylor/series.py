@@ -1,8 +1,8 @@
 """Arithmetic of truncated Taylor series x(t) = x_0 + x_1 t + … + x_K t^K along a family of curves.
 
-Coefficients are Taylor coefficients (no factorials), so products are plain convolutions. In every formula order K splits
-into the part linear in the operands' own top coefficients, which are collapsed already, and the rest, which is formed
-curve by curve and then collapsed.
+Coefficients are Taylor coefficients (no factorials), so products are plain convolutions. In every
+formula order K splits into the part linear in the operands' own top coefficients, which are
+collapsed already, and the rest, which is formed curve by curve and then collapsed.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,9 +64,11 @@ def quotient(
     left: Series,
     right: Series,
 ) -> Series:
-    """The series of y(t) with B(a(t), y(t)) = b(t): y_k = solve(b_k − Σ_{0<i≤k} B(a_i, y_{k−i})), solve inverting B(a_0, ·).
+    """The series of y(t) with B(a(t), y(t)) = b(t): y_k = solve(b_k − Σ_{0<i≤k} B(a_i, y_{k−i})),
+    solve inverting B(a_0, ·).
 
-    Divisions and triangular solves are of this kind: K steps of quadratic cost, and the primal is reused.
+    Divisions and triangular solves are of this kind: K steps of quadratic cost, and the primal is
+    reused.
     """
     result: list[Coefficient] = []
     for order in range(1, family.order + 1):
@@ -89,10 +91,11 @@ def quotient(
 
 
 def faa_di_bruno(family: Family, derivatives: Sequence[Coefficient], series: Series) -> Series:
-    """The series of φ(x(t)) for an elementwise φ with Taylor coefficients c_j = φ^{(j)}(x_0)/j! (`derivatives`).
+    """The series of φ(x(t)) for an elementwise φ with Taylor coefficients c_j = φ^{(j)}(x_0)/j!
+    (`derivatives`).
 
-    With δ(t) = x(t) − x_0: y_k = Σ_j c_j [t^k] δ(t)^j. The c_j belong to the point, not to the direction, so the top order
-    collapses the powers before it multiplies by c_j.
+    With δ(t) = x(t) − x_0: y_k = Σ_j c_j [t^k] δ(t)^j. The c_j belong to the point, not to the
+    direction, so the top order collapses the powers before it multiplies by c_j.
     """
     top = family.order
     powers = _powers(family, series)

@@ -118,8 +118,11 @@ def _run_steps(objective, optimiser, state, key, indices):
     def step(state, index):
         parameters, memory = state
         value, gradient = jax.value_and_grad(objective)(parameters, jax.random.fold_in(key, index))
-        updates, memory = optimiser.update(gradient, memory, parameters)
-        return (optax.apply_updates(parameters, updates), memory), value
+        # optax mixes its integer step count with floats; a user's strict settings are for others
+        with jax.numpy_dtype_promotion("standard"):
+            updates, memory = optimiser.update(gradient, memory, parameters)
+            parameters = optax.apply_updates(parameters, updates)
+        return (parameters, memory), value
 
     return jax.lax.scan(step, state, indices)
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .. import operators as ops
+from ..operators.together import estimate, exact
 from ..pde import AbstractProblem
 from ._settings import ESTIMATORS
 
@@ -67,5 +67,5 @@ class ResidualLoss(eqx.Module):
 
     def _evaluator(self, key: PRNGKeyArray) -> Callable:
         if self.estimator == "exact":
-            return ops.exact(self.problem.operators())
-        return ops.estimate(self.problem.operators(), key, self.n, probes=self.estimator)
+            return exact(self.problem.operators())
+        return estimate(self.problem.operators(), key, self.n, probes=self.estimator)

@@ -44,7 +44,9 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
 def triangular_solve(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """y = A⁻¹ b (or b A⁻¹, or with the transpose): op(A) is linear in A, so op(A) y = b is a product to invert."""
+    """y = A⁻¹ b (or b A⁻¹, or with the transpose): op(A) is linear in A, so op(A) y = b is a
+    product to invert.
+    """
     matrix, rhs = (primal_of(operand) for operand in operands)
     solve = partially_bound(eqn, (matrix, rhs), (1,))
     (solution,) = solve(rhs)
@@ -61,7 +63,9 @@ def triangular_solve(
 
 
 def _as_used(a: Array, params: dict) -> Array:
-    """The triangle that the primitive reads, transposed as it is told; a unit diagonal does not move."""
+    """The triangle that the primitive reads, transposed as it is told; a unit diagonal does not
+    move.
+    """
     triangle = _triangle(a, params["lower"], strict=params["unit_diagonal"])
     if params["transpose_a"]:
         triangle = lax.transpose(triangle, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))

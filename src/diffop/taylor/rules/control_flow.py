@@ -1,7 +1,8 @@
 """Branches and loops: recurse, with one structure of coefficients on every path.
 
-A value's structure says which of its coefficients are arrays. Where paths meet (branches of a `cond`, one iteration of a
-loop and the next) a coefficient that is zero on one path only becomes an array of zeros there.
+A value's structure says which of its coefficients are arrays. Where paths meet (branches of a
+`cond`, one iteration of a loop and the next) a coefficient that is zero on one path only becomes an
+array of zeros there.
 """
 
 from collections.abc import Callable, Sequence
@@ -145,7 +146,9 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
 
 
 def _iterated_first(value: Value, families: Families) -> Value:
-    """The axis that is scanned over, behind the leading axes of each coefficient, becomes the first."""
+    """The axis that is scanned over, behind the leading axes of each coefficient, becomes the
+    first.
+    """
     return _move_axis(value, families, lambda array, lead: jnp.moveaxis(array, lead, 0))
 
 

@@ -1,6 +1,7 @@
 """Functions with a derivative rule of the user's own, and calls of inner programs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.extend.core as jex
@@ -22,7 +23,9 @@ def call(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
 
 @register("remat2", "checkpoint")
 def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Pushed under `jax.checkpoint`, so that reverse mode over the push rematerialises as the user asked."""
+    """Pushed under `jax.checkpoint`, so that reverse mode over the push rematerialises as the user
+    asked.
+    """
     inner = eqn.params["jaxpr"]
 
     def push(values: Sequence[Value]) -> list[Value]:
@@ -35,7 +38,9 @@ def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
 
 @register("custom_jvp_call")
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """The user's jvp rule is the derivative: integrated as it stands, once for all directions where it is elementwise."""
+    """The user's jvp rule is the derivative: integrated as it stands, once for all directions where
+    it is elementwise.
+    """
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
         return along_one(families, eqn, operands, moving[0])
@@ -46,7 +51,8 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """There is no forward rule to honour: coefficients come from the function itself.
 
-    The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the function itself.
+    The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
+    function itself.
     """
     primals = bind(eqn, [primal_of(operand) for operand in operands])
     closed = eqn.params["call_jaxpr"]
@@ -61,7 +67,7 @@ def _is_elementwise(eqn: jex.JaxprEqn, operands: Sequence[Value], position: int)
     """Whether the function and its rule act entry by entry on a real moving operand."""
     primals = [primal_of(operand) for operand in operands]
     x = primals[position]
-    if len(eqn.outvars) != 1 or eqn.outvars[0].aval.shape != x.shape or x.dtype.kind == "c":
+    if len(eqn.outvars) != 1 or _shape(eqn.outvars[0]) != x.shape or x.dtype.kind == "c":
         return False
 
     def tangent(x: jax.Array) -> list[jax.Array]:
@@ -92,5 +98,9 @@ def _is_elementwise_equation(eqn: jex.JaxprEqn) -> bool:
         inner = eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]
         return _only_elementwise(inner.jaxpr)
     if name == "broadcast_in_dim":
-        return eqn.invars[0].aval.shape == ()
+        return _shape(eqn.invars[0]) == ()
     return name in _ELEMENTWISE
+
+
+def _shape(atom: Any) -> tuple[int, ...]:
+    return atom.aval.shape

@@ -59,7 +59,9 @@ CONSTANT = ("ceil", "floor", "nextafter", "round", "sign", "stop_gradient")
 
 @register(*ANALYTIC, *REAL)
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """y = φ(x) with one moving operand; with several, or where φ is not analytic in a complex x, the general rule."""
+    """y = φ(x) with one moving operand; with several, or where φ is not analytic in a complex x,
+    the general rule.
+    """
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) > 1 or (eqn.primitive.name in REAL and _is_complex(operands[moving[0]])):
         return fallback(families, eqn, operands)
@@ -118,7 +120,9 @@ def _trace(
 
 
 def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr, each repeated equation once: derivatives of all orders share their subexpressions."""
+    """Evaluate a jaxpr, each repeated equation once: derivatives of all orders share their
+    subexpressions.
+    """
     environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, operands, strict=True))
     seen: dict[Hashable, list[Any]] = {}

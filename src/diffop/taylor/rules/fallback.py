@@ -1,4 +1,6 @@
-"""The rule for every primitive without one of its own: push each curve by integrating the primitive's jvp."""
+"""The rule for every primitive without one of its own: push each curve by integrating the
+primitive's jvp.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -25,7 +27,9 @@ class UnsupportedPrimitiveError(NotImplementedError):
 
 @register_fallback
 def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Always right where `jax.jvp` is; slower than a rule of its own, so the first use is logged."""
+    """Always right where `jax.jvp` is; slower than a rule of its own, so the first use is
+    logged.
+    """
     name = eqn.primitive.name
     if name not in _logged:
         _logged.add(name)
@@ -56,12 +60,15 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
 def _check_differentiable(
     eqn: jex.JaxprEqn, function: Callable[..., list[Any]], point: Sequence[Array]
 ) -> None:
-    """Ask JAX once, so that a missing rule is reported with the primitive and the line of the user's function."""
+    """Ask JAX once, so that a missing rule is reported with the primitive and the line of the
+    user's function.
+    """
     try:
         jax.eval_shape(lambda *xs: jax.jvp(function, xs, xs), *point)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise UnsupportedPrimitiveError(
-            f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), because "
+            f"diffop cannot differentiate the primitive '{eqn.primitive.name}' "
+            f"({where(eqn)}), because "
             f"jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
         ) from error
 
@@ -72,7 +79,9 @@ def _expand(
     family: Family,
     series: Sequence[Series],
 ) -> list[Series]:
-    """Split the top: y_K = J x̄_K + Σ_r w_r (order K of curve r with x_K = 0), x̄_K being collapsed already."""
+    """Split the top: y_K = J x̄_K + Σ_r w_r (order K of curve r with x_K = 0), x̄_K being collapsed
+    already.
+    """
     order = family.order
 
     def tangent(*tangents: Array) -> list[Any]:

@@ -11,7 +11,8 @@ from ..registry import Rule, register
 
 
 def linear(positions: slice) -> Rule:
-    """The rule of a primitive that is jointly linear in the operands at `positions`; the others do not move.
+    """The rule of a primitive that is jointly linear in the operands at `positions`; the others do
+    not move.
 
     Linear, not affine: in a coefficient of order k ≥ 1 an operand that stands still is zero.
     """

@@ -1,4 +1,6 @@
-"""x^y with an exponent that stands still: binomial coefficients, finite at zero wherever the derivative is."""
+"""x^y with an exponent that stands still: binomial coefficients, finite at zero wherever the
+derivative is.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,8 +34,9 @@ def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
 def _binomial_series(base: Array, exponent: Any, order: int) -> Series:
     """C(y, j) x^{y−j} for j = 1 … K.
 
-    Where y is an integer below j the coefficient vanishes, and it must win over an infinite x^{y−j}. The base is replaced there and only
-    there, so that gradients with respect to the exponent stay right.
+    Where y is an integer below j the coefficient vanishes, and it must win over an infinite
+    x^{y−j}. The base is replaced there and only there, so that gradients with respect to the
+    exponent stay right.
     """
     exponent = jnp.asarray(exponent).astype(base.dtype)
     coefficient = jnp.ones_like(exponent)
