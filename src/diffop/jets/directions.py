@@ -9,8 +9,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Shaped
 
+from .._types import Entries, PerDirection, Positions, RowArray
 from .point import Point
 
 
@@ -20,15 +20,15 @@ class Sparse(eqx.Module):
     positions add up.
     """
 
-    positions: Int[Array | np.ndarray, "n s"]
-    values: Shaped[Array | np.ndarray, "n s"]
+    positions: Positions
+    values: Entries
 
 
 @final
 class Dense(eqx.Module):
     """n directions as rows."""
 
-    array: Shaped[Array, "n d"]
+    array: RowArray
 
 
 Rows: TypeAlias = Sparse | Dense
@@ -49,7 +49,7 @@ def count(directions: Directions) -> int:
     raise ValueError("directions of no argument at all")
 
 
-def to_dense(rows: Rows, size: int, dtype: Any) -> Shaped[Array, "n d"]:
+def to_dense(rows: Rows, size: int, dtype: Any) -> RowArray:
     """The directions as rows of an array."""
     if isinstance(rows, Dense):
         return rows.array.astype(dtype)
@@ -142,9 +142,7 @@ def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
     return jax.tree.unflatten(structure, shaped)
 
 
-def project(
-    directions: Directions, argnum: int, outputs: Shaped[Array, "n d"]
-) -> Shaped[Array, " n"]:
+def project(directions: Directions, argnum: int, outputs: RowArray) -> PerDirection:
     """v_r · y_r for each direction and its output."""
     rows = directions[argnum]
     if isinstance(rows, Dense):

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, final
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Shaped
+from jaxtyping import Array
 
+from .._types import Diagonal, Matrix, RowArray, SubRows, TermNumbers
 from . import probes
 from .directions import Dense, Rows, Sparse, basis, to_dense
 from .fields import Field, apply_rows, expect_shape, is_constant, resolve, resolve_vector
@@ -39,12 +40,12 @@ class _FieldTerms(Terms):
     def dimension(self, point: Point) -> int:
         return point.coordinates(self.argnum, self.dims, self.symbol)
 
-    def embed(self, rows: Shaped[Array, "n m"], point: Point) -> Rows:
+    def embed(self, rows: SubRows, point: Point) -> Rows:
         """Rows in the coordinates acted on, as directions of the argument in its own type."""
         rows = rows.astype(point.dtype(self.argnum))
         return embed(rows, point, self.argnum, self.dims, self.symbol)
 
-    def unit_rows(self, point: Point, index: Any) -> tuple[Any, Shaped[Array, "n m"]]:
+    def unit_rows(self, point: Point, index: Any) -> tuple[Any, SubRows]:
         """Basis vectors among the coordinates acted on: their positions in the argument, and as
         dense rows.
         """
@@ -75,7 +76,7 @@ class LinearForm(_FieldTerms):
         self.dimension(point)
         return 1
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         b = resolve_vector(self.field, point)
         expect_shape(b, ((self.dimension(point),),), "b of Directional")
         n = 1 if index is None else index.shape[0]
@@ -90,7 +91,7 @@ class LinearForm(_FieldTerms):
 class DiagonalForm(_FieldTerms, ProbedTerms):
     """Σ_i C_i ∂_i², C a vector."""
 
-    field: Shaped[Array | np.ndarray, " d"]
+    field: Diagonal
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
@@ -110,7 +111,7 @@ class DiagonalForm(_FieldTerms, ProbedTerms):
         expect_shape(self.field, ((size,),), "C of SecondOrder")
         return size
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         self.count(point)
         positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
         weights = self.field if index is None else jnp.asarray(self.field)[index]
@@ -129,7 +130,7 @@ class DiagonalForm(_FieldTerms, ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         scaled = directions * jnp.asarray(self.field).astype(directions.dtype)[None, :]
         return signed_pairs(self, point, directions, scaled)
 
@@ -138,7 +139,7 @@ class DiagonalForm(_FieldTerms, ProbedTerms):
 class EntryForm(_FieldTerms, ProbedTerms):
     """Σ_ij C_ij ∂_i∂_j, C a matrix: all of it by rows, samples of it by entries."""
 
-    field: Shaped[Array | np.ndarray, "d d"]
+    field: Matrix
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
@@ -157,7 +158,7 @@ class EntryForm(_FieldTerms, ProbedTerms):
         expect_shape(self.field, ((size, size),), "C of SecondOrder")
         return size * (size + 1) // 2
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         """All: the d terms ∂_i (C_i·∇). Numbered: entries, row by row (both orders of a pair, so
         none is missed).
         """
@@ -193,7 +194,7 @@ class EntryForm(_FieldTerms, ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         matrix = jnp.asarray(self.field).astype(directions.dtype)
         return signed_pairs(self, point, directions, directions @ matrix.T)
 
@@ -220,7 +221,7 @@ class RowForm(_FieldTerms, ProbedTerms):
     def count(self, point: Point) -> int:
         return self.dimension(point)
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         value = self._value(point)
         positions, unit = self.unit_rows(point, index)
         slot = basis(self.argnum, positions)
@@ -246,7 +247,7 @@ class RowForm(_FieldTerms, ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
         return signed_pairs(self, point, directions, products.astype(directions.dtype))
 
@@ -278,7 +279,7 @@ class SquareRoot(_FieldTerms, ProbedTerms):
         value = self._value(point)
         return value.shape[1] if _is_matrix(value) else self.dimension(point)
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         value = self._value(point)
         if _is_matrix(value):
             columns = value.T if index is None else value.T[index]
@@ -306,7 +307,7 @@ class SquareRoot(_FieldTerms, ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
         rows = self.embed(products, point)
         return Block(np.full(directions.shape[0], 0.5), ({self.argnum: rows},), self.exponents)
@@ -335,8 +336,8 @@ def _product(value: Any) -> Callable[[Array], Array]:
 def signed_pairs(
     terms: _FieldTerms,
     point: Point,
-    directions: Shaped[Array, "n d"],
-    products: Shaped[Array, "n d"],
+    directions: RowArray,
+    products: RowArray,
 ) -> Block:
     """v·D²u·Cv as ¼ [(v + Cv)² − (v − Cv)²], from isotropic v and Cv: the exponents (1, 1) are
     polarised so.

@@ -9,8 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array
 
+from .._types import RowArray, Vector
 from .point import Point
 
 
@@ -36,7 +37,7 @@ class MatVec(eqx.Module):
         ```
     """
 
-    mv: Callable[[Float[Array, " d"]], Float[Array, " d"]]
+    mv: Callable[[Vector], Vector]
 
 
 @final
@@ -72,15 +73,13 @@ def resolve(field: Field, point: Point) -> Any:
     return field if callable(field) else jnp.asarray(field)
 
 
-def resolve_vector(field: Field, point: Point) -> Shaped[Array, " d"]:
+def resolve_vector(field: Field, point: Point) -> Vector:
     """The value of a vector field, which may be a pytree like the argument."""
     value = point.value_of(field) if callable(field) else field
     return ravel_pytree(value)[0]
 
 
-def apply_rows(
-    matrix: Callable[[Array], Array], rows: Shaped[Array, "n d"]
-) -> Shaped[Array, "n d"]:
+def apply_rows(matrix: Callable[[Array], Array], rows: RowArray) -> RowArray:
     """A v_r for each row."""
     return jax.vmap(matrix)(rows)
 

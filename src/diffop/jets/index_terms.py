@@ -6,8 +6,9 @@ from typing import Any, ClassVar, final
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Shaped
+from jaxtyping import Array
 
+from .._types import SubRows, TermNumbers, TermPositions
 from . import probes
 from .directions import Dense, Sparse, basis
 from .fields import Field, is_constant
@@ -53,7 +54,7 @@ class PowerSum(ProbedTerms):
     def direction_symbol(self) -> str:
         return "eᵢ" if self.dims is None else f"eᵢ, i ∈ {dims_mark(self.dims)}"
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
         slots = (basis(self.argnum, positions),)
         return Block(
@@ -74,7 +75,7 @@ class PowerSum(ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         rows = embed(directions, point, self.argnum, self.dims, self.symbol)
         signature = ("probe", kind, self.argnum, self.dims)
         ones = np.ones(directions.shape[0])
@@ -115,7 +116,7 @@ class Monomial(Terms):
     def direction_symbol(self) -> str:
         return ", ".join(f"e{derivative_symbol(a, i, 1)[1:]}" for (a, i), _ in self.alpha)
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         self.count(point)
         slots = tuple(basis(argnum, np.array([i])) for (argnum, i), _ in self.alpha)
         block = Block(np.ones(1), slots, self.exponents)
@@ -131,7 +132,7 @@ class CoordinateTerms(Terms):
 
     argnums: tuple[int, ...] = eqx.field(static=True)
     pattern: tuple[int, ...] = eqx.field(static=True)
-    positions: Int[Array | np.ndarray, "terms slots"]
+    positions: TermPositions
     field: Field
     """The coefficients, or a function of the point that returns those of several patterns, of which
     `rows` are these.
@@ -178,7 +179,7 @@ class CoordinateTerms(Terms):
             f"e{letter}" for letter, _ in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
         )
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         self.count(point)
         positions = self.positions if index is None else jnp.asarray(self.positions)[index]
         coefficients = self._coefficients(point)
@@ -213,7 +214,7 @@ def coordinate_numbers(
 
 
 def embed(
-    directions: Shaped[Array, "n m"],
+    directions: SubRows,
     point: Point,
     argnum: int,
     dims: tuple[int, ...] | None,

@@ -16,8 +16,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray, Shaped
 
+from .._types import Key, Weights
 from . import probes
 from .directions import Dense, Directions, Sparse, combine, count, interleave, take, to_dense
 from .merging import integer_table, merge
@@ -45,7 +45,7 @@ class PowerJets(eqx.Module):
     """
 
     directions: Directions
-    weights: Shaped[Array | np.ndarray, " n"]
+    weights: Weights
     order: int = eqx.field(static=True)
     signature: Hashable = eqx.field(static=True, default=None)
     draws: int | None = eqx.field(static=True, default=None)
@@ -82,7 +82,7 @@ def exact_jets(factors: Factors, point: Point) -> PowerJets:
 
 
 def sampled_jets(
-    factors: Factors, point: Point, key: PRNGKeyArray, n: int, kind: str, tag: int
+    factors: Factors, point: Point, key: Key, n: int, kind: str, tag: int
 ) -> PowerJets:
     """n draws, or all the jets where there are at most n terms or the order is one.
 
@@ -131,9 +131,7 @@ def _with_draws(jets: PowerJets, n: int, design: Hashable) -> PowerJets:
     )
 
 
-def _probed(
-    factors: Factors, point: Point, key: PRNGKeyArray, n: int, kind: str, tag: int
-) -> PowerJets:
+def _probed(factors: Factors, point: Point, key: Key, n: int, kind: str, tag: int) -> PowerJets:
     ((terms, power),) = factors
     assert isinstance(terms, ProbedTerms)  # `has_probe` was asked when the estimate was made
     size = terms.probe_space(point)
@@ -149,7 +147,7 @@ def _probed(
     return _with_draws(jets, n, ("independent", kind, size))
 
 
-def _sampled_block(factors: Factors, point: Point, key: PRNGKeyArray, n: int, tag: int) -> Block:
+def _sampled_block(factors: Factors, point: Point, key: Key, n: int, tag: int) -> Block:
     """n terms of a product of factors, weighted so that their sum is unbiased.
 
     One factor with many equally weighted terms is drawn without replacement. Otherwise every copy

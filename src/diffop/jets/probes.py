@@ -14,14 +14,15 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._types import Key, Probes
 
 DENSE = ("rademacher", "gaussian", "sphere")
 INVARIANT = ("gaussian", "sphere")
 KINDS = ("auto", "sparse", *DENSE)
 
 
-def draw(kind: str, key: PRNGKeyArray, n: int, size: int, dtype: jnp.dtype) -> Float[Array, "n d"]:
+def draw(kind: str, key: Key, n: int, size: int, dtype: jnp.dtype) -> Probes:
     """n independent isotropic probes of one kind."""
     if kind == "rademacher":
         return jax.random.rademacher(key, (n, size), dtype)

@@ -2,10 +2,11 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from .._types import Key, Magnitudes, PerDirection, TermNumbers
 
 
-def subset(key: PRNGKeyArray, total: int, n: int) -> Int[Array, " n"]:
+def subset(key: Key, total: int, n: int) -> TermNumbers:
     """n different numbers from 0 … total − 1, every subset equally likely, in O(n log n).
 
     Floyd's algorithm: for i = 0 … n−1 draw t_i uniformly from 0 … j_i with j_i = total − n + i, and
@@ -33,9 +34,7 @@ def subset(key: PRNGKeyArray, total: int, n: int) -> Int[Array, " n"]:
     return jnp.where(replaced[:n], bounds, draws)
 
 
-def weighted(
-    key: PRNGKeyArray, magnitudes: Float[Array, " terms"], n: int
-) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
+def weighted(key: Key, magnitudes: Magnitudes, n: int) -> tuple[TermNumbers, PerDirection]:
     """n independent numbers with probability p ∝ magnitude, and their 1/p. Zero magnitudes are
     never drawn.
 

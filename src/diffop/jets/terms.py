@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import equinox as eqx
 import jax
-import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray, Shaped
 
+from .._types import Key, Magnitudes, SubRows, TermNumbers, Weights
 from . import sampling
 from .directions import Directions
 from .point import Point
@@ -34,7 +33,7 @@ class Block(eqx.Module):
     for the statistics.
     """
 
-    weights: Shaped[Array | np.ndarray, " n"]
+    weights: Weights
     slots: tuple[Directions, ...]
     exponents: tuple[int, ...] = eqx.field(static=True)
     signature: Hashable = eqx.field(static=True, default=None)
@@ -82,14 +81,14 @@ class Terms(Factor):
     """A factor as a set of terms. Subclasses are final and say what the terms are."""
 
     @abstractmethod
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         """The terms with these numbers; all of them for None."""
 
     @abstractmethod
-    def magnitudes(self, point: Point) -> Shaped[Array, " terms"] | None:
+    def magnitudes(self, point: Point) -> Magnitudes | None:
         """Unnormalised probabilities to draw terms with; None for all alike."""
 
-    def subset(self, point: Point, key: PRNGKeyArray, n: int, tag: int) -> Block:
+    def subset(self, point: Point, key: Key, n: int, tag: int) -> Block:
         """n different terms, all alike, weighted so that the sum is unbiased."""
         total = self.count(point)
         block = self.take(point, sampling.subset(key, total, n))
@@ -97,7 +96,7 @@ class Terms(Factor):
         weights = block.weights * (total / n)
         return Block(weights, block.slots, block.exponents, signature, ("subset", total))
 
-    def independent(self, point: Point, key: PRNGKeyArray, n: int) -> Block:
+    def independent(self, point: Point, key: Key, n: int) -> Block:
         """n independent terms, each weighted with 1/p: their mean is unbiased (1/n is left out)."""
         magnitudes = self.magnitudes(point)
         if magnitudes is None:
@@ -125,7 +124,7 @@ class ProbedTerms(Terms):
         """The dimension of the isotropic directions."""
 
     @abstractmethod
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         """Jets along isotropic directions, each with the factor as its expectation."""
 
     @abstractmethod

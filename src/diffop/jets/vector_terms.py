@@ -5,8 +5,8 @@ from typing import Any, ClassVar, final
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Int, Shaped
 
+from .._types import SubRows, TermNumbers
 from . import probes
 from .directions import basis
 from .fields import Field, is_constant
@@ -71,7 +71,7 @@ class DivergenceTerms(ProbedTerms):
     def count(self, point: Point) -> int:
         return point.coordinates(self.argnum, self.dims, self.symbol)
 
-    def take(self, point: Point, index: Int[Any, " n"] | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
         positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
         slots = (basis(self.argnum, positions),)
         return Block(
@@ -90,7 +90,7 @@ class DivergenceTerms(ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: Shaped[Array, "n m"]) -> Block:
+    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         rows = embed(directions, point, self.argnum, self.dims, self.symbol)
         signature = ("probe", kind, self.argnum, self.dims)
         return Block(

@@ -7,8 +7,9 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import PyTree
 
+from .._types import Key
 from ..jets.point import Point
 from ..jets.power_jets import has_probe, unbiased_probes
 from ..jets.probes import KINDS
@@ -172,7 +173,7 @@ class DifferentialOperator(Operator):
         """
         return lambda u: _applied(self.parts, u)
 
-    def estimate(self, key: PRNGKeyArray, n: int, probes: str = "auto") -> "Estimate":
+    def estimate(self, key: Key, n: int, probes: str = "auto") -> "Estimate":
         """An unbiased estimate from n random draws: an operator with fixed jets.
 
         **Arguments:**

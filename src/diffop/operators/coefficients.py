@@ -1,4 +1,4 @@
-"""Scalar coefficients: Python numbers are part of an operator's structure, arrays are its
+"""ScalarArray coefficients: Python numbers are part of an operator's structure, arrays are its
 leaves.
 """
 
@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Shaped
+from jaxtyping import Array
+
+from .._types import ScalarArray
 
 
 @final
@@ -19,7 +21,7 @@ class Number(eqx.Module):
     value: int | float | complex = eqx.field(static=True)
 
 
-Coefficient: TypeAlias = Number | Shaped[Array, ""]
+Coefficient: TypeAlias = Number | ScalarArray
 
 
 def as_coefficient(value: Any) -> Coefficient | None:

@@ -13,9 +13,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray, PyTree
+from jaxtyping import Array, PyTree
 
 from .. import taylor
+from .._types import Key
 from ..jets.directions import Dense, Directions, project, tangents, to_dense
 from ..jets.point import Point
 from ..jets.power_jets import PowerJets, exact_jets, sampled_jets
@@ -29,7 +30,7 @@ from .term import Segment, Term, Word
 class Draw(eqx.Module):
     """A fixed sample of jets: the same whatever function and point it is used on."""
 
-    key: PRNGKeyArray
+    key: Key
     n: int = eqx.field(static=True)
     probes: str = eqx.field(static=True)
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import PyTree
 
+from .._types import Key
 from ..jets.point import Point
 from .base import Function, Operator, check_probes, make_draw
 from .evaluate import Part, apply_all
@@ -39,9 +40,7 @@ def exact(ops: PyTree) -> Callable[[Function], Function]:
     return _together([operator.parts for operator in operators], structure)
 
 
-def estimate(
-    ops: PyTree, key: PRNGKeyArray, n: int, probes: str = "auto"
-) -> Callable[[Function], Function]:
+def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> Callable[[Function], Function]:
     """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the
     structure of `ops`.
 

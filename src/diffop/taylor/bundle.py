@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Shaped
 
+from .._types import AnyArray, CollapsingWeights
 from .coefficients import Coefficient, Dense, Series, Zero, all_zero, zeros
 
 
@@ -24,7 +24,7 @@ class Family(eqx.Module):
     curve without an axis for directions.
     """
 
-    weights: Shaped[Array, "*m n"] | None
+    weights: CollapsingWeights | None
     order: int = eqx.field(static=True)
     size: int | None = eqx.field(static=True)
 
@@ -59,7 +59,7 @@ class Bundle(eqx.Module):
     family.
     """
 
-    primal: Shaped[Array, "..."]
+    primal: AnyArray
     series: tuple[Series, ...]
 
 

@@ -12,7 +12,9 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Shaped
+from jaxtyping import Array
+
+from .._types import AnyArray
 
 
 @final
@@ -24,7 +26,7 @@ class Zero(eqx.Module):
 class Dense(eqx.Module):
     """A coefficient held as one array, `lead` axes followed by the primal's shape."""
 
-    array: Shaped[Array, "..."]
+    array: AnyArray
 
 
 Coefficient: TypeAlias = Zero | Dense

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, PyTree
 
+from .._types import CollapsingWeights
 from . import rules  # noqa: F401  (registers the rules)
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
 from .coefficients import Coefficient, Dense, Series, Zero, instantiate, is_zero, scale
@@ -40,7 +41,7 @@ class Jets(eqx.Module):
     """
 
     tangents: tuple[tuple[PyTree, ...], ...]
-    weights: Float[Array, "*m n"] | None = None
+    weights: CollapsingWeights | None = None
 
     def __check_init__(self) -> None:
         if not self.tangents:
