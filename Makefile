@@ -28,7 +28,7 @@ format: .venv/.installed
 	$(BIN)/ruff format .
 
 docs: .venv/.installed
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/.bench
 	$(BIN)/python benchmarks/laplacian.py

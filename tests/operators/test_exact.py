@@ -16,7 +16,6 @@ pytestmark = pytest.mark.usefixtures("x64")
 IN_BOTH_PRECISIONS = {
     "polynomial",
     "gelu",
-    "residual",
     "scan_cond",
     "complex",
     "space_time",
