@@ -3,5 +3,4 @@
 from ._allen_cahn import AllenCahnTwoBody as AllenCahnTwoBody
 from ._ball import unit_ball as unit_ball
 from ._problem import AbstractProblem as AbstractProblem
-from ._registry import make as make
-from ._registry import names as names
+from ._registry import make as make, names as names

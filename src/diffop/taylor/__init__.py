@@ -2,8 +2,5 @@
 collapsed.
 """
 
-from .push import Jets as Jets
-from .push import Pushed as Pushed
-from .push import jet as jet
-from .push import push as push
+from .push import Jets as Jets, Pushed as Pushed, jet as jet, push as push
 from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError
