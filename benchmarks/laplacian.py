@@ -49,7 +49,7 @@ def one_hot_jets(u: Function) -> Function:
 
 def forward_laplacian(u: Function) -> Function:
     """The forward Laplacian of the package folx."""
-    import folx  # optional
+    import folx  # optional  # pyright: ignore[reportMissingImports]
 
     return lambda x: folx.forward_laplacian(u)(x).laplacian
 
@@ -63,8 +63,7 @@ def methods() -> dict[str, Callable[[Function], Function]]:
 
 
 def network(dim: int) -> Any:
-    sizes = {"width_size": 128, "depth": 3}
-    return eqx.nn.MLP(dim, "scalar", **sizes, activation=jnp.tanh, key=jax.random.key(0))
+    return eqx.nn.MLP(dim, "scalar", 128, depth=3, activation=jnp.tanh, key=jax.random.key(0))
 
 
 def programs(method: Callable[[Function], Function]) -> tuple[Callable, Callable]:

@@ -26,7 +26,8 @@ def test_list_names_every_problem(capsys):
 def test_solve_prints_what_the_result_means(tmp_path, capsys):
     out = tmp_path / "run"
     assert main([*SOLVE, "--seed", "3", "--input-scale", "2", "--out", str(out)]) == 0
-    text = capsys.readouterr().out
+    text, errors = capsys.readouterr()
+    assert errors == ""  # no progress bar where there is no terminal
     report = json.loads((out / "report.json").read_text())
     assert f"{report['rel_l2']:.2e}" in text and f"{report['null_rel_l2']:.2e}" in text
     assert f"skill = {report['skill']:.2f}" in text and str(out) in text

@@ -6,6 +6,7 @@ import pathlib
 import re
 import types
 
+import equinox as eqx
 import pytest
 
 import diffop as do
@@ -71,8 +72,15 @@ def test_public_names_are_in_the_api_pages(name):
     assert shown & {name, where}, f"add '::: {name}' to a page in docs/api"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if inspect.isclass(NAMES[name])])
-def test_classes_are_abstract_or_final(name):
+MODULES = [
+    name
+    for name, value in NAMES.items()
+    if inspect.isclass(value) and issubclass(value, eqx.Module)
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_are_abstract_or_final(name):
     cls = NAMES[name]
     assert inspect.isabstract(cls) or getattr(cls, "__final__", False), name
 

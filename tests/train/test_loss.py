@@ -22,6 +22,7 @@ def u(problem):
     return problem.ansatz(net)
 
 
+@eqx.filter_jit
 def written_out(problem, u, points):
     def residual(x):
         return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3 - problem.source(x)
@@ -33,7 +34,8 @@ def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
     loss = do.train.ResidualLoss(problem, batch=30, n=1, estimator="exact")
     key = jax.random.key(2)
     points = problem.sample(jax.random.split(key)[0], 30)
-    np.testing.assert_allclose(loss(u, key), written_out(problem, u, points), rtol=1e-5)
+    expected = written_out(problem, u, points)
+    np.testing.assert_allclose(eqx.filter_jit(loss)(u, key), expected, rtol=1e-5)
 
 
 def test_all_sparse_draws_are_the_exact_loss(problem, u):
@@ -42,7 +44,8 @@ def test_all_sparse_draws_are_the_exact_loss(problem, u):
         for name in ("exact", "sparse")
     )
     key = jax.random.key(2)
-    np.testing.assert_allclose(sparse(u, key), exact(u, key), rtol=1e-5)
+    both = eqx.filter_jit(lambda u, key: (sparse(u, key), exact(u, key)))(u, key)
+    np.testing.assert_allclose(*both, rtol=1e-5)
 
 
 @pytest.mark.parametrize("estimator", RANDOM)
@@ -58,9 +61,12 @@ def test_one_draw_serves_all_points(estimator, problem, u):
     key = jax.random.key(3)
     points_key, jets_key = jax.random.split(key)
     values = do.estimate(problem.operators(), jets_key, 2, probes=estimator)(u)
-    residuals = [problem.residual(values(x), x) for x in problem.sample(points_key, 5)]
+    residual = jax.jit(lambda x: problem.residual(values(x), x))
+    residuals = [residual(x) for x in problem.sample(points_key, 5)]
     loss = do.train.ResidualLoss(problem, batch=5, n=2, estimator=estimator)
-    np.testing.assert_allclose(loss(u, key), np.mean(np.square(residuals)), rtol=1e-4)
+    np.testing.assert_allclose(
+        eqx.filter_jit(loss)(u, key), np.mean(np.square(residuals)), rtol=1e-4
+    )
 
 
 def test_the_loss_sees_the_source_and_not_the_solution(problem, u):
@@ -97,7 +103,7 @@ def test_the_loss_sees_the_source_and_not_the_solution(problem, u):
     a, b = (
         do.train.ResidualLoss(p, batch=5, n=2, estimator="sparse") for p in (secretive, problem)
     )
-    assert a(u, key) == b(u, key)
+    assert eqx.filter_jit(a)(u, key) == eqx.filter_jit(b)(u, key)
 
 
 def test_unknown_estimator(problem):

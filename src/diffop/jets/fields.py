@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from .._types import RowArray, Vector
+from .._types import RowArray, SubRows, Vector
 from .point import Point
 
 
@@ -79,7 +79,7 @@ def resolve_vector(field: Field, point: Point) -> Vector:
     return ravel_pytree(value)[0]
 
 
-def apply_rows(matrix: Callable[[Array], Array], rows: RowArray) -> RowArray:
+def apply_rows(matrix: Callable[[Array], Array], rows: SubRows) -> RowArray:
     """A v_r for each row."""
     return jax.vmap(matrix)(rows)
 

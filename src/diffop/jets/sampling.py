@@ -34,6 +34,11 @@ def subset(key: Key, total: int, n: int) -> TermNumbers:
     return jnp.where(replaced[:n], bounds, draws)
 
 
+def uniform(key: Key, total: int, n: int) -> TermNumbers:
+    """n independent numbers from 0 … total − 1, all alike."""
+    return jax.random.randint(key, (n,), 0, total)
+
+
 def weighted(key: Key, magnitudes: Magnitudes, n: int) -> tuple[TermNumbers, PerDirection]:
     """n independent numbers with probability p ∝ magnitude, and their 1/p. Zero magnitudes are
     never drawn.

@@ -101,7 +101,7 @@ class Terms(Factor):
         magnitudes = self.magnitudes(point)
         if magnitudes is None:
             total = self.count(point)
-            block = self.take(point, jax.random.randint(key, (n,), 0, total))
+            block = self.take(point, sampling.uniform(key, total, n))
             return Block(block.weights * float(total), block.slots, block.exponents)
         index, inverse = sampling.weighted(key, magnitudes, n)
         block = self.take(point, index)

@@ -1,0 +1,46 @@
+"""The random sources: every outcome of Floyd's algorithm, and what weighted draws return."""
+
+import itertools
+from collections import Counter
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from diffop.jets import sampling
+
+
+@pytest.mark.parametrize(("total", "n"), [(4, 1), (4, 2), (5, 3), (4, 4), (6, 4), (7, 2)])
+def test_every_subset_is_equally_likely(monkeypatch, total, n):
+    """All equally likely outcomes of the uniform numbers t_i ≤ total − n + i, enumerated."""
+    draw = iter(())
+    monkeypatch.setattr(jax.random, "randint", lambda *args: next(draw))
+    found: Counter = Counter()
+    ranges = [range(total - n + i + 1) for i in range(n)]
+    for numbers in itertools.product(*ranges):
+        draw = iter([jnp.array(numbers)])
+        found[tuple(sorted(sampling.subset(jax.random.key(0), total, n).tolist()))] += 1
+    assert set(found) == set(itertools.combinations(range(total), n))
+    assert len(set(found.values())) == 1
+
+
+def test_large_subsets_have_different_members():
+    for seed, (total, n) in enumerate([(1000, 999), (10**6, 5000), (2**31 - 1, 4096), (50, 50)]):
+        members = np.asarray(sampling.subset(jax.random.key(seed), total, n))
+        assert len(set(members.tolist())) == n
+        assert members.min() >= 0
+        assert members.max() < total
+
+
+def test_weighted_draws_return_their_inverse_probability():
+    magnitudes = jnp.array([0.0, 1.0, 3.0, 0.0, 4.0])
+    index, inverse = sampling.weighted(jax.random.key(0), magnitudes, 1000)
+    assert set(index.tolist()) == {1, 2, 4}
+    np.testing.assert_allclose(inverse, 8 / magnitudes[index], rtol=1e-6)
+
+
+def test_weighted_draws_of_nothing_are_uniform():
+    index, inverse = sampling.weighted(jax.random.key(0), jnp.zeros(3), 100)
+    assert set(index.tolist()) == {0, 1, 2}
+    np.testing.assert_allclose(inverse, 3.0, rtol=1e-6)

@@ -1,0 +1,20 @@
+"""The scripts in `examples/` run, as their own documentation says."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+def test_example(script):
+    command = [sys.executable, f"examples/{script}"]
+    assert f"python examples/{script}" in (ROOT / "examples" / script).read_text()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    error = re.search(r"relative L2 error (\S+)", done.stdout)
+    assert error is None or float(error[1]) < 1e-3
