@@ -32,8 +32,10 @@ def problem(request, getkey):
 
 def test_solution_is_the_formula(problem, getkey):
     x = points_of(problem, getkey())
-    expected = jax.vmap(lambda x: written_out(problem.coefficients, x))(x)
-    np.testing.assert_allclose(jax.vmap(problem.solution)(x), expected, rtol=1e-13, atol=1e-13)
+    expected = jax.jit(jax.vmap(lambda x: written_out(problem.coefficients, x)))(x)
+    np.testing.assert_allclose(
+        jax.jit(jax.vmap(problem.solution))(x), expected, rtol=1e-13, atol=1e-13
+    )
 
 
 def test_source_is_the_operator_applied_to_the_solution(problem, getkey):
@@ -44,9 +46,11 @@ def test_source_is_the_operator_applied_to_the_solution(problem, getkey):
         return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3
 
     x = points_of(problem, getkey())
-    expected = jax.vmap(source)(x)
+    expected = jax.jit(jax.vmap(source))(x)
     scale = np.sqrt(np.mean(expected**2))
-    np.testing.assert_allclose(jax.vmap(problem.source)(x), expected, rtol=0, atol=1e-13 * scale)
+    np.testing.assert_allclose(
+        jax.jit(jax.vmap(problem.source))(x), expected, rtol=0, atol=1e-13 * scale
+    )
 
 
 def test_residual_of_the_solution_is_zero(problem, getkey):
@@ -54,8 +58,8 @@ def test_residual_of_the_solution_is_zero(problem, getkey):
         return problem.residual(do.exact(problem.operators())(problem.solution)(x), x)
 
     x = problem.sample(getkey(), 20)
-    scale = np.abs(jax.vmap(problem.source)(x)).max()
-    np.testing.assert_allclose(jax.vmap(residual)(x), 0.0, atol=1e-13 * scale)
+    scale = np.abs(jax.jit(jax.vmap(problem.source))(x)).max()
+    np.testing.assert_allclose(jax.jit(jax.vmap(residual))(x), 0.0, atol=1e-13 * scale)
 
 
 def test_residual_is_nonlinear_in_u(problem):
@@ -92,8 +96,10 @@ def test_single_precision_source(getkey):
     problem = do.pde.AllenCahnTwoBody(1000, key=getkey())
     x = problem.sample(getkey(), 50)
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem, x))
-    expected = jax.vmap(problem.source)(x)
-    error = np.abs(np.asarray(jax.vmap(single[0].source)(single[1])) - np.asarray(expected)).max()
+    expected = jax.jit(jax.vmap(problem.source))(x)
+    error = np.abs(
+        np.asarray(jax.jit(jax.vmap(single[0].source))(single[1])) - np.asarray(expected)
+    ).max()
     assert error < 1e-5 * np.sqrt(np.mean(expected**2))
 
 
