@@ -227,7 +227,7 @@ SCALAR = [
     Function("scan_cond", lambda key: Recurrent(jr.normal(key, (3, 3, 3)) / 2)),
     Function("ansatz", around(Ansatz)),
 ]
-SHALLOW = Function("shallow", mlp(jax.nn.gelu, depth=1))  # quick to compile, and a custom rule inside
+SHALLOW = Function("shallow", mlp(jax.nn.gelu, depth=1))  # quick to compile, one custom rule
 COMPLEX = Function("complex", _wave)
 TREE_OUTPUT = Function("tree_output", around(Tree, jnp.tanh, 3, 4))
 TREE_INPUT = Function("tree_input", around(TreeInput), _tree_point)

@@ -160,9 +160,7 @@ def hermite(size):
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_gaussian_moments(monkeypatch, power):
     """E[(v·∇)^{2m}]/(2m−1)!! = Δ^m, the expectation by a quadrature that is exact for it."""
-    got = mean_over(
-        monkeypatch, "draw", hermite(D), do.PolyLaplacian(power), 1, u, kind="gaussian"
-    )
+    got = mean_over(monkeypatch, "draw", hermite(D), do.PolyLaplacian(power), 1, u, kind="gaussian")
     expected = oracle.polylaplacian(D, power)(u)(jnp.asarray(X))
     np.testing.assert_allclose(got, expected, rtol=1e-10)
 

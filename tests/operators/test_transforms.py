@@ -20,7 +20,7 @@ NAMED = {f.name: f for f in functions.SCALAR}
 
 
 def crossed(function):
-    """Each operator on `function`, and those of other arguments or fields on a function for them."""
+    """Each operator on `function`; those of other arguments or fields on a function for them."""
     pairs = [
         *((case, function) for case in table.operators() + table.gradients()),
         *((case, functions.SPACE_AND_TIME) for case in table.space_time()),

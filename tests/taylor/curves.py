@@ -20,7 +20,7 @@ def along(x, series):
 
 
 def nested_jvp(f, x, series) -> list[list]:
-    """The derivatives of order 0 … K along the curve, of each floating-point array that f returns."""
+    """Derivatives of order 0 … K along the curve, of each floating-point array that f returns."""
     point = along(x, series)
 
     def leaves(t):

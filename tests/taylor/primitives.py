@@ -345,7 +345,15 @@ CONTROL = {
 DEEP = {  # to order 6: every class of rule is among them
     *("tanh", "sqrt", "integer_pow", "clamp", "mul", "div", "pow", "max", "atan2", "gather"),
     *("scatter_add", "dynamic_slice", "concatenate", "cumsum", "sort", "logsumexp", "dot", "fft"),
-    *("cond", "scan", "while_loop", "nested_jit", "remat", "custom_jvp", "custom_jvp_two_arguments"),
+    *(
+        "cond",
+        "scan",
+        "while_loop",
+        "nested_jit",
+        "remat",
+        "custom_jvp",
+        "custom_jvp_two_arguments",
+    ),
 }
 GROUPS = {
     "elementwise": ELEMENTWISE,

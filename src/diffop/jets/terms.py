@@ -11,7 +11,6 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, final
 
 import equinox as eqx
-import jax
 
 from .._types import Key, Magnitudes, SubRows, TermNumbers, Weights
 from . import sampling

@@ -2,5 +2,5 @@
 collapsed.
 """
 
-from .push import Jets as Jets, Pushed as Pushed, jet as jet, push as push
+from .pushforward import Jets as Jets, Pushed as Pushed, jet as jet, push as push
 from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError

@@ -35,8 +35,11 @@ class Jets(eqx.Module):
         import jax.numpy as jnp
         import diffop as do
 
-        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3)) value,
-        [(gradient, laplacian)] = do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets])
+        def u(x):
+            return jnp.sum(x**3)
+
+        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
+        value, [(gradient, laplacian)] = do.taylor.push(u, (jnp.ones(3),), [jets])
         ```
     """
 
