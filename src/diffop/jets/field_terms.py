@@ -56,6 +56,16 @@ class _FieldTerms(Terms):
         return positions, to_dense(unit, size, point.dtype(self.argnum))
 
 
+class _QuadraticTerms(_FieldTerms, ProbedTerms):
+    """What second-order factors with a field share: they have dense probes of every kind."""
+
+    def probe_kinds(self, power: int) -> tuple[str, ...]:
+        return probes.DENSE if power == 1 else ()
+
+    def probe_dtype(self, point: Point) -> Any:
+        return point.dtype(self.argnum)
+
+
 @final
 class LinearForm(_FieldTerms):
     """b·∇, one term."""
@@ -88,7 +98,7 @@ class LinearForm(_FieldTerms):
 
 
 @final
-class DiagonalForm(_FieldTerms, ProbedTerms):
+class DiagonalForm(_QuadraticTerms):
     """Σ_i C_i ∂_i², C a vector."""
 
     field: Diagonal
@@ -121,14 +131,8 @@ class DiagonalForm(_FieldTerms, ProbedTerms):
     def magnitudes(self, point: Point) -> Array | None:
         return None if self.equal else jnp.abs(jnp.asarray(self.field))
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return probes.DENSE if power == 1 else ()
-
     def probe_space(self, point: Point) -> int:
         return self.count(point)
-
-    def probe_dtype(self, point: Point) -> Any:
-        return point.dtype(self.argnum)
 
     def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         scaled = directions * jnp.asarray(self.field).astype(directions.dtype)[None, :]
@@ -136,7 +140,7 @@ class DiagonalForm(_FieldTerms, ProbedTerms):
 
 
 @final
-class EntryForm(_FieldTerms, ProbedTerms):
+class EntryForm(_QuadraticTerms):
     """Σ_ij C_ij ∂_i∂_j, C a matrix: all of it by rows, samples of it by entries."""
 
     field: Matrix
@@ -184,15 +188,9 @@ class EntryForm(_FieldTerms, ProbedTerms):
         matrix = jnp.asarray(self.field)
         return (matrix + matrix.T) / 2
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return probes.DENSE if power == 1 else ()
-
     def probe_space(self, point: Point) -> int:
         self.count(point)
         return self.dimension(point)
-
-    def probe_dtype(self, point: Point) -> Any:
-        return point.dtype(self.argnum)
 
     def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         matrix = jnp.asarray(self.field).astype(directions.dtype)
@@ -200,7 +198,7 @@ class EntryForm(_FieldTerms, ProbedTerms):
 
 
 @final
-class RowForm(_FieldTerms, ProbedTerms):
+class RowForm(_QuadraticTerms):
     """Σ_ij C_ij ∂_i∂_j for a C that depends on the point or is known by its products: the d terms
     ∂_i (C e_i·∇).
     """
@@ -238,14 +236,8 @@ class RowForm(_FieldTerms, ProbedTerms):
     def magnitudes(self, point: Point) -> None:
         return None
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return probes.DENSE if power == 1 else ()
-
     def probe_space(self, point: Point) -> int:
         return self.dimension(point)
-
-    def probe_dtype(self, point: Point) -> Any:
-        return point.dtype(self.argnum)
 
     def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
@@ -259,7 +251,7 @@ class RowForm(_FieldTerms, ProbedTerms):
 
 
 @final
-class SquareRoot(_FieldTerms, ProbedTerms):
+class SquareRoot(_QuadraticTerms):
     """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
 
     field: Field
@@ -298,14 +290,8 @@ class SquareRoot(_FieldTerms, ProbedTerms):
     def magnitudes(self, point: Point) -> None:
         return None
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return probes.DENSE if power == 1 else ()
-
     def probe_space(self, point: Point) -> int:
         return self.count(point)
-
-    def probe_dtype(self, point: Point) -> Any:
-        return point.dtype(self.argnum)
 
     def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)

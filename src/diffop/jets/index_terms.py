@@ -118,9 +118,9 @@ class Monomial(Terms):
 
     def take(self, point: Point, index: TermNumbers | None) -> Block:
         self.count(point)
-        slots = tuple(basis(argnum, np.array([i])) for (argnum, i), _ in self.alpha)
-        block = Block(np.ones(1), slots, self.exponents)
-        return block if index is None else repeat(block, index.shape[0])
+        n = 1 if index is None else index.shape[0]
+        slots = tuple(basis(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha)
+        return Block(np.ones(n), slots, self.exponents)
 
     def magnitudes(self, point: Point) -> None:
         return None
@@ -227,20 +227,3 @@ def embed(
         return Dense(directions)
     positions = np.broadcast_to(np.asarray(dims, dtype=np.int32), directions.shape)
     return Sparse(positions, directions)
-
-
-def repeat(block: Block, n: int) -> Block:
-    """A block of one term as n copies of it."""
-    zeros = np.zeros(n, dtype=np.int32)
-    return take_rows(block, zeros)
-
-
-def take_rows(block: Block, index: Any) -> Block:
-    from_block = [{a: _rows(rows, index) for a, rows in slot.items()} for slot in block.slots]
-    return Block(block.weights[index], tuple(from_block), block.exponents)
-
-
-def _rows(rows: Dense | Sparse, index: Any) -> Dense | Sparse:
-    if isinstance(rows, Dense):
-        return Dense(rows.array[index])
-    return Sparse(rows.positions[index], rows.values[index])

@@ -285,11 +285,16 @@ class Estimate(Operator):
         return _jets(self.samples, args)
 
 
-def _applied(parts: tuple[Part, ...], u: Function) -> Function:
+def check_function(u: Any) -> None:
+    """Refuse what is not a function of points; operators are recognised before callables."""
     if isinstance(u, Operator):
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
     if not callable(u):
         raise TypeError(f"an operator is applied to a function u; got {type(u).__name__}.")
+
+
+def _applied(parts: tuple[Part, ...], u: Function) -> Function:
+    check_function(u)
     return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs))
 
 

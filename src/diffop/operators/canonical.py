@@ -99,16 +99,16 @@ def _factor(factor: Factor) -> Monomials:
         case CoordinateTerms() if factor.constant:
             return _coordinate_terms(factor)
         case LinearForm() if factor.constant:
-            return _form(factor, np.asarray(_concrete(ravel_pytree(factor.field)[0])), 1)
+            return _form(factor, np.asarray(_concrete(ravel_pytree(factor.field)[0])))
         case DiagonalForm():
-            return _form(factor, np.diag(_concrete(factor.field)), 2)
+            return _diagonal(factor, _concrete(factor.field))
         case EntryForm():
-            return _form(factor, _concrete(factor.field), 2)
+            return _form(factor, _concrete(factor.field))
         case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 2:
             sigma = _concrete(factor.field).astype(np.float64)
-            return _form(factor, sigma @ sigma.T / 2, 2)
+            return _form(factor, sigma @ sigma.T / 2)
         case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 1:
-            return _form(factor, np.diag(_concrete(factor.field).astype(np.float64) ** 2 / 2), 2)
+            return _diagonal(factor, _concrete(factor.field).astype(np.float64) ** 2 / 2)
         case SquareRoot() if factor.constant and not hasattr(factor.field, "mv"):
             half = _concrete(factor.field).item() ** 2 / 2
             expansion = _factor(PowerSum(factor.argnum, 2, factor.dims))
@@ -129,7 +129,16 @@ def _opaque(factor: Factor) -> Hashable:
     return (type(factor).__name__, _name(field), place)
 
 
-def _form(factor: Any, coefficients: np.ndarray, order: int) -> Monomials:
+def _diagonal(factor: Any, coefficients: np.ndarray) -> Monomials:
+    """Σ c_i ∂_i²."""
+    return {
+        frozenset({((factor.argnum, int(i) if factor.dims is None else factor.dims[i]), 2)}): c
+        for i, c in enumerate(coefficients.tolist())
+        if c
+    }
+
+
+def _form(factor: Any, coefficients: np.ndarray) -> Monomials:
     """Σ b_i ∂_i or Σ C_ij ∂_i∂_j."""
     result: Monomials = {}
     for place in zip(*np.nonzero(coefficients), strict=True):
@@ -170,7 +179,6 @@ def _concrete(value: Any) -> np.ndarray:
     if isinstance(value, Tracer):
         raise TypeError(
             "operators with traced coefficients cannot be compared with ==: their values are "
-            "not known "
-            "inside jit, grad or vmap. Compare them outside."
+            "not known inside jit, grad or vmap. Compare them outside."
         )
     return np.asarray(value)

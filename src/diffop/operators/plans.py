@@ -5,7 +5,8 @@ from typing import Any
 
 from ..jets.point import Point
 from ..jets.table import Plan, PlanRow, ResolvedPlan, describe
-from .evaluate import Part, segment_jets
+from .evaluate import Draw, Part, segment_jets
+from .term import Segment, Word
 
 
 def plan(parts: Sequence[Part]) -> Plan:
@@ -27,10 +28,19 @@ def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...]) -> ResolvedPlan:
     """The jets at a point."""
     point = Point(args)
     requests = [
-        (segment, part.draw) for part in parts for term in part.terms for segment in term.word
+        request for part in parts for term in part.terms for request in _by_depth(term.word, part)
     ]
     jets = segment_jets(requests, point)
     found = [
         (s.text, each) for (s, _), each in zip(requests, jets, strict=True) if each is not None
     ]
     return ResolvedPlan([name for name, _ in found], [each for _, each in found])
+
+
+def _by_depth(word: Word, part: Part) -> list[tuple[Segment, Draw | None]]:
+    """Each segment with its draw: those applied first have draws of their own."""
+    requests, draw = [], part.draw
+    for segment in word:
+        requests.append((segment, draw))
+        draw = None if draw is None else draw.inner()
+    return requests

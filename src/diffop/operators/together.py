@@ -8,7 +8,7 @@ from jaxtyping import PyTree
 
 from .._types import Key
 from ..jets.point import Point
-from .base import Function, Operator, check_probes, make_draw
+from .base import Function, Operator, check_function, check_probes, make_draw
 from .evaluate import Part, apply_all
 
 
@@ -89,8 +89,7 @@ def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
 
 def _together(parts: list[tuple[Part, ...]], structure: Any) -> Callable[[Function], Function]:
     def transform(u: Function) -> Function:
-        if not callable(u):
-            raise TypeError(f"operators are applied to a function u; got {type(u).__name__}.")
+        check_function(u)
         return lambda *args, **kwargs: jax.tree.unflatten(
             structure, apply_all(parts, u, Point(args, kwargs))
         )
