@@ -31,9 +31,8 @@ APPLICATIONS = {
 @pytest.mark.parametrize("name", APPLICATIONS)
 def test_the_error_names_primitive_and_line(name):
     x = jnp.array([1.0, 2.0])
-    with pytest.raises(Exception, match="pure_callback") as info:
+    with pytest.raises(do.taylor.UnsupportedPrimitiveError, match="pure_callback") as info:
         APPLICATIONS[name](called_back, x)
-    assert isinstance(info.value, NotImplementedError | TypeError | ValueError)
     assert re.search(rf"test_unsupported\.py:{line_of_callback()}\b", str(info.value))
 
 

@@ -18,6 +18,15 @@ from .point import Point
 class Sparse(eqx.Module):
     """n directions with s entries each: v_r = Σ_j values[r, j] e_{positions[r, j]}. Repeated
     positions add up.
+
+    !!! example
+
+        ```python
+        import numpy as np
+        import diffop as do
+
+        do.jets.Sparse(np.array([[0, 2]]), np.array([[1, -1]]))  # e_0 − e_2
+        ```
     """
 
     positions: Positions
@@ -26,7 +35,17 @@ class Sparse(eqx.Module):
 
 @final
 class Dense(eqx.Module):
-    """n directions as rows."""
+    """n directions as rows.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.jets.Dense(jnp.ones((2, 5)))
+        ```
+    """
 
     array: RowArray
 

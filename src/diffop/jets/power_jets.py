@@ -42,6 +42,16 @@ class PowerJets(eqx.Module):
     - `signature`: equal (and not None) for jets with equal directions; they are pushed once.
     - `design`: how the draws were made, for the standard error.
     - `contracted`: each jet's output is contracted with its direction (divergence).
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        (jets,) = do.DiagonalK(3).jets(jnp.ones(5))
+        jets.order, jets.size, jets.directions[0].positions  # 3, 5, [[0], …, [4]]
+        ```
     """
 
     directions: Directions

@@ -14,7 +14,17 @@ class PlanRow(NamedTuple):
     """One homogeneous set of terms of an operator.
 
     `order`: k; `terms`: their number as a formula in d; `jets`: jets for each term; `directions`,
-    `weights`: as formulas; `method`: "exact", "reverse mode", or the draws of an estimate.
+    `weights`: as formulas (the weights of one term's jets, before its coefficient); `method`:
+    "exact", "reverse mode", or the draws of an estimate.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        (row,) = do.Mixed({0: 1, 1: 1}).jets()
+        row.jets, row.weights  # "2", "1/4, -1/4"
+        ```
     """
 
     operator: str
@@ -31,6 +41,14 @@ class Plan:
     """The jets of an operator, symbolic in d. Iterate over its rows; it prints as a table.
 
     Order K of n jets costs one primal, n (K − 1) coefficients and one collapsed sum.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        print((do.Laplacian() + do.Biharmonic()).jets())
+        ```
     """
 
     def __init__(self, rows: Sequence[PlanRow]) -> None:
@@ -54,6 +72,16 @@ class ResolvedPlan:
 
     Directions are structured (`Sparse` positions and values, or `Dense` rows): basis vectors are
     never an (n, d) array.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        plan = do.Laplacian().jets(jnp.ones(1000))
+        plan.total  # 1000
+        ```
     """
 
     def __init__(self, names: Sequence[str], jets: Sequence[PowerJets]) -> None:
@@ -107,13 +135,14 @@ def describe(name: str, factors: Factors, draws: int | None, probes: str) -> Pla
     exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
     plan = polarisation(exponents)
     jets = "1" if linear else str(len(plan))
+    weights = "1" if linear else ", ".join(dict.fromkeys(str(weight) for _, weight in plan))
     directions = ", ".join(terms.direction_symbol for terms, _ in factors)
     method = "exact"
     if not exact:
         method = f"{draws} draws, exact if terms ≤ {draws}"
     if dense and isinstance(factors[0][0], ProbedTerms):
         directions, jets = f"{probes} v", str(factors[0][0].jets_per_probe)
-    weights = ", ".join(dict.fromkeys(str(weight) for _, weight in plan)) if not linear else "1"
+        weights = "1/4, -1/4" if jets == "2" else "1 over the probe's moment"
     return PlanRow(name, order, _count(factors), jets, directions, weights, method)
 
 
