@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import diffop as do
 from diffop.jets import sampling
 
 
@@ -44,3 +45,17 @@ def test_weighted_draws_of_nothing_are_uniform():
     index, inverse = sampling.weighted(jax.random.key(0), jnp.zeros(3), 100)
     assert set(index.tolist()) == {0, 1, 2}
     np.testing.assert_allclose(inverse, 3.0, rtol=1e-6)
+
+
+def test_draws_of_different_designs_have_different_keys(monkeypatch):
+    """Δ² draws pairs and Δ³ triples: if they shared numbers, their variances would not add."""
+    keys = []
+
+    def uniform(key, total, n):
+        keys.append(tuple(jax.random.key_data(key).tolist()))
+        return jnp.zeros(n, jnp.int32)
+
+    monkeypatch.setattr(sampling, "uniform", uniform)
+    operator = do.PolyLaplacian(2) + do.PolyLaplacian(3)
+    operator.estimate(jax.random.key(0), 2).jets(jnp.ones(5))
+    assert len(set(keys)) == len(keys) == 5

@@ -173,13 +173,16 @@ def _sampled_block(factors: Factors, point: Point, key: Key, n: int, tag: int) -
         design = drawn[0].design
     else:
         copies = [terms for terms, power in large for _ in range(power)]
+        counts = [terms.count(point) for terms in copies]
         stream = jax.random.fold_in(key, 0)  # apart from the draws without replacement
+        for number in (len(copies), *counts):  # and from other designs: their variances add
+            stream = jax.random.fold_in(stream, number % 2**32)
         drawn = [
             terms.independent(point, jax.random.fold_in(stream, position), n)
             for position, terms in enumerate(copies)
         ]
         drawn[0] = Block(drawn[0].weights / n, drawn[0].slots, drawn[0].exponents)
-        design = ("independent", len(copies), *(terms.count(point) for terms in copies))
+        design = ("independent", *counts)
     constant = [_repeated(_power(terms.take(point, None), power), n) for terms, power in small]
     block = drawn[0]
     for other in (*drawn[1:], *constant):

@@ -319,7 +319,6 @@ def _contract(outputs: PyTree, jets: PowerJets, segment: Segment, point: Point) 
     elif got != size:
         raise ValueError(
             f"{segment.text} needs a vector-valued u with one value for each of the {size} "
-            f"coordinates "
-            f"of argument {argnum}; got {got} value(s)."
+            f"coordinates of argument {argnum}; got {got} value(s)."
         )
     return project(jets.directions, argnum, flat)

@@ -197,8 +197,7 @@ def _leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[An
     except ValueError as error:
         raise ValueError(
             f"series[{position}] must be a list of pytrees like primals[{position}], or that "
-            f"pytree "
-            f"with a list at each leaf; got {jax.tree.structure(series)} for {structure}."
+            f"pytree with a list at each leaf; got {jax.tree.structure(series)} for {structure}."
         ) from error
 
 
@@ -260,8 +259,7 @@ def as_differentiable(leaf: Any) -> Array:
     if not jnp.issubdtype(array.dtype, jnp.inexact):
         raise TypeError(
             f"a point to differentiate at must be floating; got {array.dtype} of shape "
-            f"{array.shape}. "
-            "Convert it, for example with x.astype(float)."
+            f"{array.shape}. Convert it, for example with x.astype(float)."
         )
     return array
 
