@@ -73,8 +73,7 @@ class Operator(eqx.Module):
         if callable(other):
             raise TypeError(
                 "A * c is ambiguous for a function c: write c * A to multiply A's result by "
-                "c(x), or "
-                "A @ (c * Identity()) to apply A to the product c(x) u(x)."
+                "c(x), or A @ (c * Identity()) to apply A to the product c(x) u(x)."
             )
         return NotImplemented
 
@@ -330,9 +329,8 @@ def _scale(coefficient: Coefficient, operator: Operator) -> Operator:
 def _refuse_estimates(*operators: Operator) -> None:
     if any(isinstance(operator, Estimate) for operator in operators):
         raise TypeError(
-            "estimates do not compose: with one draw the product would be biased. Compose "
-            "the operators "
-            "first, then estimate: (A @ B).estimate(key, n)."
+            "estimates do not compose: with one draw the product would be biased. Compose the "
+            "operators first, then estimate: (A @ B).estimate(key, n)."
         )
 
 
@@ -400,6 +398,5 @@ def _biased(factors: Any, probes: str, name: str) -> str:
     possible = ["sparse", *unbiased_probes(factors)]
     return (
         f"{probes} probes are biased for {name}: no such random direction has it as its "
-        f"expectation. "
-        f"Unbiased for it: {', '.join(possible)}."
+        f"expectation. Unbiased for it: {', '.join(possible)}."
     )

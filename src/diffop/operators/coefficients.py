@@ -38,9 +38,9 @@ def as_coefficient(value: Any) -> Coefficient | None:
     if isinstance(value, jax.Array | np.ndarray):
         if value.ndim:
             raise ValueError(
-                f"an operator is scaled by a scalar or a 0-d array; got an array of shape "
-                f"{value.shape}. "
-                "A coefficient that varies with the point is a callable: c * A with c(*args)."
+                "an operator is scaled by a scalar or a 0-d array; got an array of shape "
+                f"{value.shape}. A coefficient that varies with the point is a callable: c * A "
+                "with c(*args)."
             )
         return jnp.asarray(value)
     return None

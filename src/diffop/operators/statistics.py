@@ -52,7 +52,8 @@ def _contributions(
         if len(term.word) > 1 and part.draw is not None:
             raise ValueError(
                 "a composition with variable coefficients has no standard error from one "
-                "estimate: its inner operator is sampled too. Estimate it with several keys instead."
+                "estimate: its inner operator is sampled too. Estimate it with several keys "
+                "instead."
             )
         head = term.word[0] if term.word else Segment((), (), ())
         requests.append((head, part.draw))

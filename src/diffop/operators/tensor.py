@@ -64,8 +64,7 @@ class TensorOperator(DifferentialOperator):
         if table.ndim != 2 or not np.issubdtype(table.dtype, np.integer) or table.shape[1] < 1:
             raise ValueError(
                 "coordinates must be an integer array (terms, k), one row of coordinates for "
-                "each term; "
-                f"got {table.dtype} of shape {table.shape}."
+                f"each term; got {table.dtype} of shape {table.shape}."
             )
         if np.any(table < 0):
             raise ValueError(f"coordinates must be nonnegative; got {int(table.min())}.")

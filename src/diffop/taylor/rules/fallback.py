@@ -67,9 +67,8 @@ def _check_differentiable(
         jax.eval_shape(lambda *xs: jax.jvp(function, xs, xs), *point)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise UnsupportedPrimitiveError(
-            f"diffop cannot differentiate the primitive '{eqn.primitive.name}' "
-            f"({where(eqn)}), because "
-            f"jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
+            f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), "
+            f"because jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
         ) from error
 
 
