@@ -31,7 +31,7 @@ docs: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: .venv/.bench
-	$(BIN)/python benchmarks/laplacian.py
+	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
 	rm -rf .venv site out

@@ -18,7 +18,7 @@ SubRows: TypeAlias = Shaped[Array, "n m"]
 """Directions in the coordinates that an operator acts on."""
 PerDirection: TypeAlias = Shaped[Array, " n"]
 Weights: TypeAlias = Shaped[Array | np.ndarray, " n"]
-CollapsingWeights: TypeAlias = Shaped[Array, "*m n"]
+CollapsingWeights: TypeAlias = Shaped[Array | np.ndarray, "*m n"]
 """One weighted sum over n directions, or m of them."""
 
 Positions: TypeAlias = Int[Array | np.ndarray, "n s"]

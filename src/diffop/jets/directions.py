@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import taylor
 from .._types import Entries, PerDirection, Positions, RowArray
 from .point import Point
 
@@ -126,10 +127,40 @@ def interleave(blocks: Sequence[Directions]) -> Directions:
     return jax.tree.map(join, *map(dict, blocks))
 
 
+def stack(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:
+    """Several sets of directions of one argument, one after the other; None is that many zeros."""
+    if all(rows is None or isinstance(rows, Sparse) for rows, _ in parts):
+        width = max(rows.positions.shape[1] for rows, _ in parts if isinstance(rows, Sparse))
+        padded = [_padded(rows, count, width) for rows, count in parts]
+        return Sparse(
+            _concatenate([rows.positions for rows in padded], axis=0),
+            _concatenate([rows.values for rows in padded], axis=0),
+        )
+    dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
+    dense = [
+        jnp.zeros((count, size), dtype) if rows is None else to_dense(rows, size, dtype)
+        for rows, count in parts
+    ]
+    return Dense(jnp.concatenate(dense))
+
+
+def _padded(rows: Rows | None, count: int, width: int) -> Sparse:
+    """The same directions with `width` entries each, some of them zero."""
+    if rows is None:
+        zeros = np.zeros((count, width), np.int32)
+        return Sparse(zeros, zeros)
+    assert isinstance(rows, Sparse)
+    missing = np.zeros((count, width - rows.positions.shape[1]), np.int32)
+    return Sparse(
+        _concatenate([rows.positions, missing], axis=1),
+        _concatenate([rows.values, missing], axis=1),
+    )
+
+
 def _concatenate(arrays: Sequence[Any], axis: int) -> Any:
     if all(isinstance(array, np.ndarray) for array in arrays):
         return np.concatenate(arrays, axis)
-    kind = jnp.result_type(*arrays) if len({a.dtype for a in arrays}) == 1 else _widest(arrays)
+    kind = arrays[0].dtype if len({a.dtype for a in arrays}) == 1 else _widest(arrays)
     return jnp.concatenate([jnp.asarray(array).astype(kind) for array in arrays], axis)
 
 
@@ -140,8 +171,8 @@ def _widest(arrays: Sequence[Any]) -> Any:
 
 
 def tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
-    """Tangents in the shape of u's arguments: for each argument its leaves behind an axis of n, or
-    None.
+    """Tangents in the structure of u's arguments, or None for an argument that does not move: for
+    each leaf a coefficient of the Taylor engine, as sparse as the directions are.
     """
     return tuple(
         _unravel(directions[argnum], argnum, point) if argnum in directions else None
@@ -151,14 +182,58 @@ def tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
 
 def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
     leaves, structure = jax.tree.flatten(point.args[argnum])
-    array = to_dense(rows, point.size(argnum, "an operator"), point.dtype(argnum))
-    bounds = np.cumsum([int(jnp.size(leaf)) for leaf in leaves])[:-1].tolist()
-    parts = jnp.split(array, bounds, axis=1)
-    shaped = [
-        part.reshape(part.shape[0], *jnp.shape(leaf)).astype(jnp.asarray(leaf).dtype)
-        for part, leaf in zip(parts, leaves, strict=True)
+    starts = np.cumsum([0, *(int(jnp.size(leaf)) for leaf in leaves)]).tolist()
+    parts = [
+        _leaf_tangent(rows, starts[i], starts[i + 1], jnp.shape(leaf), jnp.asarray(leaf).dtype)
+        for i, leaf in enumerate(leaves)
     ]
-    return jax.tree.unflatten(structure, shaped)
+    return jax.tree.unflatten(structure, parts)
+
+
+def _leaf_tangent(
+    rows: Rows, start: int, stop: int, shape: tuple[int, ...], dtype: Any
+) -> taylor.Coefficient:
+    """The part of the directions that belongs to the coordinates start … stop − 1."""
+    if isinstance(rows, Dense):
+        part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
+        return taylor.Dense(part.reshape(part.shape[0], *shape).astype(dtype))
+    positions, values = rows.positions, rows.values
+    if isinstance(positions, np.ndarray) and positions.shape[1] == 1:
+        diagonal = _diagonal(positions[:, 0], values[:, 0], start, stop, shape, dtype)
+        if diagonal is not None:
+            return diagonal
+    positions, values = positions.astype(np.int32), jnp.asarray(values).astype(dtype)
+    inside = (positions >= start) & (positions < stop)
+    if not isinstance(inside, np.ndarray) or not inside.all():
+        values = jnp.where(inside, values, jnp.zeros((), dtype))
+        positions = (positions - start).clip(0, stop - start - 1)
+    elif start:
+        positions = positions - start
+    return taylor.Sparse(positions, values, positions.shape[1] == 1)
+
+
+def _diagonal(
+    positions: np.ndarray,
+    values: Any,
+    start: int,
+    stop: int,
+    shape: tuple[int, ...],
+    dtype: Any,
+) -> taylor.Coefficient | None:
+    """Known basis directions as a diagonal, where they are different and at least half of all."""
+    here = np.flatnonzero((positions >= start) & (positions < stop))
+    places = positions[here] - start
+    if 2 * here.size < stop - start or np.unique(places).size < places.size:
+        return None
+    numbers = np.full(stop - start, -1)
+    numbers[places] = here
+    array: Any = None
+    if not (isinstance(values, np.ndarray) and (values == 1).all()):
+        array = jnp.asarray(values).astype(dtype)
+        if not np.array_equal(numbers, np.arange(positions.size)):
+            array = jnp.zeros(stop - start, dtype).at[places].set(array[here])
+        array = array.reshape(1, *shape)
+    return taylor.Diagonal(array, taylor.Numbers(numbers.reshape(1, *shape)), positions.size)
 
 
 def project(directions: Directions, argnum: int, outputs: RowArray) -> PerDirection:

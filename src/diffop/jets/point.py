@@ -1,5 +1,6 @@
 """Where an operator is applied: the arguments of u, and how many coordinates each of them has."""
 
+import math
 from collections.abc import Callable
 from typing import Any, final
 
@@ -40,7 +41,7 @@ class Point(eqx.Module):
                     f"{operator} differentiates argument {argnum}, which must be floating; got "
                     f"{dtype}. Convert it, for example with x.astype(float)."
                 )
-        return sum(int(jnp.size(leaf)) for leaf in leaves)
+        return sum(math.prod(jnp.shape(leaf)) for leaf in leaves)
 
     def dtype(self, argnum: int) -> Any:
         """The type in which directions of an argument are formed."""

@@ -17,7 +17,7 @@ from jaxtyping import Array, PyTree
 
 from .. import taylor
 from .._types import Key
-from ..jets.directions import Dense, Directions, project, tangents, to_dense
+from ..jets.directions import Directions, project, stack, tangents
 from ..jets.point import Point
 from ..jets.power_jets import PowerJets, exact_jets, sampled_jets
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
@@ -220,11 +220,12 @@ class _Family:
         self.jets = taylor.Jets(
             tangents=(tangents(directions, point), *still),
             weights=self._weights() if self.top else None,
+            top_only=len(self.top) == len(members),
         )
 
-    def _weights(self) -> Array:
+    def _weights(self) -> Any:
         if len(self.top) == 1:
-            return jnp.asarray(self.top[0].weights)
+            return self.top[0].weights
         rows = [jnp.atleast_2d(jnp.asarray(member.weights)) for member in self.top]
         kind = jnp.result_type(*(row.dtype for row in rows))
         return jnp.concatenate([row.astype(kind) for row in rows])
@@ -261,19 +262,10 @@ def _stacked(members: list[PowerJets], point: Point) -> _Family:
     if len(members) == 1:
         return _Family(members, members[0].directions, point)
     argnums = sorted({argnum for member in members for argnum in member.directions})
-    directions: dict[int, Dense] = {}
-    for argnum in argnums:
-        dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-        directions[argnum] = Dense(
-            jnp.concatenate(
-                [
-                    to_dense(member.directions[argnum], size, dtype)
-                    if argnum in member.directions
-                    else jnp.zeros((member.size, size), dtype)
-                    for member in members
-                ]
-            )
-        )
+    directions = {
+        argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
+        for argnum in argnums
+    }
     family = _Family(members, directions, point)
     start = 0
     for member in members:

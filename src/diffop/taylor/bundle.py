@@ -10,7 +10,27 @@ import jax
 import jax.numpy as jnp
 
 from .._types import AnyArray, CollapsingWeights
-from .coefficients import Coefficient, Dense, Series, Zero, all_zero, zeros
+from . import diagonal, sparse
+from .arithmetic import bilinear_map, densify, instantiate, total
+from .coefficients import (
+    Blocks,
+    Coefficient,
+    Dense,
+    Diagonal,
+    Series,
+    Sparse,
+    Zero,
+    all_zero,
+    blocks,
+    scale,
+    zeros,
+)
+from .contractions import broadcast
+from .equation import BilinearMap
+from .moments import Moment
+
+Pair: TypeAlias = tuple[int, Coefficient, Coefficient]
+"""A product to be formed: a number of times, and its two factors."""
 
 
 @final
@@ -22,17 +42,27 @@ class Family(eqx.Module):
     its weighted sum can be carried in its stead (the collapse). With `weights` of shape (m, size)
     there are m such sums; with `weights=None` order K is kept curve by curve. `size=None` is a lone
     curve without an axis for directions.
+
+    Behind a compression there is a `moment` instead of weights, K is two, and coefficients of order
+    one are `Blocks`. A family may be compressed if it is `replaceable`: all that is read of it in
+    the end is order K.
     """
 
     weights: CollapsingWeights | None
     order: int = eqx.field(static=True)
     size: int | None = eqx.field(static=True)
+    moment: Moment | None = None
+    replaceable: bool = eqx.field(static=True, default=False)
 
     def lead(self, order: int) -> int:
         """How many axes stand before the primal's in a coefficient of this order."""
+        if order < self.order and self.moment is not None:
+            return 1
         return len(self.lead_shape(order))
 
     def lead_shape(self, order: int) -> tuple[int, ...]:
+        if order == self.order and self.moment is not None:
+            return self.moment.sums
         if order == self.order and self.weights is not None:
             return self.weights.shape[:-1]
         return () if self.size is None else (self.size,)
@@ -42,12 +72,51 @@ class Family(eqx.Module):
         """Leading axes of a coefficient held curve by curve."""
         return 0 if self.size is None else 1
 
-    def collapse(self, coefficient: Coefficient) -> Coefficient:
+    def instantiate(self, coefficient: Coefficient, order: int, primal: Any) -> Coefficient:
+        """The same coefficient with arrays for all that it may hold."""
+        if order == self.order or self.moment is None:
+            return instantiate(coefficient, self.lead_shape(order), primal)
+        sizes = self.moment.sizes
+        parts = coefficient.parts if isinstance(coefficient, Blocks) else [Zero()] * len(sizes)
+        return Blocks(
+            tuple(instantiate(c, (n,), primal) for c, n in zip(parts, sizes, strict=True))
+        )
+
+    def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
         """Σ_r w_r c_r of a coefficient held curve by curve."""
-        if isinstance(coefficient, Zero) or self.weights is None:
+        if self.weights is None or isinstance(coefficient, Zero):
             return coefficient
-        weights = self.weights.astype(coefficient.array.dtype)
-        return Dense(jnp.tensordot(weights, coefficient.array, axes=1))
+        if isinstance(coefficient, Sparse):
+            return sparse.collapse(coefficient, self.weights)
+        if isinstance(coefficient, Diagonal):
+            return diagonal.collapse(coefficient, self.weights, jnp.result_type(primal))
+        assert isinstance(coefficient, Dense)
+        return _weighted_sum(self.weights, coefficient)
+
+    def contract(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
+        """The order-K coefficient Σ B(a, b) of products of lower ones, collapsed."""
+        if self.moment is not None:
+            terms = [scale(self.moment.contract(product, a, b), k) for k, a, b in pairs]
+            return total(terms, self.lead(self.order), product.output)
+        return self.collapse(self.products(product, pairs), product.output)
+
+    def products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
+        """Σ B(a, b) of products of lower coefficients, curve by curve."""
+        leads = (self.curves, self.curves)
+        terms = [scale(bilinear_map(product, a, b, leads), k) for k, a, b in pairs]
+        return total(terms, self.curves, product.output)
+
+
+def _weighted_sum(weights: Any, coefficient: Dense) -> Dense:
+    """Σ_r w_r c_r. One sum is a sum of products, which XLA fuses with what they are made of."""
+    number = diagonal.uniform(weights)
+    if number is not None:
+        return Dense(jnp.sum(coefficient.base, axis=0), coefficient.factor * number)
+    weights = jnp.asarray(weights).astype(coefficient.base.dtype)
+    if weights.ndim > 1:
+        return Dense(jnp.tensordot(weights, coefficient.base, axes=1), coefficient.factor)
+    column = weights.reshape(-1, *(1,) * (coefficient.base.ndim - 1))
+    return Dense(jnp.sum(column * coefficient.base, axis=0), coefficient.factor)
 
 
 Families: TypeAlias = tuple[Family, ...]
@@ -85,6 +154,31 @@ def bundle(primal: Any, series: Sequence[Series]) -> Value:
     if all(map(all_zero, series)) or not jnp.issubdtype(jax.typeof(primal).dtype, jnp.inexact):
         return primal
     return Bundle(jnp.asarray(primal), tuple(series))
+
+
+def dense_series(family: Family, series: Series, primal: Any, name: str) -> Series:
+    """A series of plain arrays, for a primitive that cannot follow any structure."""
+    return tuple(
+        plain(densify(c, family.lead(order), primal, name))
+        for order, c in enumerate(series, start=1)
+    )
+
+
+def plain(coefficient: Coefficient) -> Coefficient:
+    """An array without what else is known about it."""
+    if isinstance(coefficient, Blocks):
+        return blocks([plain(part) for part in coefficient.parts])
+    return Dense(coefficient.array) if isinstance(coefficient, Dense) else coefficient
+
+
+def broadcast_series(family: Family, series: Series, before: Any, after: Any) -> Series:
+    """The series of a value that is broadcast to the shape of another, along axes of size one."""
+    shapes = jnp.shape(before), jnp.shape(after)
+    if shapes[0] == shapes[1] or not shapes[0]:
+        return series
+    return tuple(
+        broadcast(c, family.lead(order), *shapes) for order, c in enumerate(series, start=1)
+    )
 
 
 Expansion: TypeAlias = Callable[[Family, Sequence[Series]], Sequence[Series]]

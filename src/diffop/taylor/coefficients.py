@@ -1,20 +1,27 @@
-"""Taylor coefficients, structured: what is known to be zero costs nothing.
+"""Taylor coefficients, structured: what is known to be zero is not stored.
 
 A coefficient belongs to a value of the program (its *primal*). It has the primal's shape behind
-`lead` leading axes, one for the directions or for the collapsed sums (see `Family`). Rules never
-look inside a coefficient: they go through `linear_map`, `bilinear_map` and `total`, so a new
-structure is a new class here and a case in these functions.
+leading axes, one for the directions or for the collapsed sums (see `Family`). The structures:
+
+- `Zero`: nothing at all.
+- `Dense`: one array.
+- `Sparse`: few entries for each direction, found by their positions in the primal (a sample of
+    basis vectors before the first dense layer).
+- `Diagonal`: few directions for each entry, found by their numbers (all the basis vectors).
+- `Blocks`: several sets of directions side by side, each with a structure of its own (behind a
+    compression, see `moments`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+import numpy as np
+from jaxtyping import Array, Int
 
 from .._types import AnyArray
+from .numbers import Numbers
 
 
 @final
@@ -23,19 +30,82 @@ class Zero(eqx.Module):
 
 
 @final
+class Image(eqx.Module):
+    """Where rows came from: row r is ℓ(e_r) for a linear ℓ with ℓ(operand) = output."""
+
+    operand: AnyArray
+    output: AnyArray
+
+
+@final
 class Dense(eqx.Module):
-    """A coefficient held as one array, `lead` axes followed by the primal's shape."""
+    """A coefficient held as one array, leading axes followed by the primal's shape, times a known
+    number.
 
-    array: AnyArray
+    The number is kept apart so that −2x is recognised as a multiple of x, and with `image` a sum
+    over directions Σ_r x_r ℓ(e_r) as the ℓ(x) that the primal has computed already.
+    """
+
+    base: AnyArray
+    factor: float | int = eqx.field(static=True, default=1)
+    image: Image | None = None
+
+    @property
+    def array(self) -> AnyArray:
+        return self.base if self.factor == 1 else self.base * self.factor
 
 
-Coefficient: TypeAlias = Zero | Dense
+@final
+class Sparse(eqx.Module):
+    """A coefficient with few entries: `values` at flat `positions` of the primal, all else zero.
+
+    Shapes: values `(*lead, *entries)`, positions `entries` behind the leading axes that tell them
+    apart: `(n, s)` both for a coefficient held direction by direction, lead `(n,)`; collapsed,
+    values `(*m, n, s)` at positions `(n, s)`, lead `m`. Entries at one position add up; `distinct`
+    says that no two nonzero entries of one direction share a position.
+    """
+
+    positions: Int[Array | np.ndarray, "..."]
+    values: AnyArray
+    distinct: bool = eqx.field(static=True, default=False)
+
+
+@final
+class Diagonal(eqx.Module):
+    """A coefficient each of whose entries depends on few of the n directions: on direction
+    `numbers[j]` with derivative `factor * values[j]`, j = 0 … s−1.
+
+    `numbers` has shape `(s, *shape)`, is known while tracing, and is −1 where there is no
+    direction; `values` has that shape too, or is None for ones. All n basis vectors need no more
+    memory than the point itself, and structural primitives act on `numbers` as they act on the
+    primal.
+    """
+
+    values: AnyArray | None
+    numbers: Numbers = eqx.field(static=True)
+    size: int = eqx.field(static=True)
+    factor: float | int = eqx.field(static=True, default=1)
+
+
+@final
+class Blocks(eqx.Module):
+    """A coefficient along several sets of directions, one part for each."""
+
+    parts: tuple["Zero | Dense | Diagonal", ...]
+
+
+Coefficient: TypeAlias = Zero | Dense | Sparse | Diagonal | Blocks
 Series: TypeAlias = tuple[Coefficient, ...]
 """The coefficients of order 1, …, K of one value along one family (index k − 1 holds order k)."""
 
 
 def is_zero(coefficient: Coefficient) -> bool:
     return isinstance(coefficient, Zero)
+
+
+def is_structured(coefficient: Coefficient) -> bool:
+    """Whether the coefficient is smaller than an array of all its entries."""
+    return isinstance(coefficient, Sparse | Diagonal)
 
 
 def all_zero(series: Sequence[Coefficient]) -> bool:
@@ -46,66 +116,25 @@ def zeros(order: int) -> Series:
     return (Zero(),) * order
 
 
-def linear_map(
-    function: Callable[..., Any],
-    lead: int,
-    operands: Sequence[Coefficient],
-    primals: Sequence[Any],
-) -> list[Coefficient]:
-    """Apply a function that is jointly linear in its operands behind `lead` leading axes.
-
-    `primals` give the shape and dtype of operands that are zero. The function returns a list of
-    arrays.
-    """
-    if all_zero(operands):
-        return []
-    axes = tuple(0 if isinstance(operand, Dense) else None for operand in operands)
-    arrays = [
-        operand.array if isinstance(operand, Dense) else jnp.zeros_like(primal)
-        for operand, primal in zip(operands, primals, strict=True)
-    ]
-    for _ in range(lead):
-        function = jax.vmap(function, in_axes=axes)
-    return [Dense(jnp.asarray(array)) for array in function(*arrays)]
-
-
-def bilinear_map(
-    function: Callable[..., Array],
-    left: Coefficient,
-    right: Coefficient,
-    leads: tuple[int, int],
-) -> Coefficient:
-    """Apply a bilinear function to two coefficients with `leads` leading axes each (equal, or one
-    of them none).
-    """
-    if not (isinstance(left, Dense) and isinstance(right, Dense)):
-        return Zero()
-    axes = tuple(0 if lead else None for lead in leads)
-    for _ in range(max(leads)):
-        function = jax.vmap(function, in_axes=axes)
-    return Dense(jnp.asarray(function(left.array, right.array)))
-
-
-def total(coefficients: Sequence[Coefficient]) -> Coefficient:
-    """The sum of coefficients of one shape."""
-    arrays = [coefficient.array for coefficient in coefficients if isinstance(coefficient, Dense)]
-    if not arrays:
-        return Zero()
-    result = arrays[0]
-    for array in arrays[1:]:
-        result = result + array
-    return Dense(result)
+def blocks(parts: Sequence[Any]) -> Coefficient:
+    """Parts side by side, or zero where they all are."""
+    return Zero() if all_zero(parts) else Blocks(tuple(parts))
 
 
 def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
     """A coefficient times a Python number."""
     if isinstance(coefficient, Zero) or factor == 1:
         return coefficient
-    return Dense(coefficient.array * factor)
-
-
-def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Dense:
-    """The same coefficient as an array, also where it is zero."""
     if isinstance(coefficient, Dense):
-        return coefficient
-    return Dense(jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal))))
+        return Dense(coefficient.base, coefficient.factor * factor, coefficient.image)
+    if isinstance(coefficient, Sparse):
+        return Sparse(coefficient.positions, coefficient.values * factor, coefficient.distinct)
+    if isinstance(coefficient, Diagonal):
+        c = coefficient
+        return Diagonal(c.values, c.numbers, c.size, c.factor * factor)
+    return blocks([scale(part, factor) for part in coefficient.parts])
+
+
+def zero_array(lead_shape: tuple[int, ...], primal: Any) -> Array:
+    """Zeros in the shape of a coefficient, of the primal's type."""
+    return jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal)))

@@ -18,8 +18,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .arithmetic import instantiate
 from .bundle import Bundle, Family, Value, bundle
-from .coefficients import Coefficient, Dense, Series, Zero, all_zero, instantiate, scale, zeros
+from .coefficients import Coefficient, Dense, Series, Zero, all_zero, scale, zeros
 from .interpreter import interpret
 
 

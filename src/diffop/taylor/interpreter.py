@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from .binding import bind, live_equations
 from .bundle import Families, Value, is_moving, primal_of
@@ -36,15 +38,37 @@ def interpret(
     equations = live_equations(jaxpr)
     last_use = _last_use(equations, jaxpr.outvars)
     for position, eqn in enumerate(equations):
-        values = [read(atom) for atom in eqn.invars]
-        if any(map(is_moving, values)) and any(map(_is_differentiable, eqn.outvars)):
-            outputs = rule_for(eqn)(families, eqn, values)
-        else:
-            outputs = bind(eqn, [primal_of(value) for value in values])
+        outputs = push_equation(families, eqn, [read(atom) for atom in eqn.invars])
         environment.update(zip(eqn.outvars, outputs, strict=True))
         for var in last_use[position]:
             environment.pop(var, None)
     return [read(atom) for atom in jaxpr.outvars]
+
+
+def push_equation(
+    families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]
+) -> Sequence[Value]:
+    """The outputs of one equation."""
+    if any(map(is_moving, values)) and any(map(_is_differentiable, eqn.outvars)):
+        return rule_for(eqn)(families, eqn, values)
+    primals = [primal_of(value) for value in values]
+    if _is_index_arithmetic(eqn, primals):
+        with jax.ensure_compile_time_eval():
+            return bind(eqn, primals)
+    return bind(eqn, primals)
+
+
+def _is_index_arithmetic(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> bool:
+    """Indices that are known stay known, so that sparse coefficients can be followed through
+    them.
+    """
+    whole = not any(map(_is_differentiable, eqn.outvars))
+    known = not any(isinstance(operand, Tracer) for operand in operands)
+    return whole and known and not eqn.effects and not _has_program(eqn)
+
+
+def _has_program(eqn: jex.JaxprEqn) -> bool:
+    return any(isinstance(value, jex.Jaxpr | jex.ClosedJaxpr) for value in eqn.params.values())
 
 
 def _is_differentiable(var: Any) -> bool:

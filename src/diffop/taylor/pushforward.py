@@ -11,9 +11,10 @@ from jaxtyping import Array, PyTree
 
 from .._types import CollapsingWeights
 from . import rules  # noqa: F401  (registers the rules)
+from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
-from .coefficients import Coefficient, Dense, Series, Zero, instantiate, is_zero, scale
-from .interpreter import interpret
+from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, is_zero, scale
+from .compression import interpret_replacing
 
 
 @final
@@ -28,6 +29,8 @@ class Jets(eqx.Module):
     - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one
         sum, `(m, n)` for m of them. The engine carries the sums alone (the collapse), so order K
         costs as much as one more primal. `None` returns order K jet by jet.
+    - `top_only`: order K is all that is wanted. Jets of order two may then be replaced by fewer
+        ones with the same second moment on the way, so the orders below are returned as `None`.
 
     !!! example
 
@@ -45,6 +48,7 @@ class Jets(eqx.Module):
 
     tangents: tuple[tuple[PyTree, ...], ...]
     weights: CollapsingWeights | None = None
+    top_only: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         if not self.tangents:
@@ -57,9 +61,19 @@ class Jets(eqx.Module):
     @property
     def size(self) -> int:
         """The number n of jets."""
-        for leaf in jax.tree.leaves(self.tangents):
-            return leaf.shape[0]
+        for leaf in jax.tree.leaves(self.tangents, is_leaf=_is_tangent):
+            if isinstance(leaf, Diagonal):
+                return leaf.size
+            if isinstance(leaf, Sparse):
+                return leaf.positions.shape[0]
+            if leaf is not None:
+                return (leaf.array if isinstance(leaf, Dense) else leaf).shape[0]
         raise ValueError("Jets need at least one tangent that is not None.")
+
+    @property
+    def family(self) -> Family:
+        replaceable = self.top_only and self.order == 2 and self.weights is not None
+        return Family(self.weights, self.order, self.size, replaceable=replaceable)
 
 
 class Pushed(NamedTuple):
@@ -101,7 +115,7 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.
     """
-    families = tuple(Family(each.weights, each.order, each.size) for each in jets)
+    families = tuple(each.family for each in jets)
     leaves = jax.tree.leaves(args)
     series = [_flat_tangents(each, args, leaves) for each in jets]
     value, outputs = _push(u, args, families, series)
@@ -109,12 +123,14 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
         value,
         [
             tuple(
-                jax.tree.map(
+                None
+                if each.top_only and k < each.order
+                else jax.tree.map(
                     lambda leaf: _derivative(leaf, families, index, k), outputs, is_leaf=_is_leaf
                 )
-                for k in range(1, family.order + 1)
+                for k in range(1, each.order + 1)
             )
-            for index, family in enumerate(families)
+            for index, each in enumerate(jets)
         ],
     )
 
@@ -227,7 +243,7 @@ def _push(
 
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
     operands = [bundle(leaves[p], [each[p] for each in series]) for p in moving]
-    values = interpret(closed.jaxpr, closed.consts, families, operands)
+    values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]
     return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(_Leaf, values))
@@ -266,7 +282,7 @@ def as_differentiable(leaf: Any) -> Array:
 
 def _flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
-    family = Family(jets.weights, jets.order, jets.size)
+    family = jets.family
     if jets.weights is not None and jets.weights.shape[-1] != jets.size:
         raise ValueError(
             f"weights must have one entry for each of the {jets.size} jets; "
@@ -288,7 +304,9 @@ def _flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) 
             scale(_tangent(t, (jets.size,), leaf, "tangents"), 1 / math.factorial(k))
             for t, leaf in zip(flat, leaves, strict=True)
         ]
-        orders.append([family.collapse(t) for t in terms] if k == jets.order else terms)
+        if k == jets.order:
+            terms = [family.collapse(t, leaf) for t, leaf in zip(terms, leaves, strict=True)]
+        orders.append(terms)
     return [tuple(series) for series in zip(*orders, strict=True)]
 
 

@@ -3,26 +3,60 @@
 from collections.abc import Sequence
 
 import jax.extend.core as jex
+import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from ..arithmetic import bilinear_map, known_number
 from ..binding import bind, partially_bound
-from ..bundle import Families, Family, Value, expand, primal_of
-from ..coefficients import Series
+from ..bundle import (
+    Families,
+    Family,
+    Value,
+    broadcast_series,
+    dense_series,
+    expand,
+    primal_of,
+)
+from ..coefficients import Blocks, Coefficient, Dense, Series, is_structured, scale
+from ..equation import BilinearMap
 from ..registry import register
-from ..series import leibniz, quotient
+from ..series import leibniz, mapped, quotient
+from .elementwise import elementwise
 
 
 @register("mul", "dot_general", "conv_general_dilated")
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = B(a, b)."""
     left, right = (primal_of(operand) for operand in operands)
-    multiply = partially_bound(eqn, operands, (0, 1))
+    bound = partially_bound(eqn, operands, (0, 1))
+    (output,) = bound(left, right)
+    multiply = BilinearMap(
+        eqn.primitive.name, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output
+    )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        return [leibniz(family, lambda a, b: multiply(a, b)[0], (left, right), *series)]
+        return [leibniz(family, multiply, *series)]
 
-    return expand(families, operands, multiply(left, right), expansion)
+    return expand(families, operands, [output], expansion)
+
+
+@register("square")
+def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """y = x · x: its derivative is known to be a multiple of x."""
+    x = primal_of(operands[0])
+    (output,) = bind(eqn, (x,))
+    multiply = BilinearMap("mul", {}, lax.mul, (x, x), output)
+
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        return [leibniz(family, multiply, series[0], series[0])]
+
+    return expand(families, operands, [output], expansion)
+
+
+@register("integer_pow")
+def integer_power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    return (square if eqn.params["y"] == 2 else elementwise)(families, eqn, operands)
 
 
 @register("div")
@@ -30,12 +64,21 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     """y = b / a solves a y = b."""
     numerator, denominator = (primal_of(operand) for operand in operands)
     (solution,) = bind(eqn, (numerator, denominator))
+    multiply = BilinearMap("mul", {}, lax.mul, (denominator, solution), solution)
+
+    def divide(coefficient: Coefficient, lead: int) -> Coefficient:
+        number = known_number(Dense(jnp.asarray(denominator)))
+        if number is not None:
+            return scale(coefficient, 1 / number)
+        if is_structured(coefficient) or isinstance(coefficient, Blocks):
+            inverse = Dense(jnp.ones((), solution.dtype) / jnp.asarray(denominator))
+            return bilinear_map(multiply, coefficient, inverse, (lead, 0))
+        return mapped(lambda b: lax.div(b, denominator), coefficient, lead, solution)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         above, below = series
-        return [
-            quotient(family, lax.mul, lambda b: lax.div(b, denominator), solution, below, above)
-        ]
+        above = broadcast_series(family, above, numerator, solution)
+        return [quotient(family, multiply, divide, below, above)]
 
     return expand(families, operands, [solution], expansion)
 
@@ -48,16 +91,24 @@ def triangular_solve(
     product to invert.
     """
     matrix, rhs = (primal_of(operand) for operand in operands)
-    solve = partially_bound(eqn, (matrix, rhs), (1,))
-    (solution,) = solve(rhs)
+    bound = partially_bound(eqn, (matrix, rhs), (1,))
+    (solution,) = bound(rhs)
 
     def multiply(a: Array, y: Array) -> Array:
         a = _as_used(a, eqn.params)
         return lax.batch_matmul(a, y) if eqn.params["left_side"] else lax.batch_matmul(y, a)
 
+    def solve(coefficient: Coefficient, lead: int) -> Coefficient:
+        return mapped(lambda b: bound(b)[0], coefficient, lead, solution)
+
+    multiplication = BilinearMap("triangular_solve", {}, multiply, (matrix, solution), rhs)
+
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        below, above = series
-        return [quotient(family, multiply, lambda b: solve(b)[0], solution, below, above)]
+        below, above = (
+            dense_series(family, s, x, "triangular_solve")
+            for s, x in zip(series, (matrix, rhs), strict=True)
+        )
+        return [quotient(family, multiplication, solve, below, above)]
 
     return expand(families, operands, [solution], expansion)
 

@@ -13,27 +13,48 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
-from ..bundle import Bundle, Families, Value, bundle, primal_of, series_of
-from ..coefficients import Dense, instantiate, is_zero
+from ..bundle import (
+    Bundle,
+    Families,
+    Family,
+    Value,
+    bundle,
+    dense_series,
+    plain,
+    primal_of,
+    series_of,
+)
+from ..coefficients import Blocks, Coefficient, Dense, Zero, blocks, is_zero
 from ..interpreter import interpret
 from ..registry import register
 
-Structure: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For every family and order: is the coefficient an array?"""
+Structure: TypeAlias = tuple[tuple[Any, ...], ...]
+"""For every family and order: is the coefficient an array? For blocks, a tuple of answers."""
 
 
 def _structure(value: Value, families: Families) -> Structure:
     return tuple(
-        tuple(not is_zero(term) for term in series_of(value, families, index))
+        tuple(_kind(term) for term in series_of(value, families, index))
         for index in range(len(families))
     )
 
 
+def _kind(coefficient: Coefficient) -> bool | tuple[bool, ...]:
+    if isinstance(coefficient, Blocks):
+        return tuple(not is_zero(part) for part in coefficient.parts)
+    return not is_zero(coefficient)
+
+
 def _join(structures: Sequence[Structure]) -> Structure:
     return tuple(
-        tuple(any(orders) for orders in zip(*per_family, strict=True))
+        tuple(_wider(orders) for orders in zip(*per_family, strict=True))
         for per_family in zip(*structures, strict=True)
     )
+
+
+def _wider(kinds: Sequence[Any]) -> Any:
+    parts = [kind for kind in kinds if isinstance(kind, tuple)]
+    return tuple(map(any, zip(*parts, strict=True))) if parts else any(kinds)
 
 
 def _conform(value: Value, structure: Structure, families: Families) -> Value:
@@ -41,14 +62,27 @@ def _conform(value: Value, structure: Structure, families: Families) -> Value:
     primal = primal_of(value)
     series = [
         tuple(
-            instantiate(term, family.lead_shape(order), primal) if dense else term
-            for order, (term, dense) in enumerate(
+            _instantiated(family, term, kind, order, primal)
+            for order, (term, kind) in enumerate(
                 zip(series_of(value, families, index), structure[index], strict=True), start=1
             )
         )
         for index, family in enumerate(families)
     ]
     return bundle(primal, series)
+
+
+def _instantiated(
+    family: Family, term: Coefficient, kind: Any, order: int, primal: Any
+) -> Coefficient:
+    if not isinstance(kind, tuple):
+        return plain(family.instantiate(term, order, primal)) if kind else term
+    if not any(kind):
+        return term
+    whole = family.instantiate(term, order, primal)
+    assert isinstance(whole, Blocks)
+    chosen = (part if wanted else Zero() for part, wanted in zip(whole.parts, kind, strict=True))
+    return plain(Blocks(tuple(chosen)))
 
 
 def _conform_all(
@@ -121,11 +155,12 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     initial = operands[params["num_consts"] :][: params["num_carry"]]
     xs = operands[params["num_consts"] + params["num_carry"] :]
     body = params["jaxpr"]
-    rows = [_iterated_first(x, families) for x in xs]
+    rows = [_iterated_first(_arrays(x, families, "scan"), families) for x in xs]
 
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         outputs = interpret(body.jaxpr, body.consts, families, [*consts, *carry, *row])
-        return outputs[: len(initial)], outputs[len(initial) :]
+        ys = [_arrays(y, families, "scan") for y in outputs[len(initial) :]]
+        return outputs[: len(initial)], ys
 
     row = jax.tree.map(lambda leaf: jnp.empty(leaf.shape[1:], leaf.dtype), rows)
     structures = _fixpoint(lambda carry: step(carry, row)[0], initial, families)
@@ -156,16 +191,30 @@ def _iterated_last(value: Value, families: Families) -> Value:
     return _move_axis(value, families, lambda array, lead: jnp.moveaxis(array, 0, lead))
 
 
+def _arrays(value: Value, families: Families, name: str) -> Value:
+    """A value without sparse coefficients."""
+    if not isinstance(value, Bundle):
+        return value
+    series = tuple(
+        dense_series(family, terms, value.primal, name)
+        for family, terms in zip(families, value.series, strict=True)
+    )
+    return Bundle(value.primal, series)
+
+
 def _move_axis(
     value: Value, families: Families, move: Callable[[jax.Array, int], jax.Array]
 ) -> Value:
     if not isinstance(value, Bundle):
         return value
+
+    def moved(term: Coefficient, lead: int) -> Coefficient:
+        if isinstance(term, Blocks):
+            return blocks([moved(part, 1) for part in term.parts])
+        return Dense(move(term.array, lead)) if isinstance(term, Dense) else term
+
     series = tuple(
-        tuple(
-            Dense(move(term.array, family.lead(order))) if isinstance(term, Dense) else term
-            for order, term in enumerate(terms, start=1)
-        )
+        tuple(moved(term, family.lead(order)) for order, term in enumerate(terms, start=1))
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)

@@ -83,6 +83,7 @@ _ELEMENTWISE = {
     *ANALYTIC,
     *REAL,
     *CONSTANT,
+    *("integer_pow", "square"),
     *("add", "add_any", "convert_element_type", "copy", "copy_p", "div", "mul", "neg", "select_n"),
     *("pow", "sub", "eq", "ge", "gt", "le", "lt", "ne", "and", "or", "not", "xor", "is_finite"),
 }

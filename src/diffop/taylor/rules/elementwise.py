@@ -1,7 +1,7 @@
 """Elementwise functions: derivatives of the primal once for all directions, then Faà di Bruno."""
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, final
 
 import jax
 import jax.extend.core as jex
@@ -9,12 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..arithmetic import bilinear_map, instantiate, multiplication
 from ..binding import bind, live_equations, partially_bound
-from ..bundle import Families, Family, Value, expand, is_moving, primal_of
-from ..coefficients import Dense, Series, zeros
+from ..bundle import (
+    Bundle,
+    Families,
+    Family,
+    Value,
+    broadcast_series,
+    expand,
+    is_moving,
+    primal_of,
+)
+from ..coefficients import Coefficient, Dense, Series, Sparse, Zero, zeros
 from ..curve import push_curve
 from ..registry import register
 from ..series import faa_di_bruno
+from ..sparse import entries_at, times_values
 from .fallback import fallback
 
 ANALYTIC = (
@@ -39,7 +50,6 @@ ANALYTIC = (
     "expm1",
     "igamma",
     "igammac",
-    "integer_pow",
     "lgamma",
     "log",
     "log1p",
@@ -49,7 +59,6 @@ ANALYTIC = (
     "sin",
     "sinh",
     "sqrt",
-    "square",
     "tan",
     "tanh",
 )
@@ -74,12 +83,67 @@ def along_one(
     """An equation with one output that is elementwise in its only moving operand."""
     primals = [primal_of(operand) for operand in operands]
     order = max(family.order for family in families)
-    output, derivatives = taylor_coefficients(eqn, primals, position, order)
+    everywhere = None
+    if _is_sparse(operands[position]):
+        (output,) = bind(eqn, primals)
+    else:
+        output, *everywhere = taylor_coefficients(eqn, primals, position, order)
+    derivatives = Derivatives(
+        lambda values: taylor_coefficients(eqn, values, position, order)[1:],
+        primals,
+        output,
+        everywhere,
+    )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        return [faa_di_bruno(family, derivatives, series[position])]
+        moving = broadcast_series(family, series[position], primals[position], output)
+        return [faa_di_bruno(family, derivatives.times, output, moving)]
 
     return expand(families, operands, [output], expansion)
+
+
+def _is_sparse(value: Bundle) -> bool:
+    """Whether derivatives are needed at the positions of sparse coefficients only."""
+    return all(isinstance(term, Sparse | Zero) for series in value.series for term in series)
+
+
+@final
+class Derivatives:
+    """The Taylor coefficients c_1, …, c_K of φ, computed where they are needed: at all entries of
+    the primal, or at the positions of sparse coefficients only.
+    """
+
+    def __init__(
+        self,
+        program: Callable[[Sequence[Any]], Sequence[Array]],
+        primals: Sequence[Any],
+        output: Any,
+        everywhere: Sequence[Array] | None = None,
+    ) -> None:
+        self._program = program
+        self._primals = primals
+        self._output = output
+        self._everywhere = everywhere
+        self._at_positions: dict[int, tuple[Any, Sequence[Array]]] = {}
+
+    def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
+        """c_power times a coefficient."""
+        if isinstance(coefficient, Zero):
+            return coefficient
+        if isinstance(coefficient, Sparse):
+            return times_values(coefficient, self._at(coefficient.positions)[power - 1])
+        if self._everywhere is None:
+            self._everywhere = self._program(self._primals)
+        factor = Dense(jnp.asarray(self._everywhere[power - 1]))
+        return bilinear_map(multiplication(self._output), factor, coefficient, (0, lead))
+
+    def _at(self, positions: Any) -> Sequence[Array]:
+        key = id(positions)
+        if key not in self._at_positions:
+            shape = jnp.shape(self._output)
+            values = [entries_at(p, positions, shape) for p in self._primals]
+            self._at_positions[key] = (positions, self._program(values))
+        return self._at_positions[key][1]
 
 
 @register(*CONSTANT)
@@ -92,31 +156,27 @@ def piecewise_constant(
 
 def taylor_coefficients(
     eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
-) -> tuple[Array, Series]:
-    """φ(x) and φ^{(j)}(x)/j! for j = 1 … K, by pushing the curve t ↦ x + t through the equation."""
+) -> list[Array]:
+    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: the curve t ↦ x + t pushed through the equation."""
     avals = tuple(jax.typeof(primal) for primal in primals)
     key = (eqn.primitive, _hashable(eqn.params), avals, position, order)
-    program = _programs.get(key) if key[1] is not None else None
-    if program is None:
-        program = _trace(eqn, primals, position, order)
+    closed = _programs.get(key) if key[1] is not None else None
+    if closed is None:
+        closed = _trace(eqn, primals, position, order)
         if key[1] is not None:
-            _programs.put(key, program)
-    closed, structure = program
-    return jax.tree.unflatten(structure, evaluate(closed, primals))
+            _programs.put(key, closed)
+    return [jnp.asarray(each) for each in evaluate(closed, primals)]
 
 
-def _trace(
-    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
-) -> tuple[jex.ClosedJaxpr, Any]:
-    def program(*operands: Array) -> tuple[Array, Series]:
+def _trace(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> jex.ClosedJaxpr:
+    def program(*operands: Array) -> list[Array]:
         function = partially_bound(eqn, operands, (position,))
         x = operands[position]
         line: Series = (Dense(jnp.ones_like(x)), *zeros(order - 1))
         (series,) = push_curve(function, (x,), (line,), order)
-        return function(x)[0], series
+        return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
-    closed, shape = jax.make_jaxpr(program, return_shape=True)(*primals)
-    return closed, jax.tree.structure(shape)
+    return jax.make_jaxpr(program)(*primals)
 
 
 def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:

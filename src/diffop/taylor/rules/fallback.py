@@ -4,17 +4,19 @@ primitive's jvp.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, final
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ..arithmetic import instantiate, total
 from ..binding import bind, partially_bound, where
-from ..bundle import Families, Family, Value, expand, is_moving, primal_of
-from ..coefficients import Series, Zero, all_zero, linear_map, total
+from ..bundle import Families, Family, Value, dense_series, expand, is_moving, primal_of
+from ..coefficients import Blocks, Coefficient, Dense, Series, Zero, all_zero, blocks, zeros
 from ..curve import push_curve
+from ..moments import Moment
 from ..registry import register_fallback
 
 _logger = logging.getLogger("diffop.taylor")
@@ -47,7 +49,10 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     point = [primals[position] for position in moving]
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        return _expand(function, point, family, [series[position] for position in moving])
+        dense = [
+            dense_series(family, series[position], primals[position], name) for position in moving
+        ]
+        return _expand(function, point, family, dense)
 
     _check_differentiable(eqn, function, point)
     pushed = expand(families, operands, [outputs[position] for position in inexact], expansion)
@@ -81,20 +86,60 @@ def _expand(
     """Split the top: y_K = J x̄_K + Σ_r w_r (order K of curve r with x_K = 0), x̄_K being collapsed
     already.
     """
-    order = family.order
-
-    def tangent(*tangents: Array) -> list[Any]:
-        return jax.jvp(function, tuple(point), tangents)[1]
-
-    tops = linear_map(tangent, family.lead(order), [terms[-1] for terms in series], point)
-    curves = _curves(function, point, family, [terms[:-1] for terms in series])
-    count = max(len(tops), len(curves))
-    tops = tops or [Zero()] * count
-    curves = curves or [(Zero(),) * order] * count
+    outputs = jax.eval_shape(function, *point)
+    linear = _Tangents(function, point, outputs)
+    tops = linear.map([terms[-1] for terms in series], family.lead(family.order))
+    lower = [terms[:-1] for terms in series]
+    if all(map(all_zero, lower)):
+        return [(*zeros(family.order - 1), top) for top in tops]
+    if family.moment is not None:
+        first = linear.map([terms[0] for terms in lower], 1)
+        rest = _second_order(function, point, family.moment, [terms[0] for terms in lower])
+        return [
+            (y, total([top, second], len(family.moment.sums), output))
+            for y, top, second, output in zip(first, tops, rest, outputs, strict=True)
+        ]
     return [
-        (*curve[:-1], total([top, family.collapse(curve[-1])]))
-        for top, curve in zip(tops, curves, strict=True)
+        (*curve[:-1], total([top, family.collapse(curve[-1], y)], family.lead(family.order), y))
+        for top, curve, y in zip(
+            tops, _curves(function, point, family, lower), outputs, strict=True
+        )
     ]
+
+
+@final
+class _Tangents:
+    """The jvp of a function at a point, as a linear map of coefficients."""
+
+    def __init__(
+        self, function: Callable[..., list[Any]], point: Sequence[Array], outputs: Sequence[Any]
+    ) -> None:
+        self._function = function
+        self._point = tuple(point)
+        self._outputs = outputs
+
+    def map(self, coefficients: Sequence[Coefficient], lead: int) -> list[Coefficient]:
+        if all_zero(coefficients):
+            return [Zero() for _ in self._outputs]
+        counts = {len(c.parts) for c in coefficients if isinstance(c, Blocks)}
+        if counts:
+            columns = [
+                self.map([c.parts[i] if isinstance(c, Blocks) else c for c in coefficients], 1)
+                for i in range(counts.pop())
+            ]
+            return [blocks(parts) for parts in zip(*columns, strict=True)]
+        axes = tuple(0 if isinstance(c, Dense) else None for c in coefficients)
+        arrays = [
+            c.array if isinstance(c, Dense) else jnp.zeros_like(x)
+            for c, x in zip(coefficients, self._point, strict=True)
+        ]
+
+        def tangent(*tangents: Array) -> list[Any]:
+            return jax.jvp(self._function, self._point, tangents)[1]
+
+        for _ in range(lead):
+            tangent = jax.vmap(tangent, in_axes=axes)
+        return [Dense(jnp.asarray(array)) for array in tangent(*arrays)]
 
 
 def _curves(
@@ -104,10 +149,34 @@ def _curves(
     lower: Sequence[Series],
 ) -> list[Series]:
     """Push every curve by itself, its coefficient of order K being zero."""
-    if all(map(all_zero, lower)):
-        return []
 
     def push(terms: Any) -> list[Series]:
         return push_curve(function, point, [(*t, Zero()) for t in terms], family.order)
 
     return jax.vmap(push)(lower) if family.curves else push(lower)
+
+
+def _second_order(
+    function: Callable[..., list[Any]],
+    point: Sequence[Array],
+    moment: Moment,
+    first: Sequence[Coefficient],
+) -> list[Coefficient]:
+    """Σ_ij M_ij f''(a_i, a_j) / 2 along the curves that stand for a moment."""
+    curves = moment.as_curves(first, point)
+    weights = curves.weights
+
+    def push(*rows: Array) -> list[Array]:
+        def along(*directions: Array) -> list[Any]:
+            series = [(Dense(v), Zero()) for v in directions]
+            pushed = push_curve(function, point, series, 2)
+            return [instantiate(y[1], (), x).array for y, x in zip(pushed, outputs, strict=True)]
+
+        return [
+            jnp.tensordot(jnp.asarray(weights, y.dtype), y, axes=1) for y in jax.vmap(along)(*rows)
+        ]
+
+    outputs = jax.eval_shape(function, *point)
+    for _ in moment.sums:
+        push = jax.vmap(push)
+    return [Dense(y) for y in push(*curves.rows)]

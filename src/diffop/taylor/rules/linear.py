@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import jax.extend.core as jex
 
-from ..binding import bind, partially_bound
+from ..arithmetic import linear_map
+from ..binding import bind
 from ..bundle import Families, Family, Value, expand, primal_of
-from ..coefficients import Series, Zero, linear_map
+from ..coefficients import Series
+from ..equation import LinearMap
 from ..registry import Rule, register
 
 
@@ -20,8 +22,8 @@ def linear(positions: slice) -> Rule:
     def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
         primals = [primal_of(operand) for operand in operands]
         chosen = range(len(operands))[positions]
-        function = partially_bound(eqn, primals, chosen)
-        originals = [primals[position] for position in chosen]
+        outputs = bind(eqn, primals)
+        function = LinearMap(eqn, primals, chosen, outputs)
 
         def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
             orders = [
@@ -29,14 +31,12 @@ def linear(positions: slice) -> Rule:
                     function,
                     family.lead(order),
                     [series[position][order - 1] for position in chosen],
-                    originals,
                 )
-                or [Zero()] * len(eqn.outvars)
                 for order in range(1, family.order + 1)
             ]
             return list(zip(*orders, strict=True))
 
-        return expand(families, operands, bind(eqn, primals), expansion)
+        return expand(families, operands, outputs, expansion)
 
     return rule
 

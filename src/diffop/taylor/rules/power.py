@@ -11,11 +11,11 @@ from jax import lax
 from jaxtyping import Array
 
 from ..binding import bind
-from ..bundle import Families, Family, Value, expand, is_moving, primal_of
-from ..coefficients import Dense, Series
+from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
+from ..coefficients import Series
 from ..registry import register
 from ..series import faa_di_bruno
-from .elementwise import elementwise
+from .elementwise import Derivatives, elementwise
 
 
 @register("pow")
@@ -23,15 +23,20 @@ def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
     base, exponent = (primal_of(operand) for operand in operands)
     if is_moving(operands[1]):
         return elementwise(families, eqn, operands)
-    derivatives = _binomial_series(base, exponent, max(family.order for family in families))
+    order = max(family.order for family in families)
+    (output,) = bind(eqn, (base, exponent))
+    derivatives = Derivatives(
+        lambda values: _binomial_series(values[0], values[1], order), (base, exponent), output
+    )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        return [faa_di_bruno(family, derivatives, series[0])]
+        moving = broadcast_series(family, series[0], base, output)
+        return [faa_di_bruno(family, derivatives.times, output, moving)]
 
-    return expand(families, operands, bind(eqn, (base, exponent)), expansion)
+    return expand(families, operands, [output], expansion)
 
 
-def _binomial_series(base: Array, exponent: Any, order: int) -> Series:
+def _binomial_series(base: Array, exponent: Any, order: int) -> list[Array]:
     """C(y, j) x^{y−j} for j = 1 … K.
 
     Where y is an integer below j the coefficient vanishes, and it must win over an infinite
@@ -49,5 +54,5 @@ def _binomial_series(base: Array, exponent: Any, order: int) -> Series:
         remaining = jnp.broadcast_to(exponent - j, shape)
         void = (factor == 0) & ~jnp.isfinite(lax.pow(x, remaining))
         x = jnp.where(void, jnp.ones_like(x), x)
-        series.append(Dense(factor * lax.pow(x, remaining)))
-    return tuple(series)
+        series.append(factor * lax.pow(x, remaining))
+    return series

@@ -1,0 +1,245 @@
+"""Linear and bilinear maps of coefficients, whatever their structure.
+
+Rules never look inside a coefficient: they go through the functions of this file. A map that a
+structure cannot follow sees the coefficient as an array, which is logged once for each primitive.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from . import contractions, diagonal, index_maps, sparse
+from .coefficients import (
+    Blocks,
+    Coefficient,
+    Dense,
+    Diagonal,
+    Sparse,
+    Zero,
+    all_zero,
+    blocks,
+    is_structured,
+    is_zero,
+    scale,
+    zero_array,
+)
+from .equation import BilinearMap, LinearMap
+
+_logger = logging.getLogger("diffop.taylor")
+_logged: set[str] = set()
+
+
+def densify(
+    coefficient: Coefficient, lead: int, primal: Any, name: str | None = None
+) -> Coefficient:
+    """A structured coefficient as an array; `name` is the primitive that asks for it."""
+    if isinstance(coefficient, Blocks):
+        return blocks([densify(part, 1, primal, name) for part in coefficient.parts])
+    if not is_structured(coefficient):
+        return coefficient
+    shape, dtype = jnp.shape(primal), jnp.result_type(primal)
+    if name is not None and name not in _logged and len(shape) > 0:
+        _logged.add(name)
+        _logger.info("primitive %s makes sparse directions dense", name)
+    if isinstance(coefficient, Sparse):
+        return sparse.to_dense(coefficient, lead, shape)
+    assert isinstance(coefficient, Diagonal)
+    return diagonal.to_dense(coefficient, dtype)
+
+
+def total(coefficients: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
+    """The sum of coefficients of one value."""
+    terms = [each for each in coefficients if not is_zero(each)]
+    if not terms:
+        return Zero()
+    result = terms[0]
+    for each in terms[1:]:
+        result = _add(result, each, lead, primal)
+    return result
+
+
+def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any) -> Coefficient:
+    if isinstance(left, Blocks) and isinstance(right, Blocks):
+        pairs = zip(left.parts, right.parts, strict=True)
+        return blocks([total(pair, 1, primal) for pair in pairs])
+    if isinstance(left, Sparse) and isinstance(right, Sparse):
+        return _unless_full(sparse.add(left, right), lead, primal)
+    if isinstance(left, Diagonal) and isinstance(right, Diagonal):
+        return _unless_full(diagonal.add(left, right, jnp.result_type(primal)), lead, primal)
+    if isinstance(left, Dense) and isinstance(right, Dense) and left.base is right.base:
+        return Dense(left.base, left.factor + right.factor, left.image)
+    arrays = [densify(each, lead, primal) for each in (left, right)]
+    first, second = (each.array for each in arrays if isinstance(each, Dense))
+    return Dense(first + second)
+
+
+def _unless_full(
+    coefficient: Coefficient, lead: int, primal: Any, name: str | None = None
+) -> Coefficient:
+    """Entries are told apart only while there are fewer of them than the array has."""
+    full = False
+    if isinstance(coefficient, Sparse):
+        full = sparse.size_of(coefficient, lead) >= max(1, jnp.size(primal))
+        full = full or jnp.ndim(primal) == 0
+    elif isinstance(coefficient, Diagonal):
+        full = coefficient.numbers.count >= coefficient.size or jnp.ndim(primal) == 0
+    return densify(coefficient, lead, primal, name) if full else coefficient
+
+
+def linear_map(
+    function: LinearMap, lead: int, operands: Sequence[Coefficient]
+) -> list[Coefficient]:
+    """The images of coefficients under a map that is jointly linear in them."""
+    if all_zero(operands):
+        return [Zero() for _ in function.outputs]
+    if any(isinstance(operand, Blocks) for operand in operands):
+        return _by_part(function, operands)
+    signs = _SUMS.get(function.name)
+    if signs is not None and _same_types(function):
+        (output,) = function.outputs
+        signed = [
+            contractions.broadcast(
+                scale(c, sign), lead, jnp.shape(function.primal(k)), jnp.shape(output)
+            )
+            for k, (c, sign) in enumerate(zip(operands, signs, strict=True))
+        ]
+        return [total(signed, lead, output)]
+    per_operand = []
+    for k, operand in enumerate(operands):
+        if is_structured(operand):
+            moved = _structured(function, k, operand, lead)
+            per_operand.append(moved)
+            operands = [Zero() if j == k else each for j, each in enumerate(operands)]
+    per_operand.append(_dense(function, lead, operands))
+    return [
+        total([each[i] for each in per_operand], lead, output)
+        for i, output in enumerate(function.outputs)
+    ]
+
+
+_SUMS = {
+    "add": (1, 1),
+    "add_any": (1, 1),
+    "sub": (1, -1),
+    "neg": (-1,),
+    "copy": (1,),
+    "copy_p": (1,),
+}
+
+
+def _same_types(function: LinearMap) -> bool:
+    output = function.outputs[0]
+    return all(
+        jnp.result_type(operand) == jnp.result_type(output)
+        and jnp.ndim(operand) == jnp.ndim(output)
+        for operand in (function.primal(k) for k in range(len(function.chosen)))
+    )
+
+
+def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coefficient]:
+    (count,) = {len(c.parts) for c in operands if isinstance(c, Blocks)}
+    columns = [
+        linear_map(function, 1, [c.parts[i] if isinstance(c, Blocks) else c for c in operands])
+        for i in range(count)
+    ]
+    return [blocks(parts) for parts in zip(*columns, strict=True)]
+
+
+def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) -> list[Coefficient]:
+    """One structured coefficient through the map, the others being zero."""
+    if isinstance(operand, Sparse):
+        moved = index_maps.move_sparse(function, k, operand, lead)
+    else:
+        assert isinstance(operand, Diagonal)
+        moved = index_maps.move_diagonal(function, k, operand)
+    if moved is not None:
+        return [
+            _unless_full(each, lead, output)
+            for each, output in zip(moved, function.outputs, strict=True)
+        ]
+    array = densify(operand, lead, function.primal(k), function.name)
+    count = len(function.chosen)
+    return _dense(function, lead, [array if j == k else Zero() for j in range(count)])
+
+
+def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> list[Coefficient]:
+    moving = [c for c in operands if isinstance(c, Dense)]
+    if not moving:
+        return [Zero() for _ in function.outputs]
+    lone = len(operands) == 1
+    axes = tuple(0 if isinstance(c, Dense) else None for c in operands)
+    arrays = [
+        (c.base if lone else c.array)
+        if isinstance(c, Dense)
+        else jnp.zeros_like(function.primal(k))
+        for k, c in enumerate(operands)
+    ]
+    mapped = function.function
+    for _ in range(lead):
+        mapped = jax.vmap(mapped, in_axes=axes)
+    factor = moving[0].factor if lone else 1
+    return [Dense(jnp.asarray(array), factor) for array in mapped(*arrays)]
+
+
+def bilinear_map(
+    product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
+) -> Coefficient:
+    """B(a, b) of two coefficients with `leads` leading axes each: equal, or one of them none (a
+    primal).
+    """
+    if is_zero(left) or is_zero(right):
+        return Zero()
+    if isinstance(left, Blocks) or isinstance(right, Blocks):
+        return _blockwise(product, left, right, leads)
+    if product.name == "mul":
+        number = known_number(right if leads[1] == 0 else left) if 0 in leads else None
+        if number is not None:
+            return scale(left if leads[1] == 0 else right, number)
+    if is_structured(left) or is_structured(right):
+        result = contractions.structured(product, left, right, leads)
+        if result is not None:
+            return _unless_full(result, max(leads), product.output)
+        pairs = zip((left, right), leads, product.operands, strict=True)
+        left, right = (densify(c, lead, x, product.name) for c, lead, x in pairs)
+    assert isinstance(left, Dense) and isinstance(right, Dense)
+    return contractions.dense(product, left, right, leads)
+
+
+def _blockwise(
+    product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
+) -> Coefficient:
+    """Blocks times a primal. Two coefficients along blocks meet in their moment only (`Moment`)."""
+    if isinstance(left, Blocks):
+        return blocks([bilinear_map(product, part, right, leads) for part in left.parts])
+    assert isinstance(right, Blocks)
+    return blocks([bilinear_map(product, left, part, leads) for part in right.parts])
+
+
+def known_number(coefficient: Coefficient) -> float | None:
+    """The value of a real scalar that is known while tracing."""
+    if not isinstance(coefficient, Dense) or coefficient.base.ndim != 0:
+        return None
+    base = coefficient.base
+    if isinstance(base, Tracer) or not jnp.issubdtype(base.dtype, jnp.floating):
+        return None
+    return float(np.asarray(base)) * coefficient.factor
+
+
+def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Dense:
+    """The same coefficient as an array, also where it is zero."""
+    if isinstance(coefficient, Zero):
+        return Dense(zero_array(lead_shape, primal))
+    dense = densify(coefficient, len(lead_shape), primal)
+    assert isinstance(dense, Dense)
+    return dense
+
+
+def multiplication(operand: Any) -> BilinearMap:
+    """The entrywise product of values like an operand."""
+    return BilinearMap("mul", {}, lax.mul, (operand, operand), operand)

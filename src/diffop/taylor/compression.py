@@ -1,0 +1,211 @@
+"""Programs pushed with families whose directions may be replaced on the way (`moments`).
+
+Two things happen here. Steps are reordered so that the input dies early: whatever reads a
+structured coefficient (the basis vectors, before the first dense layer) runs as soon as it can.
+Then only what is behind the first layers is live, and directions are replaced where that pays
+(`cost`).
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from . import diagonal
+from .bundle import Bundle, Families, Family, Value, bundle
+from .coefficients import Blocks, Coefficient, Dense, Image, Zero, is_structured, is_zero
+from .cost import SHARED, Live, best_cuts
+from .interpreter import interpret, push_equation
+from .moments import Moment, compressed, moments
+from .program import Known, Program, Step, flatten
+
+
+def interpret_replacing(
+    closed: jex.ClosedJaxpr, families: Families, operands: Sequence[Value]
+) -> list[Value]:
+    """Push operands through a program, replacing directions where a family allows it."""
+    replaceable = [index for index, family in enumerate(families) if family.replaceable]
+    if not replaceable:
+        return interpret(closed.jaxpr, closed.consts, families, operands)
+    return _Run(flatten(closed), families, operands, replaceable).outputs()
+
+
+@final
+class _Run:
+    """The state of a program that is being pushed."""
+
+    def __init__(
+        self,
+        program: Program,
+        families: Families,
+        operands: Sequence[Value],
+        replaceable: Sequence[int],
+    ) -> None:
+        self.program = program
+        self.families = list(families)
+        self.values: dict[int, Value] = dict(enumerate(operands))
+        self.replaceable = replaceable
+        self.uses = _Uses(program)
+
+    def outputs(self) -> list[Value]:
+        remaining = self._front()
+        cuts: dict[int, list[tuple[int, Live]]] = {}
+        for index in self.replaceable:
+            for live in _plan(remaining, self, index):
+                cuts.setdefault(live.step, []).append((index, live))
+        for number, step in enumerate(remaining):
+            for index, live in cuts.get(number, []):
+                self._replace(index, live)
+            self._push(step)
+        return [self._read(atom) for atom in self.program.outputs]
+
+    def _front(self) -> list[Step]:
+        """Run what reads structured coefficients, and what does not move, as long as there is
+        such a step; return the others in order.
+        """
+        steps = self.program.steps
+        waiting = [sum(v not in self.values for v in set(step.variables)) for step in steps]
+        ready = [number for number, count in enumerate(waiting) if count == 0]
+        later: set[int] = set(range(len(steps)))
+        heapq.heapify(ready)
+        while ready:
+            number = heapq.heappop(ready)
+            step = steps[number]
+            if not self._is_first(step):
+                continue
+            self._push(step)
+            later.discard(number)
+            for variable in step.writes:
+                for reader in self.uses.readers.get(variable, ()):
+                    waiting[reader] -= 1
+                    if waiting[reader] == 0:
+                        heapq.heappush(ready, reader)
+        return [steps[number] for number in sorted(later)]
+
+    def _is_first(self, step: Step) -> bool:
+        values = [self.values[v] for v in step.variables]
+        moving = [value for value in values if isinstance(value, Bundle)]
+        return not moving or any(
+            is_structured(value.series[index][0]) for value in moving for index in self.replaceable
+        )
+
+    def _read(self, atom: Any) -> Value:
+        return atom.value if isinstance(atom, Known) else self.values[atom]
+
+    def _push(self, step: Step) -> None:
+        outputs = push_equation(
+            tuple(self.families), step.eqn, [self._read(atom) for atom in step.reads]
+        )
+        self.values.update(zip(step.writes, outputs, strict=True))
+        for variable in self.uses.done(step):
+            self.values.pop(variable, None)
+
+    def _replace(self, index: int, live: Live) -> None:
+        """The directions of one family by the basis vectors of what is live."""
+        family = self.families[index]
+        moving = [v for v in live.variables if not is_zero(self._first(v, index))]
+        if not moving:
+            return
+        first = [self._first(v, index) for v in moving]
+        primals = [self.values[v].primal for v in moving]
+        moment = _moment(family, first, primals)
+        self.families[index] = Family(None, 2, None, moment)
+        for place, variable in enumerate(moving):
+            self.values[variable] = _along_blocks(self.values[variable], index, place, moment.sizes)
+
+    def _first(self, variable: int, index: int) -> Coefficient:
+        value = self.values[variable]
+        return value.series[index][0] if isinstance(value, Bundle) else Zero()
+
+
+def _moment(family: Family, first: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
+    if family.moment is None:
+        return moments(family.weights, first, primals)
+    return compressed(family.moment, first, primals)
+
+
+def _along_blocks(value: Bundle, index: int, place: int, sizes: Sequence[int]) -> Value:
+    """A live value as the place-th block of directions."""
+    shape, dtype = value.primal.shape, value.primal.dtype
+    size = math.prod(shape)
+    unit: Any = Dense(jnp.ones((1, *shape), dtype))
+    if size > 1:
+        unit = diagonal.identity(size, shape)
+    parts = tuple(unit if other == place else Zero() for other in range(len(sizes)))
+    series = list(value.series)
+    series[index] = (Blocks(parts), value.series[index][1])
+    return bundle(value.primal, series)
+
+
+@final
+class _Uses:
+    """Who reads a variable, and when it is no longer needed."""
+
+    def __init__(self, program: Program) -> None:
+        self.readers: dict[int, list[int]] = {}
+        self._left: dict[int, int] = {}
+        for number, step in enumerate(program.steps):
+            for variable in set(step.variables):
+                self.readers.setdefault(variable, []).append(number)
+                self._left[variable] = self._left.get(variable, 0) + 1
+        for atom in program.outputs:
+            if isinstance(atom, int):
+                self._left[atom] = self._left.get(atom, 0) + 1
+
+    def done(self, step: Step) -> list[int]:
+        """The variables that nothing needs after a step."""
+        for variable in set(step.variables):
+            self._left[variable] -= 1
+        return [v for v in {*step.variables, *step.writes} if self._left.get(v, 0) == 0]
+
+
+def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
+    """The cuts of one family."""
+    moving = {
+        v: math.prod(value.primal.shape)
+        for v, value in run.values.items()
+        if isinstance(value, Bundle) and not is_zero(run._first(v, index))
+    }
+    for step in remaining:
+        if any(v in moving for v in step.variables):
+            avals: list[Any] = [var.aval for var in step.eqn.outvars]
+            for variable, aval in zip(step.writes, avals, strict=True):
+                if jnp.issubdtype(aval.dtype, jnp.inexact):
+                    moving[variable] = math.prod(aval.shape)
+    size = run.families[index].size
+    assert size is not None
+    candidates = _live(remaining, run.program, moving, set(run.values))
+    share = 1.0
+    if candidates and _is_shared(run, candidates[0], index):
+        share = SHARED
+    return best_cuts(remaining, candidates, set(moving), size, share)
+
+
+def _is_shared(run: _Run, live: Live, index: int) -> bool:
+    """Whether the largest live value moves along rows that do not depend on the point."""
+    if not live.variables:
+        return False
+    largest = max(zip(live.sizes, live.variables, strict=True))[1]
+    first = run._first(largest, index)
+    return isinstance(first, Dense) and isinstance(first.image, Image)
+
+
+def _live(
+    remaining: Sequence[Step], program: Program, moving: dict[int, int], available: set[int]
+) -> list[Live]:
+    """What is live and moves, before each step."""
+    needed = {atom for atom in program.outputs if isinstance(atom, int)}
+    last: list[set[int]] = []
+    for step in reversed(remaining):
+        needed = needed | set(step.variables)
+        last.append(needed)
+    there = set(available)
+    result = []
+    for number, (step, wanted) in enumerate(zip(remaining, last[::-1], strict=True)):
+        variables = tuple(sorted(v for v in wanted & there if v in moving))
+        result.append(Live(number, variables, tuple(moving[v] for v in variables)))
+        there.update(step.writes)
+    return result

@@ -1,0 +1,325 @@
+"""Products of coefficients: entrywise, `dot_general` and convolutions.
+
+A structured coefficient times a matrix gathers rows of the matrix. Where the product has axes of
+the structured operand left (weights shared by blocks of the input) it stays structured.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from . import diagonal, sparse
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, blocks
+from .convolutions import convolution
+from .equation import BilinearMap
+from .numbers import Numbers
+
+
+def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int]) -> Dense:
+    """B of two arrays, mapped over their leading axes."""
+    factor = left.factor * right.factor
+    if product.name == "dot_general" and 0 in leads and leads != (0, 0):
+        array = _flat_dot(product, left.base, right.base, leads)
+        if array is not None:
+            return Dense(array, factor)
+    function = product.function
+    axes = tuple(0 if lead else None for lead in leads)
+    for _ in range(max(leads)):
+        function = jax.vmap(function, in_axes=axes)
+    return Dense(jnp.asarray(function(left.base, right.base)), factor)
+
+
+def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int]) -> Any:
+    """A coefficient times a primal matrix with the coefficient on the left, so that points and
+    directions are the rows of one product, in order, whichever side the matrix was on.
+    """
+    (contract, batch), params = _dimensions(product.params), dict(product.params)
+    if any(batch):
+        return None
+    side = 0 if leads[0] else 1
+    lead = leads[side]
+    moving, still = (left, right) if side == 0 else (right, left)
+    inner = tuple(axis + lead for axis in contract[side])
+    params["dimension_numbers"] = ((inner, contract[1 - side]), ((), ()))
+    params["precision"] = _precision(params["precision"], side)
+    array = lax.dot_general_p.bind(moving, still, **params)
+    if side == 0:
+        return array
+    free = moving.ndim - lead - len(inner)
+    others = array.ndim - lead - free
+    order = (
+        *range(lead),
+        *range(lead + free, lead + free + others),
+        *range(lead, lead + free),
+    )
+    return array if free == 0 or others == 0 else array.transpose(order)
+
+
+def _dimensions(params: dict[str, Any]) -> tuple[Any, Any]:
+    return params["dimension_numbers"]
+
+
+def _precision(precision: Any, side: int) -> Any:
+    return precision[::-1] if side == 1 and isinstance(precision, tuple) else precision
+
+
+def structured(
+    product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
+) -> Sparse | Diagonal | Dense | None:
+    """B where at least one operand is structured; None where it has to become an array."""
+    if product.name == "mul":
+        return _entrywise(product, left, right, leads)
+    if 0 not in leads:
+        return _inner_product(product, left, right)
+    side = 0 if leads[0] else 1
+    moving, still = (left, right) if side == 0 else (right, left)
+    assert isinstance(still, Dense)
+    if product.name == "conv_general_dilated":
+        return convolution(product, side, moving, still.array, leads[side])
+    if product.name != "dot_general":
+        return None
+    shapes = _Shapes.of(product, side)
+    if isinstance(moving, Sparse):
+        return _sparse_dot(product, shapes, moving, still.array, leads[side])
+    assert isinstance(moving, Diagonal)
+    return _diagonal_dot(product, shapes, moving, still.array)
+
+
+def _entrywise(
+    product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
+) -> Sparse | Diagonal | Dense | None:
+    shape, dtype = product.output.shape, product.output.dtype
+    left, right = (
+        broadcast(c, lead, jnp.shape(x), shape)
+        for c, lead, x in zip((left, right), leads, product.operands, strict=True)
+    )
+    if isinstance(left, Dense):  # multiplication commutes
+        left, right, leads = right, left, (leads[1], leads[0])
+    if isinstance(left, Sparse):
+        if isinstance(right, Sparse):
+            return sparse.product(left, right)
+        assert isinstance(right, Dense)
+        if leads[1] > 0:
+            return sparse.times_rows(left, right.array)
+        return sparse.times_array(left, right.array, shape)
+    assert isinstance(left, Diagonal)
+    if isinstance(right, Diagonal):
+        return diagonal.product(left, right, dtype)
+    if isinstance(right, Dense) and leads[1] == 0:
+        return diagonal.times_array(left, right.array)
+    return None
+
+
+def broadcast(
+    coefficient: Coefficient, lead: int, before: tuple[int, ...], after: tuple[int, ...]
+) -> Coefficient:
+    """The coefficient of a value that is broadcast along axes of size one. Primals (lead 0) are
+    left to broadcast themselves.
+    """
+    if before == after or lead == 0 and isinstance(coefficient, Dense):
+        return coefficient
+    if isinstance(coefficient, Sparse):
+        return sparse.broadcast(coefficient, before, after)
+    if isinstance(coefficient, Diagonal):
+        return diagonal.broadcast(coefficient, after)
+    if isinstance(coefficient, Blocks):
+        return blocks([broadcast(part, 1, before, after) for part in coefficient.parts])
+    if isinstance(coefficient, Dense):
+        array = jnp.broadcast_to(coefficient.base, (*coefficient.base.shape[:lead], *after))
+        return Dense(array, coefficient.factor)
+    return coefficient
+
+
+def _inner_product(
+    product: BilinearMap, left: Coefficient, right: Coefficient
+) -> Sparse | Diagonal | Dense | None:
+    """x · y of two vectors, both structured: the sum of the entrywise product."""
+    if product.name != "dot_general" or jnp.ndim(product.output) != 0:
+        return None
+    (contract, _) = _dimensions(product.params)
+    if len(contract[0]) != 1 or isinstance(left, Dense) or isinstance(right, Dense):
+        return None
+    if isinstance(left, Sparse) and isinstance(right, Sparse):
+        return sparse.to_dense(sparse.product(left, right), 1, ())
+    if isinstance(left, Diagonal) and isinstance(right, Diagonal):
+        entrywise = diagonal.product(left, right, product.output.dtype)
+        if entrywise is not None:
+            return _as_dense(diagonal.sum_over(entrywise, (0,), product.output.dtype), product)
+    return None
+
+
+def _as_dense(coefficient: Diagonal | Dense, product: BilinearMap) -> Dense:
+    if isinstance(coefficient, Dense):
+        return coefficient
+    return diagonal.to_dense(coefficient, product.output.dtype)
+
+
+class _Shapes(NamedTuple):
+    """A `dot_general` seen from its structured side: axes of the structured operand and of the
+    matrix, and where the axes of the output come from.
+    """
+
+    side: int
+    shape: tuple[int, ...]
+    batch: tuple[int, ...]
+    contract: tuple[int, ...]
+    free: tuple[int, ...]
+    other_shape: tuple[int, ...]
+    other_batch: tuple[int, ...]
+    other_contract: tuple[int, ...]
+    other_free: tuple[int, ...]
+
+    @classmethod
+    def of(cls, product: BilinearMap, side: int) -> "_Shapes":
+        contract, batch = _dimensions(product.params)
+        shape, other = (jnp.shape(product.operands[s]) for s in (side, 1 - side))
+        c, b, oc, ob = (
+            tuple(x) for x in (contract[side], batch[side], contract[1 - side], batch[1 - side])
+        )
+        free = tuple(a for a in range(len(shape)) if a not in c + b)
+        other_free = tuple(a for a in range(len(other)) if a not in oc + ob)
+        return cls(side, shape, b, c, free, other, ob, oc, other_free)
+
+    def sizes(self, axes: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.shape[a] for a in axes)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row of the matrix has."""
+        return math.prod(self.other_shape[a] for a in self.other_free)
+
+    @property
+    def is_vector(self) -> bool:
+        """The structured operand is contracted in whole."""
+        return math.prod(self.sizes(self.batch + self.free)) == 1
+
+    def matrix(self, array: Any) -> Any:
+        """The other operand as `(batch · contract, free)`."""
+        order = self.other_batch + self.other_contract + self.other_free
+        if order != tuple(range(len(order))):
+            array = array.transpose(order)
+        rows = math.prod(self.sizes(self.batch + self.contract))
+        return array if array.shape == (rows, self.width) else array.reshape(rows, self.width)
+
+    def output_strides(self) -> tuple[list[int], list[int], np.ndarray]:
+        """Strides in the output of the batch and the free axes of the structured operand, and the
+        offsets of one row of the matrix.
+        """
+        other = tuple(self.other_shape[a] for a in self.other_free)
+        sizes = self.sizes(self.batch)
+        own = self.sizes(self.free)
+        sizes += own + other if self.side == 0 else other + own
+        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+        count = len(self.batch)
+        middle = strides[count:]
+        mine = middle[: len(own)] if self.side == 0 else middle[len(other) :]
+        theirs = middle[len(own) :] if self.side == 0 else middle[: len(other)]
+        grid = np.indices(other).reshape(len(other), -1) if other else np.zeros((0, 1), int)
+        offsets = np.asarray(theirs, int) @ grid if other else np.zeros(1, int)
+        return strides[:count], mine, offsets.astype(np.int32)
+
+
+def _sparse_dot(
+    product: BilinearMap, shapes: _Shapes, coefficient: Sparse, array: Any, lead: int
+) -> Sparse | Dense:
+    """Σ_j v_j (row of the matrix at p_j)."""
+    coordinates = sparse.unravel(coefficient.positions, shapes.shape)
+    row: Any = coefficient.positions * 0
+    for axis in shapes.batch + shapes.contract:
+        row = row * shapes.shape[axis] + coordinates[axis]
+    matrix = shapes.matrix(array)
+    rows = matrix.at[row].get(mode="promise_in_bounds")
+    values = coefficient.values.astype(rows.dtype)
+    lead_shape = values.shape[:lead]
+    if shapes.is_vector:
+        if rows.shape[:-2] == lead_shape:  # direction by direction
+            summed = values[..., 0, None] * rows[..., 0, :]
+            if values.shape[-1] > 1:
+                summed = jnp.sum(values[..., None] * rows, axis=-2)
+        else:  # collapsed: all entries at once
+            count = math.prod(rows.shape[:-1])
+            summed = values.reshape(*lead_shape, count) @ rows.reshape(count, shapes.width)
+        return Dense(summed.reshape(*lead_shape, *product.output.shape))
+    batch, free, offsets = shapes.output_strides()
+    position: Any = coefficient.positions * 0
+    for axis, stride in zip(shapes.batch + shapes.free, batch + free, strict=True):
+        position = position + coordinates[axis] * stride
+    positions = position[..., None] + offsets.reshape((1,) * position.ndim + (-1,))
+    rows = rows.reshape((1,) * (values.ndim + 1 - rows.ndim) + rows.shape)
+    values = values[..., None] * rows
+    return Sparse(
+        positions.reshape(*position.shape[:-1], -1),
+        values.reshape(*values.shape[:-2], -1),
+        coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
+    )
+
+
+def _diagonal_dot(
+    product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: Any
+) -> Diagonal | Dense | None:
+    if shapes.is_vector:
+        return _rows(product, shapes, coefficient, array)
+    contracted = math.prod(shapes.sizes(shapes.contract))
+    if contracted * coefficient.numbers.count >= coefficient.size:
+        return None
+    return _columns(product, shapes, coefficient, array, contracted)
+
+
+def _rows(product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: Any) -> Dense:
+    """Each direction is mapped to the rows of the matrix that it moves, added up."""
+    c, matrix = coefficient, shapes.matrix(array)
+    shape = (c.size, *product.output.shape)
+    order = shapes.batch + shapes.contract + shapes.free  # the rows' order; free axes have size one
+    numbers = c.numbers.array.transpose(0, *(a + 1 for a in order)).reshape(c.numbers.count, -1)
+    if c.values is None and c.numbers.is_identity(c.size) and Numbers(numbers).is_identity(c.size):
+        image = None
+        if isinstance(product.operands[shapes.side], jax.Array) and product.primal is not None:
+            image = Image(product.operands[shapes.side], product.primal)
+        return Dense(matrix if matrix.shape == shape else matrix.reshape(shape), c.factor, image)
+    total = jnp.zeros((c.size, shapes.width), matrix.dtype)
+    for j in range(c.numbers.count):
+        rows = matrix
+        if c.values is not None:
+            rows = c.values[j].transpose(order).reshape(-1, 1).astype(matrix.dtype) * rows
+        part = diagonal.spread(rows, numbers[j], c.size)
+        total = part if j == 0 else total + part
+    return Dense(total.reshape(shape), c.factor)
+
+
+def _columns(
+    product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: Any, contracted: int
+) -> Diagonal:
+    """Blocks contracted with shared weights: each output depends on all that its block does.
+
+    With x as (batch, contract, free) and the matrix as (batch, contract, width), entry
+    (b, f, w) of the output has a column for each c: value x[b, c, f] · matrix[b, c, w].
+    """
+    c = coefficient
+    order = shapes.batch + shapes.contract + shapes.free
+    sizes = tuple(
+        math.prod(shapes.sizes(axes)) for axes in (shapes.batch, shapes.contract, shapes.free)
+    )
+    count = c.numbers.count
+    numbers = c.numbers.array.transpose(0, *(a + 1 for a in order)).reshape(count, *sizes)
+    matrix = shapes.matrix(array).reshape(*sizes[:2], shapes.width)
+    own, other = (3, 4) if shapes.side == 0 else (4, 3)  # axes behind (count, batch, contract)
+    values = lax.expand_dims(matrix, (0, own)) * jnp.ones((), matrix.dtype)
+    if c.values is not None:
+        mine = c.values.transpose(0, *(a + 1 for a in order)).reshape(count, *sizes)
+        values = lax.expand_dims(mine.astype(matrix.dtype), (other,)) * values
+    elif not c.numbers.full:
+        values = jnp.expand_dims(jnp.asarray(numbers >= 0, matrix.dtype), other) * values
+    full = np.broadcast_to(
+        np.expand_dims(numbers, other),
+        tuple(np.insert((count, *sizes), other, shapes.width)),
+    )
+    values = jnp.broadcast_to(values, full.shape)
+    # (count, batch, contract, …) to (count · contract, batch, …)
+    shape = (count * contracted, *product.output.shape)
+    full = np.moveaxis(full, 2, 1).reshape(shape)
+    return Diagonal(jnp.moveaxis(values, 2, 1).reshape(shape), Numbers(full), c.size, c.factor)

@@ -1,0 +1,157 @@
+"""When to compress: an estimate of multiply-adds, and the cheapest sequence of cuts.
+
+The rule and its derivation are in docs/devdocs/compression.md. Costs are those of one point. A
+coefficient of n directions costs, in a contraction, n times the contraction of the primal; where
+values meet (a product, a nonlinearity) n·size with weights, and n²·size with a moment (M a). Behind
+a cut the directions are the basis vectors of the live values, and until the next contraction each
+entry has one direction: n drops out.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.extend.core as jex
+
+from .program import Step
+
+SHARED = 1 / 32
+"""Moments of rows that are the same at all points are formed once for all of them."""
+_CANDIDATES = 8
+
+
+class Live(NamedTuple):
+    """What is still needed before a step: the variables that move, and their sizes."""
+
+    step: int
+    variables: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes)
+
+
+def best_cuts(
+    steps: Sequence[Step],
+    candidates: Sequence[Live],
+    moving: set[int],
+    size: int,
+    first: float,
+    is_moment: bool = False,
+) -> list[Live]:
+    """The cuts that make the rest of a program cheapest, for a family of `size` directions.
+
+    `first` is the share of the full cost at which the moment of the first candidate can be had.
+    """
+    chosen = _records(candidates, size)
+    plans: dict[int, tuple[float, list[Live]]] = {}
+
+    def best(start: int, directions: int, moment: bool, after: int) -> tuple[float, list[Live]]:
+        """The cheapest way from a step to the end; cuts are among chosen[after:]."""
+        end = len(steps)
+        plan = (_work(steps[start:end], moving, directions, moment), [])
+        for index in range(after, len(chosen)):
+            cut = chosen[index]
+            if cut.size >= directions:
+                continue
+            if index not in plans:
+                plans[index] = best(cut.step, cut.size, True, index + 1)
+            share = first if not moment and cut.step == 0 else 1.0
+            spent = _work(steps[start : cut.step], moving, directions, moment)
+            spent += _moment_cost(cut.sizes, directions, moment) * share
+            if spent + plans[index][0] < plan[0]:
+                plan = (spent + plans[index][0], [cut, *plans[index][1]])
+        return plan
+
+    return best(0, size, is_moment, 0)[1]
+
+
+def _records(candidates: Sequence[Live], size: int) -> list[Live]:
+    """Candidates that are smaller than all before them."""
+    records: list[Live] = []
+    for live in candidates:
+        if 0 < live.size < (records[-1].size if records else size):
+            records.append(live)
+    return records[:_CANDIDATES]
+
+
+def _moment_cost(sizes: Sequence[int], directions: int, moment: bool) -> float:
+    total = sum(sizes)
+    pairs = sum(a * b for i, a in enumerate(sizes) for b in sizes[i:])
+    cost = directions * pairs + (directions * directions * total if moment else 0)
+    return float(cost)
+
+
+def _work(steps: Sequence[Step], moving: set[int], directions: int, moment: bool) -> float:
+    """Multiply-adds of pushing directions through steps. With a moment, directions start out as
+    basis vectors of what is live.
+    """
+    single = set(moving) if moment else set()
+    produced: set[int] = set()
+    total = 0.0
+    for step in steps:
+        operands = [v for v in step.variables if v in moving]
+        if not operands:
+            continue
+        fresh = all(v in single and v not in produced for v in operands)
+        total += _step(step.eqn, len(operands), directions, moment, fresh)
+        if not fresh or is_contraction(step.eqn):
+            produced.update(step.writes)
+    return total
+
+
+def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh: bool) -> float:
+    size = sum(math.prod(_shape(var)) for var in eqn.outvars)
+    inner = [_program_of(value) for value in eqn.params.values()]
+    programs = [each for each in inner if each is not None]
+    if programs and eqn.primitive.name not in ("custom_jvp_call",):
+        repeats = eqn.params.get("length", 1)
+        equations = [e for program in programs for e in program.eqns]
+        once = sum(_step(e, len(e.invars), directions, moment, fresh) for e in equations)
+        return float(repeats * once)
+    if is_contraction(eqn):
+        total = float(directions * size * (1 if fresh else _contracted(eqn)))
+    else:
+        total = float(size if fresh else directions * size)
+    if _meets(eqn, operands):
+        total += size if fresh else directions * size * (directions if moment else 1)
+    return total
+
+
+def _program_of(value: Any) -> jex.Jaxpr | None:
+    if isinstance(value, jex.ClosedJaxpr):
+        return value.jaxpr
+    return value if isinstance(value, jex.Jaxpr) else None
+
+
+def is_contraction(eqn: jex.JaxprEqn) -> bool:
+    return eqn.primitive.name in ("dot_general", "conv_general_dilated")
+
+
+def _contracted(eqn: jex.JaxprEqn) -> int:
+    """How many products each entry of the output sums."""
+    if eqn.primitive.name == "dot_general":
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        return math.prod(_shape(eqn.invars[0])[axis] for axis in contract)
+    kernel = _shape(eqn.invars[1])
+    return math.prod(kernel) // kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
+
+
+def _shape(atom: Any) -> tuple[int, ...]:
+    return atom.aval.shape
+
+
+_BILINEAR = {"mul", "dot_general", "conv_general_dilated"}
+_LINEAR = {
+    *("add", "add_any", "broadcast_in_dim", "concatenate", "conj", "convert_element_type", "copy"),
+    *("cumsum", "dynamic_slice", "dynamic_update_slice", "gather", "imag", "neg", "pad", "real"),
+    *("reduce_sum", "reshape", "rev", "scatter", "scatter-add", "select_n", "slice", "split"),
+    *("squeeze", "sub", "transpose"),
+}
+
+
+def _meets(eqn: jex.JaxprEqn, operands: int) -> bool:
+    """Whether first-order coefficients are multiplied with one another."""
+    name = eqn.primitive.name
+    return name not in _LINEAR and not (name in _BILINEAR and operands < 2)

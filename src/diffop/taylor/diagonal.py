@@ -1,0 +1,241 @@
+"""Arithmetic of `Diagonal` coefficients: entry by entry, as on the primal itself.
+
+What meets what is known while tracing, so products of entries that share no direction
+(x[1:] · x[:-1]) are never formed.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+
+from .coefficients import Dense, Diagonal
+from .numbers import Numbers
+
+_MANY = 256
+"""More pairs of columns than this are not gone through one by one."""
+
+
+def identity(size: int, shape: tuple[int, ...], first: int = 0) -> Diagonal:
+    """Direction first + i is the i-th basis vector."""
+    numbers = np.arange(first, first + math.prod(shape)).reshape(1, *shape)
+    return Diagonal(None, Numbers(numbers), size)
+
+
+def column(coefficient: Diagonal, j: int, dtype: Any) -> Array:
+    """The j-th values as an array, without the factor."""
+    if coefficient.values is None:
+        return jnp.asarray(coefficient.numbers.known[j], dtype)
+    return coefficient.values[j]
+
+
+def values_of(coefficient: Diagonal, dtype: Any) -> Array:
+    """All values, with the factor: `(s, *shape)`."""
+    if coefficient.values is None:
+        array = jnp.asarray(coefficient.numbers.known, dtype)
+    else:
+        array = coefficient.values
+    return array if coefficient.factor == 1 else array * coefficient.factor
+
+
+def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
+    """The entrywise product with an array of the primal's shape, or with a scalar."""
+    c, array = coefficient, jnp.asarray(array)
+    whole = (1, *c.numbers.shape)
+    if c.values is None and c.numbers.count == 1 and c.numbers.full:
+        values = jnp.broadcast_to(array, whole[1:])[None]
+    else:
+        values = values_of(Diagonal(c.values, c.numbers, c.size), array.dtype)
+        values = values * jnp.broadcast_to(array, whole[1:])[None]
+    return Diagonal(values, c.numbers, c.size, c.factor)
+
+
+def broadcast(coefficient: Diagonal, shape: tuple[int, ...]) -> Diagonal:
+    """The coefficient of a value broadcast along axes of size one."""
+    c, whole = coefficient, (coefficient.numbers.count, *shape)
+    values = None if c.values is None else jnp.broadcast_to(c.values, whole)
+    return Diagonal(values, Numbers(np.broadcast_to(c.numbers.array, whole)), c.size, c.factor)
+
+
+def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
+    """The entrywise product direction by direction, or None where there are too many pairs."""
+    if left.numbers == right.numbers and left.numbers.different:
+        if right.values is None:
+            values = left.values
+        else:
+            values = right.values if left.values is None else left.values * right.values
+        return Diagonal(values, left.numbers, left.size, left.factor * right.factor)
+    pairs = _pairs(left, right)
+    if pairs is None:
+        return None
+    columns: dict[int, Array] = {}
+    for j, k, mask in pairs:
+        term = _masked(column(left, j, dtype) * column(right, k, dtype), mask)
+        columns[j] = columns[j] + term if j in columns else term
+    kept = sorted(columns) or [0]
+    zero = jnp.zeros(left.numbers.shape, dtype)
+    values = jnp.stack([columns.get(j, zero) for j in kept])
+    factor = left.factor * right.factor
+    return Diagonal(values, Numbers(left.numbers.array[kept]), left.size, factor)
+
+
+def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
+    """The sum: values at equal numbers added, columns that fill each other's gaps joined, others
+    side by side.
+    """
+    if left.numbers == right.numbers:
+        if left.values is right.values:  # x·dx + dx·x is 2x·dx, still known as a multiple of x
+            factor = left.factor + right.factor
+            return Diagonal(left.values, left.numbers, left.size, factor)
+        values = values_of(left, dtype) + values_of(right, dtype)
+        return Diagonal(values, left.numbers, left.size)
+    a, b = left.numbers, right.numbers
+    first, second = values_of(left, dtype), values_of(right, dtype)
+    if a.count == b.count and not (a.known & b.known & (a.array != b.array)).any():
+        joined = Numbers(np.where(a.known, a.array, b.array))
+        return Diagonal(first + second, joined, left.size)
+    joined = Numbers(np.concatenate([a.array, b.array]))
+    return Diagonal(jnp.concatenate([first, second]), joined, left.size)
+
+
+def collapse(coefficient: Diagonal, weights: Any, dtype: Any) -> Dense:
+    """Σ_r w_r c_r: an array `(*m, *shape)` for weights `(*m, n)`."""
+    number = uniform(weights)
+    values = values_of(coefficient, dtype)
+    if number is not None:
+        return Dense(jnp.sum(values, axis=0), number)
+    at = weights_at(weights, coefficient.numbers).astype(dtype)
+    lead = at.ndim - values.ndim
+    values = values.reshape((1,) * lead + values.shape)
+    return Dense(jnp.sum(at * values, axis=lead))
+
+
+def uniform(weights: Any) -> float | None:
+    """The one value of weights that are known and all equal."""
+    if not isinstance(weights, np.ndarray) or weights.ndim != 1 or weights.size == 0:
+        return None
+    return float(weights[0]) if (weights == weights[0]).all() else None
+
+
+def weights_at(weights: Any, numbers: Numbers) -> Array:
+    """The weight of each entry's directions: `(*m, s, *shape)`."""
+    shape = (*weights.shape[:-1], *numbers.array.shape)
+    if numbers.run is not None:
+        part = weights[..., numbers.run : numbers.run + numbers.array.size]
+        return jnp.asarray(part).reshape(shape)
+    return jnp.asarray(weights)[..., np.where(numbers.known, numbers.array, 0)]
+
+
+def to_dense(coefficient: Diagonal, dtype: Any) -> Dense:
+    """All directions as an array `(n, *shape)`."""
+    c = coefficient
+    size = math.prod(c.numbers.shape)
+    array = jnp.zeros((c.size, size), dtype)
+    values = values_of(c, dtype).reshape(c.numbers.count, size)
+    numbers = c.numbers.array.reshape(c.numbers.count, size)
+    for j in range(c.numbers.count):
+        array = array.at[np.where(numbers[j] < 0, c.size, numbers[j]), np.arange(size)].add(
+            values[j], mode="drop"
+        )
+    return Dense(array.reshape(c.size, *c.numbers.shape))
+
+
+def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagonal | Dense:
+    """The coefficient of a sum over axes of the primal.
+
+    Along an axis where the numbers do not change the values are summed as they are. Over the
+    others each entry of the sum depends on all that it is made of: while these are fewer than n,
+    they become columns.
+    """
+    c = coefficient
+    constant = tuple(a for a in axes if _constant(c.numbers.array, a + 1))
+    if constant and c.values is not None:
+        values = jnp.sum(c.values, axis=tuple(a + 1 for a in constant))
+        numbers = Numbers(_first(c.numbers.array, constant))
+        c = Diagonal(values, numbers, c.size, c.factor)
+        axes = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
+        if not axes:
+            return c
+    if len(axes) == len(c.numbers.shape) and math.prod(c.numbers.array.shape) >= c.size:
+        return _gathered(c, dtype)
+    summed = math.prod(c.numbers.shape[a] for a in axes)
+    numbers = _front(c.numbers.array, axes, summed)
+    values = _front(values_of(c, dtype), axes, summed)
+    result = Diagonal(values, Numbers(numbers), c.size)
+    return result if numbers.shape[0] < c.size else to_dense(result, dtype)
+
+
+def _gathered(coefficient: Diagonal, dtype: Any) -> Dense:
+    """The sum of all entries, by direction: `(n,)`."""
+    c = coefficient
+    flat = c.numbers.array.reshape(c.numbers.count, -1)
+    if c.numbers.is_identity(c.size) and c.values is not None:
+        return Dense(_flat(c.values), c.factor)
+    total = jnp.zeros(c.size, dtype)
+    for j in range(c.numbers.count):
+        total = total + spread(column(c, j, dtype).reshape(-1), flat[j], c.size)
+    return Dense(total, c.factor)
+
+
+def _flat(values: Array) -> Array:
+    """Values `(1, *shape)` as a vector; without a new array where they are one already."""
+    return values[0] if values.ndim == 2 else values.reshape(-1)
+
+
+def spread(rows: Array, numbers: np.ndarray, size: int) -> Array:
+    """Rows `(entries, …)` added up by direction: `(n, …)`; a shift where that is all it is."""
+    known = np.flatnonzero(numbers >= 0)
+    if known.size == 0:
+        return jnp.zeros((size, *rows.shape[1:]), rows.dtype)
+    start, stop = int(known[0]), int(known[-1]) + 1
+    first = int(numbers[start])
+    if np.array_equal(numbers[start:stop], np.arange(first, first + stop - start)):
+        rows = rows[start:stop] if (start, stop) != (0, rows.shape[0]) else rows
+        if rows.shape[0] == size:
+            return rows
+        padding = [(first, size - first - rows.shape[0], 0), *[(0, 0, 0)] * (rows.ndim - 1)]
+        return lax.pad(rows, jnp.zeros((), rows.dtype), padding)
+    target = jnp.zeros((size, *rows.shape[1:]), rows.dtype)
+    return target.at[np.where(numbers < 0, size, numbers)].add(rows, mode="drop")
+
+
+def _front(array: Any, axes: tuple[int, ...], summed: int) -> Any:
+    """Axes of the primal moved into the axis of columns."""
+    kept = [a for a in range(array.ndim - 1) if a not in axes]
+    moved = array.transpose(0, *(a + 1 for a in axes), *(a + 1 for a in kept))
+    return moved.reshape(array.shape[0] * summed, *(array.shape[a + 1] for a in kept))
+
+
+def _constant(array: np.ndarray, axis: int) -> bool:
+    first = np.take(array, [0], axis=axis)
+    return bool((array == first).all())
+
+
+def _first(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    index = tuple(0 if a - 1 in axes else slice(None) for a in range(array.ndim))
+    return array[index]
+
+
+def _pairs(left: Diagonal, right: Diagonal) -> list[tuple[int, int, np.ndarray | None]] | None:
+    if left.numbers.count * right.numbers.count > _MANY:
+        return None
+    return list(_meeting(left.numbers, right.numbers))
+
+
+def _meeting(a: Numbers, b: Numbers) -> Iterator[tuple[int, int, np.ndarray | None]]:
+    """Columns that share directions, and where (None: everywhere)."""
+    for j in range(a.count):
+        for k in range(b.count):
+            mask = (a.array[j] == b.array[k]) & a.known[j]
+            if mask.all():
+                yield j, k, None
+            elif mask.any():
+                yield j, k, mask
+
+
+def _masked(array: Array, mask: np.ndarray | None) -> Array:
+    return array if mask is None else jnp.where(mask, array, jnp.zeros((), array.dtype))

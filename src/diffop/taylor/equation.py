@@ -1,0 +1,61 @@
+"""Equations of a jaxpr as linear and bilinear maps of the operands that move."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import jax
+import jax.extend.core as jex
+
+from .binding import bind, partially_bound
+
+
+@final
+class LinearMap:
+    """An equation that is jointly linear in the operands at `chosen`; the others stand still.
+
+    - `operands`: the primals of all operands.
+    - `outputs`: the primals of the outputs.
+    """
+
+    def __init__(
+        self,
+        eqn: jex.JaxprEqn,
+        operands: Sequence[Any],
+        chosen: Sequence[int],
+        outputs: Sequence[Any],
+    ) -> None:
+        self.eqn = eqn
+        self.name: str = eqn.primitive.name
+        self.params: dict[str, Any] = eqn.params
+        self.operands = list(operands)
+        self.chosen = tuple(chosen)
+        self.outputs = list(outputs)
+        self.function = partially_bound(eqn, operands, self.chosen)
+
+    def primal(self, k: int) -> Any:
+        """The primal of the k-th linear operand."""
+        return self.operands[self.chosen[k]]
+
+    def at(self, values: Sequence[Any]) -> list[Any]:
+        """The map at other linear operands, whose shapes need not be those of the primals."""
+        return bind(self.eqn, values)
+
+
+@final
+class BilinearMap:
+    """y = B(a, b), with the primals of a, b and (where it is known) y, and y's shape and type."""
+
+    def __init__(
+        self,
+        name: str,
+        params: dict[str, Any],
+        function: Callable[[Any, Any], Any],
+        operands: tuple[Any, Any],
+        primal: Any = None,
+    ) -> None:
+        self.name = name
+        self.params = params
+        self.function = function
+        self.operands = operands
+        self.primal = primal
+        self.output = jax.eval_shape(function, *operands) if primal is None else primal

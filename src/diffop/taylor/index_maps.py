@@ -1,0 +1,444 @@
+"""Where the entries of structured coefficients go under primitives that only move entries about.
+
+For a `Sparse` coefficient these maps say where a position goes, and whether it stays. A `Diagonal`
+one needs no map: the primitive itself acts on its values, and while tracing on its numbers.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from . import diagonal, sparse
+from .coefficients import Coefficient, Dense, Diagonal, Sparse
+from .equation import LinearMap
+from .numbers import Numbers
+
+
+class Moved(NamedTuple):
+    """New flat positions, shaped like the old ones with the last axis times `copies`; where `keep`
+    is false the entry is lost.
+    """
+
+    positions: Any
+    keep: Any = None
+    copies: int = 1
+
+
+Coordinates: TypeAlias = list[Any]
+IndexMap: TypeAlias = Callable[[LinearMap, int, Any], Moved | None]
+_maps: dict[str, IndexMap] = {}
+
+_ON_VALUES = {"convert_element_type", "real", "imag", "conj", "reduce_precision"}
+"""Primitives that change values, each where it is."""
+
+
+def _register(*names: str) -> Callable[[IndexMap], IndexMap]:
+    def decorate(index_map: IndexMap) -> IndexMap:
+        for name in names:
+            _maps[name] = index_map
+        return index_map
+
+    return decorate
+
+
+def move_sparse(
+    function: LinearMap, k: int, coefficient: Sparse, lead: int
+) -> list[Coefficient] | None:
+    """The images of a sparse coefficient in place of the k-th linear operand; None where they are
+    not sparse.
+    """
+    if function.name in _ON_VALUES:
+        (values,) = function.at([coefficient.values])
+        return [Sparse(coefficient.positions, values, coefficient.distinct)]
+    if function.name == "split":
+        return _split(function, coefficient)
+    if function.name == "gather":
+        return _gather(function, coefficient, lead)
+    if function.name not in _maps:
+        return None
+    moved = _moved(function, k, coefficient.positions)
+    return None if moved is None else [_entries(coefficient, moved, function.name)]
+
+
+def _moved(function: LinearMap, k: int, positions: Any) -> Moved | None:
+    """Positions are mapped once, whatever the order of the coefficient that they belong to, so
+    that coefficients at equal positions are seen to be.
+    """
+    memo = function.__dict__.setdefault("moved", {})
+    key = (k, id(positions))
+    if key not in memo:
+        memo[key] = (positions, _maps[function.name](function, k, positions))
+    return memo[key][1]
+
+
+_MERGING = {"reduce_sum"}
+
+
+def _entries(coefficient: Sparse, moved: Moved, name: str) -> Sparse:
+    values = coefficient.values
+    if moved.copies > 1:
+        values = jnp.repeat(values, moved.copies, axis=-1)
+    if moved.keep is not None:
+        keep = jnp.asarray(moved.keep)
+        keep = jnp.broadcast_to(
+            keep.reshape((1,) * (values.ndim - keep.ndim) + keep.shape), values.shape
+        )
+        values = jnp.where(keep, values, jnp.zeros((), values.dtype))
+    return Sparse(moved.positions, values, coefficient.distinct and name not in _MERGING)
+
+
+def _ravel(coordinates: Coordinates, shape: Sequence[int]) -> Any:
+    """Flat positions; coordinates outside are moved to the border, for entries that are lost."""
+    flat: Any = 0
+    for coordinate, size in zip(coordinates, shape, strict=True):
+        flat = flat * size + coordinate.clip(0, max(size - 1, 0))
+    return flat if len(shape) else None
+
+
+def _zeros_like(positions: Any) -> Any:
+    return positions * 0
+
+
+def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:
+    return _ravel(coordinates, shape) if len(shape) else _zeros_like(positions)
+
+
+def _inside(coordinates: Coordinates, shape: Sequence[int]) -> Any:
+    keep: Any = None
+    for coordinate, size in zip(coordinates, shape, strict=True):
+        here = (coordinate >= 0) & (coordinate < size)
+        keep = here if keep is None else keep & here
+    return keep
+
+
+def _shapes(function: LinearMap, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return jnp.shape(function.primal(k)), jnp.shape(function.outputs[0])
+
+
+@_register("reshape", "squeeze")
+def _reshape(function: LinearMap, k: int, positions: Any) -> Moved:
+    return Moved(positions)
+
+
+@_register("slice")
+def _slice(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    starts = function.params["start_indices"]
+    strides = function.params["strides"] or (1,) * len(before)
+    coordinates, keep = [], None
+    for i, start, stride, size in zip(
+        sparse.unravel(positions, before), starts, strides, after, strict=True
+    ):
+        shifted = i - start
+        coordinates.append(shifted // stride)
+        here = (shifted >= 0) & (shifted % stride == 0) & (shifted // stride < size)
+        keep = here if keep is None else keep & here
+    return Moved(_flat(coordinates, after, positions), keep)
+
+
+@_register("rev")
+def _reverse(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    coordinates = sparse.unravel(positions, before)
+    for axis in function.params["dimensions"]:
+        coordinates[axis] = before[axis] - 1 - coordinates[axis]
+    return Moved(_flat(coordinates, after, positions))
+
+
+@_register("transpose")
+def _transpose(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    coordinates = sparse.unravel(positions, before)
+    permuted = [coordinates[axis] for axis in function.params["permutation"]]
+    return Moved(_flat(permuted, after, positions))
+
+
+@_register("pad")
+def _pad(function: LinearMap, k: int, positions: Any) -> Moved | None:
+    if k != 0:
+        return None
+    before, after = _shapes(function, k)
+    coordinates = [
+        low + i * (interior + 1)
+        for i, (low, _, interior) in zip(
+            sparse.unravel(positions, before), function.params["padding_config"], strict=True
+        )
+    ]
+    return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
+
+
+@_register("concatenate")
+def _concatenate(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    axis = function.params["dimension"]
+    coordinates = sparse.unravel(positions, before)
+    start = sum(jnp.shape(function.primal(j))[axis] for j in range(k))
+    coordinates[axis] = coordinates[axis] + start
+    return Moved(_flat(coordinates, after, positions))
+
+
+@_register("broadcast_in_dim")
+def _broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    dims = function.params["broadcast_dimensions"]
+    coordinates: Coordinates = [_zeros_like(positions)] * len(after)
+    copied = list(after)
+    for i, axis, size in zip(sparse.unravel(positions, before), dims, before, strict=True):
+        if size == after[axis]:
+            coordinates[axis], copied[axis] = i, 1
+    base = _flat(coordinates, after, positions)
+    strides = [math.prod(after[axis + 1 :]) for axis in range(len(after))]
+    grid = np.indices(copied).reshape(len(after), -1) if after else np.zeros((0, 1), int)
+    offsets = np.asarray(strides, int) @ grid if after else np.zeros(1, int)
+    return _copied(base, offsets)
+
+
+def _copied(base: Any, offsets: np.ndarray) -> Moved:
+    """Each position several times over."""
+    if offsets.size == 1:
+        return Moved(base + int(offsets[0]))
+    shape = (*base.shape[:-1], base.shape[-1] * offsets.size)
+    offsets = offsets.astype(np.int32).reshape((1,) * base.ndim + (-1,))
+    return Moved((base[..., None] + offsets).reshape(shape), None, offsets.size)
+
+
+@_register("reduce_sum")
+def _reduce_sum(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    coordinates = sparse.unravel(positions, before)
+    kept = [i for axis, i in enumerate(coordinates) if axis not in function.params["axes"]]
+    return Moved(_flat(kept, after, positions))
+
+
+@_register("dynamic_slice")
+def _dynamic_slice(function: LinearMap, k: int, positions: Any) -> Moved:
+    before, after = _shapes(function, k)
+    starts = _clamped(function.operands[1:], before, after)
+    coordinates = [
+        i - start for i, start in zip(sparse.unravel(positions, before), starts, strict=True)
+    ]
+    return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
+
+
+@_register("dynamic_update_slice")
+def _dynamic_update_slice(function: LinearMap, k: int, positions: Any) -> Moved:
+    whole, update = jnp.shape(function.operands[0]), jnp.shape(function.operands[1])
+    starts = _clamped(function.operands[2:], whole, update)
+    if k == 1:
+        coordinates = [
+            i + start for i, start in zip(sparse.unravel(positions, update), starts, strict=True)
+        ]
+        return Moved(_flat(coordinates, whole, positions))
+    shifted = [i - start for i, start in zip(sparse.unravel(positions, whole), starts, strict=True)]
+    inside = _inside(shifted, update)
+    return Moved(positions, None if inside is None else ~inside)
+
+
+def _clamped(starts: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
+    """Start indices as dynamic slices use them: moved so that the slice fits."""
+    return [
+        jnp.clip(jnp.asarray(start).astype(np.int32), 0, size - length)
+        for start, size, length in zip(starts, whole, part, strict=True)
+    ]
+
+
+@_register("select_n")
+def _select(function: LinearMap, k: int, positions: Any) -> Moved:
+    which = sparse.entries_at(function.operands[0], positions, jnp.shape(function.outputs[0]))
+    chosen = which == k if which.dtype != bool else (which if k else ~which)
+    return Moved(positions, jnp.broadcast_to(chosen, positions.shape))
+
+
+@_register("scatter", "scatter-add", "scatter-sub")
+def _scatter(function: LinearMap, k: int, positions: Any) -> Moved | None:
+    if k != 0:
+        return None
+    if function.name != "scatter":
+        return Moved(positions)
+    return Moved(positions, _left(function, positions))
+
+
+def _left(function: LinearMap, positions: Any) -> Any:
+    array = _not_overwritten(function)
+    return sparse.entries_at(array, positions, array.shape) != 0
+
+
+def _not_overwritten(function: LinearMap) -> Any:
+    """One where a scatter leaves its operand as it is, zero elsewhere."""
+    operand, indices, updates = function.operands
+    return function.at([jnp.ones_like(operand), indices, jnp.zeros_like(updates)])[0]
+
+
+def _split(function: LinearMap, coefficient: Sparse) -> list[Coefficient]:
+    before = jnp.shape(function.primal(0))
+    axis, start = function.params["axis"], 0
+    results: list[Coefficient] = []
+    for output in function.outputs:
+        coordinates = sparse.unravel(coefficient.positions, before)
+        coordinates[axis] = coordinates[axis] - start
+        keep = _inside(coordinates, jnp.shape(output))
+        moved = Moved(_flat(coordinates, jnp.shape(output), coefficient.positions), keep)
+        results.append(_entries(coefficient, moved, "split"))
+        start += jnp.shape(output)[axis]
+    return results
+
+
+def _gather(function: LinearMap, coefficient: Sparse, lead: int) -> list[Coefficient] | None:
+    """Each entry goes to all the places that read it.
+
+    Where the indices are known, these are looked up in a table of readers. Otherwise the places
+    compare what they read with the positions, if they are no more than the entries in all.
+    """
+    before, after = _shapes(function, 0)
+    sources = _sources(function, before)
+    if sources is None:
+        return None
+    if isinstance(sources, np.ndarray):
+        readers = _readers(sources.reshape(-1), math.prod(before))
+        if readers.shape[1] <= max(1, math.prod(after) // 4):
+            found = _lookup(readers, coefficient.positions)
+            moved = Moved(found.clip(0), found >= 0, readers.shape[1])
+            return [_entries(coefficient, moved, "gather")]
+    if math.prod(after) > max(sparse.FEW, coefficient.positions.size):
+        return None
+    return [_compared(coefficient, jnp.asarray(sources).reshape(-1), after, lead)]
+
+
+def _sources(function: LinearMap, shape: tuple[int, ...]) -> Any:
+    """For each entry of a gather's output the flat position that it reads, −1 for none: as a numpy
+    array where the indices are known.
+    """
+    count = math.prod(shape)
+    params = _filled_with_nothing(function)
+    indices = function.operands[1]
+    primitive = function.eqn.primitive
+    if isinstance(indices, Tracer):
+        return primitive.bind(lax.iota(np.int32, count).reshape(shape), indices, **params)
+    with jax.ensure_compile_time_eval():
+        known = primitive.bind(jnp.arange(count, dtype=np.int32).reshape(shape), indices, **params)
+        return np.asarray(known)
+
+
+def _filled_with_nothing(function: LinearMap) -> dict[str, Any]:
+    """The parameters of a primitive that moves numbers about: what is outside is −1."""
+    params = dict(function.params)
+    if params.get("mode") == lax.GatherScatterMode.FILL_OR_DROP:
+        params["fill_value"] = -1
+    return params
+
+
+def _readers(sources: np.ndarray, count: int) -> np.ndarray:
+    """For each position the places that read it, −1 where there are fewer: `(count, most)`."""
+    places = np.flatnonzero(sources >= 0)
+    read = sources[places]
+    order = np.argsort(read, kind="stable")
+    places, read = places[order], read[order]
+    starts = np.searchsorted(read, np.arange(count))
+    rank = np.arange(read.size) - starts[read]
+    table = np.full((count, int(rank.max(initial=0)) + 1), -1, dtype=np.int32)
+    table[read, rank] = places
+    return table
+
+
+def _lookup(readers: np.ndarray, positions: Any) -> Any:
+    table = readers if isinstance(positions, np.ndarray) else jnp.asarray(readers)
+    found = table[positions]
+    return found.reshape(*positions.shape[:-1], -1)
+
+
+def _compared(coefficient: Sparse, sources: Any, shape: tuple[int, ...], lead: int) -> Dense:
+    values, positions = coefficient.values, jnp.asarray(coefficient.positions)
+    positions = jnp.broadcast_to(
+        positions.reshape((1,) * (values.ndim - positions.ndim) + positions.shape), values.shape
+    )
+    read = positions[..., None] == sources.reshape((1,) * positions.ndim + (-1,))
+    array = jnp.where(read, values[..., None], jnp.zeros((), values.dtype))
+    summed = jnp.sum(array, axis=sparse.entry_axes(coefficient, lead))
+    return Dense(summed.reshape(*values.shape[:lead], *shape))
+
+
+# Diagonal coefficients.
+
+_STRUCTURAL = {
+    *("reshape", "squeeze", "slice", "rev", "transpose", "pad", "concatenate", "broadcast_in_dim"),
+    *("gather", "dynamic_slice", "split"),
+}
+"""Primitives whose outputs are entries of their linear operands, moved about."""
+
+
+def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Coefficient] | None:
+    """The images of a diagonal coefficient in place of the k-th linear operand; None where they
+    are not diagonal.
+    """
+    c, name = coefficient, function.name
+    dtype = jnp.result_type(function.primal(k))
+    if name in _ON_VALUES:
+        values = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), dtype)
+        values = jax.vmap(lambda column: function.at([column])[0])(values)
+        return [Diagonal(values, c.numbers, c.size, c.factor)]
+    if name == "reduce_sum":
+        return [diagonal.sum_over(c, tuple(function.params["axes"]), dtype)]
+    if name == "select_n":
+        return [diagonal.times_array(c, _chosen(function, k, dtype))]
+    if name in ("scatter-add", "scatter-sub") and k == 0:
+        return [c]
+    if name == "scatter" and k == 0:
+        return [diagonal.times_array(c, _not_overwritten(function))]
+    if name not in _STRUCTURAL or not _known_indices(function):
+        return None
+    if name == "pad" and k != 0:
+        return None
+    numbers = _moved_numbers(function, k, c)
+    values = [None] * len(numbers) if c.values is None else _moved_values(function, k, c.values)
+    return [
+        Diagonal(value, Numbers(number), c.size, c.factor)
+        for value, number in zip(values, numbers, strict=True)
+    ]
+
+
+def _chosen(function: LinearMap, k: int, dtype: Any) -> Any:
+    which = function.operands[0]
+    return (which.astype(np.int32) == k).astype(dtype)
+
+
+def _known_indices(function: LinearMap) -> bool:
+    chosen = set(function.chosen)
+    return not any(
+        isinstance(operand, Tracer)
+        for position, operand in enumerate(function.operands)
+        if position not in chosen
+    )
+
+
+def _moved_numbers(function: LinearMap, k: int, coefficient: Diagonal) -> list[np.ndarray]:
+    """The primitive on the numbers, −1 being what is not there."""
+    shapes = [jnp.shape(function.primal(j)) for j in range(len(function.chosen))]
+    columns = []
+    params = _filled_with_nothing(function)
+    with jax.ensure_compile_time_eval():
+        for numbers in coefficient.numbers.array:
+            operands = list(function.operands)
+            for j, shape in enumerate(shapes):
+                operands[function.chosen[j]] = np.full(shape, -1, np.int32)
+            operands[function.chosen[k]] = numbers
+            outputs = function.eqn.primitive.bind(*map(jnp.asarray, operands), **params)
+            outputs = outputs if function.eqn.primitive.multiple_results else [outputs]
+            columns.append([np.asarray(output) for output in outputs])
+    return [np.stack(each) for each in zip(*columns, strict=True)]
+
+
+def _moved_values(function: LinearMap, k: int, values: Any) -> list[Any]:
+    def move(column: Any) -> list[Any]:
+        arguments = [jnp.zeros_like(function.primal(j)) for j in range(len(function.chosen))]
+        arguments[k] = column
+        return function.function(*arguments)
+
+    if values.shape[0] == 1:  # the plain primitive, as the primal sees it
+        return [output[None] for output in move(values[0])]
+    return jax.vmap(move)(values)

@@ -1,0 +1,264 @@
+"""Second moments: many directions replaced by few, exactly.
+
+A collapsed family of order two depends on its directions v_r only through Σ_r w_r a_r ⊗ b_r, for
+values a and b whose first-order coefficients meet in a product. If all that is still needed are
+values z_1, …, z_m (together as many entries as there are basis vectors of them), then with the
+second moments
+
+    M_pq = Σ_r w_r (z_p)_r ⊗ (z_q)_r
+
+every later sum is Σ_r w_r B(a_r, b_r) = Σ_pq Σ_ij (M_pq)_ij B(∂a/∂z_pi, ∂b/∂z_qj): the directions
+become the basis vectors of the z_p, weighted by a matrix instead of a diagonal. Nothing is
+factorised, so M may have any rank and any sign, and gradients are those of polynomials.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array
+
+from .._types import AnyArray
+from . import diagonal
+from .arithmetic import densify, instantiate, total
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Zero, is_zero
+from .contractions import broadcast
+from .equation import BilinearMap
+
+
+@final
+class Moment(eqx.Module):
+    """The matrices M_pq between sets of directions, for each of the sums that a family collapses
+    to.
+
+    `matrices[p][q]`, p ≤ q, has shape `(*sums, sizes[p], sizes[q])`; None is zero, and
+    M_qp = M_pqᵀ.
+    """
+
+    matrices: tuple[tuple[AnyArray | None, ...], ...]
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    sums: tuple[int, ...] = eqx.field(static=True)
+
+    def matrix(self, p: int, q: int) -> Array | None:
+        if p <= q:
+            return self.matrices[p][q - p]
+        transposed = self.matrices[q][p - q]
+        return None if transposed is None else jnp.swapaxes(transposed, -1, -2)
+
+    def contract(self, product: BilinearMap, left: Coefficient, right: Coefficient) -> Coefficient:
+        """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj)."""
+        symmetric = product.name == "mul" and left is right
+        if product.name == "mul":
+            left, right = (
+                broadcast(c, 1, jnp.shape(x), product.output.shape)
+                for c, x in zip((left, right), product.operands, strict=True)
+            )
+        if is_zero(left) or is_zero(right):
+            return Zero()
+        assert isinstance(left, Blocks) and isinstance(right, Blocks)
+        terms = []
+        for p in range(len(self.sizes)):
+            for q in range(p if symmetric else 0, len(self.sizes)):
+                term = self._pair(product, left.parts[p], right.parts[q], p, q)
+                if term is not None:
+                    terms.append(Dense(term, 2 if symmetric and p < q else 1))
+        return total(terms, len(self.sums), product.output)
+
+    def _pair(self, product: BilinearMap, left: Any, right: Any, p: int, q: int) -> Array | None:
+        matrix = self.matrix(p, q)
+        if matrix is None or is_zero(left) or is_zero(right):
+            return None
+        if product.name == "mul" and isinstance(left, Diagonal) and isinstance(right, Diagonal):
+            if left.numbers.count * right.numbers.count <= 16:
+                return _entrywise(matrix, left, right, product.output.dtype)
+        first, second = (
+            densify(c, 1, x) for c, x in zip((left, right), product.operands, strict=True)
+        )
+        assert isinstance(first, Dense) and isinstance(second, Dense)
+        weighted = apply(matrix, second).astype(product.output.dtype)
+        function = product.function
+        if product.name == "mul":
+            own = first.array.astype(product.output.dtype)
+            own = jnp.expand_dims(own, tuple(range(len(self.sums))))
+            return jnp.sum(own * weighted, axis=len(self.sums))
+        function = jax.vmap(product.function)
+        for _ in self.sums:
+            function = jax.vmap(function, in_axes=(None, 0))
+        return jnp.sum(function(first.array, weighted), axis=len(self.sums))
+
+    def as_curves(self, parts: Sequence[Coefficient], primals: Sequence[Any]) -> "Curves":
+        """Curves with the same second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i), and
+        f''(a, b) = ¼ f''(a + b, a + b) − ¼ f''(a − b, a − b).
+        """
+        stacked = [self._stacked(c, x) for c, x in zip(parts, primals, strict=True)]
+        size = sum(self.sizes)
+        matrix = self._whole()
+        partners = [jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype) for s in stacked]
+        lead = len(self.sums)
+        own = [jnp.expand_dims(s, tuple(range(lead))) for s in stacked]
+        rows = [
+            jnp.concatenate([a + b, a - b], axis=lead) for a, b in zip(own, partners, strict=True)
+        ]
+        weights = np.concatenate([np.full(size, 0.25), np.full(size, -0.25)])
+        return Curves(rows, weights)
+
+    def _stacked(self, coefficient: Coefficient, primal: Any) -> Array:
+        parts = coefficient.parts if isinstance(coefficient, Blocks) else [Zero()] * len(self.sizes)
+        arrays = [
+            instantiate(c, (n,), primal).array for c, n in zip(parts, self.sizes, strict=True)
+        ]
+        return jnp.concatenate(arrays)
+
+    def _whole(self) -> Array:
+        """All blocks as one matrix."""
+        kind = _alike(*(m for row in self.matrices for m in row if m is not None))[0].dtype
+        count = len(self.sizes)
+
+        def block(p: int, q: int) -> Array:
+            matrix = self.matrix(p, q)
+            shape = (*self.sums, self.sizes[p], self.sizes[q])
+            return jnp.zeros(shape, kind) if matrix is None else matrix.astype(kind)
+
+        rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]
+        return jnp.concatenate(rows, axis=-2)
+
+
+@final
+class Curves:
+    """Directions `(*sums, n, *shape)` of several values, with one weight for each."""
+
+    def __init__(self, rows: list[Array], weights: np.ndarray) -> None:
+        self.rows = rows
+        self.weights = weights
+
+
+def apply(matrix: Array, coefficient: Dense) -> Array:
+    """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
+    weighted = jnp.tensordot(*_alike(matrix, coefficient.base), axes=1)
+    return weighted if coefficient.factor == 1 else weighted * coefficient.factor
+
+
+def _alike(*arrays: Array) -> list[Array]:
+    """Arrays in their common type: live values may be real and complex, single and half."""
+    with jax.numpy_dtype_promotion("standard"):
+        kind = functools.reduce(jnp.promote_types, (array.dtype for array in arrays))
+    return [array.astype(kind) for array in arrays]
+
+
+def _entrywise(matrix: Array, left: Diagonal, right: Diagonal, dtype: Any) -> Array:
+    """Entries that move along few directions meet in few entries of the matrix."""
+    terms = []
+    for j in range(left.numbers.count):
+        for k in range(right.numbers.count):
+            a, b = (diagonal.column(c, i, dtype) for c, i in ((left, j), (right, k)))
+            rows, columns = (np.maximum(c.numbers.array[i], 0) for c, i in ((left, j), (right, k)))
+            shape = (1,) * (matrix.ndim - 2) + a.shape
+            terms.append((a * b).reshape(shape) * _entries(matrix, rows, columns).astype(dtype))
+    factor = left.factor * right.factor
+    result = sum(terms[1:], terms[0])
+    return result if factor == 1 else result * factor
+
+
+def _entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+    everything = np.arange(matrix.shape[-1])
+    if matrix.shape[-1] == matrix.shape[-2] and all(
+        np.array_equal(index.reshape(-1), everything) for index in (rows, columns)
+    ):
+        return jnp.diagonal(matrix, axis1=-2, axis2=-1).reshape(*matrix.shape[:-2], *rows.shape)
+    return matrix[..., rows, columns]
+
+
+def moments(weights: Any, values: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
+    """The second moments of first-order coefficients `(n, *shape)`, for weights `(*sums, n)`."""
+    sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
+    arrays = [densify(c, 1, x) for c, x in zip(values, primals, strict=True)]
+    rows = tuple(
+        tuple(_gram(weights, arrays[p], arrays[q]) for q in range(p, len(arrays)))
+        for p in range(len(arrays))
+    )
+    return Moment(rows, sizes, tuple(weights.shape[:-1]))
+
+
+def _gram(weights: Any, left: Coefficient, right: Coefficient) -> Array | None:
+    """Σ_r w_r a_r ⊗ b_r as a matrix."""
+    if is_zero(left) or is_zero(right):
+        return None
+    assert isinstance(left, Dense) and isinstance(right, Dense)
+    number = diagonal.uniform(weights)
+    if number is not None:
+        number = number * left.factor * right.factor
+        known = _known_image(left, right)
+        if known is None:
+            known = _symmetric(left, right)
+        if known is None:
+            a, b = _alike(_flat(left.base), _flat(right.base))
+            known = a.T @ b
+        return known if number == 1 else known * number
+    a, b = _alike(_flat(left.array), _flat(right.array))
+    weights = jnp.asarray(weights).astype(a.dtype)
+    return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
+
+
+def _flat(array: Array) -> Array:
+    return array if array.ndim == 2 else array.reshape(array.shape[0], -1)
+
+
+def _known_image(left: Dense, right: Dense) -> Array | None:
+    """Σ_r x_r ℓ(e_r) = ℓ(x), where x is what ℓ was applied to."""
+    if left.image is not None and left.image.operand is right.base:
+        return left.image.output.reshape(-1, 1)
+    if right.image is not None and right.image.operand is left.base:
+        return right.image.output.reshape(1, -1)
+    return None
+
+
+def _symmetric(left: Dense, right: Dense) -> Array | None:
+    return gram(_flat(left.base)) if left.base is right.base else None
+
+
+@jax.custom_jvp
+def gram(a: Array) -> Array:
+    """AᵀA. Its derivative S + Sᵀ with S = AᵀdA takes one product instead of two, forward and
+    reverse.
+    """
+    return lax.dot_general(a, a, (((0,), (0,)), ((), ())))
+
+
+@gram.defjvp
+def _gram_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (a,), (da,) = primals, tangents
+    half = lax.dot_general(a, da, (((0,), (0,)), ((), ())))
+    return gram(a), half + half.T
+
+
+def compressed(moment: Moment, values: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
+    """The second moments of values whose coefficients are along the blocks of another moment."""
+    sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
+    count = len(values)
+    rows = []
+    for p in range(count):
+        row = []
+        for q in range(p, count):
+            row.append(_between(moment, values[p], values[q], primals[p], primals[q]))
+        rows.append(tuple(row))
+    return Moment(tuple(rows), sizes, moment.sums)
+
+
+def _between(moment: Moment, left: Any, right: Any, x: Any, y: Any) -> Array | None:
+    """Σ_pq A_pᵀ M_pq B_q."""
+    terms = []
+    for p, a in enumerate(left.parts):
+        for q, b in enumerate(right.parts):
+            matrix = moment.matrix(p, q)
+            if matrix is None or is_zero(a) or is_zero(b):
+                continue
+            first, second = densify(a, 1, x), densify(b, 1, y)
+            assert isinstance(first, Dense) and isinstance(second, Dense)
+            flat = Dense(_flat(second.base), second.factor)
+            terms.append(jnp.matmul(*_alike(_flat(first.array).T, apply(matrix, flat))))
+    return sum(terms[1:], terms[0]) if terms else None

@@ -1,0 +1,73 @@
+"""Numbers of directions, known while tracing: which direction moves which entry."""
+
+import functools
+from typing import Any, final
+
+import numpy as np
+
+
+@final
+class Numbers:
+    """An array of direction numbers `(s, *shape)`, −1 where there is none; compared by content.
+
+    Static in the coefficients that hold it, so that every question about it is answered once, by
+    numpy.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array, dtype=np.int32)
+
+    @property
+    def count(self) -> int:
+        """s: how many directions an entry depends on at most."""
+        return self.array.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape[1:]
+
+    @functools.cached_property
+    def known(self) -> np.ndarray:
+        return self.array >= 0
+
+    @functools.cached_property
+    def full(self) -> bool:
+        """Every entry has all its s directions."""
+        return bool(self.known.all())
+
+    @functools.cached_property
+    def run(self) -> int | None:
+        """The first number, where the entries are numbered consecutively in row-major order."""
+        flat = self.array.reshape(-1)
+        if self.count != 1 or flat.size == 0 or flat[0] < 0:
+            return None
+        first = int(flat[0])
+        return first if np.array_equal(flat, np.arange(first, first + flat.size)) else None
+
+    def is_identity(self, size: int) -> bool:
+        """Entry i moves along direction i, for all directions."""
+        return self.run == 0 and self.array.size == size
+
+    @functools.cached_property
+    def different(self) -> bool:
+        """No entry depends on one direction twice."""
+        ordered = np.sort(self.array, axis=0)
+        return not bool(((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any())
+
+    @functools.cached_property
+    def injective(self) -> bool:
+        """No direction moves two entries."""
+        used = self.array[self.known]
+        return np.unique(used).size == used.size
+
+    @functools.cached_property
+    def _digest(self) -> int:
+        return hash((self.array.shape, self.array.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Numbers) and np.array_equal(self.array, other.array)

@@ -1,0 +1,84 @@
+"""A jaxpr as one flat list of steps: calls of inner programs written out in place."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias, final
+
+import jax.extend.core as jex
+
+from .binding import live_equations
+
+CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_lin")
+"""Primitives that only call an inner program."""
+
+
+@final
+class Known:
+    """An input that is not a variable."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+Atom: TypeAlias = int | Known
+"""A variable of the flat program, by number, or a known value."""
+
+
+class Step(NamedTuple):
+    """One equation, with the variables that it reads and writes."""
+
+    eqn: jex.JaxprEqn
+    reads: tuple[Atom, ...]
+    writes: tuple[int, ...]
+
+    @property
+    def variables(self) -> list[int]:
+        return [atom for atom in self.reads if isinstance(atom, int)]
+
+
+class Program(NamedTuple):
+    """Steps in order; the inputs are the variables 0, 1, …."""
+
+    steps: list[Step]
+    outputs: tuple[Atom, ...]
+
+
+def flatten(closed: jex.ClosedJaxpr) -> Program:
+    """The live equations of a program and of all that it calls."""
+    flat = _Flattening()
+    inputs = [flat.new() for _ in closed.jaxpr.invars]
+    outputs = flat.inline(closed.jaxpr, closed.consts, inputs)
+    return Program(flat.steps, tuple(outputs))
+
+
+@final
+class _Flattening:
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._count = 0
+
+    def new(self) -> int:
+        self._count += 1
+        return self._count - 1
+
+    def inline(self, jaxpr: jex.Jaxpr, consts: Sequence[Any], inputs: Sequence[Atom]) -> list[Atom]:
+        names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Known, consts), strict=True))
+        names.update(zip(jaxpr.invars, inputs, strict=True))
+
+        def atom(each: Any) -> Atom:
+            return Known(each.val) if isinstance(each, jex.Literal) else names[each]
+
+        for eqn in live_equations(jaxpr):
+            reads = [atom(each) for each in eqn.invars]
+            if eqn.primitive.name in CALLS:
+                inner = called(eqn)
+                outputs = self.inline(inner.jaxpr, inner.consts, reads)
+            else:
+                outputs = [self.new() for _ in eqn.outvars]
+                self.steps.append(Step(eqn, tuple(reads), tuple(outputs)))
+            names.update(zip(eqn.outvars, outputs, strict=True))
+        return [atom(each) for each in jaxpr.outvars]
+
+
+def called(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:
+    """The inner program of a call."""
+    return eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]

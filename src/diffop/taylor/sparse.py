@@ -1,0 +1,136 @@
+"""Arithmetic of `Sparse` coefficients: a gather where a dense one would multiply all of its
+entries.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .coefficients import Dense, Sparse
+
+FEW = 64
+"""Up to this many entries an array is filled by comparing positions instead of scattering."""
+
+
+def entries_at(array: Any, positions: Any, shape: tuple[int, ...]) -> Array:
+    """The entries of an array, broadcast to a shape, at flat positions in that shape; a scalar has
+    one for all.
+    """
+    array = jnp.asarray(array)
+    if array.ndim == 0:
+        return array
+    if array.shape != shape:
+        coordinates = unravel(positions, shape)
+        positions = positions * 0
+        for coordinate, size in zip(coordinates, array.shape, strict=True):
+            positions = positions * size + (coordinate if size > 1 else 0)
+    return array.reshape(-1).at[positions].get(mode="promise_in_bounds")
+
+
+def unravel(positions: Any, shape: Sequence[int]) -> list[Any]:
+    """Coordinates of flat positions."""
+    coordinates = []
+    for size in reversed(shape):
+        coordinates.append(positions % size)
+        positions = positions // size
+    return coordinates[::-1]
+
+
+def times_array(coefficient: Sparse, array: Any, shape: tuple[int, ...]) -> Sparse:
+    """The entrywise product with an array that broadcasts to the primal's shape."""
+    return times_values(coefficient, entries_at(array, coefficient.positions, shape))
+
+
+def times_values(coefficient: Sparse, factors: Array) -> Sparse:
+    """The product with one number for each position."""
+    values = coefficient.values
+    factors = factors.reshape((1,) * (values.ndim - factors.ndim) + factors.shape)
+    return Sparse(coefficient.positions, values * factors, coefficient.distinct)
+
+
+def times_rows(coefficient: Sparse, array: Array) -> Sparse:
+    """The entrywise product with a coefficient `(n, *shape)` held direction by direction."""
+    rows = array.reshape(array.shape[0], -1)
+    factors = jnp.take_along_axis(rows, jnp.asarray(coefficient.positions), axis=1)
+    return Sparse(coefficient.positions, coefficient.values * factors, coefficient.distinct)
+
+
+def product(left: Sparse, right: Sparse) -> Sparse:
+    """The entrywise product of two coefficients held direction by direction.
+
+    An entry a_j at p_j meets all entries of the other that lie at p_j:
+    a_j Σ_k b_k [q_k = p_j].
+    """
+    if left.positions is right.positions and left.distinct:
+        return Sparse(left.positions, left.values * right.values, True)
+    meets = left.positions[..., :, None] == right.positions[..., None, :]
+    zero = jnp.zeros((), right.values.dtype)
+    met = jnp.sum(jnp.where(meets, right.values[..., None, :], zero), axis=-1)
+    return Sparse(left.positions, left.values * met, left.distinct)
+
+
+def add(left: Sparse, right: Sparse) -> Sparse:
+    """The sum: entries at the same positions added, others side by side."""
+    if left.positions is right.positions:
+        return Sparse(left.positions, left.values + right.values, left.distinct)
+    positions = [jnp.asarray(each.positions) for each in (left, right)]
+    if isinstance(left.positions, np.ndarray) and isinstance(right.positions, np.ndarray):
+        joined: Any = np.concatenate([left.positions, right.positions], axis=-1)
+    else:
+        joined = jnp.concatenate(positions, axis=-1)
+    return Sparse(joined, jnp.concatenate([left.values, right.values], axis=-1))
+
+
+def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ...]) -> Sparse:
+    """The coefficient of a value broadcast along axes of size one."""
+    coordinates = unravel(coefficient.positions, before)
+    copied = [new if old != new else 1 for old, new in zip(before, after, strict=True)]
+    grid = np.indices(copied).reshape(len(after), -1).astype(np.int32)
+    flat: Any = coefficient.positions[..., None] * 0
+    for axis, size in enumerate(after):
+        moved = grid[axis].reshape((1,) * coefficient.positions.ndim + (-1,))
+        flat = flat * size + coordinates[axis][..., None] + moved
+    positions = flat.reshape(*flat.shape[:-2], -1)
+    values = jnp.repeat(coefficient.values, grid.shape[1], axis=-1)
+    return Sparse(positions, values, coefficient.distinct)
+
+
+def collapse(coefficient: Sparse, weights: Any) -> Sparse:
+    """Σ_r w_r c_r: the same entries, no longer told apart by direction."""
+    values = coefficient.values
+    weights = jnp.asarray(weights).astype(values.dtype)[..., None]
+    values = values.reshape((1,) * (weights.ndim - values.ndim) + values.shape)
+    return Sparse(coefficient.positions, weights * values)
+
+
+def entry_axes(coefficient: Sparse, lead: int) -> tuple[int, ...]:
+    return tuple(range(lead, coefficient.values.ndim))
+
+
+def to_dense(coefficient: Sparse, lead: int, shape: tuple[int, ...]) -> Dense:
+    """The coefficient as an array."""
+    lead_shape = coefficient.values.shape[:lead]
+    size = math.prod(shape)
+    if size == 1:
+        total = jnp.sum(coefficient.values, axis=entry_axes(coefficient, lead))
+        return Dense(total.reshape(*lead_shape, *shape))
+    values = coefficient.values.reshape(math.prod(lead_shape), -1)
+    positions = jnp.asarray(coefficient.positions)
+    entries = coefficient.values.shape[lead:]
+    positions = jnp.broadcast_to(positions, (*lead_shape, *entries)).reshape(values.shape)
+    if size <= FEW:
+        here = positions[:, :, None] == jnp.arange(size, dtype=np.int32)[None, None, :]
+        array = jnp.sum(jnp.where(here, values[:, :, None], jnp.zeros((), values.dtype)), axis=1)
+    else:
+        array = jnp.zeros((values.shape[0], size), values.dtype)
+        array = array.at[np.arange(values.shape[0])[:, None], positions].add(values)
+    return Dense(array.reshape(*lead_shape, *shape))
+
+
+def size_of(coefficient: Sparse, lead: int) -> int:
+    """How many entries a direction has."""
+    return math.prod(coefficient.values.shape[lead:])
