@@ -23,6 +23,7 @@ from ..jets.power_jets import PowerJets, exact_jets, sampled_jets
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .coefficients import Number, plain, times
 from .gradient import gradient
+from .nesting import nested
 from .term import Segment, Term, Word
 
 
@@ -79,6 +80,9 @@ def _contributions(
     requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree], point: Point
 ) -> Values:
     """c · (word u)(x) for each term."""
+    requests = [
+        (term if draw is not None else nested(term, point), draw) for term, draw in requests
+    ]
     heads = [term.word[0] if term.word else Segment((), (), ()) for term, _ in requests]
     results: list[PyTree] = [None] * len(requests)
     for members, function in _by_inner_function(requests, u):

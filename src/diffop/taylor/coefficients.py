@@ -78,13 +78,15 @@ class Diagonal(eqx.Module):
     `numbers` has shape `(s, *shape)`, is known while tracing, and is −1 where there is no
     direction; `values` has that shape too, or is None for ones. All n basis vectors need no more
     memory than the point itself, and structural primitives act on `numbers` as they act on the
-    primal.
+    primal. `origin` is the array that the only column of values is, where it is one of the
+    program's own.
     """
 
     values: AnyArray | None
     numbers: Numbers = eqx.field(static=True)
     size: int = eqx.field(static=True)
     factor: float | int = eqx.field(static=True, default=1)
+    origin: AnyArray | None = None
 
 
 @final
@@ -131,7 +133,7 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
         return Sparse(coefficient.positions, coefficient.values * factor, coefficient.distinct)
     if isinstance(coefficient, Diagonal):
         c = coefficient
-        return Diagonal(c.values, c.numbers, c.size, c.factor * factor)
+        return Diagonal(c.values, c.numbers, c.size, c.factor * factor, c.origin)
     return blocks([scale(part, factor) for part in coefficient.parts])
 
 

@@ -18,6 +18,7 @@ from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, b
 from .convolutions import convolution
 from .equation import BilinearMap
 from .numbers import Numbers
+from .rows import rows_dot
 
 
 def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int]) -> Dense:
@@ -38,20 +39,25 @@ def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int
     """A coefficient times a primal matrix with the coefficient on the left, so that points and
     directions are the rows of one product, in order, whichever side the matrix was on.
     """
-    (contract, batch), params = _dimensions(product.params), dict(product.params)
+    contract, batch = product.params["dimension_numbers"]
     if any(batch):
         return None
     side = 0 if leads[0] else 1
     lead = leads[side]
     moving, still = (left, right) if side == 0 else (right, left)
+    params = {
+        "precision": _precision(product.params["precision"], side),
+        "preferred_element_type": product.params["preferred_element_type"],
+    }
+    if moving.ndim == lead + 1 and still.ndim == 2 and _is_plain(moving, still):
+        matrix = still if contract[1 - side] == (0,) else still.T
+        return rows_dot(moving, matrix, **params)
     inner = tuple(axis + lead for axis in contract[side])
-    params["dimension_numbers"] = ((inner, contract[1 - side]), ((), ()))
-    params["precision"] = _precision(params["precision"], side)
-    array = lax.dot_general_p.bind(moving, still, **params)
-    if side == 0:
-        return array
+    array = lax.dot_general(moving, still, ((inner, contract[1 - side]), ((), ())), **params)
     free = moving.ndim - lead - len(inner)
     others = array.ndim - lead - free
+    if side == 0:
+        return array
     order = (
         *range(lead),
         *range(lead + free, lead + free + others),
@@ -62,6 +68,11 @@ def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int
 
 def _dimensions(params: dict[str, Any]) -> tuple[Any, Any]:
     return params["dimension_numbers"]
+
+
+def _is_plain(*arrays: Any) -> bool:
+    """Whether arrays are the same on all devices that a program is mapped over (`shard_map`)."""
+    return not any(getattr(jax.typeof(array), "vma", None) for array in arrays)
 
 
 def _precision(precision: Any, side: int) -> Any:

@@ -17,6 +17,8 @@ from .program import Step
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""
+_WORTHWHILE = 0.9
+"""A cut has to save a tenth: below that the estimate says nothing."""
 _CANDIDATES = 8
 
 
@@ -60,7 +62,7 @@ def best_cuts(
             share = first if not moment and cut.step == 0 else 1.0
             spent = _work(steps[start : cut.step], moving, directions, moment)
             spent += _moment_cost(cut.sizes, directions, moment) * share
-            if spent + plans[index][0] < plan[0]:
+            if spent + plans[index][0] < _WORTHWHILE * plan[0]:
                 plan = (spent + plans[index][0], [cut, *plans[index][1]])
         return plan
 
@@ -126,7 +128,7 @@ def _program_of(value: Any) -> jex.Jaxpr | None:
 
 
 def is_contraction(eqn: jex.JaxprEqn) -> bool:
-    return eqn.primitive.name in ("dot_general", "conv_general_dilated")
+    return eqn.primitive.name in ("dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
 
 
 def _contracted(eqn: jex.JaxprEqn) -> int:
@@ -134,6 +136,10 @@ def _contracted(eqn: jex.JaxprEqn) -> int:
     if eqn.primitive.name == "dot_general":
         (contract, _), _ = eqn.params["dimension_numbers"]
         return math.prod(_shape(eqn.invars[0])[axis] for axis in contract)
+    if eqn.primitive.name == "rows_dot":
+        return _shape(eqn.invars[1])[0]
+    if eqn.primitive.name == "rows_outer":
+        return math.prod(_shape(eqn.invars[0])[:-1])
     kernel = _shape(eqn.invars[1])
     return math.prod(kernel) // kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
 
@@ -142,7 +148,7 @@ def _shape(atom: Any) -> tuple[int, ...]:
     return atom.aval.shape
 
 
-_BILINEAR = {"mul", "dot_general", "conv_general_dilated"}
+_BILINEAR = {"mul", "dot_general", "conv_general_dilated", "rows_dot", "rows_outer"}
 _LINEAR = {
     *("add", "add_any", "broadcast_in_dim", "concatenate", "conj", "convert_element_type", "copy"),
     *("cumsum", "dynamic_slice", "dynamic_update_slice", "gather", "imag", "neg", "pad", "real"),

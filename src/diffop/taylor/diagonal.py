@@ -47,7 +47,8 @@ def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
     c, array = coefficient, jnp.asarray(array)
     whole = (1, *c.numbers.shape)
     if c.values is None and c.numbers.count == 1 and c.numbers.full:
-        values = jnp.broadcast_to(array, whole[1:])[None]
+        array = jnp.broadcast_to(array, whole[1:]) if array.shape != whole[1:] else array
+        return Diagonal(array[None], c.numbers, c.size, c.factor, array)
     else:
         values = values_of(Diagonal(c.values, c.numbers, c.size), array.dtype)
         values = values * jnp.broadcast_to(array, whole[1:])[None]
@@ -88,9 +89,9 @@ def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
     side by side.
     """
     if left.numbers == right.numbers:
-        if left.values is right.values:  # x·dx + dx·x is 2x·dx, still known as a multiple of x
+        if left.origin is not None and left.origin is right.origin:  # x·dx + dx·x is 2x·dx
             factor = left.factor + right.factor
-            return Diagonal(left.values, left.numbers, left.size, factor)
+            return Diagonal(left.values, left.numbers, left.size, factor, left.origin)
         values = values_of(left, dtype) + values_of(right, dtype)
         return Diagonal(values, left.numbers, left.size)
     a, b = left.numbers, right.numbers
@@ -174,16 +175,12 @@ def _gathered(coefficient: Diagonal, dtype: Any) -> Dense:
     c = coefficient
     flat = c.numbers.array.reshape(c.numbers.count, -1)
     if c.numbers.is_identity(c.size) and c.values is not None:
-        return Dense(_flat(c.values), c.factor)
+        own = c.values[0] if c.origin is None else c.origin
+        return Dense(own if own.ndim == 1 else own.reshape(-1), c.factor)
     total = jnp.zeros(c.size, dtype)
     for j in range(c.numbers.count):
         total = total + spread(column(c, j, dtype).reshape(-1), flat[j], c.size)
     return Dense(total, c.factor)
-
-
-def _flat(values: Array) -> Array:
-    """Values `(1, *shape)` as a vector; without a new array where they are one already."""
-    return values[0] if values.ndim == 2 else values.reshape(-1)
 
 
 def spread(rows: Array, numbers: np.ndarray, size: int) -> Array:

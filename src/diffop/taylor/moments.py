@@ -80,6 +80,9 @@ class Moment(eqx.Module):
             densify(c, 1, x) for c, x in zip((left, right), product.operands, strict=True)
         )
         assert isinstance(first, Dense) and isinstance(second, Dense)
+        if product.name == "mul" and p == q and left is right:
+            result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
+            return result if first.factor == 1 else result * first.factor**2
         weighted = apply(matrix, second).astype(product.output.dtype)
         function = product.function
         if product.name == "mul":
@@ -135,6 +138,32 @@ class Curves:
     def __init__(self, rows: list[Array], weights: np.ndarray) -> None:
         self.rows = rows
         self.weights = weights
+
+
+@jax.custom_jvp
+def quadratic(matrix: Array, array: Array) -> Array:
+    """Σ_ij M_ij a_i a_j, entrywise, for a symmetric M.
+
+    Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; differentiated as a
+    product it would cost one more application of M in reverse mode.
+    """
+    return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
+
+
+@quadratic.defjvp
+def _quadratic_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    (matrix, array), (dmatrix, darray) = primals, tangents
+    sums = matrix.ndim - 2
+    applied = jnp.tensordot(matrix, array, axes=1)
+    along = _dot_first(array, jnp.tensordot(dmatrix, array, axes=1), sums)
+    return _dot_first(array, applied, sums), along + 2 * _dot_first(darray, applied, sums)
+
+
+def _dot_first(array: Array, applied: Array, sums: int) -> Array:
+    """Σ_i a_i b_i for a `(m, *shape)` and b `(*sums, m, *shape)`."""
+    return jnp.sum(jnp.expand_dims(array, tuple(range(sums))) * applied, axis=sums)
 
 
 def apply(matrix: Array, coefficient: Dense) -> Array:

@@ -25,7 +25,7 @@ from ..series import leibniz, mapped, quotient
 from .elementwise import elementwise
 
 
-@register("mul", "dot_general", "conv_general_dilated")
+@register("mul", "dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = B(a, b)."""
     left, right = (primal_of(operand) for operand in operands)

@@ -1,0 +1,125 @@
+"""Many vectors times one matrix: one two-dimensional product, however many axes the vectors have.
+
+Under `jax.vmap` a coefficient `(directions, width)` times a weight matrix becomes `(points,
+directions, width)` times it, and `dot_general` remembers the two axes apart: the gradient by the
+matrix then contracts over both, for which XLA on CPUs first transposes an array of all vectors. A
+primitive of its own keeps them together: batching adds an axis to the rows, and both transposes are
+two-dimensional again.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax import lax
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array
+
+rows_dot_p = jex.Primitive("rows_dot")
+"""`(*rows, k) · (k, h) -> (*rows, h)`."""
+rows_outer_p = jex.Primitive("rows_outer")
+"""`Σ_rows (*rows, k) ⊗ (*rows, h) -> (k, h)`."""
+
+
+def rows_dot(rows: Array, matrix: Array, **params: Any) -> Array:
+    """The product of each row with a matrix."""
+    return rows_dot_p.bind(rows, matrix, **params)
+
+
+def _dot(rows: Array, matrix: Array, **params: Any) -> Array:
+    flat = rows.reshape(-1, rows.shape[-1])
+    product = lax.dot_general(flat, matrix, (((1,), (0,)), ((), ())), **params)
+    return product.reshape(*rows.shape[:-1], matrix.shape[1])
+
+
+def _outer(left: Array, right: Array, **params: Any) -> Array:
+    left, right = (each.reshape(-1, each.shape[-1]) for each in (left, right))
+    return lax.dot_general(left, right, (((0,), (0,)), ((), ())), **params)
+
+
+def _dot_dimensions(rows: Any, _: Any) -> Any:
+    return ((rows.ndim - 1,), (0,)), ((), ())
+
+
+def _outer_dimensions(left: Any, _: Any) -> Any:
+    axes = tuple(range(left.ndim - 1))
+    return (axes, axes), ((), ())
+
+
+def _define(
+    primitive: jex.Primitive, function: Callable[..., Array], dimensions: Callable[[Any, Any], Any]
+) -> None:
+    """Evaluation, shapes (those of the `dot_general` that it is) and lowering."""
+
+    def abstract(left: Any, right: Any, **params: Any) -> Any:
+        numbers = dimensions(left, right)
+        shape = functools.partial(
+            lax.dot_general_p.abstract_eval, left, right, dimension_numbers=numbers
+        )
+        return shape(out_sharding=None, **params)[0]
+
+    primitive.def_impl(jax.jit(function, static_argnames=("precision", "preferred_element_type")))
+    primitive.def_abstract_eval(abstract)
+    mlir.register_lowering(primitive, mlir.lower_fun(function, multiple_results=False))
+
+
+_define(rows_dot_p, _dot, _dot_dimensions)
+_define(rows_outer_p, _outer, _outer_dimensions)
+
+
+def _rows_bar(ct: Array, rows: Any, matrix: Array, **params: Any) -> Array:
+    return rows_dot_p.bind(ct, matrix.T, **params)
+
+
+def _matrix_bar(ct: Array, rows: Array, matrix: Any, **params: Any) -> Array:
+    return rows_outer_p.bind(rows, ct, **params)
+
+
+def _left_bar(ct: Array, left: Any, right: Array, **params: Any) -> Array:
+    return rows_dot_p.bind(right, ct.T, **params)
+
+
+def _right_bar(ct: Array, left: Array, right: Any, **params: Any) -> Array:
+    return rows_dot_p.bind(left, ct, **params)
+
+
+ad.defbilinear(rows_dot_p, _rows_bar, _matrix_bar)
+ad.defbilinear(rows_outer_p, _left_bar, _right_bar)
+
+
+def _batch_dot(
+    operands: tuple[Array, Array], axes: tuple[Any, Any], **params: Any
+) -> tuple[Array, int]:
+    (rows, matrix), (row_axis, matrix_axis) = operands, axes
+    if row_axis is not None:
+        rows = jnp.moveaxis(rows, row_axis, 0)
+    if matrix_axis is None:
+        return rows_dot_p.bind(rows, matrix, **params), 0
+    matrix = jnp.moveaxis(matrix, matrix_axis, 0)
+    if row_axis is None:
+        numbers = (((rows.ndim - 1,), (1,)), ((), ()))
+        return lax.dot_general(rows, matrix, numbers, **params), rows.ndim - 1
+    numbers = (((rows.ndim - 1,), (1,)), ((0,), (0,)))
+    return lax.dot_general(rows, matrix, numbers, **params), 0
+
+
+def _batch_outer(
+    operands: tuple[Array, Array], axes: tuple[Any, Any], **params: Any
+) -> tuple[Array, int]:
+    left, right = (
+        x if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(operands, axes, strict=True)
+    )
+    batched = tuple(axis is not None for axis in axes)
+    contract = tuple(tuple(range(int(b), x.ndim - 1)) for b, x in zip(batched, (left, right)))
+    if all(batched):
+        return lax.dot_general(left, right, (contract, ((0,), (0,))), **params), 0
+    # (batch, k, h) where the left operand is batched, (k, batch, h) where the right one is
+    return lax.dot_general(left, right, (contract, ((), ())), **params), int(batched[1])
+
+
+batching.primitive_batchers[rows_dot_p] = _batch_dot
+batching.primitive_batchers[rows_outer_p] = _batch_outer
