@@ -13,11 +13,12 @@ from jaxtyping import PyTree
 @final
 class Point(eqx.Module):
     """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree`
-    numbers them.
+    numbers them. `chunk` bounds how many directions are pushed together.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = eqx.field(default_factory=dict)
+    chunk: int | None = eqx.field(static=True, default=None)
 
     def value_of(self, function: Callable[..., Any]) -> Any:
         """A function with u's own signature, here."""

@@ -24,6 +24,10 @@ def checked_order(value: Any, name: str) -> int:
     return checked_integer(value, name, 1)
 
 
+def checked_chunk(chunk: Any) -> int | None:
+    return None if chunk is None else checked_integer(chunk, "chunk", 1)
+
+
 def checked_argnum(argnum: Any) -> int:
     return checked_integer(argnum, "argnum", 0)
 

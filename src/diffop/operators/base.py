@@ -14,6 +14,7 @@ from ..jets.point import Point
 from ..jets.power_jets import has_probe, unbiased_probes
 from ..jets.probes import KINDS
 from ..jets.table import Plan, ResolvedPlan
+from .arguments import checked_chunk
 from .canonical import agree
 from .coefficients import Coefficient, Number, as_coefficient, multiply
 from .evaluate import Draw, Part, apply
@@ -43,7 +44,7 @@ class Operator(eqx.Module):
 
     @property
     @abstractmethod
-    def exact(self) -> Callable[[Function], Function]:
+    def exact(self) -> Callable[..., Function]:
         """The operator without sampling: a map from functions to functions, like `jax.grad`."""
 
     @abstractmethod
@@ -147,13 +148,17 @@ class DifferentialOperator(Operator):
         return (Part(merged(self.terms()), None),)
 
     @property
-    def exact(self) -> Callable[[Function], Function]:
+    def exact(self) -> "Exact":
         """The operator as a map from functions to functions: `L.exact(u)(x)` is (L u)(x), up to
         rounding.
 
         **Arguments:**
 
         - `u`: a function of arrays or pytrees; traced as under `jax.jit`.
+        - `chunk` (by keyword): how many directions to push together at most. It bounds memory,
+            in reverse mode too, at the price of pushing u's primal once for each chunk. By default
+            all, or as many as fit where a point would need more than about a thousandth of the
+            device's memory.
 
         **Returns:**
 
@@ -170,7 +175,7 @@ class DifferentialOperator(Operator):
             do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))  # 12 + 48 = 60
             ```
         """
-        return lambda u: _applied(self.parts, u)
+        return Exact(self.parts)
 
     def estimate(self, key: Key, n: int, probes: str = "auto") -> "Estimate":
         """An unbiased estimate from n random draws: an operator with fixed jets.
@@ -255,9 +260,9 @@ class Estimate(Operator):
         """The estimate itself: its jets are fixed already."""
         return self
 
-    def __call__(self, u: Function) -> Function:
-        """Apply the fixed jets to a function: E(u)(*args)."""
-        return _applied(self.samples, u)
+    def __call__(self, u: Function, *, chunk: int | None = None) -> Function:
+        """Apply the fixed jets to a function: E(u)(*args); `chunk` as for `Operator.exact`."""
+        return _applied(self.samples, u, checked_chunk(chunk))
 
     def stats(self, u: Function) -> Callable[..., Stats]:
         """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error,
@@ -292,9 +297,22 @@ def check_function(u: Any) -> None:
         raise TypeError(f"an operator is applied to a function u; got {type(u).__name__}.")
 
 
-def _applied(parts: tuple[Part, ...], u: Function) -> Function:
+@final
+class Exact:
+    """What `Operator.exact` is: called with a function u, and how many directions to push together
+    at most, it returns the function that the operator makes of u.
+    """
+
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self._parts = parts
+
+    def __call__(self, u: Function, *, chunk: int | None = None) -> Function:
+        return _applied(self._parts, u, checked_chunk(chunk))
+
+
+def _applied(parts: tuple[Part, ...], u: Function, chunk: int | None = None) -> Function:
     check_function(u)
-    return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs))
+    return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk))
 
 
 def _jets(parts: tuple[Part, ...], args: tuple[Any, ...]) -> Plan | ResolvedPlan:

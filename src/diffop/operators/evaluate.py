@@ -85,7 +85,7 @@ def _contributions(
     ]
     heads = [term.word[0] if term.word else Segment((), (), ()) for term, _ in requests]
     results: list[PyTree] = [None] * len(requests)
-    for members, function in _by_inner_function(requests, u):
+    for members, function in _by_inner_function(requests, u, point):
         values = segment_values([(heads[i], requests[i][1]) for i in members], function, point)
         for i, value in zip(members, values, strict=True):
             results[i] = scaled(value, requests[i][0], heads[i], point)
@@ -93,7 +93,7 @@ def _contributions(
 
 
 def _by_inner_function(
-    requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree]
+    requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree], point: Point
 ) -> list[tuple[list[int], Callable[..., PyTree]]]:
     """Terms grouped by the function that their first segment acts on: u, or what the rest of the
     word makes of u.
@@ -103,17 +103,17 @@ def _by_inner_function(
         rest = term.word[1:]
         key = (tuple(segment.key for segment in rest), id(draw) if rest else None)
         if key not in groups:
-            groups[key] = ([], inner_function(rest, draw, u) if rest else u)
+            groups[key] = ([], inner_function(rest, draw, u, point.chunk) if rest else u)
         groups[key][0].append(i)
     return list(groups.values())
 
 
 def inner_function(
-    word: Word, draw: Draw | None, u: Callable[..., PyTree]
+    word: Word, draw: Draw | None, u: Callable[..., PyTree], chunk: int | None = None
 ) -> Callable[..., PyTree]:
     """The function x ↦ (word u)(x)."""
     part = Part((Term(Number(1), word),), None if draw is None else draw.inner())
-    return lambda *args, **kwargs: apply([part], u, Point(args, kwargs))
+    return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, chunk))
 
 
 def scaled(value: PyTree, term: Term, head: Segment, point: Point) -> PyTree:
@@ -158,7 +158,9 @@ def segment_values(
     """
     jets = segment_jets(requests, point, per_draw)
     families = _families([j for j in jets if j is not None], point)
-    pushed = taylor.push(partial(u, **point.kwargs), point.args, [f.jets for f in families])
+    pushed = taylor.push(
+        partial(u, **point.kwargs), point.args, [f.jets for f in families], point.chunk
+    )
     readouts = {id(j): (f, family) for f, family in enumerate(families) for j in family.members}
     results = []
     for (segment, _), wanted in zip(requests, jets, strict=True):
@@ -254,7 +256,9 @@ def _families(jets: Sequence[PowerJets], point: Point) -> list[_Family]:
         if each.signature is None and each.order == 1:
             single.append(each)
         else:
-            groups.setdefault(each.signature or ("alone", id(each)), []).append(each)
+            # What is read from the coefficients of single directions keeps them all in memory.
+            order = None if point.chunk is None else each.order
+            groups.setdefault((each.signature or id(each), order), []).append(each)
     families = [_Family(members, members[0].directions, point) for members in groups.values()]
     if single:
         families.append(_stacked(single, point))

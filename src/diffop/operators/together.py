@@ -8,6 +8,7 @@ from jaxtyping import PyTree
 
 from .._types import Key
 from ..jets.point import Point
+from .arguments import checked_chunk
 from .base import Function, Operator, check_function, check_probes, make_draw
 from .evaluate import Part, apply_all
 
@@ -24,7 +25,7 @@ def exact(ops: PyTree) -> Callable[[Function], Function]:
 
     **Returns:**
 
-    A map from functions to functions.
+    A map from functions to functions; like `Operator.exact` it takes `chunk=` by keyword.
 
     !!! example
 
@@ -88,10 +89,11 @@ def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
 
 
 def _together(parts: list[tuple[Part, ...]], structure: Any) -> Callable[[Function], Function]:
-    def transform(u: Function) -> Function:
+    def transform(u: Function, *, chunk: int | None = None) -> Function:
         check_function(u)
+        size = checked_chunk(chunk)
         return lambda *args, **kwargs: jax.tree.unflatten(
-            structure, apply_all(parts, u, Point(args, kwargs))
+            structure, apply_all(parts, u, Point(args, kwargs, size))
         )
 
     return transform

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from . import diagonal, sparse
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, blocks
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, blocks, is_structured
 from .convolutions import convolution
 from .equation import BilinearMap
 from .numbers import Numbers
@@ -87,7 +87,7 @@ def structured(
         return _entrywise(product, left, right, leads)
     if 0 not in leads:
         return _inner_product(product, left, right)
-    side = 0 if leads[0] else 1
+    side = 0 if is_structured(left) else 1  # the other is a primal
     moving, still = (left, right) if side == 0 else (right, left)
     assert isinstance(still, Dense)
     if product.name == "conv_general_dilated":

@@ -13,6 +13,7 @@ from .._types import CollapsingWeights
 from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
+from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, is_zero, scale
 from .compression import interpret_replacing
 
@@ -88,7 +89,12 @@ class Pushed(NamedTuple):
     derivatives: list[tuple[PyTree, ...]]
 
 
-def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets]) -> Pushed:
+def push(
+    u: Callable[..., PyTree],
+    args: tuple[PyTree, ...],
+    jets: Sequence[Jets],
+    chunk: int | None = None,
+) -> Pushed:
     """Push jets through a function: Taylor mode automatic differentiation in one pass, any order.
 
     All families share the primal, the derivatives of its nonlinearities and the pass itself.
@@ -100,6 +106,9 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
     - `args`: the point, a tuple of u's positional arguments. Arguments that do not move may be
         anything.
     - `jets`: the families of jets, see [`diffop.taylor.Jets`][].
+    - `chunk`: how many jets of a family to push together at most, those with `top_only`; the
+        others follow one chunk after the other, each rematerialised in reverse mode. By default
+        all, or as many as fit where all would need more than a fair share of the device's memory.
 
     **Returns:**
 
@@ -115,6 +124,74 @@ def push(u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.
     """
+    sizes = [_chunk_size(u, args, each, chunk) for each in jets]
+    together = [each for each, size in zip(jets, sizes, strict=True) if size is None]
+    pushed = _push_together(u, args, together)
+    rest = iter(pushed.derivatives)
+    return Pushed(
+        pushed.value,
+        [
+            next(rest) if size is None else _push_in_chunks(u, args, each, size)
+            for each, size in zip(jets, sizes, strict=True)
+        ],
+    )
+
+
+def _chunk_size(
+    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, chunk: int | None
+) -> int | None:
+    """How many jets of a family to push together; None for all."""
+    if not jets.top_only or jets.weights is None:
+        return None
+    if chunk is not None:
+        return chunk if chunk < jets.size else None
+    if not may_need_chunks(jets.size):
+        return None
+    leaves, structure = jax.tree.flatten(args)
+    inexact = [p for p, leaf in enumerate(leaves) if is_inexact(leaf)]
+
+    def whole(*arrays: Array) -> PyTree:
+        filled = list(leaves)
+        for position, array in zip(inexact, arrays, strict=True):
+            filled[position] = array
+        return _push_together(u, jax.tree.unflatten(structure, filled), [jets]).derivatives
+
+    point = [jnp.asarray(leaves[position]) for position in inexact]
+    needed = peak_bytes(jax.make_jaxpr(whole)(*point))
+    return chunk_size(jets.size, needed, sum(array.nbytes for array in point))
+
+
+def _push_in_chunks(
+    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, size: int
+) -> tuple[PyTree, ...]:
+    def top(tangents: PyTree, weights: Array) -> PyTree:
+        part = Jets(tangents, weights, top_only=True)
+        return _push_together(u, args, [part]).derivatives[0][-1]
+
+    rows = tuple(
+        tuple(
+            _rows(arg, tangent) if tangent is not None else None
+            for arg, tangent in zip(args, tangents, strict=True)
+        )
+        for tangents in jets.tangents
+    )
+    return (*[None] * (jets.order - 1), in_chunks(top, rows, jets.weights, size))
+
+
+def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
+    """The tangent of an argument with one row for each jet in every array."""
+    leaves, structure = jax.tree.flatten(arg)
+    entries = [
+        by_direction(entry, jnp.asarray(leaf).dtype)
+        for leaf, entry in zip(leaves, _entries(arg, tangent), strict=True)
+    ]
+    return jax.tree.unflatten(structure, entries)
+
+
+def _push_together(
+    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets]
+) -> Pushed:
+    """All jets in one pass."""
     families = tuple(each.family for each in jets)
     leaves = jax.tree.leaves(args)
     series = [_flat_tangents(each, args, leaves) for each in jets]
@@ -267,6 +344,11 @@ def _derivative(leaf: _Leaf, families: Families, index: int, order: int) -> Arra
     term = series_of(leaf.value, families, index)[order - 1]
     lead_shape = families[index].lead_shape(order)
     return instantiate(scale(term, math.factorial(order)), lead_shape, primal).array
+
+
+def is_inexact(leaf: Any) -> bool:
+    """Whether a leaf of an argument is an array that can move."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
 
 
 def as_differentiable(leaf: Any) -> Array:

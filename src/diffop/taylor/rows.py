@@ -114,7 +114,10 @@ def _batch_outer(
         for x, axis in zip(operands, axes, strict=True)
     )
     batched = tuple(axis is not None for axis in axes)
-    contract = tuple(tuple(range(int(b), x.ndim - 1)) for b, x in zip(batched, (left, right)))
+    contract = (
+        tuple(range(int(batched[0]), left.ndim - 1)),
+        tuple(range(int(batched[1]), right.ndim - 1)),
+    )
     if all(batched):
         return lax.dot_general(left, right, (contract, ((0,), (0,))), **params), 0
     # (batch, k, h) where the left operand is batched, (k, batch, h) where the right one is

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ..arithmetic import bilinear_map, known_number
+from ..arithmetic import bilinear_map, known_number, multiplication
 from ..binding import bind, partially_bound
 from ..bundle import (
     Families,
@@ -72,7 +72,7 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
             return scale(coefficient, 1 / number)
         if is_structured(coefficient) or isinstance(coefficient, Blocks):
             inverse = Dense(jnp.ones((), solution.dtype) / jnp.asarray(denominator))
-            return bilinear_map(multiply, coefficient, inverse, (lead, 0))
+            return bilinear_map(multiplication(solution), coefficient, inverse, (lead, 0))
         return mapped(lambda b: lax.div(b, denominator), coefficient, lead, solution)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -101,14 +101,14 @@ def triangular_solve(
     def solve(coefficient: Coefficient, lead: int) -> Coefficient:
         return mapped(lambda b: bound(b)[0], coefficient, lead, solution)
 
-    multiplication = BilinearMap("triangular_solve", {}, multiply, (matrix, solution), rhs)
+    inner = BilinearMap("triangular_solve", {}, multiply, (matrix, solution), rhs)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         below, above = (
             dense_series(family, s, x, "triangular_solve")
             for s, x in zip(series, (matrix, rhs), strict=True)
         )
-        return [quotient(family, multiplication, solve, below, above)]
+        return [quotient(family, inner, solve, below, above)]
 
     return expand(families, operands, [solution], expansion)
 

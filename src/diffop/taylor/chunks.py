@@ -1,0 +1,151 @@
+"""Bounded memory: the directions of a family pushed a chunk at a time.
+
+A collapsed family is a sum over its directions, so it is the sum over chunks of them, to rounding.
+Each chunk is a pass of its own under `jax.checkpoint`, in a `lax.scan`: reverse mode recomputes a
+chunk when it needs it, and memory does not grow with the number of directions.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import PyTree
+
+from .coefficients import Dense, Diagonal, Sparse
+
+_POINTS = 1024
+"""A point may use this part of the device's memory: as many are usually pushed side by side."""
+_INPUTS = 16
+"""What needs no more than this many times the point itself is no concern: u needs as much."""
+_LEAST = 64
+
+
+def chunk_size(directions: int, needed: int, point: int) -> int | None:
+    """How many directions to push together, where all of them need so many bytes and the point has
+    so many; None for all.
+    """
+    budget = max(device_memory() // _POINTS, _INPUTS * point)
+    if needed <= budget:
+        return None
+    fitting = max(_LEAST, directions * budget // needed)
+    size = 1 << (int(fitting).bit_length() - 1)
+    return size if size < directions else None
+
+
+def may_need_chunks(directions: int) -> bool:
+    """Whether it is worth a look: with fewer directions a thousand entries each would fit."""
+    return directions * 4096 > device_memory() // _POINTS
+
+
+def device_memory() -> int:
+    """Bytes of memory of the device that runs the program."""
+    statistics = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" in statistics:
+        return statistics["bytes_limit"]
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # where the system does not tell
+        return 16 * 2**30
+
+
+def peak_bytes(closed: jex.ClosedJaxpr) -> int:
+    """The most bytes that values which depend on a program's inputs need at one time.
+
+    Nothing is known of what XLA fuses: this is from above. What does not depend on the inputs (a
+    transposed matrix) is there once for all points.
+    """
+    return _peak(closed.jaxpr, set(closed.jaxpr.invars))
+
+
+def _peak(jaxpr: jex.Jaxpr, depends: set[Any]) -> int:
+    last: dict[Any, int] = {}
+    for number, eqn in enumerate(jaxpr.eqns):
+        last.update({atom: number for atom in _variables(eqn.invars)})
+    last.update({atom: len(jaxpr.eqns) for atom in _variables(jaxpr.outvars)})
+    live: set[Any] = set()
+    now = peak = 0
+    for number, eqn in enumerate(jaxpr.eqns):
+        if any(atom in depends for atom in _variables(eqn.invars)):
+            depends.update(eqn.outvars)
+            new = {var for var in eqn.outvars if var in last}
+            live |= new
+            now += sum(map(_bytes, new))
+            peak = max(peak, now + _inside(eqn))
+        dead = {atom for atom in live if last[atom] == number}
+        now -= sum(map(_bytes, dead))
+        live -= dead
+    return peak
+
+
+def _variables(atoms: Any) -> list[Any]:
+    return [atom for atom in atoms if not isinstance(atom, jex.Literal)]
+
+
+def _inside(eqn: jex.JaxprEqn) -> int:
+    programs = [value for value in eqn.params.values() if isinstance(value, jex.ClosedJaxpr)]
+    return max((_peak(p.jaxpr, set(p.jaxpr.invars)) for p in programs), default=0)
+
+
+def _bytes(var: Any) -> int:
+    aval = var.aval
+    return math.prod(aval.shape) * getattr(aval.dtype, "itemsize", 1) if aval.shape else 0
+
+
+def in_chunks(
+    sum_over: Callable[[PyTree, Any], PyTree], tangents: PyTree, weights: Any, size: int
+) -> PyTree:
+    """Σ over chunks of `sum_over(tangents, weights)`.
+
+    `tangents` are arrays with n rows (see `by_direction`), `weights` are `(*m, n)`. The last chunk
+    is filled up with directions of weight zero.
+    """
+    count = weights.shape[-1]
+    chunks = -(-count // size)
+    cut = jax.tree.map(lambda leaf: _cut(leaf, chunks, size), tangents)
+    weights = _cut(jnp.moveaxis(jnp.asarray(weights), -1, 0), chunks, size)
+
+    @jax.checkpoint
+    def one(part: tuple[PyTree, Any]) -> PyTree:
+        return sum_over(part[0], jnp.moveaxis(part[1], 0, -1))
+
+    first = jax.tree.map(lambda leaf: leaf[0], (cut, weights))
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(one, first))
+
+    def step(total: PyTree, part: tuple[PyTree, Any]) -> tuple[PyTree, None]:
+        return jax.tree.map(jnp.add, total, one(part)), None
+
+    return lax.scan(step, zeros, (cut, weights))[0]
+
+
+def _cut(leaf: Any, chunks: int, size: int) -> Any:
+    """Rows `(n, …)` as `(chunks, size, …)`, zeros at the end."""
+    missing = chunks * size - leaf.shape[0]
+    leaf = jnp.asarray(leaf)
+    if missing:
+        leaf = jnp.concatenate([leaf, jnp.zeros((missing, *leaf.shape[1:]), leaf.dtype)])
+    return leaf.reshape(chunks, size, *leaf.shape[1:])
+
+
+def by_direction(coefficient: Any, dtype: Any) -> Any:
+    """A tangent whose arrays have one row for each direction."""
+    if isinstance(coefficient, Dense):
+        return Dense(coefficient.array)
+    if not isinstance(coefficient, Diagonal):
+        return coefficient
+    c = coefficient
+    assert c.numbers.injective and c.numbers.count == 1  # as the directions of operators are
+    flat = c.numbers.array.reshape(-1)
+    known = np.flatnonzero(flat >= 0)
+    positions, moves = np.zeros((c.size, 1), np.int32), np.zeros((c.size, 1), bool)
+    positions[flat[known], 0] = known
+    moves[flat[known], 0] = True
+    values = jnp.asarray(moves, dtype)
+    if c.values is not None:
+        values = values * c.values.reshape(-1)[positions]
+    return Sparse(positions, values if c.factor == 1 else values * c.factor, True)

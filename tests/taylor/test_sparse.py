@@ -1,0 +1,130 @@
+"""Structured coefficients against their dense twins: the same directions as plain arrays."""
+
+import logging
+import math
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from diffop import taylor
+
+from .structures import BUILDERS, UNKNOWN_INDEX
+
+pytestmark = pytest.mark.usefixtures("x64")
+ORDER = 3
+
+
+def dense_twin(coefficient, shape):
+    """All entries of a coefficient, by its definition."""
+    size = math.prod(shape)
+    if isinstance(coefficient, taylor.Sparse):
+        positions, values = np.asarray(coefficient.positions), np.asarray(coefficient.values)
+        array = np.zeros((positions.shape[0], size))
+        for r, s in np.ndindex(*positions.shape):
+            array[r, positions[r, s]] += values[r, s]
+        return jnp.asarray(array.reshape(-1, *shape))
+    numbers = coefficient.numbers.array.reshape(-1, size)
+    values = np.ones(numbers.shape)
+    if coefficient.values is not None:
+        values = np.asarray(coefficient.values).reshape(-1, size)
+    array = np.zeros((coefficient.size, size))
+    for s, p in np.ndindex(*numbers.shape):
+        if numbers[s, p] >= 0:
+            array[numbers[s, p], p] += coefficient.factor * values[s, p]
+    return jnp.asarray(array.reshape(-1, *shape))
+
+
+def random_sparse(rng, shape, known):
+    """A few directions, some with repeated positions."""
+    n, s = rng.integers(1, 4), rng.integers(1, 4)
+    positions = rng.integers(0, math.prod(shape), (n, s)).astype(np.int32)
+    values = jnp.asarray(rng.normal(size=(n, s)))
+    return taylor.Sparse(positions if known else jnp.asarray(positions), values, bool(s == 1))
+
+
+def random_diagonal(rng, shape, known):
+    """All basis vectors; or, scaled, those of most positions in another order."""
+    size = math.prod(shape)
+    if known:
+        return taylor.Diagonal(None, taylor.Numbers(np.arange(size).reshape(1, *shape)), size)
+    numbers = rng.permutation(size)
+    numbers[numbers >= max(1, size - 1)] = -1
+    values = jnp.asarray(rng.normal(size=size) * (numbers >= 0)).reshape(1, *shape)
+    return taylor.Diagonal(values, taylor.Numbers(numbers.reshape(1, *shape)), size, 2.0)
+
+
+def compare(shape, function, x, coefficient, weights):
+    """Push the same directions in both forms, and compare every order."""
+    i = jnp.asarray(UNKNOWN_INDEX)
+
+    def pushed(tangent):
+        still = ((None, None),) * (ORDER - 1)
+        jets = taylor.Jets(((tangent, None), *still), weights)
+        return taylor.push(function, (x, i), [jets])
+
+    value, orders = jax.jit(lambda: pushed(coefficient))()
+    expected_value, expected = jax.jit(lambda: pushed(dense_twin(coefficient, shape)))()
+    np.testing.assert_allclose(value, expected_value, rtol=1e-12)
+    for got, want in zip(orders[0], expected[0], strict=True):
+        assert got.shape == want.shape
+        scale = max(1.0, float(jnp.max(jnp.abs(want), initial=0.0)))
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-11 * scale)
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@hypothesis.given(data=st.data(), seed=st.integers(0, 2**16))
+@hypothesis.settings(max_examples=4)
+def test_rules_against_the_dense_twin(name, data, seed):
+    shape, function = BUILDERS[name](data.draw)
+    rng = np.random.default_rng(seed)
+    x = jnp.asarray(rng.uniform(0.2, 1.5, shape) * rng.choice([1, -1] if "x**" in name else [1]))
+    make = random_diagonal if seed % 2 else random_sparse
+    coefficient = make(rng, shape, known=bool(seed % 4 < 2))
+    count = dense_twin(coefficient, shape).shape[0]
+    weights = [None, rng.normal(size=count), np.ones(count), rng.normal(size=(2, count))][seed % 3]
+    compare(shape, function, x, coefficient, weights)
+
+
+@pytest.mark.parametrize("make", [random_sparse, random_diagonal])
+@pytest.mark.parametrize("name", ["neighbours", "gathered", "shared_by_blocks", "convolution"])
+@hypothesis.given(data=st.data())
+@hypothesis.settings(max_examples=3)
+def test_several_sums(make, name, data):
+    """Weights `(m, n)`: several collapsed sums of the same directions."""
+    shape, function = BUILDERS[name](data.draw)
+    rng = np.random.default_rng(0)
+    coefficient = make(rng, shape, known=True)
+    count = dense_twin(coefficient, shape).shape[0]
+    x = jnp.asarray(rng.uniform(0.2, 1.5, shape))
+    compare(shape, function, x, coefficient, rng.normal(size=(2, count)))
+
+
+def test_what_becomes_dense_is_logged_once(caplog):
+    """Positions that cumsum spreads over the axis are arrays behind it, and the log names it."""
+    taylor.arithmetic._logged.discard("cumsum")
+    coefficient = taylor.Sparse(np.array([[2], [5]], np.int32), jnp.ones((2, 1)), True)
+    jets = taylor.Jets(((coefficient,),), None)
+    with caplog.at_level(logging.INFO, logger="diffop.taylor"):
+        for _ in range(2):
+            taylor.push(lambda x: jnp.cumsum(x), (jnp.arange(9.0),), [jets])
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["primitive cumsum makes sparse directions dense"]
+
+
+def test_equal_positions_are_recognised():
+    """x ↦ sin(x²) + x cos(x) has one entry for each direction, not one for each term."""
+    positions = jnp.array([[2], [5]])
+    coefficient = taylor.Sparse(positions, jnp.ones((2, 1)), True)
+    jets = taylor.Jets(((coefficient,), (None,)), jnp.ones(2))
+    jaxpr = jax.make_jaxpr(
+        lambda x: taylor.push(
+            lambda y: jnp.sum(jnp.sin(y * y) + y * jnp.cos(y)), (x,), [jets]
+        ).derivatives
+    )(jnp.ones(1009))
+    widest = max(v.aval.size for e in jaxpr.jaxpr.eqns for v in e.outvars if e.outvars)
+    assert widest == 1009  # the primal
+    assert not any(2 * 1009 == v.aval.size for e in jaxpr.jaxpr.eqns for v in e.outvars)
