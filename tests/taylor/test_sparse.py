@@ -121,9 +121,11 @@ def test_equal_positions_are_recognised():
     coefficient = taylor.Sparse(positions, jnp.ones((2, 1)), True)
     jets = taylor.Jets(((coefficient,), (None,)), jnp.ones(2))
     jaxpr = jax.make_jaxpr(
-        lambda x: taylor.push(
-            lambda y: jnp.sum(jnp.sin(y * y) + y * jnp.cos(y)), (x,), [jets]
-        ).derivatives
+        lambda x: (
+            taylor.push(
+                lambda y: jnp.sum(jnp.sin(y * y) + y * jnp.cos(y)), (x,), [jets]
+            ).derivatives
+        )
     )(jnp.ones(1009))
     widest = max(v.aval.size for e in jaxpr.jaxpr.eqns for v in e.outvars if e.outvars)
     assert widest == 1009  # the primal

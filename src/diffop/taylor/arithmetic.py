@@ -137,7 +137,7 @@ def _same_types(function: LinearMap) -> bool:
     output = function.outputs[0]
     return all(
         jnp.result_type(operand) == jnp.result_type(output)
-        and jnp.ndim(operand) == jnp.ndim(output)
+        and jnp.ndim(operand) in (0, jnp.ndim(output))
         for operand in (function.primal(k) for k in range(len(function.chosen)))
     )
 

@@ -174,7 +174,7 @@ def plain(coefficient: Coefficient) -> Coefficient:
 def broadcast_series(family: Family, series: Series, before: Any, after: Any) -> Series:
     """The series of a value that is broadcast to the shape of another, along axes of size one."""
     shapes = jnp.shape(before), jnp.shape(after)
-    if shapes[0] == shapes[1] or not shapes[0]:
+    if shapes[0] == shapes[1]:
         return series
     return tuple(
         broadcast(c, family.lead(order), *shapes) for order, c in enumerate(series, start=1)

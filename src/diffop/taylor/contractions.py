@@ -106,7 +106,7 @@ def _entrywise(
 ) -> Sparse | Diagonal | Dense | None:
     shape, dtype = product.output.shape, product.output.dtype
     left, right = (
-        broadcast(c, lead, jnp.shape(x), shape)
+        broadcast(c, lead, jnp.shape(x), shape) if is_structured(c) else c
         for c, lead, x in zip((left, right), leads, product.operands, strict=True)
     )
     if isinstance(left, Dense):  # multiplication commutes
@@ -129,19 +129,19 @@ def _entrywise(
 def broadcast(
     coefficient: Coefficient, lead: int, before: tuple[int, ...], after: tuple[int, ...]
 ) -> Coefficient:
-    """The coefficient of a value that is broadcast along axes of size one. Primals (lead 0) are
-    left to broadcast themselves.
-    """
-    if before == after or lead == 0 and isinstance(coefficient, Dense):
+    """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
+    if before == after:
         return coefficient
+    before = before or (1,) * len(after)
     if isinstance(coefficient, Sparse):
         return sparse.broadcast(coefficient, before, after)
     if isinstance(coefficient, Diagonal):
-        return diagonal.broadcast(coefficient, after)
+        return diagonal.broadcast(coefficient, before, after)
     if isinstance(coefficient, Blocks):
         return blocks([broadcast(part, 1, before, after) for part in coefficient.parts])
     if isinstance(coefficient, Dense):
-        array = jnp.broadcast_to(coefficient.base, (*coefficient.base.shape[:lead], *after))
+        rows = coefficient.base.shape[:lead]
+        array = jnp.broadcast_to(coefficient.base.reshape(*rows, *before), (*rows, *after))
         return Dense(array, coefficient.factor)
     return coefficient
 

@@ -55,11 +55,14 @@ def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
     return Diagonal(values, c.numbers, c.size, c.factor)
 
 
-def broadcast(coefficient: Diagonal, shape: tuple[int, ...]) -> Diagonal:
+def broadcast(coefficient: Diagonal, before: tuple[int, ...], after: tuple[int, ...]) -> Diagonal:
     """The coefficient of a value broadcast along axes of size one."""
-    c, whole = coefficient, (coefficient.numbers.count, *shape)
-    values = None if c.values is None else jnp.broadcast_to(c.values, whole)
-    return Diagonal(values, Numbers(np.broadcast_to(c.numbers.array, whole)), c.size, c.factor)
+    c, count = coefficient, coefficient.numbers.count
+    numbers = np.broadcast_to(c.numbers.array.reshape(count, *before), (count, *after))
+    values = c.values
+    if values is not None:
+        values = jnp.broadcast_to(values.reshape(count, *before), (count, *after))
+    return Diagonal(values, Numbers(numbers), c.size, c.factor)
 
 
 def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:

@@ -1,0 +1,75 @@
+"""Directions pushed a chunk at a time: the same result, in bounded memory."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.taylor import chunks
+
+pytestmark = pytest.mark.usefixtures("x64")
+D = 13
+OPERATORS = {
+    "laplacian": lambda: do.Laplacian(),
+    "third": lambda: do.DiagonalK(3),
+    "orders": lambda: do.DiagonalK(4) - 2 * do.Laplacian() + do.Partial(3),
+    "biharmonic": lambda: do.Biharmonic(),
+    "parabolic": lambda: do.ParabolicTrace(lambda x: 1 + x**2),
+    "some": lambda: do.Laplacian(dims=(0, 2, 3, 5, 7, 9, 11, 12)),
+    "matrix": lambda: do.SecondOrder(jnp.arange(1.0, D * D + 1).reshape(D, D) / D),
+    "estimate": lambda: do.Laplacian().estimate(jr.key(0), 8),
+    "probes": lambda: do.Laplacian().estimate(jr.key(0), 8, probes="gaussian"),
+}
+
+
+def function():
+    net = eqx.nn.MLP(D, "scalar", 5, depth=2, activation=jnp.tanh, key=jr.key(0))
+    return lambda x: (1 - jnp.sum(x**2)) * net(x)
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_chunks_change_nothing(name, size):
+    u, operator = function(), OPERATORS[name]()
+    x = jr.normal(jr.key(1), (D,))
+
+    def both(method):
+        return jax.jit(jax.value_and_grad(method))(x)
+
+    got, expected = both(operator.exact(u, chunk=size)), both(operator.exact(u))
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+def peak(operator, d, **options):
+    """Bytes that depend on the point, at most, while a gradient is computed."""
+    u = lambda x: jnp.sum(jnp.tanh(jnp.ones((7, d)) @ jnp.sin(x)))
+    gradient = jax.grad(operator.exact(u, **options))
+    return chunks.peak_bytes(jax.make_jaxpr(gradient)(jnp.ones(d)))
+
+
+def test_memory_is_bounded():
+    """A chunk of 8 of 1009 directions: nothing of size d × width is left."""
+    whole, chunked = (peak(do.DiagonalK(3), 1009, **o) for o in ({}, {"chunk": 8}))
+    assert whole > 1009 * 7 * 8
+    assert chunked < whole / 4
+
+
+def test_the_default_follows_the_memory(monkeypatch):
+    """With little memory many directions are chunked without being asked; few are not."""
+    monkeypatch.setattr(chunks, "device_memory", lambda: 2**24)
+    assert peak(do.DiagonalK(3), 1009) < peak(do.DiagonalK(3), 1009, chunk=1008)
+    assert chunks.chunk_size(directions=1000, needed=10, point=8) is None
+    assert chunks.chunk_size(directions=10**6, needed=2**40, point=8) == chunks._LEAST
+    assert chunks.chunk_size(directions=10**4, needed=2**20, point=8) == 128
+
+
+@pytest.mark.parametrize("chunk", [0, -1])
+def test_a_chunk_is_a_positive_number(chunk):
+    with pytest.raises(ValueError, match="chunk must be"):
+        do.Laplacian().exact(lambda x: jnp.sum(x), chunk=chunk)
+    with pytest.raises(ValueError, match="chunk must be"):
+        do.exact([do.Laplacian()])(lambda x: jnp.sum(x), chunk=chunk)

@@ -1,0 +1,233 @@
+"""Exact second-order operators with replaced directions, against nested differentiation.
+
+d is larger than the widths, so that directions are replaced wherever the cost rule says so;
+`test_directions_are_replaced` looks whether they were.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jax import lax
+
+import diffop as do
+
+from .. import jaxprs
+
+pytestmark = pytest.mark.usefixtures("x64")
+D, H = 41, 5
+
+
+class Net(eqx.Module):
+    """tanh layers on top of a first weight matrix."""
+
+    first: jax.Array
+    rest: tuple[jax.Array, ...]
+
+    def __call__(self, x):
+        h = self.first @ x
+        for W in self.rest:
+            h = W @ jnp.tanh(h)
+        return jnp.sum(jnp.tanh(h))
+
+
+def network(first=None, width=H):
+    keys = jr.split(jr.key(0), 3)
+    first = jr.normal(keys[0], (width, D)) / D**0.5 if first is None else first
+    return Net(first, tuple(jr.normal(k, (width, width)) / width**0.5 for k in keys[1:]))
+
+
+def with_columns(change):
+    return network(change(jr.normal(jr.key(7), (H, D)) / D**0.5))
+
+
+def nested(tensor):
+    """tr(C D²u) by differentiating twice."""
+    return lambda u: lambda x: jnp.sum(tensor(x) * jax.hessian(u)(x))
+
+
+def ansatz(net):
+    return lambda x: (1 - jnp.sum(x**2)) * net(x)
+
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=(D, 3)) / D**0.5
+# name: how u is made from a network
+FUNCTIONS = {
+    "network": lambda net: net,
+    "ansatz": ansatz,
+    "ansatz_by_products": lambda net: lambda x: (1.0 - jnp.dot(x, x)) * net(2.0 * x + 1),
+    "two_factors": lambda net: lambda x: net(x) * jnp.sin(jnp.sum(x[1:] * x[:-1])) * net(-x),
+    "skip": lambda net: lambda x: net(x) + jnp.sum(jnp.tanh((x @ W) @ W.T) * x),
+    "dense_net": lambda net: lambda x: jnp.sum(jnp.sin(W.T @ x + net(x) * (W.T @ x))),
+    "branches": lambda net: lambda x: jnp.sum(jnp.outer(jnp.sin(x @ W), x @ W)) * net(x),
+    "scaled_input": lambda net: lambda x: net(jnp.sin(x)),
+    "attention": lambda net: (
+        lambda x: jnp.sum(jax.nn.softmax(jnp.outer(x @ W, x @ W)) @ jnp.tanh(x @ W)) * net(x)
+    ),
+    "jitted": lambda net: jax.jit(lambda x: jax.jit(ansatz(net))(x) * 2.0),
+    "remat": lambda net: lambda x: jnp.sum(x**2) * jax.checkpoint(lambda y: net(y))(x),
+    "cond": lambda net: (
+        lambda x: (
+            lax.cond(jnp.sum(x) > 0, lambda y: jnp.sum(jnp.tanh(y)), lambda y: jnp.prod(y), x @ W)
+            * net(x)
+        )
+    ),
+    "scan": lambda net: (
+        lambda x: (
+            jnp.sum(
+                lax.scan(lambda c, A: (jnp.tanh(A @ c), jnp.sum(c)), x @ W, jnp.stack([W[:3]] * 3))[
+                    1
+                ]
+            )
+            * net(x)
+        )
+    ),
+    "while": lambda net: (
+        lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.tanh(W[:3] @ c), x @ W)[0] * net(x)
+    ),
+    "norm": lambda net: lambda x: net(x) * jnp.exp(-jnp.linalg.norm(x)),
+    "two_outputs": lambda net: lambda x: net(x) * jnp.sum(jnp.linalg.inv(jnp.diag(x @ W + 9.0))),
+    "fallback": lambda net: lambda x: jnp.prod(jnp.sort(x @ W)) + jnp.sum(jnp.cumprod(x @ W)),
+}
+NETWORKS = {
+    "full": network,
+    "zero_columns": lambda: with_columns(lambda A: A.at[:, ::2].set(0.0)),
+    "repeated_columns": lambda: with_columns(lambda A: A.at[:, 1:].set(A[:, :1])),
+    "collinear_rows": lambda: with_columns(lambda A: A.at[1].set(2 * A[0])),
+    "zero": lambda: with_columns(jnp.zeros_like),
+    "wider_than_d": lambda: network(width=2 * D),
+}
+DIAGONAL = RNG.normal(size=D)
+MATRIX = RNG.normal(size=(D, D))
+X = RNG.normal(size=D) / D**0.5
+SIGMA = lambda x: 1 + 0.5 * jnp.sin(x)
+OPERATORS = {
+    "laplacian": (do.Laplacian, lambda x: jnp.eye(D)),
+    "indefinite": (lambda: do.SecondOrder(jnp.asarray(DIAGONAL)), lambda x: jnp.diag(DIAGONAL)),
+    "indefinite_matrix": (lambda: do.SecondOrder(jnp.asarray(MATRIX)), lambda x: MATRIX),
+    "some_coordinates": (
+        lambda: do.Laplacian(dims=tuple(range(0, D, 2))),
+        lambda x: jnp.asarray(np.diag(np.arange(D) % 2 == 0).astype(float)),
+    ),
+    "parabolic": (lambda: do.ParabolicTrace(SIGMA), lambda x: jnp.diag(SIGMA(x) ** 2) / 2),
+}
+
+
+def check(operator, tensor, build, net):
+    """Value, and gradients by the parameters and by the point."""
+    parameters, static = eqx.partition(net, eqx.is_inexact_array)
+    x = jnp.asarray(X)
+
+    def both(method):
+        def value(p, x):
+            return method(build(eqx.combine(p, static)))(x)
+
+        return jax.jit(jax.value_and_grad(value, argnums=(0, 1)))(parameters, x)
+
+    got, expected = both(operator().exact), both(nested(tensor))
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        assert np.all(np.isfinite(a))
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * max(1.0, float(jnp.abs(b).max())))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    check(*OPERATORS["laplacian"], FUNCTIONS[name], network())
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_first_layers(name):
+    check(*OPERATORS["indefinite"], ansatz, NETWORKS[name]())
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "laplacian"])
+def test_operators(name):
+    check(*OPERATORS[name], ansatz, network())
+
+
+def test_space_and_time():
+    """u(x, t) with ∂_t beside: two families, one of them replaced."""
+    net, x = network(), jnp.asarray(X)
+    u = lambda x, t: jnp.sin(t) * ansatz(net)(x * jnp.cos(t))
+    t = jnp.asarray(0.3)
+    ops = {"u": do.Identity(), "lap": do.Laplacian(), "t": do.Partial(argnum=1)}
+    got = do.exact(ops)(u)(x, t)
+    np.testing.assert_allclose(got["lap"], jnp.trace(jax.hessian(u)(x, t)), rtol=1e-9)
+    np.testing.assert_allclose(got["t"], jax.grad(u, 1)(x, t), rtol=1e-9)
+    np.testing.assert_allclose(got["u"], u(x, t), rtol=1e-12)
+
+
+def test_pytree_arguments():
+    net, x = network(), jnp.asarray(X)
+    u = lambda z: ansatz(net)(jnp.concatenate([z["a"].reshape(-1), z["b"]])) * z["a"][0, 0]
+    z = {"a": x[:30].reshape(5, 6), "b": x[30:]}
+    flat = lambda v: u({"a": v[:30].reshape(5, 6), "b": v[30:]})
+    np.testing.assert_allclose(
+        do.Laplacian().exact(u)(z), jnp.trace(jax.hessian(flat)(x)), rtol=1e-9
+    )
+
+
+def program(operator, net):
+    points = jnp.ones((3, D)) / D
+    return jaxprs.of(lambda v: jax.vmap(operator.exact(ansatz(net)))(v), points)
+
+
+def contractions_over(eqns, size):
+    """How many products of a layer sum over an axis of a size."""
+    count = 0
+    for eqn in jaxprs.named(eqns, "dot_general"):
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        over = any(eqn.invars[0].aval.shape[axis] == size for axis in contract)
+        count += over and H in eqn.outvars[0].aval.shape
+    return count
+
+
+def test_directions_are_replaced():
+    """Behind the first layer no value has an axis of d, and the moment is shared by all points."""
+    net = network()
+    eqns = program(do.Laplacian(), net)
+    for eqn in jaxprs.named(eqns, "rows_dot"):
+        assert D not in eqn.invars[0].aval.shape
+    moments = [e for e in jaxprs.named(eqns, "dot_general") if e.outvars[0].aval.shape == (H, H)]
+    assert len(moments) == 1
+    assert D in moments[0].invars[0].aval.shape
+
+
+def test_what_the_primal_computed_is_not_computed_again():
+    """Σ_r z_r ∂_r|x|² is twice the product W x that u forms itself: over d only W x, |x|² as sums,
+    and the moment W Wᵀ.
+    """
+    net = network()
+    plain = jaxprs.of(lambda v: jax.vmap(ansatz(net))(v), jnp.ones((3, D)))
+    once = contractions_over(plain, D)
+    assert contractions_over(program(do.Laplacian(), net), D) == once + 1
+
+
+def test_one_moment_for_each_operator():
+    """Two operators along the basis vectors share the pass; each has its own second moments."""
+    net, x = network(), jnp.asarray(X)
+    ops = {"lap": do.Laplacian(), "c": do.SecondOrder(jnp.asarray(DIAGONAL))}
+    got = do.exact(ops)(ansatz(net))(x)
+    H2 = jax.hessian(ansatz(net))(x)
+    np.testing.assert_allclose(got["lap"], jnp.trace(H2), rtol=1e-9)
+    np.testing.assert_allclose(got["c"], jnp.sum(DIAGONAL * jnp.diag(H2)), rtol=1e-9)
+    tanh = lambda eqns: jaxprs.count(eqns)["tanh"]
+    together = jaxprs.of(lambda v: do.exact(ops)(ansatz(net))(v), x)
+    assert tanh(together) == tanh(jaxprs.of(ansatz(net), x))
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad_of_vmap", "jvp", "twice"])
+def test_transformations(transform):
+    net, x = network(), jnp.asarray(X)
+    points = jr.normal(jr.key(2), (3, D)) / D**0.5
+    lap, oracle = do.Laplacian().exact(ansatz(net)), nested(lambda x: jnp.eye(D))(ansatz(net))
+    apply = {
+        "vmap": lambda f: jax.vmap(f)(points),
+        "grad_of_vmap": lambda f: jax.grad(lambda p: jnp.sum(jax.vmap(f)(p) ** 2))(points),
+        "jvp": lambda f: jax.jvp(f, (x,), (jnp.ones(D),))[1],
+        "twice": lambda f: jax.hessian(f)(x)[:4],
+    }[transform]
+    np.testing.assert_allclose(apply(lap), apply(oracle), rtol=1e-8, atol=1e-8)
