@@ -45,15 +45,16 @@ class _FieldTerms(Terms):
         rows = rows.astype(point.dtype(self.argnum))
         return embed(rows, point, self.argnum, self.dims, self.symbol)
 
-    def unit_rows(self, point: Point, index: Any) -> tuple[Any, SubRows]:
-        """Basis vectors among the coordinates acted on: their positions in the argument, and as
-        dense rows.
-        """
-        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
+    def positions(self, point: Point, index: Any) -> Any:
+        """The positions in the argument of coordinates acted on."""
+        return coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
+
+    def unit_rows(self, point: Point, index: Any) -> SubRows:
+        """Basis vectors among the coordinates acted on, as rows: what a product needs."""
         size = self.dimension(point)
         numbers = np.arange(size, dtype=np.int32) if index is None else index
         unit = Sparse(numbers[:, None], np.ones((numbers.shape[0], 1), np.int32))
-        return positions, to_dense(unit, size, point.dtype(self.argnum))
+        return to_dense(unit, size, point.dtype(self.argnum))
 
 
 class _QuadraticTerms(_FieldTerms, ProbedTerms):
@@ -169,7 +170,7 @@ class EntryForm(_QuadraticTerms):
         self.count(point)
         matrix = self._symmetric()
         if index is None:
-            positions, _ = self.unit_rows(point, None)
+            positions = self.positions(point, None)
             slots = (basis(self.argnum, positions), {self.argnum: self.embed(matrix, point)})
             return Block(np.ones(matrix.shape[0]), slots, self.exponents)
         rows, columns = jnp.divmod(index, matrix.shape[0])
@@ -221,11 +222,11 @@ class RowForm(_QuadraticTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> Block:
         value = self._value(point)
-        positions, unit = self.unit_rows(point, index)
-        slot = basis(self.argnum, positions)
+        slot = basis(self.argnum, self.positions(point, index))
         if not callable(value) and value.ndim == 1:
             weights = value if index is None else value[index]
             return Block(weights, (slot,), (2,), ("basis", self.argnum, self.dims))
+        unit = self.unit_rows(point, index)
         columns = apply_rows(_product(value), unit)
         return Block(
             np.ones(unit.shape[0]),
@@ -276,14 +277,14 @@ class SquareRoot(_QuadraticTerms):
         if _is_matrix(value):
             columns = value.T if index is None else value.T[index]
             rows = self.embed(columns, point)
+        elif callable(value):
+            unit = self.unit_rows(point, index)
+            rows = self.embed(apply_rows(_product(value), unit), point)
         else:
-            positions, unit = self.unit_rows(point, index)
-            if callable(value):
-                rows = self.embed(apply_rows(_product(value), unit), point)
-            else:
-                entries = jnp.broadcast_to(value, (self.dimension(point),))
-                entries = entries if index is None else entries[index]
-                rows = Sparse(positions[:, None], entries[:, None])
+            positions = self.positions(point, index)
+            entries = jnp.broadcast_to(value, (self.dimension(point),))
+            entries = entries if index is None else entries[index]
+            rows = Sparse(positions[:, None], entries[:, None])
         n = rows.array.shape[0] if isinstance(rows, Dense) else rows.positions.shape[0]
         return Block(np.full(n, 0.5), ({self.argnum: rows},), self.exponents)
 
