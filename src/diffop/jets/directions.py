@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import taylor
 from .._types import Entries, PerDirection, Positions, RowArray
+from ..taylor.coefficients import Coefficient
 from .point import Point
 
 
@@ -192,7 +193,7 @@ def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
 
 def _leaf_tangent(
     rows: Rows, start: int, stop: int, shape: tuple[int, ...], dtype: Any
-) -> taylor.Coefficient:
+) -> Coefficient:
     """The part of the directions that belongs to the coordinates start … stop − 1."""
     if isinstance(rows, Dense):
         part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
@@ -219,7 +220,7 @@ def _diagonal(
     stop: int,
     shape: tuple[int, ...],
     dtype: Any,
-) -> taylor.Coefficient | None:
+) -> Coefficient | None:
     """Known basis directions as a diagonal, where they are different and at least half of all."""
     here = np.flatnonzero((positions >= start) & (positions < stop))
     places = positions[here] - start

@@ -2,12 +2,7 @@
 collapsed.
 """
 
-from .coefficients import (
-    Coefficient as Coefficient,
-    Dense as Dense,
-    Diagonal as Diagonal,
-    Sparse as Sparse,
-)
+from .coefficients import Dense as Dense, Diagonal as Diagonal, Sparse as Sparse
 from .numbers import Numbers as Numbers
 from .pushforward import Jets as Jets, Pushed as Pushed, jet as jet, push as push
 from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError

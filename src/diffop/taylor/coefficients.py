@@ -44,6 +44,15 @@ class Dense(eqx.Module):
 
     The number is kept apart so that −2x is recognised as a multiple of x, and with `image` a sum
     over directions Σ_r x_r ℓ(e_r) as the ℓ(x) that the primal has computed already.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.taylor.Dense(jnp.eye(3), factor=2).array  # two times each of three basis vectors
+        ```
     """
 
     base: AnyArray
@@ -63,6 +72,19 @@ class Sparse(eqx.Module):
     apart: `(n, s)` both for a coefficient held direction by direction, lead `(n,)`; collapsed,
     values `(*m, n, s)` at positions `(n, s)`, lead `m`. Entries at one position add up; `distinct`
     says that no two nonzero entries of one direction share a position.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        # ∂_2² + ∂_700² of a function of a million variables
+        v = do.taylor.Sparse(jnp.array([[2], [700]]), jnp.ones((2, 1)), distinct=True)
+        jets = do.taylor.Jets(((v,), (None,)), weights=jnp.ones(2))
+        x = jnp.ones(1_000_000)
+        do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # 12
+        ```
     """
 
     positions: Int[Array | np.ndarray, "..."]
@@ -80,6 +102,21 @@ class Diagonal(eqx.Module):
     memory than the point itself, and structural primitives act on `numbers` as they act on the
     primal. `origin` is the array that the only column of values is, where it is one of the
     program's own.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import numpy as np
+        import diffop as do
+
+        # all the basis vectors of a million variables, without a number for each
+        numbers = do.taylor.Numbers(np.arange(1_000_000)[None])
+        basis = do.taylor.Diagonal(None, numbers, size=1_000_000)
+        jets = do.taylor.Jets(((basis,), (None,)), weights=np.ones(1_000_000), top_only=True)
+        x = jnp.ones(1_000_000)
+        do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # six million
+        ```
     """
 
     values: AnyArray | None

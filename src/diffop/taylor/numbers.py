@@ -12,6 +12,15 @@ class Numbers:
 
     Static in the coefficients that hold it, so that every question about it is answered once, by
     numpy.
+
+    !!! example
+
+        ```python
+        import numpy as np
+        import diffop as do
+
+        do.taylor.Numbers(np.array([[3, 4, -1]])).known  # [[True, True, False]]
+        ```
     """
 
     def __init__(self, array: Any) -> None:

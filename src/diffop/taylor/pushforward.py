@@ -26,7 +26,8 @@ class Jets(eqx.Module):
 
     - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each
         argument of the function, like that argument but with a leading axis of n directions on each
-        leaf; `None` for an argument that does not move at this order.
+        leaf, or with a structured coefficient in a leaf's place ([`diffop.taylor.Sparse`][],
+        [`diffop.taylor.Diagonal`][]); `None` for an argument that does not move at this order.
     - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one
         sum, `(m, n)` for m of them. The engine carries the sums alone (the collapse), so order K
         costs as much as one more primal. `None` returns order K jet by jet.
