@@ -170,6 +170,59 @@ def test_pytree_arguments():
     )
 
 
+BLOCK, BLOCKS = 5, 9
+SHARED = RNG.normal(size=(BLOCK, 3))
+
+
+def shared(channels, blocks=BLOCKS):
+    """A network behind weights shared by blocks of the input."""
+    net = Net(
+        jnp.asarray(RNG.normal(size=(H, blocks * channels)) / 3), (jnp.eye(H) + 0.1, jnp.eye(H))
+    )
+    return net, jnp.asarray(SHARED[:, :channels])
+
+
+def convolved(w, x):
+    kernel = w.T[:, None, :]
+    return lax.conv_general_dilated(x[None, None], kernel, (BLOCK,), "VALID")[0]
+
+
+BLOCKWISE = {
+    "by_reshape": lambda net, w, x: net(jnp.tanh(x.reshape(BLOCKS, BLOCK) @ w).reshape(-1)),
+    "by_convolution": lambda net, w, x: net(jnp.tanh(convolved(w, x)).reshape(-1)),
+    "of_a_function": lambda net, w, x: net(jnp.tanh(convolved(w, jnp.sin(x))).reshape(-1)),
+    "ansatz": lambda net, w, x: (1 - jnp.sum(x**2)) * net(jnp.tanh(convolved(w, x)).reshape(-1)),
+    "without_nonlinearity": lambda net, w, x: (
+        jnp.sum(x[1:] * x[:-1]) * net(convolved(w, x).reshape(-1))
+    ),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("name", BLOCKWISE)
+def test_weights_shared_by_blocks(name, channels):
+    """Directions of a block merged into one; with several channels they are not separate."""
+    net, w = shared(channels)
+    x = jnp.asarray(RNG.normal(size=BLOCK * BLOCKS) / 7)
+    c = jnp.asarray(np.linspace(-1.0, 2.0, x.size))
+    ops = {"lap": do.Laplacian(), "c": do.SecondOrder(c)}
+
+    def both(method):
+        def value(net, w, x):
+            results = method(lambda y: BLOCKWISE[name](net, w, y))(x)
+            return results["lap"] + jnp.sin(results["c"])
+
+        return jax.jit(jax.value_and_grad(value, argnums=(0, 1, 2)))(net, w, x)
+
+    def oracle(u):
+        return lambda y: {"lap": jnp.trace(jax.hessian(u)(y)), "c": c @ jnp.diag(jax.hessian(u)(y))}
+
+    for a, b in zip(
+        jax.tree.leaves(both(do.exact(ops))), jax.tree.leaves(both(oracle)), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
+
+
 def program(operator, net):
     points = jnp.ones((3, D)) / D
     return jaxprs.of(lambda v: jax.vmap(operator.exact(ansatz(net)))(v), points)

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 
 from . import diagonal
 from .bundle import Bundle, Families, Family, Value, bundle
-from .coefficients import Blocks, Coefficient, Dense, Image, Zero, is_structured, is_zero
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Zero, is_structured, is_zero
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
-from .moments import Moment, compressed, moments
+from .moments import Moment, compressed, is_separate, moments
 from .program import Known, Program, Step, flatten
 
 
@@ -77,6 +77,7 @@ class _Run:
             if not self._is_first(step):
                 continue
             self._push(step)
+            self._merge()
             later.discard(number)
             for variable in step.writes:
                 for reader in self.uses.readers.get(variable, ()):
@@ -103,6 +104,24 @@ class _Run:
         for variable in self.uses.done(step):
             self.values.pop(variable, None)
 
+    def _merge(self) -> None:
+        """Where weights are shared by blocks of the input, the directions of a block by one.
+
+        Entries that no direction moves together have a diagonal moment: as many weighted directions
+        as there are entries, a block's part of all. That always pays.
+        """
+        for index in self.replaceable:
+            if self.families[index].moment is not None:
+                continue
+            first = {v: self._first(v, index) for v in self.values}
+            structured = [v for v, c in first.items() if is_structured(c)]
+            if len(structured) != 1 or not _is_merging(first[structured[0]]):
+                continue
+            moving = tuple(v for v, c in first.items() if not is_zero(c))
+            sizes = tuple(math.prod(self.values[v].primal.shape) for v in moving)
+            if sum(sizes) <= max(sizes) + _SCALARS:
+                self._replace(index, Live(0, moving, sizes))
+
     def _replace(self, index: int, live: Live) -> None:
         """The directions of one family by the basis vectors of what is live."""
         family = self.families[index]
@@ -119,6 +138,16 @@ class _Run:
     def _first(self, variable: int, index: int) -> Coefficient:
         value = self.values[variable]
         return value.series[index][0] if isinstance(value, Bundle) else Zero()
+
+
+_SCALARS = 4
+"""So many entries beside those that are merged are no more than a few numbers."""
+
+
+def _is_merging(coefficient: Coefficient) -> bool:
+    """Whether entries are moved by several directions each, and by different ones."""
+    several = isinstance(coefficient, Diagonal) and coefficient.numbers.count > 1
+    return several and is_separate(coefficient)
 
 
 def _moment(family: Family, first: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
@@ -175,13 +204,14 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
             for variable, aval in zip(step.writes, avals, strict=True):
                 if jnp.issubdtype(aval.dtype, jnp.inexact):
                     moving[variable] = math.prod(aval.shape)
-    size = run.families[index].size
+    family = run.families[index]
+    size = family.size if family.moment is None else sum(family.moment.sizes)
     assert size is not None
     candidates = _live(remaining, run.program, moving, set(run.values))
     share = 1.0
     if candidates and _is_shared(run, candidates[0], index):
         share = SHARED
-    return best_cuts(remaining, candidates, set(moving), size, share)
+    return best_cuts(remaining, candidates, set(moving), size, share, family.moment is not None)
 
 
 def _is_shared(run: _Run, live: Live, index: int) -> bool:

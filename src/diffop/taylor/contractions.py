@@ -217,6 +217,21 @@ class _Shapes(NamedTuple):
         rows = math.prod(self.sizes(self.batch + self.contract))
         return array if array.shape == (rows, self.width) else array.reshape(rows, self.width)
 
+    def rows(self, array: Any, numbers: Any) -> Any:
+        """Rows of that matrix, by number: `(*numbers.shape, free)`.
+
+        Where the matrix has one axis to look them up in, it is not transposed first: the gradient
+        would be transposed back, all of it.
+        """
+        if self.other_batch or len(self.other_contract) != 1:
+            return self.matrix(array).at[numbers].get(mode="promise_in_bounds")
+        (axis,) = self.other_contract
+        index = (slice(None),) * axis + (numbers,)
+        taken = array.at[index].get(mode="promise_in_bounds")
+        places = tuple(range(axis, axis + numbers.ndim))
+        moved = jnp.moveaxis(taken, places, tuple(range(numbers.ndim)))
+        return moved.reshape(*numbers.shape, self.width)
+
     def output_strides(self) -> tuple[list[int], list[int], np.ndarray]:
         """Strides in the output of the batch and the free axes of the structured operand, and the
         offsets of one row of the matrix.
@@ -243,8 +258,7 @@ def _sparse_dot(
     row: Any = coefficient.positions * 0
     for axis in shapes.batch + shapes.contract:
         row = row * shapes.shape[axis] + coordinates[axis]
-    matrix = shapes.matrix(array)
-    rows = matrix.at[row].get(mode="promise_in_bounds")
+    rows = shapes.rows(array, row)
     values = coefficient.values.astype(rows.dtype)
     lead_shape = values.shape[:lead]
     if shapes.is_vector:

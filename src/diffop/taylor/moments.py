@@ -14,7 +14,7 @@ factorised, so M may have any rank and any sign, and gradients are those of poly
 
 import functools
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -29,6 +29,19 @@ from .arithmetic import densify, instantiate, total
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Zero, is_zero
 from .contractions import broadcast
 from .equation import BilinearMap
+from .numbers import Numbers
+
+
+@final
+class DiagonalMatrix(eqx.Module):
+    """A block that is zero off its diagonal: between entries that no direction moves together.
+    `entries` are `(*sums, n)`.
+    """
+
+    entries: AnyArray
+
+
+Block: TypeAlias = AnyArray | DiagonalMatrix
 
 
 @final
@@ -37,17 +50,18 @@ class Moment(eqx.Module):
     to.
 
     `matrices[p][q]`, p ≤ q, has shape `(*sums, sizes[p], sizes[q])`; None is zero, and
-    M_qp = M_pqᵀ.
+    M_qp = M_pqᵀ. A `DiagonalMatrix` stands for a block that is one.
     """
 
-    matrices: tuple[tuple[AnyArray | None, ...], ...]
+    matrices: tuple[tuple[Block | None, ...], ...]
     sizes: tuple[int, ...] = eqx.field(static=True)
     sums: tuple[int, ...] = eqx.field(static=True)
 
-    def matrix(self, p: int, q: int) -> Array | None:
+    def matrix(self, p: int, q: int) -> Block | None:
         if p <= q:
             return self.matrices[p][q - p]
         transposed = self.matrices[q][p - q]
+        assert not isinstance(transposed, DiagonalMatrix)  # those are M_pp
         return None if transposed is None else jnp.swapaxes(transposed, -1, -2)
 
     def contract(self, product: BilinearMap, left: Coefficient, right: Coefficient) -> Coefficient:
@@ -80,7 +94,8 @@ class Moment(eqx.Module):
             densify(c, 1, x) for c, x in zip((left, right), product.operands, strict=True)
         )
         assert isinstance(first, Dense) and isinstance(second, Dense)
-        if product.name == "mul" and p == q and left is right:
+        whole = not isinstance(matrix, DiagonalMatrix)
+        if product.name == "mul" and p == q and left is right and whole:
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
             return result if first.factor == 1 else result * first.factor**2
         weighted = apply(matrix, second).astype(product.output.dtype)
@@ -119,13 +134,18 @@ class Moment(eqx.Module):
 
     def _whole(self) -> Array:
         """All blocks as one matrix."""
-        kind = _alike(*(m for row in self.matrices for m in row if m is not None))[0].dtype
+        arrays = jax.tree.leaves(self.matrices)
+        kind = _alike(*arrays)[0].dtype
         count = len(self.sizes)
 
         def block(p: int, q: int) -> Array:
             matrix = self.matrix(p, q)
             shape = (*self.sums, self.sizes[p], self.sizes[q])
-            return jnp.zeros(shape, kind) if matrix is None else matrix.astype(kind)
+            if matrix is None:
+                return jnp.zeros(shape, kind)
+            if isinstance(matrix, DiagonalMatrix):
+                matrix = matrix.entries[..., None] * jnp.eye(shape[-1], dtype=kind)
+            return matrix.astype(kind)
 
         rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]
         return jnp.concatenate(rows, axis=-2)
@@ -166,9 +186,14 @@ def _dot_first(array: Array, applied: Array, sums: int) -> Array:
     return jnp.sum(jnp.expand_dims(array, tuple(range(sums))) * applied, axis=sums)
 
 
-def apply(matrix: Array, coefficient: Dense) -> Array:
+def apply(matrix: Block, coefficient: Dense) -> Array:
     """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
-    weighted = jnp.tensordot(*_alike(matrix, coefficient.base), axes=1)
+    if isinstance(matrix, DiagonalMatrix):
+        entries, base = _alike(matrix.entries, coefficient.base)
+        entries = entries.reshape(*entries.shape, *(1,) * (base.ndim - 1))
+        weighted = entries * base.reshape((1,) * (entries.ndim - base.ndim) + base.shape)
+    else:
+        weighted = jnp.tensordot(*_alike(matrix, coefficient.base), axes=1)
     return weighted if coefficient.factor == 1 else weighted * coefficient.factor
 
 
@@ -179,21 +204,27 @@ def _alike(*arrays: Array) -> list[Array]:
     return [array.astype(kind) for array in arrays]
 
 
-def _entrywise(matrix: Array, left: Diagonal, right: Diagonal, dtype: Any) -> Array:
+def _entrywise(matrix: Block, left: Diagonal, right: Diagonal, dtype: Any) -> Array:
     """Entries that move along few directions meet in few entries of the matrix."""
     terms = []
     for j in range(left.numbers.count):
         for k in range(right.numbers.count):
             a, b = (diagonal.column(c, i, dtype) for c, i in ((left, j), (right, k)))
             rows, columns = (np.maximum(c.numbers.array[i], 0) for c, i in ((left, j), (right, k)))
-            shape = (1,) * (matrix.ndim - 2) + a.shape
-            terms.append((a * b).reshape(shape) * _entries(matrix, rows, columns).astype(dtype))
+            entries = _entries(matrix, rows, columns).astype(dtype)
+            terms.append((a * b).reshape((1,) * (entries.ndim - a.ndim) + a.shape) * entries)
     factor = left.factor * right.factor
     result = sum(terms[1:], terms[0])
     return result if factor == 1 else result * factor
 
 
-def _entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+def _entries(matrix: Block, rows: np.ndarray, columns: np.ndarray) -> Array:
+    if isinstance(matrix, DiagonalMatrix):
+        numbers = Numbers(rows[None])
+        entries = diagonal.weights_at(matrix.entries, numbers)
+        entries = entries.reshape(*matrix.entries.shape[:-1], *rows.shape)
+        same = rows == columns
+        return entries if same.all() else entries * jnp.asarray(same, entries.dtype)
     everything = np.arange(matrix.shape[-1])
     if matrix.shape[-1] == matrix.shape[-2] and all(
         np.array_equal(index.reshape(-1), everything) for index in (rows, columns)
@@ -205,18 +236,30 @@ def _entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
 def moments(weights: Any, values: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
     """The second moments of first-order coefficients `(n, *shape)`, for weights `(*sums, n)`."""
     sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    arrays = [densify(c, 1, x) for c, x in zip(values, primals, strict=True)]
+    pairs = list(zip(values, primals, strict=True))
     rows = tuple(
-        tuple(_gram(weights, arrays[p], arrays[q]) for q in range(p, len(arrays)))
-        for p in range(len(arrays))
+        tuple(_gram(weights, *pairs[p], *pairs[q]) for q in range(p, len(pairs)))
+        for p in range(len(pairs))
     )
     return Moment(rows, sizes, tuple(weights.shape[:-1]))
 
 
-def _gram(weights: Any, left: Coefficient, right: Coefficient) -> Array | None:
+def is_separate(coefficient: Coefficient) -> bool:
+    """Whether no direction moves two entries."""
+    return isinstance(coefficient, Diagonal) and coefficient.numbers.injective
+
+
+def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -> Block | None:
     """Σ_r w_r a_r ⊗ b_r as a matrix."""
     if is_zero(left) or is_zero(right):
         return None
+    if isinstance(left, Diagonal) and is_separate(left) and left is right:
+        return DiagonalMatrix(_separate_squares(weights, left, jnp.result_type(x)))
+    if isinstance(left, Diagonal) and is_separate(left) and isinstance(right, Dense):
+        return _separate_rows(weights, left, right, jnp.result_type(x))
+    if isinstance(right, Diagonal) and is_separate(right) and isinstance(left, Dense):
+        return jnp.swapaxes(_separate_rows(weights, right, left, jnp.result_type(y)), -1, -2)
+    left, right = densify(left, 1, x), densify(right, 1, y)
     assert isinstance(left, Dense) and isinstance(right, Dense)
     number = diagonal.uniform(weights)
     if number is not None:
@@ -231,6 +274,29 @@ def _gram(weights: Any, left: Coefficient, right: Coefficient) -> Array | None:
     a, b = _alike(_flat(left.array), _flat(right.array))
     weights = jnp.asarray(weights).astype(a.dtype)
     return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
+
+
+def _separate_squares(weights: Any, coefficient: Diagonal, dtype: Any) -> Array:
+    """Σ_j w v_j² for each entry: `(*sums, entries)`."""
+    squares = diagonal.product(coefficient, coefficient, dtype)
+    assert squares is not None
+    if squares.values is None:
+        squares = Diagonal(
+            jnp.asarray(squares.numbers.known, dtype), squares.numbers, squares.size, squares.factor
+        )
+    collapsed = diagonal.collapse(squares, weights, dtype).array
+    return collapsed.reshape(*weights.shape[:-1], -1)
+
+
+def _separate_rows(weights: Any, coefficient: Diagonal, rows: Dense, dtype: Any) -> Array:
+    """Σ_j w v_j ⊗ (the row of the other coefficient for that direction): `(*sums, entries, k)`."""
+    numbers = coefficient.numbers
+    values = diagonal.values_of(coefficient, dtype).reshape(numbers.count, -1)
+    other = _flat(rows.array)[np.maximum(numbers.array, 0).reshape(numbers.count, -1)]
+    values, other = _alike(values, other)
+    at = diagonal.weights_at(weights, numbers).astype(values.dtype)
+    at = at.reshape(*weights.shape[:-1], numbers.count, -1)
+    return jnp.einsum("...je,je,jek->...ek", at, values, other)
 
 
 def _flat(array: Array) -> Array:
