@@ -11,7 +11,15 @@ from jaxtyping import Array
 from .._types import Diagonal, Matrix, RowArray, SubRows, TermNumbers
 from . import probes
 from .directions import Dense, Rows, Sparse, basis, to_dense
-from .fields import Field, apply_rows, expect_shape, is_constant, resolve, resolve_vector
+from .fields import (
+    Field,
+    SparseColumns,
+    apply_rows,
+    expect_shape,
+    is_constant,
+    resolve,
+    resolve_vector,
+)
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
@@ -274,7 +282,9 @@ class SquareRoot(_QuadraticTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> Block:
         value = self._value(point)
-        if _is_matrix(value):
+        if isinstance(value, SparseColumns):
+            rows = self._sparse(value, point, index)
+        elif _is_matrix(value):
             columns = value.T if index is None else value.T[index]
             rows = self.embed(columns, point)
         elif callable(value):
@@ -287,6 +297,13 @@ class SquareRoot(_QuadraticTerms):
             rows = Sparse(positions[:, None], entries[:, None])
         n = rows.array.shape[0] if isinstance(rows, Dense) else rows.positions.shape[0]
         return Block(np.full(n, 0.5), ({self.argnum: rows},), self.exponents)
+
+    def _sparse(self, columns: SparseColumns, point: Point, index: Any) -> Sparse:
+        positions, values = columns.positions, columns.values
+        if index is not None:
+            positions, values = jnp.asarray(positions)[index], values[index]
+        places = self.positions(point, positions.reshape(-1)).reshape(positions.shape)
+        return Sparse(places, values)
 
     def magnitudes(self, point: Point) -> None:
         return None
@@ -312,6 +329,8 @@ def _is_matrix(value: Any) -> bool:
 
 def _product(value: Any) -> Callable[[Array], Array]:
     """A field's value as a matrix-vector product."""
+    if isinstance(value, SparseColumns):
+        return value.mv
     if callable(value):
         product: Callable[..., Any] = value
         return product

@@ -8,10 +8,13 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.experimental.sparse import BCOO
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from .._types import RowArray, SubRows, Vector
+from .._types import Entries, Positions, RowArray, SubRows, Vector
 from .point import Point
 
 
@@ -47,14 +50,87 @@ class Scalar(eqx.Module):
     value: int | float = eqx.field(static=True)
 
 
+@final
+class SparseColumns(eqx.Module):
+    """A matrix with few entries in each column, for `ParabolicTrace`: each column of σ is then a
+    sparse direction.
+
+    **Arguments:**
+
+    - `positions`: the rows of the entries of each column, `(columns, s)`. Columns with fewer than s
+        entries are filled up with zeros; entries at one position add up.
+    - `values`: the entries, of that shape.
+    - `rows`: how many rows the matrix has.
+
+    A constant `jax.experimental.sparse.BCOO` may be given in its place.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import numpy as np
+        import diffop as do
+
+        i = np.arange(5)
+        pairs = np.stack([i, (i + 1) % 5], axis=1)  # column i moves coordinates i and i + 1
+        sigma = lambda x: do.SparseColumns(pairs, x[pairs], rows=5)
+        do.ParabolicTrace(sigma).exact(lambda x: jnp.sum(x**2))(jnp.ones(5))  # 10.0
+        ```
+    """
+
+    positions: Positions
+    values: Entries
+    rows: int = eqx.field(static=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.positions.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    def mv(self, v: Vector) -> Vector:
+        """The product with a vector."""
+        products = self.values.astype(v.dtype) * v[:, None]
+        return jnp.zeros(self.rows, v.dtype).at[self.positions].add(products)
+
+
+def sparse_columns(matrix: BCOO, what: str) -> SparseColumns:
+    """The columns of a sparse matrix whose indices are known."""
+    if matrix.n_batch or matrix.n_dense or matrix.ndim != 2:
+        raise ValueError(
+            f"{what} as a BCOO must be a matrix without batch or dense axes; got {matrix!r}."
+        )
+    if isinstance(matrix.indices, Tracer):
+        raise TypeError(
+            f"the indices of {what} as a BCOO must be known while tracing; got an array that "
+            "depends on traced values. Make the matrix outside of jit, or use "
+            "diffop.SparseColumns with positions that are a NumPy array."
+        )
+    row, column = np.asarray(matrix.indices).T
+    inside = (row < matrix.shape[0]) & (column < matrix.shape[1])  # BCOO pads with what is not
+    order = np.argsort(column, kind="stable")
+    order = order[inside[order]]
+    counts = np.bincount(column[order], minlength=matrix.shape[1])
+    rank = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    entry = np.zeros((matrix.shape[1], max(1, int(counts.max(initial=0)))), np.int32)
+    known = np.zeros(entry.shape, bool)
+    entry[column[order], rank], known[column[order], rank] = order, True
+    positions = np.where(known, row[entry] if row.size else 0, 0).astype(np.int32)
+    data = jnp.asarray(matrix.data)
+    values = jnp.where(known, data[entry] if row.size else 0, jnp.zeros((), data.dtype))
+    return SparseColumns(positions, values, matrix.shape[0])
+
+
 Field: TypeAlias = Any
 """An array, a `Scalar`, a callable with u's own signature that returns one (or a matrix-vector
-product), a `MatVec` or its like.
+product), `SparseColumns`, a `MatVec` or its like.
 """
 
 
 def is_matvec(field: Field) -> bool:
-    return not isinstance(field, jax.Array) and hasattr(field, "mv")
+    return not isinstance(field, jax.Array | SparseColumns) and hasattr(field, "mv")
 
 
 def is_constant(field: Field) -> bool:
@@ -68,6 +144,10 @@ def resolve(field: Field, point: Point) -> Any:
         field = point.value_of(field)
     if isinstance(field, Scalar):
         return jnp.asarray(float(field.value))
+    if isinstance(field, BCOO):
+        field = sparse_columns(field, "a coefficient")
+    if isinstance(field, SparseColumns):
+        return field
     if is_matvec(field):
         return field.mv
     return field if callable(field) else jnp.asarray(field)

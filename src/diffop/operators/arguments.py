@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..jets.fields import Field, Scalar, is_matvec
+from ..jets.fields import Field, Scalar, SparseColumns, is_matvec
 from ..jets.index_terms import Monomial
 
 
@@ -80,7 +80,11 @@ def _place(key: Any, argnum: int, name: str) -> tuple[int, int]:
 
 def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> Field:
     """A coefficient field: callables as they are, arrays floating and of a possible rank."""
-    if is_matvec(field) or (callable(field) and not isinstance(field, jax.Array)):
+    if (
+        isinstance(field, SparseColumns)
+        or is_matvec(field)
+        or (callable(field) and not isinstance(field, jax.Array))
+    ):
         return field
     if isinstance(field, int | float) and not isinstance(field, bool) and 0 in ranks:
         return Scalar(field)

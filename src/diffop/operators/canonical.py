@@ -17,7 +17,7 @@ from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, SquareRoot
-from ..jets.fields import Scalar
+from ..jets.fields import Scalar, SparseColumns
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.terms import Factor
 from .coefficients import plain
@@ -104,6 +104,9 @@ def _factor(factor: Factor) -> Monomials:
             return _diagonal(factor, _concrete(factor.field))
         case EntryForm():
             return _form(factor, _concrete(factor.field))
+        case SquareRoot(field=SparseColumns()):
+            sigma = _dense(factor.field)
+            return _form(factor, sigma @ sigma.T / 2)
         case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 2:
             sigma = _concrete(factor.field).astype(np.float64)
             return _form(factor, sigma @ sigma.T / 2)
@@ -114,6 +117,14 @@ def _factor(factor: Factor) -> Monomials:
             expansion = _factor(PowerSum(factor.argnum, 2, factor.dims))
             return {key: half * value for key, value in expansion.items()}
     return _symbol(_opaque(factor))
+
+
+def _dense(field: SparseColumns) -> np.ndarray:
+    """A sparse matrix as an array: equality compares σσᵀ entry by entry."""
+    positions, values = _concrete(field.positions), _concrete(field.values)
+    matrix = np.zeros(field.shape)
+    np.add.at(matrix, (positions, np.arange(field.shape[1])[:, None]), values)
+    return matrix
 
 
 def _symbol(key: Hashable) -> Monomials:

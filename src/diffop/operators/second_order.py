@@ -4,9 +4,10 @@ from typing import Any, final
 
 import equinox as eqx
 import jax
+from jax.experimental.sparse import BCOO
 
 from ..jets.field_terms import DiagonalForm, EntryForm, RowForm, SquareRoot
-from ..jets.fields import Field, is_constant, is_matvec
+from ..jets.fields import Field, is_constant, is_matvec, sparse_columns
 from ..jets.terms import Terms
 from .arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
 from .base import DifferentialOperator
@@ -72,9 +73,10 @@ class ParabolicTrace(DifferentialOperator):
 
     **Arguments:**
 
-    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable sigma(*args)
-        that returns one of these or a matrix-vector product, a [`diffop.MatVec`][], or anything
-        with a method `mv`.
+    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a sparse matrix
+        ([`diffop.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`, whose columns stay
+        sparse directions), a callable sigma(*args) that returns one of these or a matrix-vector
+        product, a [`diffop.MatVec`][], or anything with a method `mv`.
     - `argnum`, `dims`: which argument, and which of its coordinates σ refers to.
 
     One jet for each column of σ: ½ Σ_i (σe_i·∇)² (STDE, section on second-order parabolic PDEs).
@@ -98,6 +100,8 @@ class ParabolicTrace(DifferentialOperator):
 
     def __init__(self, sigma: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a matrix, a vector (its diagonal), a scalar, a callable of the point or a MatVec"
+        if isinstance(sigma, BCOO):
+            sigma = sparse_columns(sigma, "sigma of ParabolicTrace")
         self.sigma = checked_field(sigma, "sigma of ParabolicTrace", (0, 1, 2), forms)
         self.argnum = checked_argnum(argnum)
         self.dims = checked_dims(dims)

@@ -1,0 +1,107 @@
+"""ParabolicTrace with a sparse matrix: the operator of the dense one, without a d × d array."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jax.experimental.sparse import BCOO
+
+import diffop as do
+
+from .. import jaxprs
+
+pytestmark = pytest.mark.usefixtures("x64")
+D = 7
+
+
+def bidiagonal(d, dtype=float):
+    """An upper bidiagonal matrix with one empty column, as BCOO, and dense."""
+    dense = np.diag(np.linspace(0.5, 2.0, d)) + np.diag(np.full(d - 1, -0.3), 1)
+    dense[:, 3] = 0.0
+    rows, columns = np.nonzero(dense)
+    indices = np.stack([rows, columns], axis=1)
+    data = jnp.asarray(dense[rows, columns], dtype)
+    return BCOO((data, jnp.asarray(indices)), shape=(d, d)), jnp.asarray(dense)
+
+
+def u(x):
+    return jnp.exp(jnp.sum(x[1:] * jnp.sin(x[:-1]))) + jnp.prod(1 + x**2)
+
+
+def expected(sigma, x):
+    return 0.5 * jnp.trace(sigma @ sigma.T @ jax.hessian(u)(x))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_exact(transposed):
+    sparse, dense = bidiagonal(D)
+    if transposed:
+        sparse, dense = sparse.T, dense.T
+    x = jr.normal(jr.key(0), (D,)) / 3
+    L = do.ParabolicTrace(sparse)
+    np.testing.assert_allclose(L.exact(u)(x), expected(dense, x), rtol=1e-12)
+    np.testing.assert_allclose(eqx.filter_jit(lambda L: L.exact(u)(x))(L), expected(dense, x))
+    assert L == L and isinstance(str(L), str)
+
+
+def test_a_function_that_returns_one():
+    """σ(x) with columns x_i e_i + x_{i+1} e_{i+1}, one entry written twice."""
+    i = np.arange(D)
+    positions = np.stack([i, (i + 1) % D, i], axis=1)
+    values = lambda x: jnp.stack([x, jnp.roll(x, -1), 0 * x], axis=1)
+    sigma = lambda x: do.SparseColumns(positions, values(x), rows=D)
+    x = jr.normal(jr.key(0), (D,)) / 3
+    dense = jnp.zeros((D, D)).at[positions, i[:, None]].add(values(x))
+    got = jax.jit(do.ParabolicTrace(sigma).exact(u))(x)
+    np.testing.assert_allclose(got, expected(dense, x), rtol=1e-12)
+
+
+def test_some_coordinates():
+    sparse, dense = bidiagonal(4)
+    x = jr.normal(jr.key(0), (D,)) / 3
+    dims = (1, 2, 5, 6)
+    full = jnp.zeros((D, 4)).at[np.array(dims)].set(dense)
+    got = do.ParabolicTrace(sparse, dims=dims).exact(u)(x)
+    np.testing.assert_allclose(got, expected(full, x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("probes", ["sparse", "gaussian"])
+def test_estimates_are_unbiased(probes):
+    """z-test at 5 standard errors of the mean of 4000 estimates."""
+    sparse, dense = bidiagonal(D)
+    x = jr.normal(jr.key(0), (D,)) / 3
+    L = do.ParabolicTrace(sparse)
+    keys = jr.split(jr.key(1), 4000)
+    values = jax.jit(jax.vmap(lambda k: L.estimate(k, 2, probes=probes)(u)(x)))(keys)
+    error = jnp.std(values) / np.sqrt(keys.size)
+    assert abs(jnp.mean(values) - expected(dense, x)) < 5 * error
+
+
+def test_the_gradient_by_its_entries():
+    sparse, dense = bidiagonal(D)
+    x = jr.normal(jr.key(0), (D,)) / 3
+    build = lambda data: BCOO((data, sparse.indices), shape=sparse.shape)
+    got = jax.grad(lambda data: do.ParabolicTrace(build(data)).exact(u)(x))(sparse.data)
+    want = jax.grad(lambda s: expected(s, x))(dense)
+    rows, columns = np.asarray(sparse.indices).T
+    np.testing.assert_allclose(got, want[rows, columns], rtol=1e-10, atol=1e-12)
+
+
+def test_nothing_of_d_by_d():
+    d = 101
+    sparse, _ = bidiagonal(d)
+    body = lambda y: jnp.sum(jnp.sin(y[1:] * y[:-1]))
+    eqns = jaxprs.of(jax.grad(do.ParabolicTrace(sparse).exact(body)), jnp.ones(d) / d)
+    assert not [s for s in jaxprs.sizes(eqns) if s >= d * (d - 1)]
+
+
+def test_errors():
+    sparse, _ = bidiagonal(D)
+    with pytest.raises(TypeError, match="indices of sigma .* must be known"):
+        jax.jit(
+            lambda i: do.ParabolicTrace(BCOO((sparse.data, i), shape=(D, D))).exact(u)(jnp.ones(D))
+        )(sparse.indices)
+    with pytest.raises(ValueError, match="must have shape"):
+        do.ParabolicTrace(sparse).exact(u)(jnp.ones(D + 1))
