@@ -284,3 +284,12 @@ def test_transformations(transform):
         "twice": lambda f: jax.hessian(f)(x)[:4],
     }[transform]
     np.testing.assert_allclose(apply(lap), apply(oracle), rtol=1e-8, atol=1e-8)
+
+
+def test_checkpointed_layers_stay_checkpointed():
+    """Directions are replaced inside `jax.checkpoint`, and what is behind is rematerialised."""
+    net = network()
+    u = lambda x: jax.checkpoint(lambda y: net(y))(x) * jnp.sum(x**2)
+    jaxpr = jax.make_jaxpr(do.Laplacian().exact(u))(jnp.asarray(X))
+    regions = [e for e in jaxpr.jaxpr.eqns if e.primitive.name in ("checkpoint", "remat2")]
+    assert regions and not any(D in v.aval.shape for e in regions for v in e.invars)

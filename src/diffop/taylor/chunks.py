@@ -88,8 +88,9 @@ def _variables(atoms: Any) -> list[Any]:
 
 
 def _inside(eqn: jex.JaxprEqn) -> int:
-    programs = [value for value in eqn.params.values() if isinstance(value, jex.ClosedJaxpr)]
-    return max((_peak(p.jaxpr, set(p.jaxpr.invars)) for p in programs), default=0)
+    values = [v.jaxpr if isinstance(v, jex.ClosedJaxpr) else v for v in eqn.params.values()]
+    programs = [value for value in values if isinstance(value, jex.Jaxpr)]
+    return max((_peak(program, set(program.invars)) for program in programs), default=0)
 
 
 def _bytes(var: Any) -> int:

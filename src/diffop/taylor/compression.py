@@ -8,9 +8,10 @@ Then only what is behind the first layers is live, and directions are replaced w
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
+import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
@@ -20,7 +21,7 @@ from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Zero, is_
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
 from .moments import Moment, compressed, is_separate, moments
-from .program import Known, Program, Step, flatten
+from .program import Known, Program, Region, Step, flatten
 
 
 def interpret_replacing(
@@ -56,10 +57,13 @@ class _Run:
         for index in self.replaceable:
             for live in _plan(remaining, self, index):
                 cuts.setdefault(live.step, []).append((index, live))
-        for number, step in enumerate(remaining):
+        for number, steps in _stretches(remaining, set(cuts)):
             for index, live in cuts.get(number, []):
                 self._replace(index, live)
-            self._push(step)
+            if steps[0].region is None:
+                self._push(steps[0])
+            else:
+                self._push_region(steps, steps[0].region)
         return [self._read(atom) for atom in self.program.outputs]
 
     def _front(self) -> list[Step]:
@@ -104,6 +108,26 @@ class _Run:
         for variable in self.uses.done(step):
             self.values.pop(variable, None)
 
+    def _push_region(self, steps: Sequence[Step], region: Region) -> None:
+        """Steps that the user asked to rematerialise, as one function that is."""
+        made = {v for step in steps for v in step.writes}
+        dead = {v for step in steps for v in self.uses.done(step)}
+        reads = sorted({v for step in steps for v in step.variables} - made)
+        families = tuple(self.families)
+
+        def push(values: list[Value]) -> dict[int, Value]:
+            local = dict(zip(reads, values, strict=True))
+            for step in steps:
+                operands = [a.value if isinstance(a, Known) else local[a] for a in step.reads]
+                outputs = push_equation(families, step.eqn, operands)
+                local.update(zip(step.writes, outputs, strict=True))
+            return {v: local[v] for v in made - dead}
+
+        pushed = jax.checkpoint(push, prevent_cse=region.prevent_cse, policy=region.policy)
+        self.values.update(pushed([self.values[v] for v in reads]))
+        for variable in dead:
+            self.values.pop(variable, None)
+
     def _merge(self) -> None:
         """Where weights are shared by blocks of the input, the directions of a block by one.
 
@@ -138,6 +162,22 @@ class _Run:
     def _first(self, variable: int, index: int) -> Coefficient:
         value = self.values[variable]
         return value.series[index][0] if isinstance(value, Bundle) else Zero()
+
+
+def _stretches(steps: Sequence[Step], cuts: set[int]) -> Iterator[tuple[int, list[Step]]]:
+    """Steps one by one, those of a region together up to the next cut; each with its number."""
+    start = 0
+    while start < len(steps):
+        stop, region = start + 1, steps[start].region
+        while (
+            region is not None
+            and stop < len(steps)
+            and steps[stop].region is region
+            and stop not in cuts
+        ):
+            stop += 1
+        yield start, list(steps[start:stop])
+        start = stop
 
 
 _SCALARS = 4

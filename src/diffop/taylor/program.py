@@ -9,6 +9,7 @@ from .binding import live_equations
 
 CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_lin")
 """Primitives that only call an inner program."""
+REMATERIALISED = ("remat2", "checkpoint")
 
 
 @final
@@ -23,12 +24,22 @@ Atom: TypeAlias = int | Known
 """A variable of the flat program, by number, or a known value."""
 
 
+@final
+class Region:
+    """A call of `jax.checkpoint`: its steps are rematerialised together in reverse mode."""
+
+    def __init__(self, eqn: jex.JaxprEqn) -> None:
+        self.prevent_cse = eqn.params["prevent_cse"]
+        self.policy = eqn.params["policy"]
+
+
 class Step(NamedTuple):
-    """One equation, with the variables that it reads and writes."""
+    """One equation, with the variables that it reads and writes, and the region that it is in."""
 
     eqn: jex.JaxprEqn
     reads: tuple[Atom, ...]
     writes: tuple[int, ...]
+    region: Region | None
 
     @property
     def variables(self) -> list[int]:
@@ -43,10 +54,10 @@ class Program(NamedTuple):
 
 
 def flatten(closed: jex.ClosedJaxpr) -> Program:
-    """The live equations of a program and of all that it calls."""
+    """The live equations of a program and of all that it calls, rematerialised or not."""
     flat = _Flattening()
     inputs = [flat.new() for _ in closed.jaxpr.invars]
-    outputs = flat.inline(closed.jaxpr, closed.consts, inputs)
+    outputs = flat.inline(closed.jaxpr, closed.consts, inputs, None)
     return Program(flat.steps, tuple(outputs))
 
 
@@ -60,7 +71,13 @@ class _Flattening:
         self._count += 1
         return self._count - 1
 
-    def inline(self, jaxpr: jex.Jaxpr, consts: Sequence[Any], inputs: Sequence[Atom]) -> list[Atom]:
+    def inline(
+        self,
+        jaxpr: jex.Jaxpr,
+        consts: Sequence[Any],
+        inputs: Sequence[Atom],
+        region: Region | None,
+    ) -> list[Atom]:
         names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Known, consts), strict=True))
         names.update(zip(jaxpr.invars, inputs, strict=True))
 
@@ -71,10 +88,12 @@ class _Flattening:
             reads = [atom(each) for each in eqn.invars]
             if eqn.primitive.name in CALLS:
                 inner = called(eqn)
-                outputs = self.inline(inner.jaxpr, inner.consts, reads)
+                outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
+            elif eqn.primitive.name in REMATERIALISED:
+                outputs = self.inline(eqn.params["jaxpr"], (), reads, region or Region(eqn))
             else:
                 outputs = [self.new() for _ in eqn.outvars]
-                self.steps.append(Step(eqn, tuple(reads), tuple(outputs)))
+                self.steps.append(Step(eqn, tuple(reads), tuple(outputs), region))
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [atom(each) for each in jaxpr.outvars]
 
