@@ -4,5 +4,6 @@ collapsed.
 
 from .coefficients import Dense as Dense, Diagonal as Diagonal, Sparse as Sparse
 from .numbers import Numbers as Numbers
-from .pushforward import Jets as Jets, Pushed as Pushed, jet as jet, push as push
+from .pushforward import Pushed as Pushed, jet as jet, push as push
 from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError
+from .tangents import Jets as Jets

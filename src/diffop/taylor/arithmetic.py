@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import contractions, diagonal, index_maps, sparse
+from . import contractions, diagonal, diagonal_maps, index_maps, sparse
 from .coefficients import (
     Blocks,
     Coefficient,
@@ -157,7 +157,7 @@ def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) ->
         moved = index_maps.move_sparse(function, k, operand, lead)
     else:
         assert isinstance(operand, Diagonal)
-        moved = index_maps.move_diagonal(function, k, operand)
+        moved = diagonal_maps.move_diagonal(function, k, operand)
     if moved is not None:
         return [
             _unless_full(each, lead, output)

@@ -15,6 +15,7 @@ class LinearMap:
 
     - `operands`: the primals of all operands.
     - `outputs`: the primals of the outputs.
+    - `memo`: what coefficients of several orders share, by whoever computes it first.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class LinearMap:
         self.operands = list(operands)
         self.chosen = tuple(chosen)
         self.outputs = list(outputs)
+        self.memo: dict[Any, Any] = {}
         self.function = partially_bound(eqn, operands, self.chosen)
 
     def primal(self, k: int) -> Any:

@@ -1,7 +1,5 @@
-"""Where the entries of structured coefficients go under primitives that only move entries about.
-
-For a `Sparse` coefficient these maps say where a position goes, and whether it stays. A `Diagonal`
-one needs no map: the primitive itself acts on its values, and while tracing on its numbers.
+"""Where the entries of `Sparse` coefficients go under primitives that only move entries about: for
+each primitive, where a position goes, and whether it stays.
 """
 
 import math
@@ -14,10 +12,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import diagonal, sparse
-from .coefficients import Coefficient, Dense, Diagonal, Sparse
+from . import sparse
+from .coefficients import Coefficient, Dense, Sparse
 from .equation import LinearMap
-from .numbers import Numbers
 
 
 class Moved(NamedTuple):
@@ -34,7 +31,7 @@ Coordinates: TypeAlias = list[Any]
 IndexMap: TypeAlias = Callable[[LinearMap, int, Any], Moved | None]
 _maps: dict[str, IndexMap] = {}
 
-_ON_VALUES = {"convert_element_type", "real", "imag", "conj", "reduce_precision"}
+ON_VALUES = {"convert_element_type", "real", "imag", "conj", "reduce_precision"}
 """Primitives that change values, each where it is."""
 
 
@@ -53,7 +50,7 @@ def move_sparse(
     """The images of a sparse coefficient in place of the k-th linear operand; None where they are
     not sparse.
     """
-    if function.name in _ON_VALUES:
+    if function.name in ON_VALUES:
         (values,) = function.at([coefficient.values])
         return [Sparse(coefficient.positions, values, coefficient.distinct)]
     if function.name == "split":
@@ -70,11 +67,10 @@ def _moved(function: LinearMap, k: int, positions: Any) -> Moved | None:
     """Positions are mapped once, whatever the order of the coefficient that they belong to, so
     that coefficients at equal positions are seen to be.
     """
-    memo = function.__dict__.setdefault("moved", {})
     key = (k, id(positions))
-    if key not in memo:
-        memo[key] = (positions, _maps[function.name](function, k, positions))
-    return memo[key][1]
+    if key not in function.memo:
+        function.memo[key] = (positions, _maps[function.name](function, k, positions))
+    return function.memo[key][1]
 
 
 _MERGING = {"reduce_sum"}
@@ -265,11 +261,11 @@ def _scatter(function: LinearMap, k: int, positions: Any) -> Moved | None:
 
 
 def _left(function: LinearMap, positions: Any) -> Any:
-    array = _not_overwritten(function)
+    array = not_overwritten(function)
     return sparse.entries_at(array, positions, array.shape) != 0
 
 
-def _not_overwritten(function: LinearMap) -> Any:
+def not_overwritten(function: LinearMap) -> Any:
     """One where a scatter leaves its operand as it is, zero elsewhere."""
     operand, indices, updates = function.operands
     return function.at([jnp.ones_like(operand), indices, jnp.zeros_like(updates)])[0]
@@ -315,7 +311,7 @@ def _sources(function: LinearMap, shape: tuple[int, ...]) -> Any:
     array where the indices are known.
     """
     count = math.prod(shape)
-    params = _filled_with_nothing(function)
+    params = filled_with_nothing(function)
     indices = function.operands[1]
     primitive = function.eqn.primitive
     if isinstance(indices, Tracer):
@@ -325,7 +321,7 @@ def _sources(function: LinearMap, shape: tuple[int, ...]) -> Any:
         return np.asarray(known)
 
 
-def _filled_with_nothing(function: LinearMap) -> dict[str, Any]:
+def filled_with_nothing(function: LinearMap) -> dict[str, Any]:
     """The parameters of a primitive that moves numbers about: what is outside is −1."""
     params = dict(function.params)
     if params.get("mode") == lax.GatherScatterMode.FILL_OR_DROP:
@@ -361,84 +357,3 @@ def _compared(coefficient: Sparse, sources: Any, shape: tuple[int, ...], lead: i
     array = jnp.where(read, values[..., None], jnp.zeros((), values.dtype))
     summed = jnp.sum(array, axis=sparse.entry_axes(coefficient, lead))
     return Dense(summed.reshape(*values.shape[:lead], *shape))
-
-
-# Diagonal coefficients.
-
-_STRUCTURAL = {
-    *("reshape", "squeeze", "slice", "rev", "transpose", "pad", "concatenate", "broadcast_in_dim"),
-    *("gather", "dynamic_slice", "split"),
-}
-"""Primitives whose outputs are entries of their linear operands, moved about."""
-
-
-def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Coefficient] | None:
-    """The images of a diagonal coefficient in place of the k-th linear operand; None where they
-    are not diagonal.
-    """
-    c, name = coefficient, function.name
-    dtype = jnp.result_type(function.primal(k))
-    if name in _ON_VALUES:
-        values = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), dtype)
-        values = jax.vmap(lambda column: function.at([column])[0])(values)
-        return [Diagonal(values, c.numbers, c.size, c.factor)]
-    if name == "reduce_sum":
-        return [diagonal.sum_over(c, tuple(function.params["axes"]), dtype)]
-    if name == "select_n":
-        return [diagonal.times_array(c, _chosen(function, k, dtype))]
-    if name in ("scatter-add", "scatter-sub") and k == 0:
-        return [c]
-    if name == "scatter" and k == 0:
-        return [diagonal.times_array(c, _not_overwritten(function))]
-    if name not in _STRUCTURAL or not _known_indices(function):
-        return None
-    if name == "pad" and k != 0:
-        return None
-    numbers = _moved_numbers(function, k, c)
-    values = [None] * len(numbers) if c.values is None else _moved_values(function, k, c.values)
-    return [
-        Diagonal(value, Numbers(number), c.size, c.factor)
-        for value, number in zip(values, numbers, strict=True)
-    ]
-
-
-def _chosen(function: LinearMap, k: int, dtype: Any) -> Any:
-    which = function.operands[0]
-    return (which.astype(np.int32) == k).astype(dtype)
-
-
-def _known_indices(function: LinearMap) -> bool:
-    chosen = set(function.chosen)
-    return not any(
-        isinstance(operand, Tracer)
-        for position, operand in enumerate(function.operands)
-        if position not in chosen
-    )
-
-
-def _moved_numbers(function: LinearMap, k: int, coefficient: Diagonal) -> list[np.ndarray]:
-    """The primitive on the numbers, −1 being what is not there."""
-    shapes = [jnp.shape(function.primal(j)) for j in range(len(function.chosen))]
-    columns = []
-    params = _filled_with_nothing(function)
-    with jax.ensure_compile_time_eval():
-        for numbers in coefficient.numbers.array:
-            operands = list(function.operands)
-            for j, shape in enumerate(shapes):
-                operands[function.chosen[j]] = np.full(shape, -1, np.int32)
-            operands[function.chosen[k]] = numbers
-            outputs = function.eqn.primitive.bind(*map(jnp.asarray, operands), **params)
-            outputs = outputs if function.eqn.primitive.multiple_results else [outputs]
-            columns.append([np.asarray(output) for output in outputs])
-    return [np.stack(each) for each in zip(*columns, strict=True)]
-
-
-def _moved_values(function: LinearMap, k: int, values: Any) -> list[Any]:
-    def move(column: Any) -> list[Any]:
-        arguments = [jnp.zeros_like(function.primal(j)) for j in range(len(function.chosen))]
-        arguments[k] = column
-        return function.function(*arguments)
-
-    if values.shape[0] == 1:  # the plain primitive, as the primal sees it
-        return [output[None] for output in move(values[0])]
-    return jax.vmap(move)(values)

@@ -4,78 +4,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._types import CollapsingWeights
 from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
-from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, is_zero, scale
+from .coefficients import Series, is_zero, scale
 from .compression import interpret_replacing
-
-
-@final
-class Jets(eqx.Module):
-    """n jets through one point, pushed together: curves x(t) = x + Σ_k v_k t^k / k!.
-
-    **Arguments:**
-
-    - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each
-        argument of the function, like that argument but with a leading axis of n directions on each
-        leaf, or with a structured coefficient in a leaf's place ([`diffop.taylor.Sparse`][],
-        [`diffop.taylor.Diagonal`][]); `None` for an argument that does not move at this order.
-    - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one
-        sum, `(m, n)` for m of them. The engine carries the sums alone (the collapse), so order K
-        costs as much as one more primal. `None` returns order K jet by jet.
-    - `top_only`: order K is all that is wanted. Jets of order two may then be replaced by fewer
-        ones with the same second moment on the way, so the orders below are returned as `None`.
-
-    !!! example
-
-        ```python
-        import jax.numpy as jnp
-        import diffop as do
-
-        def u(x):
-            return jnp.sum(x**3)
-
-        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
-        value, [(gradient, laplacian)] = do.taylor.push(u, (jnp.ones(3),), [jets])
-        ```
-    """
-
-    tangents: tuple[tuple[PyTree, ...], ...]
-    weights: CollapsingWeights | None = None
-    top_only: bool = eqx.field(static=True, default=False)
-
-    def __check_init__(self) -> None:
-        if not self.tangents:
-            raise ValueError("Jets need at least one order of tangents; got an empty tuple.")
-
-    @property
-    def order(self) -> int:
-        return len(self.tangents)
-
-    @property
-    def size(self) -> int:
-        """The number n of jets."""
-        for leaf in jax.tree.leaves(self.tangents, is_leaf=_is_tangent):
-            if isinstance(leaf, Diagonal):
-                return leaf.size
-            if isinstance(leaf, Sparse):
-                return leaf.positions.shape[0]
-            if leaf is not None:
-                return (leaf.array if isinstance(leaf, Dense) else leaf).shape[0]
-        raise ValueError("Jets need at least one tangent that is not None.")
-
-    @property
-    def family(self) -> Family:
-        replaceable = self.top_only and self.order == 2 and self.weights is not None
-        return Family(self.weights, self.order, self.size, replaceable=replaceable)
+from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 
 
 class Pushed(NamedTuple):
@@ -182,11 +121,11 @@ def _push_in_chunks(
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
     """The tangent of an argument with one row for each jet in every array."""
     leaves, structure = jax.tree.flatten(arg)
-    entries = [
+    rows = [
         by_direction(entry, jnp.asarray(leaf).dtype)
-        for leaf, entry in zip(leaves, _entries(arg, tangent), strict=True)
+        for leaf, entry in zip(leaves, entries(arg, tangent), strict=True)
     ]
-    return jax.tree.unflatten(structure, entries)
+    return jax.tree.unflatten(structure, rows)
 
 
 def _push_together(
@@ -195,7 +134,7 @@ def _push_together(
     """All jets in one pass."""
     families = tuple(each.family for each in jets)
     leaves = jax.tree.leaves(args)
-    series = [_flat_tangents(each, args, leaves) for each in jets]
+    series = [flat_tangents(each, args, leaves) for each in jets]
     value, outputs = _push(u, args, families, series)
     return Pushed(
         value,
@@ -264,7 +203,7 @@ def jet(
     leaves = jax.tree.leaves(primals)
     coefficients = [
         tuple(
-            scale(_tangent(term, (), leaf, "series"), 1 / math.factorial(k))
+            scale(tangent_of(term, (), leaf, "series"), 1 / math.factorial(k))
             for k, term in enumerate(terms, start=1)
         )
         for leaf, terms in zip(leaves, per_leaf, strict=True)
@@ -345,78 +284,3 @@ def _derivative(leaf: _Leaf, families: Families, index: int, order: int) -> Arra
     term = series_of(leaf.value, families, index)[order - 1]
     lead_shape = families[index].lead_shape(order)
     return instantiate(scale(term, math.factorial(order)), lead_shape, primal).array
-
-
-def is_inexact(leaf: Any) -> bool:
-    """Whether a leaf of an argument is an array that can move."""
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
-
-
-def as_differentiable(leaf: Any) -> Array:
-    """A leaf of an argument that moves, as an array of a floating or complex type."""
-    array = jnp.asarray(leaf)
-    if not jnp.issubdtype(array.dtype, jnp.inexact):
-        raise TypeError(
-            f"a point to differentiate at must be floating; got {array.dtype} of shape "
-            f"{array.shape}. Convert it, for example with x.astype(float)."
-        )
-    return array
-
-
-def _flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Series]:
-    """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
-    family = jets.family
-    if jets.weights is not None and jets.weights.shape[-1] != jets.size:
-        raise ValueError(
-            f"weights must have one entry for each of the {jets.size} jets; "
-            f"got shape {jets.weights.shape}."
-        )
-    orders = []
-    for k, tangents in enumerate(jets.tangents, start=1):
-        if len(tangents) != len(args):
-            raise ValueError(
-                f"tangents of order {k} must have one entry for each of the {len(args)} arguments "
-                f"(None where nothing moves); got {len(tangents)}."
-            )
-        flat = [
-            entry
-            for arg, tangent in zip(args, tangents, strict=True)
-            for entry in _entries(arg, tangent)
-        ]
-        terms = [
-            scale(_tangent(t, (jets.size,), leaf, "tangents"), 1 / math.factorial(k))
-            for t, leaf in zip(flat, leaves, strict=True)
-        ]
-        if k == jets.order:
-            terms = [family.collapse(t, leaf) for t, leaf in zip(terms, leaves, strict=True)]
-        orders.append(terms)
-    return [tuple(series) for series in zip(*orders, strict=True)]
-
-
-def _entries(arg: PyTree, tangent: PyTree) -> list[Any]:
-    count = len(jax.tree.leaves(arg))
-    if tangent is None:
-        return [None] * count
-    entries = jax.tree.leaves(tangent, is_leaf=_is_tangent)
-    if len(entries) != count:
-        raise ValueError(
-            f"tangents must have the structure of their argument: {count} leaves expected, "
-            f"got {len(entries)}."
-        )
-    return entries
-
-
-def _is_tangent(node: Any) -> bool:
-    return node is None or isinstance(node, Coefficient)
-
-
-def _tangent(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) -> Coefficient:
-    if tangent is None:
-        return Zero()
-    if isinstance(tangent, Coefficient):
-        return tangent
-    array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)
-    expected = (*lead_shape, *jnp.shape(leaf))
-    if array.shape != expected:
-        raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
-    return Dense(array)

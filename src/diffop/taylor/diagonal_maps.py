@@ -1,0 +1,94 @@
+"""`Diagonal` coefficients under primitives that only move entries about: the primitive itself acts
+on the values, and while tracing on the numbers.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from . import diagonal
+from .coefficients import Coefficient, Diagonal
+from .equation import LinearMap
+from .index_maps import ON_VALUES, filled_with_nothing, not_overwritten
+from .numbers import Numbers
+
+_STRUCTURAL = {
+    *("reshape", "squeeze", "slice", "rev", "transpose", "pad", "concatenate", "broadcast_in_dim"),
+    *("gather", "dynamic_slice", "split"),
+}
+"""Primitives whose outputs are entries of their linear operands, moved about."""
+
+
+def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Coefficient] | None:
+    """The images of a diagonal coefficient in place of the k-th linear operand; None where they
+    are not diagonal.
+    """
+    c, name = coefficient, function.name
+    dtype = jnp.result_type(function.primal(k))
+    if name in ON_VALUES:
+        values = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), dtype)
+        values = jax.vmap(lambda column: function.at([column])[0])(values)
+        return [Diagonal(values, c.numbers, c.size, c.factor)]
+    if name == "reduce_sum":
+        return [diagonal.sum_over(c, tuple(function.params["axes"]), dtype)]
+    if name == "select_n":
+        return [diagonal.times_array(c, _chosen(function, k, dtype))]
+    if name in ("scatter-add", "scatter-sub") and k == 0:
+        return [c]
+    if name == "scatter" and k == 0:
+        return [diagonal.times_array(c, not_overwritten(function))]
+    if name not in _STRUCTURAL or not _known_indices(function):
+        return None
+    if name == "pad" and k != 0:
+        return None
+    numbers = _moved_numbers(function, k, c)
+    values = [None] * len(numbers) if c.values is None else _moved_values(function, k, c.values)
+    return [
+        Diagonal(value, Numbers(number), c.size, c.factor)
+        for value, number in zip(values, numbers, strict=True)
+    ]
+
+
+def _chosen(function: LinearMap, k: int, dtype: Any) -> Any:
+    which = function.operands[0]
+    return (which.astype(np.int32) == k).astype(dtype)
+
+
+def _known_indices(function: LinearMap) -> bool:
+    chosen = set(function.chosen)
+    return not any(
+        isinstance(operand, Tracer)
+        for position, operand in enumerate(function.operands)
+        if position not in chosen
+    )
+
+
+def _moved_numbers(function: LinearMap, k: int, coefficient: Diagonal) -> list[np.ndarray]:
+    """The primitive on the numbers, −1 being what is not there."""
+    shapes = [jnp.shape(function.primal(j)) for j in range(len(function.chosen))]
+    columns = []
+    params = filled_with_nothing(function)
+    with jax.ensure_compile_time_eval():
+        for numbers in coefficient.numbers.array:
+            operands = list(function.operands)
+            for j, shape in enumerate(shapes):
+                operands[function.chosen[j]] = np.full(shape, -1, np.int32)
+            operands[function.chosen[k]] = numbers
+            outputs = function.eqn.primitive.bind(*map(jnp.asarray, operands), **params)
+            outputs = outputs if function.eqn.primitive.multiple_results else [outputs]
+            columns.append([np.asarray(output) for output in outputs])
+    return [np.stack(each) for each in zip(*columns, strict=True)]
+
+
+def _moved_values(function: LinearMap, k: int, values: Any) -> list[Any]:
+    def move(column: Any) -> list[Any]:
+        arguments = [jnp.zeros_like(function.primal(j)) for j in range(len(function.chosen))]
+        arguments[k] = column
+        return function.function(*arguments)
+
+    if values.shape[0] == 1:  # the plain primitive, as the primal sees it
+        return [output[None] for output in move(values[0])]
+    return jax.vmap(move)(values)

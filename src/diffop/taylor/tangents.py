@@ -1,0 +1,151 @@
+"""What is pushed: jets and their tangents, in the shape of a function's arguments."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from .._types import CollapsingWeights
+from .bundle import Family
+from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, scale
+
+
+@final
+class Jets(eqx.Module):
+    """n jets through one point, pushed together: curves x(t) = x + Σ_k v_k t^k / k!.
+
+    **Arguments:**
+
+    - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each
+        argument of the function, like that argument but with a leading axis of n directions on each
+        leaf, or with a structured coefficient in a leaf's place ([`diffop.taylor.Sparse`][],
+        [`diffop.taylor.Diagonal`][]); `None` for an argument that does not move at this order.
+    - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one
+        sum, `(m, n)` for m of them. The engine carries the sums alone (the collapse), so order K
+        costs as much as one more primal. `None` returns order K jet by jet.
+    - `top_only`: order K is all that is wanted. Jets of order two may then be replaced by fewer
+        ones with the same second moment on the way, so the orders below are returned as `None`.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        def u(x):
+            return jnp.sum(x**3)
+
+        jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
+        value, [(gradient, laplacian)] = do.taylor.push(u, (jnp.ones(3),), [jets])
+        ```
+    """
+
+    tangents: tuple[tuple[PyTree, ...], ...]
+    weights: CollapsingWeights | None = None
+    top_only: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self) -> None:
+        if not self.tangents:
+            raise ValueError("Jets need at least one order of tangents; got an empty tuple.")
+
+    @property
+    def order(self) -> int:
+        return len(self.tangents)
+
+    @property
+    def size(self) -> int:
+        """The number n of jets."""
+        for leaf in jax.tree.leaves(self.tangents, is_leaf=_is_tangent):
+            if isinstance(leaf, Diagonal):
+                return leaf.size
+            if isinstance(leaf, Sparse):
+                return leaf.positions.shape[0]
+            if leaf is not None:
+                return (leaf.array if isinstance(leaf, Dense) else leaf).shape[0]
+        raise ValueError("Jets need at least one tangent that is not None.")
+
+    @property
+    def family(self) -> Family:
+        replaceable = self.top_only and self.order == 2 and self.weights is not None
+        return Family(self.weights, self.order, self.size, replaceable=replaceable)
+
+
+def is_inexact(leaf: Any) -> bool:
+    """Whether a leaf of an argument is an array that can move."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+
+def as_differentiable(leaf: Any) -> Array:
+    """A leaf of an argument that moves, as an array of a floating or complex type."""
+    array = jnp.asarray(leaf)
+    if not jnp.issubdtype(array.dtype, jnp.inexact):
+        raise TypeError(
+            f"a point to differentiate at must be floating; got {array.dtype} of shape "
+            f"{array.shape}. Convert it, for example with x.astype(float)."
+        )
+    return array
+
+
+def flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Series]:
+    """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
+    family = jets.family
+    if jets.weights is not None and jets.weights.shape[-1] != jets.size:
+        raise ValueError(
+            f"weights must have one entry for each of the {jets.size} jets; "
+            f"got shape {jets.weights.shape}."
+        )
+    orders = []
+    for k, tangents in enumerate(jets.tangents, start=1):
+        if len(tangents) != len(args):
+            raise ValueError(
+                f"tangents of order {k} must have one entry for each of the {len(args)} arguments "
+                f"(None where nothing moves); got {len(tangents)}."
+            )
+        flat = [
+            entry
+            for arg, tangent in zip(args, tangents, strict=True)
+            for entry in entries(arg, tangent)
+        ]
+        terms = [
+            scale(tangent_of(t, (jets.size,), leaf, "tangents"), 1 / math.factorial(k))
+            for t, leaf in zip(flat, leaves, strict=True)
+        ]
+        if k == jets.order:
+            terms = [family.collapse(t, leaf) for t, leaf in zip(terms, leaves, strict=True)]
+        orders.append(terms)
+    return [tuple(series) for series in zip(*orders, strict=True)]
+
+
+def entries(arg: PyTree, tangent: PyTree) -> list[Any]:
+    """The tangent of each leaf of an argument, None where it does not move."""
+    count = len(jax.tree.leaves(arg))
+    if tangent is None:
+        return [None] * count
+    found = jax.tree.leaves(tangent, is_leaf=_is_tangent)
+    if len(found) != count:
+        raise ValueError(
+            f"tangents must have the structure of their argument: {count} leaves expected, "
+            f"got {len(found)}."
+        )
+    return found
+
+
+def _is_tangent(node: Any) -> bool:
+    return node is None or isinstance(node, Coefficient)
+
+
+def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) -> Coefficient:
+    """A leaf's tangent as a coefficient, in the leaf's type."""
+    if tangent is None:
+        return Zero()
+    if isinstance(tangent, Coefficient):
+        return tangent
+    array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)
+    expected = (*lead_shape, *jnp.shape(leaf))
+    if array.shape != expected:
+        raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
+    return Dense(array)
