@@ -19,10 +19,33 @@ _CALLS = {
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     """The outputs of one equation at plain operands, always as a list."""
+    operands = varying_alike(operands)
     if eqn.primitive in _CALLS:
         return _bind_call(eqn, operands)
     outputs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outputs) if eqn.primitive.multiple_results else [outputs]
+
+
+def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands that vary over the same devices, as primitives inside `jax.shard_map` require.
+
+    A program was traced with its own operands; coefficients may vary less than the primals that
+    they stand in for.
+    """
+    axes = [varying_axes(operand) for operand in operands]
+    union = frozenset().union(*axes)
+    if all(each == union for each in axes):
+        return operands
+    return [
+        jax.lax.pcast(operand, tuple(union - each), to="varying") if union - each else operand
+        for operand, each in zip(operands, axes, strict=True)
+    ]
+
+
+def varying_axes(array: Any) -> frozenset:
+    """The axes of devices over which an array differs, inside `jax.shard_map`."""
+    kind = getattr(jax.typeof(array), "manual_axis_type", None)
+    return frozenset() if kind is None else frozenset(kind.varying)
 
 
 def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from . import diagonal, sparse
+from .binding import varying_axes
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, blocks, is_structured
 from .convolutions import convolution
 from .equation import BilinearMap
@@ -72,7 +73,7 @@ def _dimensions(params: dict[str, Any]) -> tuple[Any, Any]:
 
 def _is_plain(*arrays: Any) -> bool:
     """Whether arrays are the same on all devices that a program is mapped over (`shard_map`)."""
-    return not any(getattr(jax.typeof(array), "vma", None) for array in arrays)
+    return not any(map(varying_axes, arrays))
 
 
 def _precision(precision: Any, side: int) -> Any:

@@ -58,17 +58,29 @@ def push_equation(
     return bind(eqn, primals)
 
 
+_INDEX_ARITHMETIC = {
+    *(
+        "add",
+        "and",
+        "broadcast_in_dim",
+        "clamp",
+        "concatenate",
+        "convert_element_type",
+        "div",
+        "eq",
+    ),
+    *("gather", "ge", "gt", "iota", "le", "lt", "max", "min", "mul", "ne", "neg", "not", "or"),
+    *("pad", "rem", "reshape", "rev", "select_n", "sign", "slice", "squeeze", "sub", "transpose"),
+}
+
+
 def _is_index_arithmetic(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> bool:
     """Indices that are known stay known, so that sparse coefficients can be followed through
     them.
     """
     whole = not any(map(_is_differentiable, eqn.outvars))
     known = not any(isinstance(operand, Tracer) for operand in operands)
-    return whole and known and not eqn.effects and not _has_program(eqn)
-
-
-def _has_program(eqn: jex.JaxprEqn) -> bool:
-    return any(isinstance(value, jex.Jaxpr | jex.ClosedJaxpr) for value in eqn.params.values())
+    return eqn.primitive.name in _INDEX_ARITHMETIC and whole and known
 
 
 def _is_differentiable(var: Any) -> bool:
