@@ -232,6 +232,11 @@ def entrywise(draw):
     return shape, lambda x, i: jnp.sin(x) / (2 + jnp.cos(x)) - jnp.maximum(x, 0.3) ** 3 + x**2.5
 
 
+def times_what_is_dense(draw):
+    size = draw(SIZES)
+    return (size,), lambda x, i: jnp.sin(x)[:, None] * jnp.cumsum(x)[None, :] * jnp.sum(x * x)
+
+
 def divided(draw):
     shape = draw(SHAPES)
     return shape, lambda x, i: (x / 3.0) / (1 + jnp.sum(x * x)) + 1.0 / x

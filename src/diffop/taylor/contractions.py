@@ -107,7 +107,7 @@ def _entrywise(
 ) -> Sparse | Diagonal | Dense | None:
     shape, dtype = product.output.shape, product.output.dtype
     left, right = (
-        broadcast(c, lead, jnp.shape(x), shape) if is_structured(c) else c
+        broadcast(c, lead, jnp.shape(x), shape) if is_structured(c) or lead > 0 else c
         for c, lead, x in zip((left, right), leads, product.operands, strict=True)
     )
     if isinstance(left, Dense):  # multiplication commutes
