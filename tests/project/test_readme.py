@@ -30,7 +30,8 @@ def test_every_make_target_exists(target):
 
 
 def test_the_demo_is_the_command_that_is_shown():
-    shown = re.search(r"python -m diffop (solve .*?--overwrite)", README, re.DOTALL)
+    demo = README[README.index("## The demo") :]
+    shown = re.search(r"python -m diffop (solve .*?--overwrite)", demo, re.DOTALL)
     made = re.search(r"^DEMO = (.*?[^\\])\n", MAKEFILE, re.DOTALL | re.MULTILINE)
     out = re.search(r"^OUT \?= (\S+)", MAKEFILE, re.MULTILINE)
     assert shown and made and out

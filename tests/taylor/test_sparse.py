@@ -77,7 +77,7 @@ def compare(shape, function, x, coefficient, weights):
 
 @pytest.mark.parametrize("name", BUILDERS)
 @hypothesis.given(data=st.data(), seed=st.integers(0, 2**16))
-@hypothesis.settings(max_examples=4)
+@hypothesis.settings(max_examples=3)
 def test_rules_against_the_dense_twin(name, data, seed):
     shape, function = BUILDERS[name](data.draw)
     rng = np.random.default_rng(seed)
@@ -92,7 +92,7 @@ def test_rules_against_the_dense_twin(name, data, seed):
 @pytest.mark.parametrize("make", [random_sparse, random_diagonal])
 @pytest.mark.parametrize("name", ["neighbours", "gathered", "shared_by_blocks", "convolution"])
 @hypothesis.given(data=st.data())
-@hypothesis.settings(max_examples=3)
+@hypothesis.settings(max_examples=2)
 def test_several_sums(make, name, data):
     """Weights `(m, n)`: several collapsed sums of the same directions."""
     shape, function = BUILDERS[name](data.draw)
