@@ -7,3 +7,4 @@ from .numbers import Numbers as Numbers
 from .pushforward import Pushed as Pushed, jet as jet, push as push
 from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError
 from .tangents import Jets as Jets
+from .truncation import Truncation as Truncation

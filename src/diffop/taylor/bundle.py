@@ -1,4 +1,4 @@
-"""Families of curves, and the bundles of Taylor coefficients that a program's values carry along
+"""Families of jets, and the bundles of Taylor coefficients that a program's values carry along
 them.
 """
 
@@ -22,60 +22,76 @@ from .coefficients import (
     Zero,
     all_zero,
     blocks,
+    is_zero,
     scale,
     zeros,
 )
 from .contractions import broadcast
 from .equation import BilinearMap
 from .moments import Moment
+from .truncation import Truncation
 
-Pair: TypeAlias = tuple[int, Coefficient, Coefficient]
+Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient]
 """A product to be formed: a number of times, and its two factors."""
 
 
 @final
 class Family(eqx.Module):
-    """Curves x(t) = x + Σ_k t^k x_k through one point, pushed together to order K.
+    """Jets x(t) = x + Σ_γ t^γ x_γ through one point, pushed together: curves, or jets with several
+    parameters.
 
-    Every value of the program then has coefficients of order 1 … K−1 for each of the `size` curves,
-    and of order K only the sums Σ_r w_r x_{K,r}: the top coefficient enters every rule linearly, so
-    its weighted sum can be carried in its stead (the collapse). With `weights` of shape (m, size)
-    there are m such sums; with `weights=None` order K is kept curve by curve. `size=None` is a lone
-    curve without an axis for directions.
+    Every value of the program has a coefficient for each monomial of the `truncation`, in its
+    order, its place: for each of the `size` jets, but of the maximal monomials (order K of a curve)
+    only the sums Σ_r w_r x_{γ,r}. They enter every rule linearly, so their weighted sum can be
+    carried in their stead (the collapse). With `weights` of shape (m, size) there are m such sums;
+    with `weights=None` all is kept jet by jet. `size=None` is a lone jet without an axis for
+    directions.
 
-    Behind a compression there is a `moment` instead of weights, K is two, and coefficients of order
-    one are `Blocks`. A family may be compressed if it is `replaceable`: all that is read of it in
-    the end is order K.
+    Behind a compression there is a `moment` instead of weights, the jets are curves of order two,
+    and coefficients of order one are `Blocks`. A family may be compressed if it is `replaceable`:
+    all that is read of it in the end is order two.
     """
 
     weights: CollapsingWeights | None
-    order: int = eqx.field(static=True)
+    truncation: Truncation = eqx.field(static=True)
     size: int | None = eqx.field(static=True)
     moment: Moment | None = None
     replaceable: bool = eqx.field(static=True, default=False)
 
-    def lead(self, order: int) -> int:
-        """How many axes stand before the primal's in a coefficient of this order."""
-        if order < self.order and self.moment is not None:
-            return 1
-        return len(self.lead_shape(order))
+    @property
+    def order(self) -> int:
+        """The largest total order K."""
+        return self.truncation.degree
 
-    def lead_shape(self, order: int) -> tuple[int, ...]:
-        if order == self.order and self.moment is not None:
+    @property
+    def places(self) -> range:
+        return range(len(self.truncation))
+
+    def is_top(self, place: int) -> bool:
+        return place in self.truncation.tops
+
+    def lead(self, place: int) -> int:
+        """How many axes stand before the primal's in the coefficient at a place."""
+        if self.moment is not None and not self.is_top(place):
+            return 1
+        return len(self.lead_shape(place))
+
+    def lead_shape(self, place: int) -> tuple[int, ...]:
+        if self.moment is not None and self.is_top(place):
             return self.moment.sums
-        if order == self.order and self.weights is not None:
+        if self.weights is not None and self.is_top(place):
             return self.weights.shape[:-1]
         return () if self.size is None else (self.size,)
 
     @property
     def curves(self) -> int:
-        """Leading axes of a coefficient held curve by curve."""
+        """Leading axes of a coefficient held jet by jet."""
         return 0 if self.size is None else 1
 
-    def instantiate(self, coefficient: Coefficient, order: int, primal: Any) -> Coefficient:
+    def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Coefficient:
         """The same coefficient with arrays for all that it may hold."""
-        if order == self.order or self.moment is None:
-            return instantiate(coefficient, self.lead_shape(order), primal)
+        if self.is_top(place) or self.moment is None:
+            return instantiate(coefficient, self.lead_shape(place), primal)
         sizes = self.moment.sizes
         parts = coefficient.parts if isinstance(coefficient, Blocks) else [Zero()] * len(sizes)
         return Blocks(
@@ -83,7 +99,7 @@ class Family(eqx.Module):
         )
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
-        """Σ_r w_r c_r of a coefficient held curve by curve."""
+        """Σ_r w_r c_r of a coefficient held jet by jet."""
         if self.weights is None or isinstance(coefficient, Zero):
             return coefficient
         if isinstance(coefficient, Sparse):
@@ -93,15 +109,19 @@ class Family(eqx.Module):
         assert isinstance(coefficient, Dense)
         return _weighted_sum(self.weights, coefficient)
 
-    def contract(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
-        """The order-K coefficient Σ B(a, b) of products of lower ones, collapsed."""
+    def combine(self, product: BilinearMap, pairs: Sequence[Pair], place: int) -> Coefficient:
+        """Σ B(a, b) of products of lower coefficients; at a top place their weighted sum."""
+        pairs = [pair for pair in pairs if not (is_zero(pair[1]) or is_zero(pair[2]))]
+        if not pairs:
+            return Zero()
+        if not self.is_top(place):
+            return self._products(product, pairs)
         if self.moment is not None:
             terms = [scale(self.moment.contract(product, a, b), k) for k, a, b in pairs]
-            return total(terms, self.lead(self.order), product.output)
-        return self.collapse(self.products(product, pairs), product.output)
+            return total(terms, self.lead(place), product.output)
+        return self.collapse(self._products(product, pairs), product.output)
 
-    def products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
-        """Σ B(a, b) of products of lower coefficients, curve by curve."""
+    def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
         leads = (self.curves, self.curves)
         terms = [scale(bilinear_map(product, a, b, leads), k) for k, a, b in pairs]
         return total(terms, self.curves, product.output)
@@ -142,7 +162,9 @@ def primal_of(value: Value) -> Any:
 
 def series_of(value: Value, families: Families, index: int) -> Series:
     """The series along one family; zeros for a value that does not move."""
-    return value.series[index] if isinstance(value, Bundle) else zeros(families[index].order)
+    if isinstance(value, Bundle):
+        return value.series[index]
+    return zeros(len(families[index].truncation))
 
 
 def is_moving(value: Value) -> bool:
@@ -159,8 +181,7 @@ def bundle(primal: Any, series: Sequence[Series]) -> Value:
 def dense_series(family: Family, series: Series, primal: Any, name: str) -> Series:
     """A series of plain arrays, for a primitive that cannot follow any structure."""
     return tuple(
-        plain(densify(c, family.lead(order), primal, name))
-        for order, c in enumerate(series, start=1)
+        plain(densify(c, family.lead(place), primal, name)) for place, c in enumerate(series)
     )
 
 
@@ -176,9 +197,7 @@ def broadcast_series(family: Family, series: Series, before: Any, after: Any) ->
     shapes = jnp.shape(before), jnp.shape(after)
     if shapes[0] == shapes[1]:
         return series
-    return tuple(
-        broadcast(c, family.lead(order), *shapes) for order, c in enumerate(series, start=1)
-    )
+    return tuple(broadcast(c, family.lead(place), *shapes) for place, c in enumerate(series))
 
 
 Expansion: TypeAlias = Callable[[Family, Sequence[Series]], Sequence[Series]]
@@ -197,7 +216,7 @@ def expand(
     for index, family in enumerate(families):
         series = [series_of(operand, families, index) for operand in operands]
         if all(map(all_zero, series)):
-            per_family.append([zeros(family.order)] * len(primals_out))
+            per_family.append([zeros(len(family.truncation))] * len(primals_out))
         else:
             per_family.append(expansion(family, series))
     return [

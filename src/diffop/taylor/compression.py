@@ -22,6 +22,7 @@ from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
 from .moments import Moment, compressed, is_separate, moments
 from .program import Known, Program, Region, Step, flatten
+from .truncation import Truncation
 
 
 def interpret_replacing(
@@ -155,7 +156,7 @@ class _Run:
         first = [self._first(v, index) for v in moving]
         primals = [self.values[v].primal for v in moving]
         moment = _moment(family, first, primals)
-        self.families[index] = Family(None, 2, None, moment)
+        self.families[index] = Family(None, Truncation.curve(2), None, moment)
         for place, variable in enumerate(moving):
             self.values[variable] = _along_blocks(self.values[variable], index, place, moment.sizes)
 

@@ -15,6 +15,7 @@ from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_b
 from .coefficients import Series, is_zero, scale
 from .compression import interpret_replacing
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
+from .truncation import Truncation
 
 
 class Pushed(NamedTuple):
@@ -22,7 +23,8 @@ class Pushed(NamedTuple):
 
     `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the
     jets of family f, each leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)`
-    where the family has weights.
+    where the family has weights. With several parameters there is one entry for each monomial of
+    the truncation, the derivative ∂^γ by t at 0, and the maximal ones are collapsed.
     """
 
     value: PyTree
@@ -105,8 +107,8 @@ def _push_in_chunks(
     u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, size: int
 ) -> tuple[PyTree, ...]:
     def top(tangents: PyTree, weights: Array) -> PyTree:
-        part = Jets(tangents, weights, top_only=True)
-        return _push_together(u, args, [part]).derivatives[0][-1]
+        part = Jets(tangents, weights, top_only=True, truncation=jets.truncation)
+        return [d for d in _push_together(u, args, [part]).derivatives[0] if d is not None]
 
     rows = tuple(
         tuple(
@@ -115,7 +117,9 @@ def _push_in_chunks(
         )
         for tangents in jets.tangents
     )
-    return (*[None] * (jets.order - 1), in_chunks(top, rows, jets.weights, size))
+    tops = iter(in_chunks(top, rows, jets.weights, size))
+    family = jets.family
+    return tuple(next(tops) if family.is_top(place) else None for place in family.places)
 
 
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
@@ -141,13 +145,15 @@ def _push_together(
         [
             tuple(
                 None
-                if each.top_only and k < each.order
+                if each.top_only and not family.is_top(place)
                 else jax.tree.map(
-                    lambda leaf: _derivative(leaf, families, index, k), outputs, is_leaf=_is_leaf
+                    lambda leaf: _derivative(leaf, families, index, place),
+                    outputs,
+                    is_leaf=_is_leaf,
                 )
-                for k in range(1, each.order + 1)
+                for place in family.places
             )
-            for index, each in enumerate(jets)
+            for index, (each, family) in enumerate(zip(jets, families, strict=True))
         ],
     )
 
@@ -199,7 +205,7 @@ def jet(
             f"jet needs series of one length K >= 1 for all primals; got lengths {sorted(orders)}."
         )
     (order,) = orders
-    family = Family(weights=None, order=order, size=None)
+    family = Family(weights=None, truncation=Truncation.curve(order), size=None)
     leaves = jax.tree.leaves(primals)
     coefficients = [
         tuple(
@@ -210,7 +216,7 @@ def jet(
     ]
     value, outputs = _push(fun, primals, (family,), [coefficients])
     return value, jax.tree.map(
-        lambda leaf: [_derivative(leaf, (family,), 0, k) for k in range(1, order + 1)],
+        lambda leaf: [_derivative(leaf, (family,), 0, place) for place in family.places],
         outputs,
         is_leaf=_is_leaf,
     )
@@ -278,9 +284,9 @@ def _is_leaf(node: Any) -> bool:
     return isinstance(node, _Leaf)
 
 
-def _derivative(leaf: _Leaf, families: Families, index: int, order: int) -> Array:
-    """d^k/dt^k at 0: k! times the Taylor coefficient."""
+def _derivative(leaf: _Leaf, families: Families, index: int, place: int) -> Array:
+    """∂^γ by t at 0: γ! times the Taylor coefficient."""
+    family = families[index]
     primal = jnp.asarray(primal_of(leaf.value))
-    term = series_of(leaf.value, families, index)[order - 1]
-    lead_shape = families[index].lead_shape(order)
-    return instantiate(scale(term, math.factorial(order)), lead_shape, primal).array
+    term = scale(series_of(leaf.value, families, index)[place], family.truncation.factorial(place))
+    return instantiate(term, family.lead_shape(place), primal).array

@@ -1,6 +1,5 @@
 """What is pushed: jets and their tangents, in the shape of a function's arguments."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -12,23 +11,31 @@ from jaxtyping import Array, PyTree
 from .._types import CollapsingWeights
 from .bundle import Family
 from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, scale
+from .truncation import Truncation
 
 
 @final
 class Jets(eqx.Module):
-    """n jets through one point, pushed together: curves x(t) = x + Σ_k v_k t^k / k!.
+    """n jets through one point, pushed together: curves x(t) = x + Σ_k v_k t^k / k!, or jets with
+    several parameters, x(t) = x + Σ_γ v_γ t^γ / γ!.
 
     **Arguments:**
 
-    - `tangents`: for each order k = 1 … K the tangents v_k: a tuple with one entry for each
-        argument of the function, like that argument but with a leading axis of n directions on each
-        leaf, or with a structured coefficient in a leaf's place ([`diffop.taylor.Sparse`][],
-        [`diffop.taylor.Diagonal`][]); `None` for an argument that does not move at this order.
-    - `weights`: order K is returned as the sums Σ_r w_r (order K of jet r): shape `(n,)` for one
-        sum, `(m, n)` for m of them. The engine carries the sums alone (the collapse), so order K
-        costs as much as one more primal. `None` returns order K jet by jet.
-    - `top_only`: order K is all that is wanted. Jets of order two may then be replaced by fewer
-        ones with the same second moment on the way, so the orders below are returned as `None`.
+    - `tangents`: for each order k = 1 … K (each monomial of the truncation) the tangents v_k: a
+        tuple with one entry for each argument of the function, like that argument but with a
+        leading axis of n directions on each leaf, or with a structured coefficient in a leaf's
+        place ([`diffop.taylor.Sparse`][], [`diffop.taylor.Diagonal`][]); `None` for an argument
+        that does not move at this order.
+    - `weights`: order K (each maximal monomial) is returned as the sums Σ_r w_r (order K of jet
+        r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
+        collapse), so order K costs as much as one more primal. `None` returns order K jet by jet.
+    - `top_only`: order K (the maximal monomials) is all that is wanted. Jets of order two may then
+        be replaced by fewer ones with the same second moment on the way, so the orders below are
+        returned as `None`.
+    - `truncation`: the monomials of jets with several parameters; by default the orders 1 … K of
+        curves.
+
+    **Raises:** `ValueError` for no tangents at all, or not as many as the truncation has monomials.
 
     !!! example
 
@@ -41,20 +48,36 @@ class Jets(eqx.Module):
 
         jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
         value, [(gradient, laplacian)] = do.taylor.push(u, (jnp.ones(3),), [jets])
+
+        both = do.taylor.Truncation.closure([(1, 2)])  # ∂_s ∂_t² along x + s e_0 + t e_1
+        e0, e1 = jnp.eye(3)[:1], jnp.eye(3)[1:2]
+        still = (None,)
+        mixed = do.taylor.Jets(((e1,), (e0,), still, still, still), truncation=both)
         ```
     """
 
     tangents: tuple[tuple[PyTree, ...], ...]
     weights: CollapsingWeights | None = None
     top_only: bool = eqx.field(static=True, default=False)
+    truncation: Truncation = eqx.field(static=True, default=None)  # pyright: ignore
+
+    def __post_init__(self) -> None:
+        if self.truncation is None:
+            self.truncation = Truncation.curve(len(self.tangents))
 
     def __check_init__(self) -> None:
         if not self.tangents:
             raise ValueError("Jets need at least one order of tangents; got an empty tuple.")
+        if len(self.tangents) != len(self.truncation):
+            raise ValueError(
+                f"Jets need tangents for each of the {len(self.truncation)} monomials of their "
+                f"truncation; got {len(self.tangents)}."
+            )
 
     @property
     def order(self) -> int:
-        return len(self.tangents)
+        """The largest total order K."""
+        return self.truncation.degree
 
     @property
     def size(self) -> int:
@@ -70,8 +93,9 @@ class Jets(eqx.Module):
 
     @property
     def family(self) -> Family:
-        replaceable = self.top_only and self.order == 2 and self.weights is not None
-        return Family(self.weights, self.order, self.size, replaceable=replaceable)
+        second = self.truncation == Truncation.curve(2)
+        replaceable = self.top_only and second and self.weights is not None
+        return Family(self.weights, self.truncation, self.size, replaceable=replaceable)
 
 
 def is_inexact(leaf: Any) -> bool:
@@ -98,12 +122,12 @@ def flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -
             f"weights must have one entry for each of the {jets.size} jets; "
             f"got shape {jets.weights.shape}."
         )
-    orders = []
-    for k, tangents in enumerate(jets.tangents, start=1):
+    columns = []
+    for place, tangents in enumerate(jets.tangents):
         if len(tangents) != len(args):
             raise ValueError(
-                f"tangents of order {k} must have one entry for each of the {len(args)} arguments "
-                f"(None where nothing moves); got {len(tangents)}."
+                f"tangents of order {_order(jets, place)} must have one entry for each of the "
+                f"{len(args)} arguments (None where nothing moves); got {len(tangents)}."
             )
         flat = [
             entry
@@ -111,13 +135,20 @@ def flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -
             for entry in entries(arg, tangent)
         ]
         terms = [
-            scale(tangent_of(t, (jets.size,), leaf, "tangents"), 1 / math.factorial(k))
+            scale(
+                tangent_of(t, (jets.size,), leaf, "tangents"), 1 / jets.truncation.factorial(place)
+            )
             for t, leaf in zip(flat, leaves, strict=True)
         ]
-        if k == jets.order:
+        if family.is_top(place):
             terms = [family.collapse(t, leaf) for t, leaf in zip(terms, leaves, strict=True)]
-        orders.append(terms)
-    return [tuple(series) for series in zip(*orders, strict=True)]
+        columns.append(terms)
+    return [tuple(series) for series in zip(*columns, strict=True)]
+
+
+def _order(jets: Jets, place: int) -> Any:
+    monomial = jets.truncation.monomials[place]
+    return monomial[0] if len(monomial) == 1 else monomial
 
 
 def entries(arg: PyTree, tangent: PyTree) -> list[Any]:

@@ -29,7 +29,7 @@ from ..interpreter import interpret
 from ..registry import register
 
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
-"""For every family and order: is the coefficient an array? For blocks, a tuple of answers."""
+"""For every family and place: is the coefficient an array? For blocks, a tuple of answers."""
 
 
 def _structure(value: Value, families: Families) -> Structure:
@@ -47,7 +47,7 @@ def _kind(coefficient: Coefficient) -> bool | tuple[bool, ...]:
 
 def _join(structures: Sequence[Structure]) -> Structure:
     return tuple(
-        tuple(_wider(orders) for orders in zip(*per_family, strict=True))
+        tuple(_wider(kinds) for kinds in zip(*per_family, strict=True))
         for per_family in zip(*structures, strict=True)
     )
 
@@ -62,9 +62,9 @@ def _conform(value: Value, structure: Structure, families: Families) -> Value:
     primal = primal_of(value)
     series = [
         tuple(
-            _instantiated(family, term, kind, order, primal)
-            for order, (term, kind) in enumerate(
-                zip(series_of(value, families, index), structure[index], strict=True), start=1
+            _instantiated(family, term, kind, place, primal)
+            for place, (term, kind) in enumerate(
+                zip(series_of(value, families, index), structure[index], strict=True)
             )
         )
         for index, family in enumerate(families)
@@ -73,13 +73,13 @@ def _conform(value: Value, structure: Structure, families: Families) -> Value:
 
 
 def _instantiated(
-    family: Family, term: Coefficient, kind: Any, order: int, primal: Any
+    family: Family, term: Coefficient, kind: Any, place: int, primal: Any
 ) -> Coefficient:
     if not isinstance(kind, tuple):
-        return plain(family.instantiate(term, order, primal)) if kind else term
+        return plain(family.instantiate(term, place, primal)) if kind else term
     if not any(kind):
         return term
-    whole = family.instantiate(term, order, primal)
+    whole = family.instantiate(term, place, primal)
     assert isinstance(whole, Blocks)
     chosen = (part if wanted else Zero() for part, wanted in zip(whole.parts, kind, strict=True))
     return plain(Blocks(tuple(chosen)))
@@ -214,7 +214,7 @@ def _move_axis(
         return Dense(move(term.array, lead)) if isinstance(term, Dense) else term
 
     series = tuple(
-        tuple(moved(term, family.lead(order)) for order, term in enumerate(terms, start=1))
+        tuple(moved(term, family.lead(place)) for place, term in enumerate(terms))
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)

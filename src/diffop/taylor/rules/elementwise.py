@@ -22,10 +22,11 @@ from ..bundle import (
     primal_of,
 )
 from ..coefficients import Coefficient, Dense, Series, Sparse, Zero, zeros
-from ..curve import push_curve
+from ..one_jet import push_jet
 from ..registry import register
 from ..series import faa_di_bruno
 from ..sparse import entries_at, times_values
+from ..truncation import Truncation
 from .fallback import fallback
 
 ANALYTIC = (
@@ -173,7 +174,7 @@ def _trace(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int)
         function = partially_bound(eqn, operands, (position,))
         x = operands[position]
         line: Series = (Dense(jnp.ones_like(x)), *zeros(order - 1))
-        (series,) = push_curve(function, (x,), (line,), order)
+        (series,) = push_jet(function, (x,), (line,), Truncation.curve(order))
         return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
     return jax.make_jaxpr(program)(*primals)

@@ -1,4 +1,4 @@
-"""The rule for every primitive without one of its own: push each curve by integrating the
+"""The rule for every primitive without one of its own: push each jet by integrating the
 primitive's jvp.
 """
 
@@ -13,11 +13,21 @@ from jaxtyping import Array
 
 from ..arithmetic import instantiate, total
 from ..binding import bind, partially_bound, where
-from ..bundle import Families, Family, Value, dense_series, expand, is_moving, primal_of
-from ..coefficients import Blocks, Coefficient, Dense, Series, Zero, all_zero, blocks, zeros
-from ..curve import push_curve
+from ..bundle import (
+    Families,
+    Family,
+    Value,
+    dense_series,
+    expand,
+    is_moving,
+    primal_of,
+    series_of,
+)
+from ..coefficients import Blocks, Coefficient, Dense, Series, Zero, all_zero, blocks
 from ..moments import Moment
+from ..one_jet import push_jet
 from ..registry import register_fallback
+from ..truncation import Truncation
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
@@ -83,27 +93,51 @@ def _expand(
     family: Family,
     series: Sequence[Series],
 ) -> list[Series]:
-    """Split the top: y_K = J x̄_K + Σ_r w_r (order K of curve r with x_K = 0), x̄_K being collapsed
-    already.
+    """Split the tops: y_K = J x̄_K + Σ_r w_r (order K of jet r with x_K = 0), x̄_K being collapsed
+    already; in the same way for each maximal monomial.
     """
     outputs = jax.eval_shape(function, *point)
     linear = _Tangents(function, point, outputs)
-    tops = linear.map([terms[-1] for terms in series], family.lead(family.order))
-    lower = [terms[:-1] for terms in series]
-    if all(map(all_zero, lower)):
-        return [(*zeros(family.order - 1), top) for top in tops]
-    if family.moment is not None:
-        first = linear.map([terms[0] for terms in lower], 1)
-        rest = _second_order(function, point, family.moment, [terms[0] for terms in lower])
-        return [
-            (y, total([top, second], len(family.moment.sums), output))
-            for y, top, second, output in zip(first, tops, rest, outputs, strict=True)
-        ]
+    own = {
+        place: linear.map([terms[place] for terms in series], family.lead(place))
+        for place in family.truncation.tops
+    }
+    lower = [_without_tops(family, terms) for terms in series]
+    rest = _lower(function, point, family, lower, outputs, linear)
     return [
-        (*curve[:-1], total([top, family.collapse(curve[-1], y)], family.lead(family.order), y))
-        for top, curve, y in zip(
-            tops, _curves(function, point, family, lower), outputs, strict=True
+        tuple(
+            total([own[place][k], term], family.lead(place), y) if place in own else term
+            for place, term in enumerate(terms)
         )
+        for k, (terms, y) in enumerate(zip(rest, outputs, strict=True))
+    ]
+
+
+def _without_tops(family: Family, series: Series) -> Series:
+    return tuple(Zero() if family.is_top(place) else c for place, c in enumerate(series))
+
+
+def _lower(
+    function: Callable[..., list[Any]],
+    point: Sequence[Array],
+    family: Family,
+    series: Sequence[Series],
+    outputs: Sequence[Any],
+    linear: "_Tangents",
+) -> list[Series]:
+    """The output series of jets whose tops are zero, with collapsed tops."""
+    if all(map(all_zero, series)):
+        return [series_of(y, (family,), 0) for y in outputs]
+    if family.moment is not None:
+        lower = [terms[0] for terms in series]
+        second = _second_order(function, point, family.moment, lower)
+        return list(zip(linear.map(lower, 1), second, strict=True))
+    return [
+        tuple(
+            family.collapse(term, y) if family.is_top(place) else term
+            for place, term in enumerate(terms)
+        )
+        for terms, y in zip(_jets(function, point, family, series), outputs, strict=True)
     ]
 
 
@@ -142,18 +176,18 @@ class _Tangents:
         return [Dense(jnp.asarray(array)) for array in tangent(*arrays)]
 
 
-def _curves(
+def _jets(
     function: Callable[..., list[Any]],
     point: Sequence[Array],
     family: Family,
-    lower: Sequence[Series],
+    series: Sequence[Series],
 ) -> list[Series]:
-    """Push every curve by itself, its coefficient of order K being zero."""
+    """Push every jet by itself."""
 
     def push(terms: Any) -> list[Series]:
-        return push_curve(function, point, [(*t, Zero()) for t in terms], family.order)
+        return push_jet(function, point, terms, family.truncation)
 
-    return jax.vmap(push)(lower) if family.curves else push(lower)
+    return jax.vmap(push)(series) if family.curves else push(series)
 
 
 def _second_order(
@@ -169,7 +203,7 @@ def _second_order(
     def push(*rows: Array) -> list[Array]:
         def along(*directions: Array) -> list[Any]:
             series = [(Dense(v), Zero()) for v in directions]
-            pushed = push_curve(function, point, series, 2)
+            pushed = push_jet(function, point, series, Truncation.curve(2))
             return [instantiate(y[1], (), x).array for y, x in zip(pushed, outputs, strict=True)]
 
         return [

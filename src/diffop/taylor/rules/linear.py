@@ -16,7 +16,7 @@ def linear(positions: slice) -> Rule:
     """The rule of a primitive that is jointly linear in the operands at `positions`; the others do
     not move.
 
-    Linear, not affine: in a coefficient of order k ≥ 1 an operand that stands still is zero.
+    Linear, not affine: in a Taylor coefficient an operand that stands still is zero.
     """
 
     def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -26,15 +26,13 @@ def linear(positions: slice) -> Rule:
         function = LinearMap(eqn, primals, chosen, outputs)
 
         def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-            orders = [
+            columns = [
                 linear_map(
-                    function,
-                    family.lead(order),
-                    [series[position][order - 1] for position in chosen],
+                    function, family.lead(place), [series[position][place] for position in chosen]
                 )
-                for order in range(1, family.order + 1)
+                for place in family.places
             ]
-            return list(zip(*orders, strict=True))
+            return list(zip(*columns, strict=True))
 
         return expand(families, operands, outputs, expansion)
 

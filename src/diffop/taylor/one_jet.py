@@ -1,0 +1,105 @@
+"""One jet through any function that `jax.jvp` can differentiate, by integrating its jvp.
+
+For y(t) = f(x(t)) the chain rule reads ∂_i y(t) = g(x(t), ∂_i x(t)) with g(x, v) = ∂f(x) v, which
+is `jax.jvp`, for a derivative by any one parameter t_i. So the series of y, as far as it contains
+t_i, is the integral of the series of g, which is wanted for fewer monomials; and g is again a
+program for the interpreter:
+
+    y_{γ+e_i} = g_γ / (γ_i + 1),        ∂_i x(t) = Σ_γ (γ_i + 1) x_{γ+e_i} t^γ.
+
+What does not contain t_i is a jet with fewer parameters. Along a curve there is one parameter, and
+nothing is left over: y_k = g_{k−1} / k.
+
+Each primitive's jvp rule usually contains that primitive once (tanh' = 1 − tanh²), so the cost is
+polynomial in K, where jvp nested K times would grow exponentially. Custom derivative rules are
+honoured because `jax.jvp` honours them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import jax
+from jaxtyping import Array
+
+from .arithmetic import instantiate
+from .bundle import Family, bundle, primal_of, series_of
+from .coefficients import Coefficient, Dense, Series, Zero, all_zero, scale
+from .interpreter import interpret
+from .truncation import Exponents, Truncation
+
+Function: TypeAlias = Callable[..., list[Any]]
+
+
+def push_jet(
+    function: Function,
+    primals: Sequence[Array],
+    series: Sequence[Series],
+    truncation: Truncation,
+) -> list[Series]:
+    """The output series of a function along one jet.
+
+    **Arguments:**
+
+    - `function`: takes the primals, returns a list of inexact arrays.
+    - `primals`, `series`: the point and, for each argument, its Taylor coefficients (no leading
+        axes).
+    - `truncation`: which monomials they belong to.
+
+    **Returns:**
+
+    The Taylor coefficients of each output.
+    """
+    terms = [dict(zip(truncation.monomials, each, strict=True)) for each in series]
+    pushed: list[dict[Exponents, Coefficient]] = [{} for _ in jax.eval_shape(function, *primals)]
+    rest = truncation
+    while rest.monomials:
+        parameter = max(p for m in rest.monomials for p, exponent in enumerate(m) if exponent)
+        integrals = _integrals(function, primals, terms, rest, parameter)
+        for known, new in zip(pushed, integrals, strict=True):
+            known.update(new)
+        rest = Truncation(tuple(m for m in rest.monomials if not m[parameter]))
+    return [tuple(known[monomial] for monomial in truncation.monomials) for known in pushed]
+
+
+def _integrals(
+    function: Function,
+    primals: Sequence[Array],
+    terms: Sequence[dict[Exponents, Coefficient]],
+    truncation: Truncation,
+    parameter: int,
+) -> list[dict[Exponents, Coefficient]]:
+    """The coefficients of all monomials that contain a parameter."""
+    raised = [monomial for monomial in truncation.monomials if monomial[parameter]]
+    if all_zero([each[monomial] for each in terms for monomial in raised]):
+        count = len(jax.eval_shape(function, *primals))
+        return [dict.fromkeys(raised, Zero()) for _ in range(count)]
+    kept = truncation.derivative(parameter)
+    unit = next(monomial for monomial in raised if sum(monomial) == 1)
+    velocities = [instantiate(t[unit], (), x).array for t, x in zip(terms, primals, strict=True)]
+    families = (Family(weights=None, truncation=kept, size=None),)
+    operands = [
+        bundle(x, [tuple(t[m] for m in kept.monomials)])
+        for x, t in zip(primals, terms, strict=True)
+    ] + [
+        bundle(v, [tuple(scale(t[_up(m, parameter)], m[parameter] + 1) for m in kept.monomials)])
+        for v, t in zip(velocities, terms, strict=True)
+    ]
+    count = len(primals)
+
+    def derivative(*arguments: Array) -> list[Any]:
+        return jax.jvp(function, arguments[:count], arguments[count:])[1]
+
+    closed = jax.make_jaxpr(derivative)(*primals, *velocities)
+    outputs = interpret(closed.jaxpr, closed.consts, families, operands)
+    return [
+        {unit: Dense(jax.numpy.asarray(primal_of(output)))}
+        | {
+            _up(m, parameter): scale(term, 1 / (m[parameter] + 1))
+            for m, term in zip(kept.monomials, series_of(output, families, 0), strict=True)
+        }
+        for output in outputs
+    ]
+
+
+def _up(monomial: Exponents, parameter: int) -> Exponents:
+    return (*monomial[:parameter], monomial[parameter] + 1, *monomial[parameter + 1 :])
