@@ -115,17 +115,14 @@ def _combine_rows(parts: Sequence[tuple[int, Rows]], argnum: int, point: Point) 
     return Dense(total)
 
 
-def interleave(blocks: Sequence[Directions]) -> Directions:
-    """Several sets of n directions of equal structure as one: the first of each, then the second of
-    each, …
-    """
-
-    def join(*leaves: Any) -> Any:
-        numpy = all(isinstance(leaf, np.ndarray) for leaf in leaves)
-        stacked = (np if numpy else jnp).stack(leaves, axis=1)
-        return stacked.reshape(-1, *leaves[0].shape[1:])
-
-    return jax.tree.map(join, *map(dict, blocks))
+def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
+    """Several sets of n directions as one: the first of each, then the second of each, …"""
+    if len(blocks) == 1:
+        return blocks[0]
+    n = count(blocks[0])
+    argnums = sorted({argnum for block in blocks for argnum in block})
+    stacked = {a: stack([(block.get(a), n) for block in blocks], a, point) for a in argnums}
+    return take(stacked, np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1))
 
 
 def stack(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:

@@ -11,6 +11,7 @@ from jaxtyping import Array
 from .._types import SubRows, TermNumbers, TermPositions
 from . import probes
 from .directions import Dense, Sparse, basis
+from .expansion import Alpha
 from .fields import Field, is_constant
 from .notation import argument_mark, derivative_symbol, dims_mark, superscript
 from .point import Point
@@ -107,6 +108,11 @@ class Monomial(Terms):
         for (argnum, i), _ in self.alpha:
             point.coordinates(argnum, (i,), self.symbol)
         return 1
+
+    def derivative(self, point: Point) -> Alpha:
+        """What is to be planned; checks that the coordinates exist."""
+        self.count(point)
+        return self.alpha
 
     @property
     def count_symbol(self) -> str:

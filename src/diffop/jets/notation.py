@@ -1,5 +1,7 @@
 """Operators in the notation of mathematics."""
 
+from typing import Any
+
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SUBSCRIPTS = str.maketrans("0123456789,:", "₀₁₂₃₄₅₆₇₈₉,:")
 
@@ -17,6 +19,16 @@ def derivative_symbol(argnum: int, coordinate: int, order: int) -> str:
     """∂₀² for coordinate 0 of argument 0; ∂₁:₀ for coordinate 0 of argument 1."""
     place = str(coordinate) if argnum == 0 else f"{argnum}:{coordinate}"
     return f"∂{subscript(place)}{superscript(order)}"
+
+
+def variable_symbol(variable: Any, order: int) -> str:
+    """∂₀² for coordinate 0, ∂₁:₀ for coordinate 0 of argument 1, ∂_x² for a name."""
+    match variable:
+        case int():
+            return derivative_symbol(0, variable, order)
+        case (int(argnum), int(coordinate)):
+            return derivative_symbol(argnum, coordinate, order)
+    return f"∂_{variable}{superscript(order)}"
 
 
 def dims_mark(dims: tuple[int, ...] | None) -> str:

@@ -9,16 +9,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from .planner import Kind
+
 
 @final
 class Point(eqx.Module):
     """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree`
-    numbers them. `chunk` bounds how many directions are pushed together.
+    numbers them. `chunk` bounds how many directions are pushed together, `plan` says how mixed
+    derivatives are computed.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = eqx.field(default_factory=dict)
     chunk: int | None = eqx.field(static=True, default=None)
+    plan: Kind = eqx.field(static=True, default="auto")
 
     def value_of(self, function: Callable[..., Any]) -> Any:
         """A function with u's own signature, here."""

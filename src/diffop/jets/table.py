@@ -3,11 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
 
+from .cost import Cost
 from .directions import Dense, Sparse
-from .polarisation import polarisation
-from .power_jets import Factors, PowerJets, has_probe, order_of
+from .expansion import Alpha
+from .families import together
+from .notation import variable_symbol
+from .planner import Kind, Planned, plan
 from .probes import DENSE
+from .products import Factors, has_probe, order_of
+from .scheme import Readout, Scheme
 from .terms import ProbedTerms
+from .weighted_jets import WeightedJets
 
 
 class PlanRow(NamedTuple):
@@ -22,8 +28,8 @@ class PlanRow(NamedTuple):
         ```python
         import diffop as do
 
-        (row,) = do.Mixed({0: 1, 1: 1}).jets()
-        row.jets, row.weights  # "2", "1/4, -1/4"
+        (row,) = do.Mixed({0: 2, 1: 1}).jets(plan="power")
+        row.jets, row.weights  # "3", "1/6, -1/6, -1/3"
         ```
     """
 
@@ -38,21 +44,24 @@ class PlanRow(NamedTuple):
 
 @final
 class Plan:
-    """The jets of an operator, symbolic in d. Iterate over its rows; it prints as a table.
+    """The jets of an operator, symbolic in d. Iterate over its rows; it prints as a table, and
+    below it the schemes by which mixed derivatives are read.
 
-    Order K of n jets costs one primal, n (K − 1) coefficients and one collapsed sum.
+    - `planned`: each scheme with its [`diffop.jets.Cost`][], and those of the candidates that it
+        was preferred to.
 
     !!! example
 
         ```python
         import diffop as do
 
-        print((do.Laplacian() + do.Biharmonic()).jets())
+        print((do.Laplacian() + do.Mixed({0: 2, 1: 1})).jets())
         ```
     """
 
-    def __init__(self, rows: Sequence[PlanRow]) -> None:
+    def __init__(self, rows: Sequence[PlanRow], planned: Sequence[Planned] = ()) -> None:
         self.rows = tuple(rows)
+        self.planned = tuple({repr(each.scheme): each for each in planned}.values())
 
     def __iter__(self) -> Iterator[PlanRow]:
         return iter(self.rows)
@@ -62,13 +71,14 @@ class Plan:
 
     def __repr__(self) -> str:
         header = ("operator", "order", "terms", "jets/term", "directions", "weights", "method")
-        return _table(header, [tuple(map(str, row)) for row in self.rows])
+        table = _table(header, [tuple(map(str, row)) for row in self.rows])
+        return "\n\n".join([table, *map(_scheme_text, self.planned)])
 
 
 @final
 class ResolvedPlan:
-    """The jets of an operator at a point. Iterate over its [`diffop.jets.PowerJets`][]; it prints
-    as a table.
+    """The jets of an operator at a point. Iterate over its [`diffop.jets.WeightedJets`][]; it
+    prints as a table.
 
     Directions are structured (`Sparse` positions and values, or `Dense` rows): basis vectors are
     never an (n, d) array.
@@ -84,11 +94,11 @@ class ResolvedPlan:
         ```
     """
 
-    def __init__(self, names: Sequence[str], jets: Sequence[PowerJets]) -> None:
+    def __init__(self, names: Sequence[str], jets: Sequence[WeightedJets]) -> None:
         self.names = tuple(names)
         self.jets = tuple(jets)
 
-    def __iter__(self) -> Iterator[PowerJets]:
+    def __iter__(self) -> Iterator[WeightedJets]:
         return iter(self.jets)
 
     def __len__(self) -> int:
@@ -96,24 +106,24 @@ class ResolvedPlan:
 
     @property
     def total(self) -> int:
-        """The number of jets; jets with equal directions count once."""
-        return sum({each.signature or i: each.size for i, each in enumerate(self.jets)}.values())
+        """The number of jets; those with equal directions count once."""
+        return sum(group.size for group in together(self.jets))
 
     @property
     def coefficients(self) -> int:
-        """The cost in Taylor coefficients beside the primal: n (K − 1) + 1 for n jets of order
-        K.
+        """The cost in Taylor coefficients beside the primal, the maximal ones collapsed: n (K − 1)
+        + 1 for n curves of order K.
         """
-        return sum(each.size * (each.order - 1) + 1 for each in self.jets)
+        return sum(group.coefficients for group in together(self.jets))
 
     def __repr__(self) -> str:
-        header = ("operator", "order", "jets", "directions", "method")
+        header = ("operator", "output", "jets", "directions", "method")
         rows = [
             (
                 name,
-                str(each.order),
+                ",".join(map(str, each.output)),
                 str(each.size),
-                ", ".join(f"argument {a}: {_structure(v)}" for a, v in each.directions.items()),
+                "; ".join(_tangent(k, v) for k, v in each.tangents.items()),
                 "exact" if each.draws is None else f"{each.draws} draws",
             )
             for name, each in zip(self.names, self.jets, strict=True)
@@ -121,29 +131,76 @@ class ResolvedPlan:
         return _table(header, rows) + f"\n{self.total} jets, {self.coefficients} coefficients"
 
 
-def describe(name: str, factors: Factors, draws: int | None, probes: str) -> PlanRow:
-    """The row of one product of factors."""
+def _tangent(exponents: tuple[int, ...], directions: Any) -> str:
+    order = f"v[{','.join(map(str, exponents))}] " if exponents != (1,) else ""
+    return order + ", ".join(f"argument {a}: {_structure(v)}" for a, v in directions.items())
+
+
+def _scheme_text(planned: Planned) -> str:
+    others = ", ".join(
+        f"{name} {other.score:.1f}"
+        for name, other in sorted(planned.others.items(), key=lambda item: item[1].score)
+    )
+    runners_up = f"; others: {others}" if others else ""
+    head = f"plan {planned.scheme.name}: {_cost_text(planned.cost)}{runners_up}"
+    return f"{head}\n{planned.scheme}"
+
+
+def _cost_text(cost: Cost) -> str:
+    return (
+        f"score {cost.score:.1f} ({cost.coefficients} coefficients, {cost.products} products, "
+        f"{cost.arrays} arrays, rounding × {float(cost.amplification):.3g})"
+    )
+
+
+def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
+    """The row of one mixed derivative by coordinates."""
+    readout = scheme.readouts[alpha]
+    order = sum(order for _, order in alpha)
+    directions = ", ".join(f"e{name[1:]}" for name in _variables(alpha))
+    jets, weights = _jets_and_weights(readout)
+    return PlanRow(name, order, "1", jets, directions, weights, "exact")
+
+
+def _variables(alpha: Alpha) -> list[str]:
+    return [variable_symbol(variable, 1) for variable, _ in alpha]
+
+
+def _jets_and_weights(readout: Readout) -> tuple[str, str]:
+    """How many jets a derivative is read from, and with what coefficients."""
+    weights = dict.fromkeys(str(coefficient) for coefficient, _, _ in readout.terms)
+    return str(len({jet for _, jet, _ in readout.terms})), ", ".join(weights)
+
+
+def describe(
+    name: str, factors: Factors, draws: int | None, probes: str, kind: Kind
+) -> tuple[PlanRow, Planned | None]:
+    """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
     order = order_of(factors)
     if any(terms.rank > 0 for terms, _ in factors):
-        return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode")
+        return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
     if not factors:
-        return PlanRow(name, 0, "1", "0", "", "", "primal")
+        return PlanRow(name, 0, "1", "0", "", "", "primal"), None
     single = all(terms.single for terms, _ in factors)
     linear = order == 1 and factors[0][0].rank == 0
     exact = draws is None or single or linear
-    dense = not exact and probes in DENSE and has_probe(factors, probes)
-    exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
-    plan = polarisation(exponents)
-    jets = "1" if linear else str(len(plan))
-    weights = "1" if linear else ", ".join(dict.fromkeys(str(weight) for _, weight in plan))
+    method = "exact" if exact else f"{draws} draws, exact if terms ≤ {draws}"
     directions = ", ".join(terms.direction_symbol for terms, _ in factors)
-    method = "exact"
-    if not exact:
-        method = f"{draws} draws, exact if terms ≤ {draws}"
-    if dense and isinstance(factors[0][0], ProbedTerms):
-        directions, jets = f"{probes} v", str(factors[0][0].jets_per_probe)
-        weights = "1/4, -1/4" if jets == "2" else "1 over the probe's moment"
-    return PlanRow(name, order, _count(factors), jets, directions, weights, method)
+    row = PlanRow(name, order, _count(factors), "1", directions, "1", method)
+    exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
+    terms = factors[0][0]
+    if not exact and probes in DENSE and has_probe(factors, probes):
+        assert isinstance(terms, ProbedTerms)
+        weights = "1/4, -1/4" if terms.jets_per_probe == 2 else "1 over the probe's moment"
+        jets = str(terms.jets_per_probe)
+        return row._replace(jets=jets, directions=f"{probes} v", weights=weights), None
+    if len(exponents) == 1:
+        return row, None
+    chosen = "power" if kind == "auto" and order == 2 else kind
+    alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
+    planned = plan((alpha,), chosen)
+    jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
+    return row._replace(jets=jets, weights=weights), planned
 
 
 def _count(factors: Factors) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, final
 
 import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
 
 from .._types import Key, Magnitudes, SubRows, TermNumbers, Weights
 from . import sampling
@@ -27,9 +29,9 @@ else:
 class Block(eqx.Module):
     """N terms written out: weights w_r and, for each exponent of the pattern, N directions.
 
-    `signature` names the directions: blocks with equal signatures (not None) have equal directions
-    and can share jets. `design` names how the terms were drawn: None for all of them, else a key
-    for the statistics.
+    `signature` names the directions, with several slots as a tuple of names: equal names (not None)
+    belong to equal directions, which can share jets. `design` names how the terms were drawn: None
+    for all of them, else a key for the statistics.
     """
 
     weights: Weights
@@ -37,6 +39,17 @@ class Block(eqx.Module):
     exponents: tuple[int, ...] = eqx.field(static=True)
     signature: Hashable = eqx.field(static=True, default=None)
     design: Hashable = eqx.field(static=True, default=None)
+
+    @property
+    def order(self) -> int:
+        return sum(self.exponents)
+
+    @property
+    def signatures(self) -> tuple[Hashable, ...]:
+        """The name of each slot, or None."""
+        if len(self.slots) == 1:
+            return (self.signature,)
+        return self.signature if isinstance(self.signature, tuple) else (None,) * len(self.slots)
 
 
 class Factor(eqx.Module):
@@ -129,3 +142,12 @@ class ProbedTerms(Terms):
     @abstractmethod
     def probe_dtype(self, point: Point) -> Any:
         """The type of the isotropic directions."""
+
+
+def times(left: Any, right: Any) -> Any:
+    """A product of weights; what numpy knows stays with numpy."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return left * right
+    arrays = [x for x in (left, right) if not isinstance(x, np.ndarray)]
+    dtype = jnp.result_type(*arrays)
+    return jnp.asarray(left).astype(dtype) * jnp.asarray(right).astype(dtype)

@@ -10,6 +10,8 @@ from jax.core import Tracer
 
 from ..jets.fields import Field, Scalar, SparseColumns, is_matvec
 from ..jets.index_terms import Monomial
+from ..jets.planner import KINDS, Kind
+from ..jets.scheme import Scheme
 
 
 def checked_integer(value: Any, name: str, least: int) -> int:
@@ -107,3 +109,14 @@ def equal_magnitudes(array: Any) -> bool:
         return False
     magnitudes = np.abs(np.asarray(array))
     return bool(np.all(magnitudes == magnitudes.flat[0]))
+
+
+def checked_plan(plan: Any) -> Kind:
+    """How mixed derivatives are computed: a name, or a scheme over coordinates."""
+    if isinstance(plan, Scheme):
+        return plan.over_coordinates()
+    if plan not in KINDS:
+        raise ValueError(
+            f"plan must be one of {', '.join(KINDS)}, or a diffop.jets.Scheme; got {plan!r}."
+        )
+    return plan

@@ -10,15 +10,16 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import Key
+from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.power_jets import has_probe, unbiased_probes
 from ..jets.probes import KINDS
+from ..jets.products import has_probe, unbiased_probes
 from ..jets.table import Plan, ResolvedPlan
-from .arguments import checked_chunk
+from .arguments import checked_chunk, checked_plan
 from .canonical import agree
 from .coefficients import Coefficient, Number, as_coefficient, multiply
 from .evaluate import Draw, Part, apply
-from .plans import plan, resolved_plan
+from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Stats, statistics
 from .sum import merged, text
 from .term import Term, compose, function_term
@@ -48,7 +49,7 @@ class Operator(eqx.Module):
         """The operator without sampling: a map from functions to functions, like `jax.grad`."""
 
     @abstractmethod
-    def jets(self, *args: Any) -> "Plan | ResolvedPlan":
+    def jets(self, *args: Any, plan: Kind = "auto") -> "Plan | ResolvedPlan":
         """Which jets compute the operator."""
 
     def __add__(self, other: Any) -> "Operator":
@@ -159,6 +160,9 @@ class DifferentialOperator(Operator):
             in reverse mode too, at the price of pushing u's primal once for each chunk. By default
             all, or as many as fit where a point would need more than about a thousandth of the
             device's memory.
+        - `plan` (by keyword): how mixed derivatives are computed: "auto" for the plan of least
+            cost, "nested" for jets with a parameter for each variable, "power" for powers of single
+            directions, "paper" for curves with several tangents, or a [`diffop.jets.Scheme`][].
 
         **Returns:**
 
@@ -216,20 +220,21 @@ class DifferentialOperator(Operator):
         check_probes(self, probes)
         return Estimate(tuple(Part(part.terms, draw) for part in self.parts))
 
-    def jets(self, *args: Any) -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan: which jets compute the operator.
 
         **Arguments:**
 
         - `*args`: nothing for the plan as a formula in d; u's arguments (or their
             `jax.ShapeDtypeStruct`) to resolve it.
+        - `plan` (by keyword): as for `exact`.
 
         **Returns:**
 
         A [`diffop.jets.Plan`][], or a [`diffop.jets.ResolvedPlan`][] with structured directions and
         weights. Both print as a table.
         """
-        return _jets(self.parts, args)
+        return _jets(self.parts, args, plan)
 
 
 @final
@@ -260,9 +265,11 @@ class Estimate(Operator):
         """The estimate itself: its jets are fixed already."""
         return self
 
-    def __call__(self, u: Function, *, chunk: int | None = None) -> Function:
-        """Apply the fixed jets to a function: E(u)(*args); `chunk` as for `Operator.exact`."""
-        return _applied(self.samples, u, checked_chunk(chunk))
+    def __call__(self, u: Function, *, chunk: int | None = None, plan: Kind = "auto") -> Function:
+        """Apply the fixed jets to a function: E(u)(*args); `chunk` and `plan` as for
+        `Operator.exact`.
+        """
+        return _applied(self.samples, u, checked_chunk(chunk), checked_plan(plan))
 
     def stats(self, u: Function) -> Callable[..., Stats]:
         """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error,
@@ -284,9 +291,9 @@ class Estimate(Operator):
         """
         return lambda *args, **kwargs: statistics(self.samples, u, Point(args, kwargs))
 
-    def jets(self, *args: Any) -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan with its draws; resolved at a point, the directions that were drawn."""
-        return _jets(self.samples, args)
+        return _jets(self.samples, args, plan)
 
 
 def check_function(u: Any) -> None:
@@ -299,24 +306,25 @@ def check_function(u: Any) -> None:
 
 @final
 class Exact:
-    """What `Operator.exact` is: called with a function u, and how many directions to push together
-    at most, it returns the function that the operator makes of u.
+    """What `Operator.exact` is: called with a function u, how many directions to push together at
+    most, and a plan, it returns the function that the operator makes of u.
     """
 
     def __init__(self, parts: tuple[Part, ...]) -> None:
         self._parts = parts
 
-    def __call__(self, u: Function, *, chunk: int | None = None) -> Function:
-        return _applied(self._parts, u, checked_chunk(chunk))
+    def __call__(self, u: Function, *, chunk: int | None = None, plan: Kind = "auto") -> Function:
+        return _applied(self._parts, u, checked_chunk(chunk), checked_plan(plan))
 
 
-def _applied(parts: tuple[Part, ...], u: Function, chunk: int | None = None) -> Function:
+def _applied(parts: tuple[Part, ...], u: Function, chunk: int | None, plan: Kind) -> Function:
     check_function(u)
-    return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk))
+    return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk, plan))
 
 
-def _jets(parts: tuple[Part, ...], args: tuple[Any, ...]) -> Plan | ResolvedPlan:
-    return resolved_plan(parts, args) if args else plan(parts)
+def _jets(parts: tuple[Part, ...], args: tuple[Any, ...], kind: Kind) -> Plan | ResolvedPlan:
+    kind = checked_plan(kind)
+    return resolved_plan(parts, args, kind) if args else symbolic_plan(parts, kind)
 
 
 def _from_parts(parts: tuple[Part, ...]) -> Operator:

@@ -1,8 +1,9 @@
 """Evaluating terms on a function: every operator, exact or estimated, alone or with others, comes
 through here.
 
-Segments that act on the same function share one push. Jets with equal directions are pushed once,
-to the highest order that any of them wants; first-order jets without partners are stacked.
+Segments that act on the same function share one push. Derivatives by single coordinates are planned
+together. Jets with equal directions are pushed once, with all the outputs that any of them wants;
+first-order jets without partners are stacked.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -17,10 +18,13 @@ from jaxtyping import Array, PyTree
 
 from .. import taylor
 from .._types import Key
-from ..jets.directions import Directions, project, stack, tangents
+from ..jets.directions import project, stack, tangents
+from ..jets.families import Together, together
+from ..jets.index_terms import Monomial
 from ..jets.point import Point
-from ..jets.power_jets import PowerJets, exact_jets, sampled_jets
+from ..jets.products import Sampling, exact_jets, sampled_jets
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
+from ..jets.weighted_jets import WeightedJets, coordinate_jets
 from .coefficients import Number, plain, times
 from .gradient import gradient
 from .nesting import nested
@@ -103,17 +107,17 @@ def _by_inner_function(
         rest = term.word[1:]
         key = (tuple(segment.key for segment in rest), id(draw) if rest else None)
         if key not in groups:
-            groups[key] = ([], inner_function(rest, draw, u, point.chunk) if rest else u)
+            groups[key] = ([], inner_function(rest, draw, u, point) if rest else u)
         groups[key][0].append(i)
     return list(groups.values())
 
 
 def inner_function(
-    word: Word, draw: Draw | None, u: Callable[..., PyTree], chunk: int | None = None
+    word: Word, draw: Draw | None, u: Callable[..., PyTree], point: Point
 ) -> Callable[..., PyTree]:
-    """The function x ↦ (word u)(x)."""
+    """The function x ↦ (word u)(x), computed as at the point."""
     part = Part((Term(Number(1), word),), None if draw is None else draw.inner())
-    return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, chunk))
+    return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, point.chunk, point.plan))
 
 
 def scaled(value: PyTree, term: Term, head: Segment, point: Point) -> PyTree:
@@ -157,7 +161,8 @@ def segment_values(
     With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
     """
     jets = segment_jets(requests, point, per_draw)
-    families = _families([j for j in jets if j is not None], point)
+    different = {id(each): each for wanted in jets if wanted for each in wanted}
+    families = _families(list(different.values()), point)
     pushed = taylor.push(
         partial(u, **point.kwargs), point.args, [f.jets for f in families], point.chunk
     )
@@ -165,8 +170,12 @@ def segment_values(
     results = []
     for (segment, _), wanted in zip(requests, jets, strict=True):
         if wanted is not None:
-            index, family = readouts[id(wanted)]
-            results.append(_read(pushed.derivatives[index], family, wanted, segment, point))
+            found = [(each, *readouts[id(each)]) for each in wanted]
+            values = [
+                _read(pushed.derivatives[index], family, each, segment, point)
+                for each, index, family in found
+            ]
+            results.append(_add(values))
         elif segment.rank > 0:
             (factor,) = segment.factors
             assert isinstance(factor, GradientTerms)
@@ -178,24 +187,34 @@ def segment_values(
 
 def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
-) -> list[PowerJets | None]:
-    """The jets of each segment; None where it needs none (no derivative, or a gradient)."""
+) -> list[list[WeightedJets] | None]:
+    """What is read for each segment; None where it needs no jets (no derivative, or a gradient)."""
+    single = {
+        position: segment.factors[0].derivative(point)
+        for position, (segment, _) in enumerate(requests)
+        if len(segment.factors) == 1 and isinstance(segment.factors[0], Monomial)
+    }
+    wanted = list(dict.fromkeys(single.values()))
+    planned = coordinate_jets(wanted, point, point.plan)
     tags: dict[int, int] = {}
-    result: list[PowerJets | None] = []
-    for segment, draw in requests:
+    result: list[list[WeightedJets] | None] = []
+    for position, (segment, draw) in enumerate(requests):
         factors = list(zip(segment.factors, segment.powers, strict=True))
-        if segment.order == 0 or segment.rank > 0:
+        if position in single:
+            result.append(planned[single[position]])
+        elif segment.order == 0 or segment.rank > 0:
             result.append(None)
         elif draw is None:
-            result.append(exact_jets(factors, point))
+            result.append(exact_jets(factors, point, point.plan))
         else:
             tag = tags.setdefault(id(draw), len(tags))
-            jets = sampled_jets(factors, point, draw.key, draw.n, draw.probes, tag)
-            result.append(_by_draw(jets) if per_draw else jets)
+            sampling = Sampling(draw.key, draw.n, draw.probes, tag)
+            jets = sampled_jets(factors, point, sampling, point.plan)
+            result.append([_by_draw(each) for each in jets] if per_draw else jets)
     return result
 
 
-def _by_draw(jets: PowerJets) -> PowerJets:
+def _by_draw(jets: WeightedJets) -> WeightedJets:
     """The same jets with a row of weights for each draw."""
     if jets.draws is None:
         return jets
@@ -207,26 +226,39 @@ def _by_draw(jets: PowerJets) -> PowerJets:
 
 @final
 class _Family:
-    """Jets with equal directions, pushed once to the highest order wanted.
+    """Jets that are pushed together, with what is wanted of them.
 
-    Order K is collapsed with one row of weights for each member that wants it. Members of lower
-    order, and those contracted with their directions, are read from the coefficients that are kept
-    jet by jet.
+    The maximal outputs are collapsed with one row of weights for each member that reads one, where
+    that makes fewer sums than jets. Other outputs, and those contracted with their directions, are
+    read from the coefficients that are kept jet by jet.
     """
 
-    def __init__(self, members: list[PowerJets], directions: Directions, point: Point) -> None:
-        self.members = members
-        self.order = max(member.order for member in members)
-        self.directions = directions
+    def __init__(self, jets: Together, point: Point) -> None:
+        self.members = jets.members
+        self.size = jets.size
+        self.truncation = jets.truncation
+        self.outputs = {
+            id(member): self.truncation.places[output]
+            for member, output in zip(jets.members, jets.outputs, strict=True)
+        }
         self.offsets: dict[int, int] = {}
-        tops = [m for m in members if m.order == self.order and not m.contracted]
-        collapsed = self.order > 1 or len(tops) == len(members) == 1
-        self.top = tops if collapsed else []
-        still = ((None,) * len(point.args),) * (self.order - 1)
+        tops = [
+            member
+            for member in self.members
+            if self.outputs[id(member)] in self.truncation.tops and not member.contracted
+        ]
+        summed = self.truncation.degree > 1 or len(tops) == len(self.members) == 1
+        self.top = tops if summed and sum(map(_height, tops)) <= self.size else []
+        moving = {
+            exponents: tangents(directions, point)
+            for exponents, directions in jets.tangents.items()
+        }
+        still = (None,) * len(point.args)
         self.jets = taylor.Jets(
-            tangents=(tangents(directions, point), *still),
+            tangents=tuple(moving.get(monomial, still) for monomial in self.truncation.monomials),
             weights=self._weights() if self.top else None,
-            top_only=len(self.top) == len(members),
+            top_only=len(self.top) == len(self.members),
+            truncation=self.truncation,
         )
 
     def _weights(self) -> Any:
@@ -236,45 +268,46 @@ class _Family:
         kind = jnp.result_type(*(row.dtype for row in rows))
         return jnp.concatenate([row.astype(kind) for row in rows])
 
-    def rows(self, member: PowerJets) -> Any:
-        """Which sums of the collapsed order belong to a member."""
+    def rows(self, member: WeightedJets) -> Any:
+        """Which sums of its output belong to a member."""
         if len(self.top) == 1:
             return ...
         start = 0
         for other in self.top:
-            height = 1 if np.ndim(other.weights) == 1 else other.weights.shape[0]
+            height = _height(other)
             if other is member:
                 return start if np.ndim(other.weights) == 1 else slice(start, start + height)
             start += height
         raise KeyError("not a member of this family")
 
 
-def _families(jets: Sequence[PowerJets], point: Point) -> list[_Family]:
-    groups: dict[Hashable, list[PowerJets]] = {}
-    single: list[PowerJets] = []
-    for each in jets:
-        if each.signature is None and each.order == 1:
-            single.append(each)
-        else:
-            # What is read from the coefficients of single directions keeps them all in memory.
-            order = None if point.chunk is None else each.order
-            groups.setdefault((each.signature or id(each), order), []).append(each)
-    families = [_Family(members, members[0].directions, point) for members in groups.values()]
+def _height(member: WeightedJets) -> int:
+    """How many sums are read."""
+    return 1 if np.ndim(member.weights) == 1 else member.weights.shape[0]
+
+
+def _families(jets: Sequence[WeightedJets], point: Point) -> list[_Family]:
+    single = [each for each in jets if each.signature == (None,) and each.order == 1]
+    alone = {id(each) for each in single}
+    # What is read from the coefficients of single directions keeps them all in memory.
+    separate = point.chunk is not None
+    groups = together([each for each in jets if id(each) not in alone], separate)
+    families = [_Family(group, point) for group in groups]
     if single:
         families.append(_stacked(single, point))
     return families
 
 
-def _stacked(members: list[PowerJets], point: Point) -> _Family:
+def _stacked(members: list[WeightedJets], point: Point) -> _Family:
     """First-order jets of different directions as one family."""
     if len(members) == 1:
-        return _Family(members, members[0].directions, point)
+        return _Family(Together(members), point)
     argnums = sorted({argnum for member in members for argnum in member.directions})
     directions = {
         argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
         for argnum in argnums
     }
-    family = _Family(members, directions, point)
+    family = _Family(Together(members, directions), point)
     start = 0
     for member in members:
         family.offsets[id(member)] = start
@@ -285,12 +318,12 @@ def _stacked(members: list[PowerJets], point: Point) -> _Family:
 def _read(
     derivatives: tuple[PyTree, ...],
     family: _Family,
-    jets: PowerJets,
+    jets: WeightedJets,
     segment: Segment,
     point: Point,
 ) -> PyTree:
-    """Σ_r w_r (order k of jet r) from what was pushed."""
-    outputs = derivatives[jets.order - 1]
+    """Σ_r w_r (output of jet r) from what was pushed."""
+    outputs = derivatives[family.outputs[id(jets)]]
     if any(member is jets for member in family.top):
         rows = family.rows(jets)
         return jax.tree.map(lambda leaf: leaf[rows], outputs)
@@ -305,7 +338,7 @@ def _weighted_sum(weights: Any, leaf: Array) -> Array:
     return jnp.tensordot(jnp.asarray(weights).astype(leaf.dtype), leaf, axes=1)
 
 
-def _contract(outputs: PyTree, jets: PowerJets, segment: Segment, point: Point) -> Array:
+def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Point) -> Array:
     """v_r · (∂u v_r) for each jet: u must return as many values as the argument has coordinates."""
     (factor,) = segment.factors
     assert isinstance(factor, DivergenceTerms)  # nothing else contracts

@@ -1,38 +1,63 @@
 """The plans of operators: what `.jets()` shows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..jets import planner
+from ..jets.expansion import Alpha
+from ..jets.index_terms import Monomial
+from ..jets.planner import Kind, Planned
 from ..jets.point import Point
-from ..jets.table import Plan, PlanRow, ResolvedPlan, describe
+from ..jets.table import Plan, PlanRow, ResolvedPlan, describe, describe_derivative
 from .evaluate import Draw, Part, segment_jets
 from .term import Segment, Word
 
+_I = Segment((), (), ())
 
-def plan(parts: Sequence[Part]) -> Plan:
+
+def plan(parts: Sequence[Part], kind: Kind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
+    segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
+    together = jointly(dict.fromkeys(derivative(s) for s, _ in segments), kind)
     rows: list[PlanRow] = []
-    for part in parts:
-        draws = None if part.draw is None else part.draw.n
-        probes = "auto" if part.draw is None else part.draw.probes
-        for term in part.terms:
-            for segment in term.word:
-                factors = list(zip(segment.factors, segment.powers, strict=True))
-                rows.append(describe(segment.text, factors, draws, probes))
-            if not term.word:
-                rows.append(describe("I", [], draws, probes))
-    return Plan(rows)
+    planned = [] if together is None else [together]
+    for segment, draw in segments:
+        alpha = derivative(segment)
+        if alpha is not None and together is not None:
+            rows.append(describe_derivative(segment.text, alpha, together.scheme))
+            continue
+        factors = list(zip(segment.factors, segment.powers, strict=True))
+        draws, probes = (None, "auto") if draw is None else (draw.n, draw.probes)
+        row, own = describe(segment.text, factors, draws, probes, kind)
+        rows.append(row)
+        planned += [] if own is None else [own]
+    return Plan(rows, planned)
 
 
-def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...]) -> ResolvedPlan:
+def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Planned | None:
+    """The derivatives by single coordinates, planned together."""
+    alphas = [alpha for alpha in wanted if alpha is not None]
+    return planner.plan(alphas, kind) if alphas else None
+
+
+def derivative(segment: Segment) -> Alpha | None:
+    """The derivative by coordinates that a segment is, if it is one."""
+    if len(segment.factors) == 1 and isinstance(segment.factors[0], Monomial):
+        return segment.factors[0].alpha
+    return None
+
+
+def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
     """The jets at a point."""
-    point = Point(args)
+    point = Point(args, plan=kind)
     requests = [
         request for part in parts for term in part.terms for request in _by_depth(term.word, part)
     ]
     jets = segment_jets(requests, point)
     found = [
-        (s.text, each) for (s, _), each in zip(requests, jets, strict=True) if each is not None
+        (segment.text, each)
+        for (segment, _), wanted in zip(requests, jets, strict=True)
+        for each in wanted or ()
     ]
     return ResolvedPlan([name for name, _ in found], [each for _, each in found])
 

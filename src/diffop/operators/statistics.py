@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from ..jets.families import together
 from ..jets.point import Point
-from ..jets.power_jets import PowerJets
+from ..jets.weighted_jets import WeightedJets
 from .evaluate import Draw, Part, apply, scaled, segment_jets, segment_values
 from .term import Segment
 
@@ -58,26 +59,22 @@ def _contributions(
         head = term.word[0] if term.word else Segment((), (), ())
         requests.append((head, part.draw))
     if part.draw is None:
-        return {}, sum(each.size for each in segment_jets(requests, point) if each is not None)
+        return {}, _pushed(segment_jets(requests, point))
     jets = segment_jets(requests, point)
     values = segment_values(requests, u, point, per_draw=True)
     groups: dict[Hashable, PyTree] = {}
     for (head, _), term, each, value in zip(requests, part.terms, jets, values, strict=True):
-        if each is None or each.draws is None:
+        if each is None or each[0].draws is None:
             continue
-        value = scaled(value, term, head, point)
-        known = groups.get(each.design)
-        groups[each.design] = value if known is None else jax.tree.map(jnp.add, known, value)
+        value, design = scaled(value, term, head, point), each[0].design
+        known = groups.get(design)
+        groups[design] = value if known is None else jax.tree.map(jnp.add, known, value)
     return groups, _pushed(jets)
 
 
-def _pushed(jets: Sequence[PowerJets | None]) -> int:
+def _pushed(jets: Sequence[Sequence[WeightedJets] | None]) -> int:
     """Jets with equal directions are pushed once."""
-    sizes: dict[Hashable, int] = {}
-    for position, each in enumerate(jets):
-        if each is not None:
-            sizes[each.signature or position] = each.size
-    return sum(sizes.values())
+    return sum(group.size for group in together([j for each in jets if each for j in each]))
 
 
 def _variance(contributions: PyTree, design: Hashable) -> PyTree:

@@ -7,13 +7,14 @@ import jax
 from jaxtyping import PyTree
 
 from .._types import Key
+from ..jets.planner import Kind
 from ..jets.point import Point
-from .arguments import checked_chunk
+from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function, check_probes, make_draw
 from .evaluate import Part, apply_all
 
 
-def exact(ops: PyTree) -> Callable[[Function], Function]:
+def exact(ops: PyTree, plan: Kind = "auto") -> Callable[[Function], Function]:
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
     All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
@@ -22,6 +23,8 @@ def exact(ops: PyTree) -> Callable[[Function], Function]:
     **Arguments:**
 
     - `ops`: a pytree of operators.
+    - `plan`: how mixed derivatives are computed, as for `Operator.exact`. Those of all operators
+        are planned together.
 
     **Returns:**
 
@@ -38,7 +41,7 @@ def exact(ops: PyTree) -> Callable[[Function], Function]:
         ```
     """
     operators, structure = _flatten(ops)
-    return _together([operator.parts for operator in operators], structure)
+    return _together([operator.parts for operator in operators], structure, checked_plan(plan))
 
 
 def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> Callable[[Function], Function]:
@@ -75,7 +78,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> Callable[[F
         tuple(part if part.draw is not None else Part(part.terms, draw) for part in operator.parts)
         for operator in operators
     ]
-    return _together(parts, structure)
+    return _together(parts, structure, "auto")
 
 
 def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
@@ -88,12 +91,14 @@ def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
     return leaves, structure
 
 
-def _together(parts: list[tuple[Part, ...]], structure: Any) -> Callable[[Function], Function]:
+def _together(
+    parts: list[tuple[Part, ...]], structure: Any, plan: Kind
+) -> Callable[[Function], Function]:
     def transform(u: Function, *, chunk: int | None = None) -> Function:
         check_function(u)
         size = checked_chunk(chunk)
         return lambda *args, **kwargs: jax.tree.unflatten(
-            structure, apply_all(parts, u, Point(args, kwargs, size))
+            structure, apply_all(parts, u, Point(args, kwargs, size, plan))
         )
 
     return transform

@@ -288,5 +288,6 @@ def _derivative(leaf: _Leaf, families: Families, index: int, place: int) -> Arra
     """∂^γ by t at 0: γ! times the Taylor coefficient."""
     family = families[index]
     primal = jnp.asarray(primal_of(leaf.value))
-    term = scale(series_of(leaf.value, families, index)[place], family.truncation.factorial(place))
+    factorial = float(family.truncation.factorial(place))  # an integer may not fit
+    term = scale(series_of(leaf.value, families, index)[place], factorial)
     return instantiate(term, family.lead_shape(place), primal).array

@@ -1,0 +1,110 @@
+"""What a scheme costs to push, and what it costs in digits.
+
+The unit is one coefficient of one value: what a dense layer multiplies its weights with, so a plain
+evaluation of u costs one. Counted are
+
+- coefficients: those that are not zero, for each jet; the top order of several jets of one shape is
+  collapsed to as many sums as are read of it;
+- products: the multiplications of two coefficients in a nonlinearity, Σ_γ Σ_j (the products of
+  [t^γ] δ^j, and one by the derivative of order j);
+- arrays: coefficients of jets of one shape lie in one array, and are one matrix product.
+
+Products are cheaper than coefficients by about the width of a layer, but they are bound by memory.
+A readout whose terms cancel loses log₁₀ of its amplification in digits; float32 has seven.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+from ..taylor.truncation import Exponents, Truncation
+from .scheme import Jet, Scheme
+
+PRODUCT = 0.08
+ARRAY = 0.3
+DIGITS = 8
+
+Shape: TypeAlias = tuple[tuple[Exponents, ...], Truncation]
+"""Where the tangents are and what is carried: jets of one shape are pushed side by side."""
+
+
+class Cost(NamedTuple):
+    """What a scheme costs: see the fields' names; `score` is what plans are ranked by."""
+
+    coefficients: int
+    products: int
+    arrays: int
+    amplification: Fraction
+
+    @property
+    def work(self) -> float:
+        """In coefficients."""
+        return self.coefficients + PRODUCT * self.products + ARRAY * self.arrays
+
+    @property
+    def score(self) -> float:
+        """The work, increased in proportion to the digits lost."""
+        return self.work * (1 + math.log10(self.amplification) / DIGITS)
+
+
+def shapes(scheme: Scheme) -> dict[Shape, list[Jet]]:
+    """The jets of a scheme, those that can be pushed side by side together."""
+    result: dict[Shape, list[Jet]] = {}
+    for jet, kept in scheme.jets.items():
+        result.setdefault((tuple(k for k, _ in jet.tangents), kept), []).append(jet)
+    return result
+
+
+def cost(scheme: Scheme) -> Cost:
+    """What it costs to push and to read."""
+    coefficients = products = arrays = 0
+    for (tangents, kept), jets in shapes(scheme).items():
+        depths = _depths(tangents, kept)
+        moving = [place for place, depth in enumerate(depths) if depth]
+        tops = [place for place in moving if place in kept.tops]
+        rows = sum(min(len(jets), _readers(scheme, jets, kept, place)) for place in tops)
+        coefficients += len(jets) * (len(moving) - len(tops)) + rows
+        products += len(jets) * _products(depths, kept)
+        arrays += len(moving)
+    return Cost(coefficients, products, arrays, scheme.amplification)
+
+
+def _readers(scheme: Scheme, jets: Sequence[Jet], kept: Truncation, place: int) -> int:
+    """How many different sums are read of one output."""
+    output = kept.monomials[place]
+    return sum(
+        any(jet in jets and order == output for _, jet, order in readout.terms)
+        for readout in scheme.readouts.values()
+    )
+
+
+@functools.cache
+def _depths(tangents: tuple[Exponents, ...], kept: Truncation) -> tuple[int, ...]:
+    """For each place the largest number of tangents that add up to it: 0 where nothing moves.
+
+    [t^γ] δ^j is not zero for all j up to it, as soon as products have filled the places between.
+    """
+    depths: list[int] = []
+    for whole in kept.monomials:
+        found = [0]
+        for tangent in tangents:
+            rest = tuple(a - b for a, b in zip(whole, tangent, strict=True))
+            below = depths[kept.places[rest]] if rest in kept.places else 0
+            if below or not any(rest):
+                found.append(1 + below)
+        depths.append(max(found))
+    return tuple(depths)
+
+
+@functools.cache
+def _products(depths: tuple[int, ...], kept: Truncation) -> int:
+    """In a nonlinearity in the middle of u."""
+    total = 0
+    for place, depth in enumerate(depths):
+        total += depth
+        for power in range(2, depth + 1):
+            pairs = kept.powers(place, power)
+            total += sum(depths[i] > 0 and depths[j] >= power - 1 for _, i, j in pairs)
+    return total

@@ -1,0 +1,147 @@
+"""Curves with several tangents: the scheme of the paper, searched for and corrected.
+
+Give variable t the tangent of order j_t. Then the output of order k = Σ_t q_t j_t holds Π_t
+∂_t^{q_t}, and besides it one derivative for every other solution p of Σ_t p_t j_t = k. Where there
+is none the output is clean; large and nearly coprime j make it so, at the price of a high order.
+Otherwise the contaminants are taken from further jets, where they can be had by themselves: powers
+of one variable, from curves along its axis.
+
+Source: STDE, appendix "Evaluating arbitrary mixed partial derivatives".
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from ..cost import cost
+from ..expansion import Alpha, bell
+from ..scheme import Jet, Readout, Scheme
+from .nested import tuple_word
+
+HIGHEST = 33
+"""Orders that are searched: 33! is the last factorial below the largest number of float32."""
+_TRIED = 8
+"""So many jets are compared for a derivative."""
+
+
+def paper(wanted: Sequence[Alpha], highest: int = HIGHEST) -> Scheme | None:
+    """The scheme of a set of mixed derivatives, or None where no jet up to the highest order will
+    do.
+    """
+    jets: dict[Jet, int] = {}
+    for alpha in wanted:
+        if len(alpha) == 1:
+            _require(jets, alpha)
+    mixed = [alpha for alpha in wanted if len(alpha) > 1]
+    for alpha in sorted(mixed, key=lambda a: -sum(order for _, order in a)):
+        if alpha in _peeled(jets):
+            continue
+        extended = [_extended(jets, alpha, pattern) for pattern in _patterns(alpha, highest)]
+        schemes = [(each, _scheme(each, [alpha])) for each in extended]
+        possible = [(cost(scheme).score, each) for each, scheme in schemes if scheme is not None]
+        if not possible:
+            return None
+        jets = min(possible, key=lambda pair: pair[0])[1]
+    return _scheme(jets, wanted)
+
+
+def _scheme(jets: Mapping[Jet, int], wanted: Sequence[Alpha]) -> Scheme | None:
+    known = _peeled(jets)
+    if any(alpha not in known for alpha in wanted):
+        return None
+    return Scheme({tuple_word(alpha): known[alpha] for alpha in wanted}, "paper")
+
+
+def _require(jets: dict[Jet, int], alpha: Alpha) -> None:
+    """The curve along an axis, to the order of a power of its variable."""
+    ((variable, order),) = alpha
+    curve = Jet({1: variable})
+    jets[curve] = max(order, jets.get(curve, 0))
+
+
+def _extended(jets: Mapping[Jet, int], alpha: Alpha, pattern: tuple[int, ...]) -> dict[Jet, int]:
+    """The jets with one more for a mixed derivative, and the curves that its contaminants need."""
+    tangents = {j: variable for j, (variable, _) in zip(pattern, alpha, strict=True)}
+    jet = Jet(tangents)
+    order = _order(alpha, pattern)
+    extended = {**jets, jet: max(order, jets.get(jet, 0))}
+    known = _peeled(jets)
+    for contaminant, _ in bell(jet.tangents, (order,)):
+        if len(contaminant) == 1 and contaminant not in known:
+            _require(extended, contaminant)
+    return extended
+
+
+def _order(alpha: Alpha, pattern: Sequence[int]) -> int:
+    return sum(j * q for j, (_, q) in zip(pattern, alpha, strict=True))
+
+
+def _patterns(alpha: Alpha, highest: int) -> list[tuple[int, ...]]:
+    """Which orders the variables' tangents may have, by the order of the output: those with
+    contaminants that are powers of one variable, up to the first without any.
+    """
+    result: list[tuple[int, ...]] = []
+    for pattern in _by_order(alpha, highest):
+        others = list(_contaminants(alpha, pattern))
+        if all(sum(p > 0 for p in powers) == 1 for powers in others):
+            result.append(pattern)
+        if len(result) == _TRIED or (result and not others):
+            break
+    return result
+
+
+def _by_order(alpha: Alpha, highest: int) -> Iterator[tuple[int, ...]]:
+    """Different orders for the variables, those with a low output first; variables of one power
+    may change places, so theirs ascend.
+    """
+    powers = [q for _, q in alpha]
+    alike = [(s, t) for t in range(len(powers)) for s in range(t) if powers[s] == powers[t]]
+    for total in range(sum(powers), highest + 1):
+        for pattern in _solutions(powers, total, 1):
+            distinct = len(set(pattern)) == len(pattern)
+            if distinct and all(pattern[s] < pattern[t] for s, t in alike):
+                yield pattern
+
+
+def _contaminants(alpha: Alpha, pattern: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The other derivatives in the output."""
+    own = tuple(q for _, q in alpha)
+    return (p for p in _solutions(pattern, _order(alpha, pattern), 0) if p != own)
+
+
+def _solutions(steps: Sequence[int], total: int, least: int) -> Iterator[tuple[int, ...]]:
+    """All p with Σ p_t steps_t = total and p_t ≥ least."""
+    if len(steps) == 1:
+        if total % steps[0] == 0 and total // steps[0] >= least:
+            yield (total // steps[0],)
+        return
+    for first in range(least, total // steps[0] + 1):
+        for rest in _solutions(steps[1:], total - first * steps[0], least):
+            yield (first, *rest)
+
+
+def _peeled(jets: Mapping[Jet, int]) -> dict[Alpha, Readout]:
+    """What can be read: outputs that hold one derivative, and then those that hold one unknown."""
+    outputs = [(jet, (k,)) for jet, order in jets.items() for k in range(1, order + 1)]
+    known: dict[Alpha, Readout] = {}
+    while True:
+        found = dict(_newly_known(outputs, known))
+        if not found:
+            return known
+        known |= found
+
+
+def _newly_known(
+    outputs: Sequence[tuple[Jet, tuple[int]]], known: Mapping[Alpha, Readout]
+) -> Iterator[tuple[Alpha, Readout]]:
+    seen: set[Alpha] = set()
+    for jet, order in outputs:
+        content = bell(jet.tangents, order)
+        unknown = [(alpha, number) for alpha, number in content if alpha not in known]
+        if len(unknown) != 1 or unknown[0][0] in seen:
+            continue
+        (alpha, number), rest = unknown[0], jet[order]
+        for other, times in content:
+            if other != alpha:
+                rest = rest - times * known[other]
+        seen.add(alpha)
+        yield alpha, Fraction(1, number) * rest

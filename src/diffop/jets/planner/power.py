@@ -1,0 +1,114 @@
+"""Powers of single directions: (v·∇)^k along curves x + t v.
+
+A mixed derivative of order k is a sum of k-th powers of linear forms (Waring's problem). Three ways
+to find directions are tried:
+
+- those that are there already, for derivatives of higher order or other derivatives;
+- for two variables as few as there can be over the reals: x^a y^b is a sum of a + b powers
+  (x + s y)^k with slopes s = ±1, ±2, … in pairs, and 0 or ∞ where parity asks for it. For the form
+  Π_s (∂_y − s ∂_x) annihilates all these powers, and it must not see x^a y^b: pairs make it even or
+  odd in ∂_x, so that every other coefficient of it vanishes;
+- central differences (`polarisation`), for any number of variables.
+
+Weights solve linear equations in rational numbers. Over the complex numbers a + 1 directions along
+roots of unity are enough for x^a y^b, a ≥ b. But each has a real and an imaginary part, u would
+have to take complex tangents at real points, and a jet with two parameters has fewer coefficients
+still: (a + 1)(b + 1) − 1 against (a + 1)(a + b − 1) + 1.
+"""
+
+import functools
+import math
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+
+from ..expansion import Alpha, Direction, _rank
+from ..polarisation import polarisation
+from ..scheme import Jet, Readout, Scheme
+from .nested import tuple_word
+from .solve import solve
+
+
+def power(wanted: Sequence[Alpha]) -> Scheme:
+    """The scheme of a set of mixed derivatives."""
+    directions: list[Direction] = []
+    readouts: dict[Alpha, Readout] = {}
+    for alpha in sorted(wanted, key=lambda a: -sum(order for _, order in a)):
+        weights = _weights(alpha, directions)
+        if weights is None:
+            weights = _own(alpha)
+        directions += [d for d in weights if d not in directions]
+        order = sum(order for _, order in alpha)
+        readouts[alpha] = Readout(
+            tuple((w, Jet({1: dict(d)}), (order,)) for d, w in weights.items())
+        )
+    return Scheme({tuple_word(alpha): readouts[alpha] for alpha in wanted}, "power")
+
+
+def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, Fraction] | None:
+    """∂^α as a sum of powers of given directions, if it is one.
+
+    (v·∇)^k = Σ_β k!/β! v^β ∂^β. Directions with variables that α does not have are left out: they
+    bring derivatives that others have to cancel.
+    """
+    variables = [variable for variable, _ in alpha]
+    usable = [d for d in directions if all(v in variables for v, _ in d)]
+    columns = [_power(d, sum(order for _, order in alpha)) for d in usable]
+    solution = solve(columns, {alpha: Fraction(1)})
+    if solution is None:
+        return None
+    return {d: w for d, w in zip(usable, solution, strict=True) if w}
+
+
+@functools.cache
+def _own(alpha: Alpha) -> dict[Direction, Fraction]:
+    """The directions of one derivative by itself."""
+    if len(alpha) == 1:
+        return {((alpha[0][0], 1),): Fraction(1)}
+    if len(alpha) == 2:
+        weights = _weights(alpha, _slopes(alpha))
+        if weights is not None:
+            return weights
+    variables = [variable for variable, _ in alpha]
+    return {
+        _direction(variables, combination): weight
+        for combination, weight in polarisation(tuple(order for _, order in alpha))
+    }
+
+
+def _slopes(alpha: Alpha) -> list[Direction]:
+    """a + b directions for ∂_x^a ∂_y^b; pairs first, then 0 and ∞."""
+    (x, a), (y, b) = alpha
+    pairs, rest = divmod(a + b, 2)
+    fill = [(1, 0)] if rest and b % 2 == 0 else [(0, 1)] if rest else []
+    if not rest and b % 2 == 0:
+        pairs, fill = pairs - 1, [(1, 0), (0, 1)]
+    slopes = [(1, sign * s) for s in range(1, pairs + 1) for sign in (1, -1)]
+    return [_direction([x, y], entries) for entries in (*slopes, *fill)]
+
+
+def _direction(variables: Sequence[Hashable], entries: Sequence[int]) -> Direction:
+    pairs = [(v, a) for v, a in zip(variables, entries, strict=True) if a]
+    return tuple(sorted(pairs, key=_rank))
+
+
+@functools.cache
+def _power(direction: Direction, order: int) -> dict[Alpha, Fraction]:
+    """(v·∇)^k written out."""
+    nothing: Alpha = ()
+    result = {nothing: Fraction(math.factorial(order))}
+    left = {nothing: order}
+    for variable, entry in direction[:-1]:
+        longer, remaining = {}, {}
+        for alpha, value in result.items():
+            for used in range(left[alpha] + 1):
+                key = (*alpha, (variable, used)) if used else alpha
+                longer[key] = value * entry**used / math.factorial(used)
+                remaining[key] = left[alpha] - used
+        result, left = longer, remaining
+    variable, entry = direction[-1]
+    return {
+        (*alpha, (variable, left[alpha])) if left[alpha] else alpha: value
+        * entry ** left[alpha]
+        / math.factorial(left[alpha])
+        for alpha, value in result.items()
+    }

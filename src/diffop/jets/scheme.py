@@ -1,0 +1,273 @@
+"""Schemes: mixed derivatives as combinations of the outputs of jets, in exact arithmetic."""
+
+import dataclasses
+from collections.abc import Hashable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any, final
+
+from ..taylor.truncation import Exponents, Truncation
+from .expansion import (
+    Alpha,
+    Direction,
+    Expansion,
+    Pattern,
+    alpha_of,
+    alpha_text,
+    bell,
+    exponents_of,
+    pattern_of,
+)
+from .notation import variable_symbol
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Jet:
+    """A jet by its tangents. `J[k]` is its derivative of order k, to write readouts with.
+
+    **Arguments:**
+
+    - `pattern`: the tangents, as for [`diffop.jets.expand`][]: `{2: 0, 3: 1}` has v_2 = e_0 and v_3
+        = e_1; `{1: {0: 2, 1: 1}}` is the curve along 2e_0 + e_1; `{(1, 0): 0, (0, 1): 1}` has two
+        parameters, and `J[3, 1]` is an output of it.
+
+    **Raises:** `ValueError` for a pattern that is not one.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        J = do.jets.Jet({1: 0, 2: 1})
+        J.expansion(4)  # ∂₀⁴ + 6 ∂₀²∂₁ + 3 ∂₁²
+        (J[4] - do.jets.Jet({1: 0})[4] - 3 * do.jets.Jet({1: 1})[2]) / 6  # ∂₀²∂₁
+        ```
+    """
+
+    tangents: Pattern
+
+    def __init__(self, pattern: Mapping[Any, Any]) -> None:
+        object.__setattr__(self, "tangents", pattern_of(pattern))
+
+    def expansion(self, order: int | Iterable[int]) -> Expansion:
+        """What the output of an order contains."""
+        return Expansion(dict(bell(self.tangents, exponents_of(order, self.tangents))))
+
+    def __getitem__(self, order: int | Iterable[int]) -> "Readout":
+        return Readout(((Fraction(1), self, exponents_of(order, self.tangents)),))
+
+    @property
+    def is_multilinear(self) -> bool:
+        """Whether every tangent belongs to a parameter of its own, so that outputs are mixed
+        derivatives along the tangents.
+        """
+        return all(sum(exponents) == 1 for exponents, _ in self.tangents)
+
+    def __repr__(self) -> str:
+        tangents = ", ".join(f"v{_order_text(k)} = {_vector(v)}" for k, v in self.tangents)
+        return f"jet {tangents}"
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Readout:
+    """A linear combination of outputs of jets. Made by `J[k]`, and by adding and scaling them."""
+
+    terms: tuple[tuple[Fraction, Jet, Exponents], ...]
+
+    def __add__(self, other: Any) -> "Readout":
+        if not isinstance(other, Readout):
+            return NotImplemented
+        return Readout((*self.terms, *other.terms))
+
+    def __sub__(self, other: Any) -> "Readout":
+        return self + -1 * other if isinstance(other, Readout) else NotImplemented
+
+    def __neg__(self) -> "Readout":
+        return -1 * self
+
+    def __rmul__(self, number: Any) -> "Readout":
+        if not isinstance(number, int | Fraction):
+            return NotImplemented
+        return Readout(tuple((c * number, jet, order) for c, jet, order in self.terms))
+
+    __mul__ = __rmul__
+
+    def __truediv__(self, number: Any) -> "Readout":
+        return Fraction(1, number) * self if isinstance(number, int) else NotImplemented
+
+    def collected(self) -> "Readout":
+        """Each output once."""
+        sums: dict[tuple[Jet, Exponents], Fraction] = {}
+        for c, jet, order in self.terms:
+            sums[jet, order] = sums.get((jet, order), Fraction(0)) + c
+        return Readout(tuple((c, jet, order) for (jet, order), c in sums.items() if c))
+
+    def content(self) -> dict[Alpha, Fraction]:
+        """The derivatives that it holds."""
+        result: dict[Alpha, Fraction] = {}
+        for c, jet, order in self.terms:
+            for alpha, number in bell(jet.tangents, order):
+                result[alpha] = result.get(alpha, Fraction(0)) + c * number
+        return {alpha: number for alpha, number in result.items() if number}
+
+    @property
+    def amplification(self) -> Fraction:
+        """How much rounding errors grow, where all derivatives are of one size: the sum of the
+        magnitudes of all that is added up over what is left.
+        """
+        return sum(
+            (abs(c) * abs(n) for c, jet, order in self.terms for _, n in bell(jet.tangents, order)),
+            Fraction(0),
+        )
+
+    def __repr__(self) -> str:
+        parts = [_product(c, f"J{_order_text(order)}") for c, _, order in self.terms]
+        return " + ".join(parts).replace("+ -", "− ")
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Scheme:
+    """Jets and how to read mixed derivatives from them. It is verified, exactly, when it is made.
+
+    **Arguments:**
+
+    - `readouts`: for each mixed derivative its [`diffop.jets.Readout`][]. A derivative is a word of
+        variables: `"xxy"`, or `(0, 0, 1)` for ∂₀²∂₁, or pairs `(argnum, coordinate)` for other
+        arguments than the first.
+    - `name`: how it is called in plans.
+
+    A scheme over coordinates can be used in place of the planner's: `L.exact(u, plan=scheme)`.
+
+    **Raises:** `ValueError` where a readout does not hold just its derivative, naming what else it
+    holds.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        J = do.jets.Jet({2: 0, 3: 1})
+        scheme = do.jets.Scheme({(0, 0, 1): J[7] / 105})
+        do.Mixed({0: 2, 1: 1}).exact(lambda x: x[0] ** 2 * x[1], plan=scheme)(jnp.ones(2))  # 2.0
+        ```
+    """
+
+    readouts: Mapping[Alpha, Readout]
+    name: str = "by hand"
+
+    def __init__(self, readouts: Mapping[Any, Readout], name: str = "by hand") -> None:
+        collected = {alpha_of(word): each.collected() for word, each in readouts.items()}
+        for alpha, readout in collected.items():
+            _verify(alpha, readout)
+        object.__setattr__(self, "readouts", collected)
+        object.__setattr__(self, "name", name)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.readouts.items()))
+
+    def over_coordinates(self) -> "Scheme":
+        """The same with variables (argnum, coordinate): a plain coordinate belongs to argument 0.
+
+        **Raises:** `ValueError` for variables that are not coordinates.
+        """
+        return Scheme(
+            {
+                tuple(_coordinate(v) for v, order in alpha for _ in range(order)): Readout(
+                    tuple((c, _renamed(jet), order) for c, jet, order in readout.terms)
+                )
+                for alpha, readout in self.readouts.items()
+            },
+            self.name,
+        )
+
+    @property
+    def jets(self) -> dict[Jet, Truncation]:
+        """Each jet with the monomials that have to be carried."""
+        wanted: dict[Jet, list[Exponents]] = {}
+        for readout in self.readouts.values():
+            for _, jet, order in readout.terms:
+                wanted.setdefault(jet, []).append(order)
+        return {jet: Truncation.closure(orders) for jet, orders in wanted.items()}
+
+    @property
+    def amplification(self) -> Fraction:
+        """The largest of its readouts' (see [`diffop.jets.Readout`][])."""
+        return max(readout.amplification for readout in self.readouts.values())
+
+    def __repr__(self) -> str:
+        names = {jet: f"J{chr(0x2081 + i)}" for i, jet in enumerate(self.jets)}
+        lines = [f"{names[jet]}: {_pushed(jet, kept)}" for jet, kept in self.jets.items()]
+        for alpha, readout in self.readouts.items():
+            parts = [_product(c, f"{names[j]}{_order_text(k)}") for c, j, k in readout.terms]
+            lines.append(f"{alpha_text(alpha)} = " + " + ".join(parts).replace("+ -", "− "))
+        return "\n".join(lines)
+
+
+def _coordinate(variable: Hashable) -> tuple[int, int]:
+    match variable:
+        case int():
+            return 0, variable
+        case (int(argnum), int(coordinate)):
+            return argnum, coordinate
+    raise ValueError(
+        "a scheme that is used as a plan has coordinates for variables, or pairs (argnum, "
+        f"coordinate); got {variable!r}."
+    )
+
+
+def _renamed(jet: Jet) -> Jet:
+    return Jet({k: {_coordinate(v): a for v, a in along} for k, along in jet.tangents})
+
+
+def _verify(alpha: Alpha, readout: Readout) -> None:
+    content = readout.content()
+    wanted = content.pop(alpha, Fraction(0))
+    if wanted == 1 and not content:
+        return
+    name = alpha_text(alpha)
+    holding = [_holding(alpha, order, jet) for _, jet, order in readout.terms]
+    details = "; ".join(dict.fromkeys(each for each in holding if each))
+    raise ValueError(
+        f"this is not {name}: the readout holds {_sum({alpha: wanted} | content)}"
+        + (f" ({details})." if details else ".")
+    )
+
+
+def _holding(alpha: Alpha, order: Exponents, jet: Jet) -> str:
+    """What an output holds besides the derivative wanted."""
+    others = {a: n for a, n in bell(jet.tangents, order) if a != alpha}
+    shown = order[0] if len(order) == 1 else order
+    return f"order {shown} also holds {Expansion(others)}" if others else ""
+
+
+def _sum(content: Mapping[Alpha, Fraction]) -> str:
+    content = {alpha: number for alpha, number in content.items() if number}
+    if not content:
+        return "nothing"
+    return " + ".join(_product(n, alpha_text(a)) for a, n in content.items()).replace("+ -", "− ")
+
+
+def _product(number: Fraction, what: str) -> str:
+    return what if number == 1 else f"{number} {what}"
+
+
+def _pushed(jet: Jet, kept: Truncation) -> str:
+    if kept.is_curve:
+        return f"{jet}, order {kept.degree}"
+    tops = ", ".join(str(kept.monomials[place]) for place in sorted(kept.tops))
+    return f"{jet}, up to {tops}"
+
+
+def _order_text(order: Exponents) -> str:
+    return f"[{','.join(map(str, order))}]"
+
+
+def _vector(direction: Direction) -> str:
+    parts = [
+        ("" if a == 1 else "-" if a == -1 else str(a)) + "e" + variable_symbol(v, 1).lstrip("∂")
+        for v, a in direction
+    ]
+    return " + ".join(parts).replace("+ -", "− ")
