@@ -1,23 +1,27 @@
-"""Every measurement at its own dimensions, in one table: `python -m benchmarks [--all]`."""
+"""Every measurement at its own sizes, in one table: `python -m benchmarks [--all]`."""
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from . import ansatz, biharmonic, estimates, laplacian, million, training
-from .command import POINTS
+from .command import POINTS, Measure
+from .sizes import Size, dimensions
 from .table import show
 
-# measure, dimensions, repeats
-SHORT = (
-    (estimates.measure, (1_000, 100_000), 20),
-    (ansatz.measure, (1_000,), 10),
-    (laplacian.measure, (10, 50, 100), 20),
-    (biharmonic.measure, (5, 10), 20),
+Measurement = tuple[Measure, Sequence[Size], int]
+"""A measure, its sizes and how often each is repeated."""
+
+SHORT: tuple[Measurement, ...] = (
+    (estimates.measure, dimensions(1_000, 100_000), 20),
+    (ansatz.measure, dimensions(1_000), 10),
+    (laplacian.measure, dimensions(10, 50, 100), 20),
+    (biharmonic.measure, dimensions(5, 10), 20),
 )
-LONG = (
-    (estimates.measure, (1_000_000,), 5),
-    (training.measure, (100_000,), 5),
-    (million.measure, (1_000_000,), 5),
+LONG: tuple[Measurement, ...] = (
+    (estimates.measure, dimensions(1_000_000), 5),
+    (training.measure, dimensions(100_000), 5),
+    (million.measure, dimensions(1_000_000), 5),
 )
 
 
@@ -26,10 +30,10 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="also those that need minutes and GB")
     options = parser.parse_args()
     rows = []
-    for measure, dims, repeats in SHORT + (LONG if options.all else ()):
-        for dim in dims:
-            print(f"{measure.__module__}, d = {dim:,} …", file=sys.stderr)
-            rows += measure(dim, POINTS, repeats)
+    for measure, sizes, repeats in SHORT + (LONG if options.all else ()):
+        for size in sizes:
+            print(f"{measure.__module__}, {size} …", file=sys.stderr)
+            rows += measure(size, POINTS, repeats)
     show(rows)
 
 

@@ -8,18 +8,19 @@ import diffop as do
 from .command import run_alone
 from .comparison import check_agreement, compare
 from .peers import folx_laplacian, has_folx, laplacian_by_hand
+from .sizes import Dimension, dimensions
 from .subjects import ansatz, ball_points
 from .table import Row
 
 
-def measure(dim: int, points: int, repeats: int) -> list[Row]:
+def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
     if not has_folx():
         return []
-    u, x = ansatz(dim), ball_points(points, dim)
+    u, x = ansatz(size.d), ball_points(points, size.d)
     ours, others = do.Laplacian().exact, {"folx": folx_laplacian}
     check_agreement({"by hand": laplacian_by_hand, "diffop": ours, **others}, u, x)
     return compare("exact Laplacian, ansatz", ours, others, u, x, repeats)
 
 
 if __name__ == "__main__":
-    run_alone(measure, __doc__, dims=(1_000,), repeats=10)
+    run_alone(measure, __doc__, sizes=dimensions(1_000), repeats=10)

@@ -2,23 +2,52 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+from .sizes import NETWORKS, Dimension, Network, Size
 from .table import Row, show
 
 POINTS = 100
 
-Measure = Callable[[int, int, int], list[Row]]
+Measure = Callable[[Any, int, int], list[Row]]
 
 
-def run_alone(measure: Measure, description: str | None, dims: Sequence[int], repeats: int) -> None:
-    """Measures at the dimensions asked for, by default `dims`, and prints the table.
+class Option(NamedTuple):
+    """The option that chooses sizes: what one of its words stands for."""
 
-    `measure(dim, points, repeats)` gives the rows of one dimension.
+    flag: str
+    sizes: Callable[[str], Sequence[Size]]
+    choices: Sequence[str] | None = None
+
+
+def _dimension(word: str) -> tuple[Dimension]:
+    return (Dimension(int(word)),)
+
+
+def _networks(word: str) -> tuple[Network, ...]:
+    return tuple(NETWORKS.values()) if word == "all" else (NETWORKS[word],)
+
+
+BY_DIMENSION = Option("--dim", _dimension)
+BY_NETWORK = Option("--sizes", _networks, (*NETWORKS, "all"))
+
+
+def run_alone(
+    measure: Measure,
+    description: str | None,
+    sizes: Sequence[Size],
+    repeats: int,
+    option: Option = BY_DIMENSION,
+) -> None:
+    """Measures at the sizes asked for, by default `sizes`, and prints the table.
+
+    `measure(size, points, repeats)` gives the rows of one size.
     """
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
-    parser.add_argument("--dim", type=int, nargs="+", default=list(dims))
+    parser.add_argument(option.flag, nargs="+", choices=option.choices, dest="words")
     parser.add_argument("--points", type=int, default=POINTS)
     parser.add_argument("--repeats", type=int, default=repeats)
     options = parser.parse_args()
-    rows = [row for dim in options.dim for row in measure(dim, options.points, options.repeats)]
-    show(rows)
+    if options.words is not None:
+        sizes = [size for word in options.words for size in option.sizes(word)]
+    show([row for size in sizes for row in measure(size, options.points, options.repeats)])

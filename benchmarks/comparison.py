@@ -10,6 +10,7 @@ import numpy as np
 
 from .peers import Method
 from .program import Program
+from .sizes import Dimension
 from .table import Row
 from .timing import interleaved_medians
 
@@ -37,17 +38,28 @@ def compare(
         mine, *theirs = [1e3 * seconds for seconds in interleaved_medians(programs, repeats)]
         fastest = int(np.argmin(theirs))
         name = list(others)[fastest]
-        rows.append(Row(case, points.shape[1], what, name, mine, theirs[fastest]))
+        size = Dimension(points.shape[1])
+        rows.append(Row(case, size, what, name, mine, theirs[fastest]))
     return rows
 
 
-def check_agreement(methods: Mapping[str, Method], u: Any, points: jax.Array) -> None:
-    """Refuses to time methods that do not compute the same at two of the points."""
+def check_agreement(
+    methods: Mapping[str, Method], u: Any, points: jax.Array, tolerance: float = 1e-3
+) -> None:
+    """Refuses to time methods that do not compute the same at two of the points.
+
+    The tolerance is relative to the largest number of each array of the first method's values.
+    """
     few = points[:2]
     results = {name: Program(forward, method, u, few)() for name, method in methods.items()}
     (first, expected), *rest = results.items()
     for name, result in rest:
-        scale = float(jnp.max(jnp.abs(expected)))
-        np.testing.assert_allclose(
-            result, expected, rtol=0, atol=1e-3 * scale, err_msg=f"{name} beside {first}"
-        )
+
+        def agree(path: Any, result: jax.Array, expected: jax.Array) -> None:
+            scale = float(jnp.max(jnp.abs(expected)))
+            place = f"{name} beside {first}{jax.tree_util.keystr(path)}"
+            np.testing.assert_allclose(
+                result, expected, rtol=0, atol=tolerance * scale, err_msg=place
+            )
+
+        jax.tree.map_with_path(agree, result, expected)

@@ -13,17 +13,18 @@ import diffop as do
 from .command import run_alone
 from .comparison import check_agreement, compare
 from .peers import Function, Method, itself, stde_at
+from .sizes import Dimension, dimensions
 from .subjects import ansatz, ball_points
 from .table import Row
 
 JETS = 16
 
 
-def measure(dim: int, points: int, repeats: int) -> list[Row]:
-    u, x = ansatz(dim), ball_points(points, dim)
+def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
+    u, x = ansatz(size.d), ball_points(points, size.d)
     # An estimate is a pytree that holds its key: it is drawn anew in each call, as in training.
     estimate = do.Laplacian().estimate(jax.random.key(2), JETS)
-    check_agreement({"diffop": estimate, "jets by hand": by_hand(estimate, dim)}, u, x)
+    check_agreement({"diffop": estimate, "jets by hand": by_hand(estimate, size.d)}, u, x)
     return compare("estimated Laplacian", estimate, {"plain u": itself}, u, x, repeats)
 
 
@@ -41,4 +42,4 @@ def by_hand(estimate: do.Estimate, dim: int) -> Method:
 
 
 if __name__ == "__main__":
-    run_alone(measure, __doc__, dims=(1_000, 100_000), repeats=20)
+    run_alone(measure, __doc__, sizes=dimensions(1_000, 100_000), repeats=20)

@@ -10,12 +10,13 @@ import diffop as do
 from .command import run_alone
 from .comparison import check_agreement, compare
 from .peers import Method, folx_laplacian, has_folx, nested, one_hot_jets
+from .sizes import Dimension, dimensions
 from .subjects import mlp, normal_points
 from .table import Row
 
 
-def measure(dim: int, points: int, repeats: int) -> list[Row]:
-    u, x = mlp(dim), normal_points(points, dim)
+def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
+    u, x = mlp(size.d), normal_points(points, size.d)
     ours = do.Laplacian().exact
     others: dict[str, Method] = {"nested": nested, "jax.experimental.jet": one_hot_jets}
     if has_folx():
@@ -25,4 +26,4 @@ def measure(dim: int, points: int, repeats: int) -> list[Row]:
 
 
 if __name__ == "__main__":
-    run_alone(measure, __doc__, dims=(10, 50, 100), repeats=20)
+    run_alone(measure, __doc__, sizes=dimensions(10, 50, 100), repeats=20)

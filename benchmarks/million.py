@@ -14,15 +14,16 @@ from .comparison import PARTS, check_agreement, compare
 from .memory import in_own_process, peak_resident_mb
 from .peers import Method, itself, laplacian_by_hand
 from .program import Program
+from .sizes import Dimension, dimensions
 from .subjects import ansatz, ball_points
 from .table import Row
 
 CASE = "exact Laplacian, ansatz"
 
 
-def measure(dim: int, points: int, repeats: int) -> list[Row]:
-    memory = [_memory_row(what, dim, points) for what in PARTS]  # before this process holds arrays
-    u, x = ansatz(dim), ball_points(points, dim)
+def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
+    memory = [_memory_row(what, size, points) for what in PARTS]  # before this process holds arrays
+    u, x = ansatz(size.d), ball_points(points, size.d)
     ours = do.Laplacian().exact
     check_agreement({"by hand": laplacian_by_hand, "diffop": ours}, u, x)
     return compare(CASE, ours, {"plain u": itself}, u, x, repeats) + memory
@@ -37,10 +38,10 @@ def peak(what: str, exact: bool, dim: int, points: int) -> float:
     return peak_resident_mb()
 
 
-def _memory_row(what: str, dim: int, points: int) -> Row:
-    ours, other = (in_own_process(peak, what, exact, dim, points) for exact in (True, False))
-    return Row(CASE, dim, f"peak memory, {what}", "plain u", ours, other, "MB")
+def _memory_row(what: str, size: Dimension, points: int) -> Row:
+    ours, other = (in_own_process(peak, what, exact, size.d, points) for exact in (True, False))
+    return Row(CASE, size, f"peak memory, {what}", "plain u", ours, other, "MB")
 
 
 if __name__ == "__main__":
-    run_alone(measure, __doc__, dims=(1_000_000,), repeats=5)
+    run_alone(measure, __doc__, sizes=dimensions(1_000_000), repeats=5)

@@ -14,10 +14,12 @@ import jax.numpy as jnp
 
 import diffop as do
 
+from .sizes import BASE, Network
 
-def mlp(dim: int) -> eqx.nn.MLP:
-    """Three hidden layers of 128, tanh, scalar, with uniform weights of Equinox's size."""
-    keys = iter(jax.random.split(jax.random.key(0), 8))
+
+def mlp(dim: int, network: Network = BASE) -> eqx.nn.MLP:
+    """Tanh, scalar, uniform weights of Equinox's size; by default three hidden layers of 128."""
+    keys = iter(jax.random.split(jax.random.key(0), 2 * network.layers))
 
     def draw(leaf: Any) -> Any:
         if not isinstance(leaf, jax.ShapeDtypeStruct):
@@ -31,7 +33,13 @@ def mlp(dim: int) -> eqx.nn.MLP:
         )
 
     shapes = eqx.filter_eval_shape(
-        eqx.nn.MLP, dim, "scalar", 128, depth=3, activation=jnp.tanh, key=jax.random.key(0)
+        eqx.nn.MLP,
+        dim,
+        "scalar",
+        network.width,
+        depth=network.layers - 1,
+        activation=jnp.tanh,
+        key=jax.random.key(0),
     )
     return jax.tree.map(draw, shapes)
 

@@ -2,21 +2,22 @@
 
 import importlib.metadata
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import jax
 
-from .goals import GOALS
+from .goals import goal
+from .sizes import Size
 
 _HEADER = ("case", "what", "ours", "other", "ratio", "reach", "reached?")
 
 
 class Row(NamedTuple):
-    """One comparison: `what` of `case` in `dim` dimensions, ours and of the method `beside`."""
+    """One comparison: `what` of `case` at `size`, ours and of the method `beside`."""
 
     case: str
-    dim: int
+    size: Size
     what: str
     beside: str
     ours: float
@@ -29,17 +30,20 @@ class Row(NamedTuple):
 
     @property
     def goal(self) -> float | None:
-        """The ratio to reach, if one is set for this comparison at this dimension."""
-        return GOALS.get((self.case, self.what), {}).get(self.dim)
+        """The ratio to reach, if one is set for this comparison at this size."""
+        return goal(self.case, self.what, self.beside, self.size)
 
 
 def show(rows: Sequence[Row]) -> None:
     """Prints where the rows were measured and the table."""
     print(f"{_place()}\n")
-    print(_line(_HEADER))
-    print(_line(["---"] * len(_HEADER)))
-    for row in rows:
-        print(_line(_cells(row)))
+    print_table(_HEADER, map(_cells, rows))
+
+
+def print_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """A Markdown table."""
+    for cells in (header, ["---"] * len(header), *lines):
+        print(f"| {' | '.join(cells)} |")
 
 
 def _cells(row: Row) -> list[str]:
@@ -48,7 +52,7 @@ def _cells(row: Row) -> list[str]:
     if row.goal is not None:
         reach, reached = f"≤ {row.goal:g}", "yes" if row.ratio <= row.goal else "no"
     return [
-        f"{row.case}, d = {row.dim:,}",
+        f"{row.case}, {row.size}",
         f"{row.what} / {row.beside}",
         f"{row.ours:.{digits}f} {row.unit}",
         f"{row.other:.{digits}f} {row.unit}",
@@ -56,10 +60,6 @@ def _cells(row: Row) -> list[str]:
         reach,
         reached,
     ]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _place() -> str:

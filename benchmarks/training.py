@@ -7,12 +7,10 @@ the same; only who estimates the Laplacian differs.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 
 import diffop as do
 
@@ -21,9 +19,11 @@ from .comparison import check_agreement
 from .estimates import JETS, by_hand
 from .memory import in_own_process, peak_resident_mb
 from .peers import Function, Method, stde
+from .sizes import Dimension, dimensions
 from .subjects import ansatz, ball_points, mlp
 from .table import Row
 from .timing import interleaved_medians
+from .trainer import Training
 
 CASE = "training step"
 
@@ -50,46 +50,20 @@ WAYS = {
 }
 
 
-@final
-class Training:
-    """A training under way: each call makes one step and returns the loss before it."""
+def training(way: Way, dim: int, points: int) -> Training:
+    problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(3))
 
-    def __init__(self, way: Way, dim: int, points: int):
-        self._problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(3))
-        parameters, static = eqx.partition(self._problem.ansatz(mlp(dim)), eqx.is_inexact_array)
-        optimiser = optax.adam(optax.linear_schedule(1e-3, 0.0, 10_000))
-        self._state = (parameters, optimiser.init(parameters), jax.random.key(4))
+    def loss(u: Any, key: jax.Array, problem: do.pde.AllenCahnTwoBody) -> jax.Array:
+        points_key, jets_key = jax.random.split(key)
 
-        def loss(parameters: Any, problem: do.pde.AllenCahnTwoBody, key: jax.Array) -> jax.Array:
-            u = eqx.combine(parameters, static)
-            points_key, jets_key = jax.random.split(key)
+        def residual(x: jax.Array, key: jax.Array) -> jax.Array:
+            return problem.residual(way.estimator(key, dim, JETS)(u)(x), x)
 
-            def residual(x: jax.Array, key: jax.Array) -> jax.Array:
-                return problem.residual(way.estimator(key, dim, JETS)(u)(x), x)
+        keys = jets_key if way.one_draw else jax.random.split(jets_key, points)
+        residuals = jax.vmap(residual, in_axes=(0, None if way.one_draw else 0))
+        return jnp.mean(residuals(problem.sample(points_key, points), keys) ** 2)
 
-            keys = jets_key if way.one_draw else jax.random.split(jets_key, points)
-            residuals = jax.vmap(residual, in_axes=(0, None if way.one_draw else 0))
-            return jnp.mean(residuals(problem.sample(points_key, points), keys) ** 2)
-
-        def step(state: Any, problem: do.pde.AllenCahnTwoBody) -> tuple[Any, jax.Array]:
-            parameters, memory, key = state
-            key, now = jax.random.split(key)
-            value, gradient = jax.value_and_grad(loss)(parameters, problem, now)
-            updates, memory = optimiser.update(gradient, memory, parameters)
-            return (optax.apply_updates(parameters, updates), memory, key), value
-
-        # The state is donated, as training does: parameters are replaced, not copied.
-        self._compiled = jax.jit(step, donate_argnums=0).lower(self._state, self._problem).compile()
-
-    def __call__(self) -> jax.Array:
-        self._state, value = self._compiled(self._state, self._problem)
-        return value
-
-    @property
-    def temporary_mb(self) -> float:
-        """What XLA sets aside for intermediate arrays, in 10⁶ bytes."""
-        analysis = self._compiled.memory_analysis()
-        return float("nan") if analysis is None else analysis.temp_size_in_bytes / 1e6
+    return Training(loss, problem.ansatz(mlp(dim)), problem)
 
 
 class Peak(NamedTuple):
@@ -99,28 +73,28 @@ class Peak(NamedTuple):
     temporary: float
 
 
-def measure(dim: int, points: int, repeats: int) -> list[Row]:
-    peaks = {name: in_own_process(peak, name, dim, points) for name in WAYS}
-    _check(dim)
-    trainings = [Training(way, dim, points) for way in WAYS.values()]
+def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
+    peaks = {name: in_own_process(peak, name, size.d, points) for name in WAYS}
+    _check(size.d)
+    trainings = [training(way, size.d, points) for way in WAYS.values()]
     seconds = dict(zip(WAYS, interleaved_medians(trainings, repeats), strict=True))
     rows = []
     for name in list(WAYS)[1:]:
         ours, other = peaks[OURS], peaks[name]
         rows += [
-            Row(CASE, dim, "time", name, 1e3 * seconds[OURS], 1e3 * seconds[name]),
-            Row(CASE, dim, "peak memory", name, ours.resident, other.resident, "MB"),
-            Row(CASE, dim, "temporary memory", name, ours.temporary, other.temporary, "MB"),
+            Row(CASE, size, "time", name, 1e3 * seconds[OURS], 1e3 * seconds[name]),
+            Row(CASE, size, "peak memory", name, ours.resident, other.resident, "MB"),
+            Row(CASE, size, "temporary memory", name, ours.temporary, other.temporary, "MB"),
         ]
     return rows
 
 
 def peak(name: str, dim: int, points: int) -> Peak:
     """The memory of a process that trains in one way for three steps."""
-    training = Training(WAYS[name], dim, points)
+    steps = training(WAYS[name], dim, points)
     for _ in range(3):
-        jax.block_until_ready(training())
-    return Peak(peak_resident_mb(), training.temporary_mb)
+        jax.block_until_ready(steps())
+    return Peak(peak_resident_mb(), steps.temporary_mb)
 
 
 def _check(dim: int) -> None:
@@ -135,4 +109,4 @@ def _check(dim: int) -> None:
 
 
 if __name__ == "__main__":
-    run_alone(measure, __doc__, dims=(100_000,), repeats=5)
+    run_alone(measure, __doc__, sizes=dimensions(100_000), repeats=5)
