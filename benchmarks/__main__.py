@@ -4,9 +4,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import ansatz, biharmonic, estimates, laplacian, million, training
+from . import ansatz, biharmonic, estimates, high_order, laplacian, million, training
 from .command import POINTS, Measure
-from .sizes import Size, dimensions
+from .sizes import BASE, NETWORKS, Size, dimensions
 from .table import show
 
 Measurement = tuple[Measure, Sequence[Size], int]
@@ -17,11 +17,13 @@ SHORT: tuple[Measurement, ...] = (
     (ansatz.measure, dimensions(1_000), 10),
     (laplacian.measure, dimensions(10, 50, 100), 20),
     (biharmonic.measure, dimensions(5, 10), 20),
+    (high_order.measure, (BASE,), 20),
 )
 LONG: tuple[Measurement, ...] = (
     (estimates.measure, dimensions(1_000_000), 5),
     (training.measure, dimensions(100_000), 5),
     (million.measure, dimensions(1_000_000), 5),
+    (high_order.measure, [size for size in NETWORKS.values() if size != BASE], 10),
 )
 
 
