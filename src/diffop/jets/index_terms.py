@@ -208,6 +208,11 @@ class CoordinateTerms(Terms):
         return values[np.asarray(self.rows)]
 
 
+def at_coordinates(i: Any, order: int, argnum: int) -> CoordinateTerms:
+    """∂_i^k for an i that is traced, and taken to be in range."""
+    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), np.ones(1), None, True, (0,))
+
+
 def coordinate_numbers(
     point: Point, argnum: int, dims: tuple[int, ...] | None, operator: str, index: Any
 ) -> Any:

@@ -48,6 +48,16 @@ def checked_dims(dims: Any) -> tuple[int, ...] | None:
     return result
 
 
+def checked_coordinate(i: Any) -> Any:
+    """A traced coordinate."""
+    if i.shape != () or not jnp.issubdtype(i.dtype, jnp.integer):
+        raise TypeError(
+            "the coordinate i of Partial must be an integer or a 0-d integer array; got an array "
+            f"of type {i.dtype} and shape {i.shape}."
+        )
+    return i
+
+
 def checked_alpha(alpha: Any, argnum: int, name: str) -> Monomial:
     """A multi-index in any of its spellings."""
     orders: dict[tuple[int, int], int] = {}

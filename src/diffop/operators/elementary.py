@@ -3,13 +3,17 @@
 from typing import Any, final
 
 import equinox as eqx
+import jax
+from jax.core import Tracer
+from jaxtyping import Int
 
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Field
-from ..jets.index_terms import Monomial
+from ..jets.index_terms import CoordinateTerms, Monomial, at_coordinates
 from .arguments import (
     checked_alpha,
     checked_argnum,
+    checked_coordinate,
     checked_dims,
     checked_field,
     checked_integer,
@@ -45,7 +49,8 @@ class Partial(DifferentialOperator):
     **Arguments:**
 
     - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; 0 for a
-        scalar argument.
+        scalar argument. It may be traced, such as a coordinate drawn at random under `jax.jit`;
+        then it is a leaf, and has to be one of the argument's.
     - `order`: how often, at least 1.
     - `argnum`: which argument of u: `Partial(argnum=1)` of u(x, t) is u_t.
 
@@ -60,17 +65,18 @@ class Partial(DifferentialOperator):
         ```
     """
 
-    i: int = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    argnum: int = eqx.field(static=True)
+    factor: Monomial | CoordinateTerms
 
-    def __init__(self, i: int = 0, order: int = 1, *, argnum: int = 0) -> None:
-        self.i = checked_integer(i, "the coordinate i of Partial", 0)
-        self.order = checked_order(order, "order of Partial")
-        self.argnum = checked_argnum(argnum)
+    def __init__(self, i: int | Int[jax.Array, ""] = 0, order: int = 1, *, argnum: int = 0) -> None:
+        order, argnum = checked_order(order, "order of Partial"), checked_argnum(argnum)
+        if isinstance(i, Tracer):
+            self.factor = at_coordinates(checked_coordinate(i), order, argnum)
+        else:
+            place = checked_integer(i, "the coordinate i of Partial", 0)
+            self.factor = Monomial((((argnum, place), order),))
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(Monomial((((self.argnum, self.i), self.order),))),)
+        return (factor_term(self.factor),)
 
 
 @final
@@ -83,8 +89,8 @@ class Mixed(DifferentialOperator):
         arguments, a dict {(argnum, coordinate): order}.
     - `argnum`: the argument that plain coordinates belong to.
 
-    It is a sum of powers of a few directions (polarisation): x²y = ((2x+y)³ + … )/24, all pushed
-    together.
+    By default one jet with a parameter for each coordinate, which holds it by itself; see `.jets()`
+    for this and the other plans, and `diffop.exact` for several derivatives planned together.
 
     !!! example
 
