@@ -84,3 +84,19 @@ def test_gradient_through_pow_at_zero_is_finite():
 def test_squared_norm(point):
     got = do.Laplacian().exact(lambda x: jnp.linalg.norm(x * 2.0 + 1.0) ** 2)(jnp.array(point))
     np.testing.assert_allclose(got, 24.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("of", ["zero", "smallest", "largest", "infinity"])
+def test_division_by_a_known_number(of, dtype):
+    """Where 1/a is not a number of the type, b/a is what JAX makes of it."""
+    limits = np.finfo(dtype)
+    a = {"zero": 0.0, "smallest": limits.smallest_subnormal, "largest": limits.max}.get(of, np.inf)
+    a = np.asarray(a, dtype)
+    f = lambda t: jnp.sin(t) / a
+    t, one, large = (jnp.asarray(each, dtype) for each in (0.5, 1.0, limits.max / 4))
+    slope = lambda v: lambda t: jax.jvp(f, (t,), (v,))[1]
+    _, (first, _) = do.taylor.jet(f, (t,), ([large, jnp.zeros_like(t)],))
+    np.testing.assert_allclose(first, slope(large)(t), rtol=1e-6)
+    got = do.Laplacian().exact(lambda x: jnp.sum(f(x)))(t[None])
+    np.testing.assert_allclose(got, jax.jvp(slope(one), (t,), (one,))[1], rtol=1e-6)

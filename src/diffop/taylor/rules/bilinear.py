@@ -1,6 +1,7 @@
 """Products (Leibniz) and their inverses, division and triangular solves."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -65,14 +66,14 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     numerator, denominator = (primal_of(operand) for operand in operands)
     (solution,) = bind(eqn, (numerator, denominator))
     multiply = BilinearMap("mul", {}, lax.mul, (denominator, solution), solution)
+    inverse = _known_inverse(denominator)
 
     def divide(coefficient: Coefficient, lead: int) -> Coefficient:
-        number = known_number(Dense(jnp.asarray(denominator)))
-        if number is not None:
-            return scale(coefficient, 1 / number)
+        if inverse is not None:
+            return scale(coefficient, inverse)
         if is_structured(coefficient) or isinstance(coefficient, Blocks):
-            inverse = Dense(jnp.ones((), solution.dtype) / jnp.asarray(denominator))
-            return bilinear_map(multiplication(solution), coefficient, inverse, (lead, 0))
+            array = Dense(jnp.ones((), solution.dtype) / jnp.asarray(denominator))
+            return bilinear_map(multiplication(solution), coefficient, array, (lead, 0))
         return mapped(lambda b: lax.div(b, denominator), coefficient, lead, solution)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -81,6 +82,15 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
         return [quotient(family, multiply, divide, below, above)]
 
     return expand(families, operands, [solution], expansion)
+
+
+def _known_inverse(denominator: Any) -> float | None:
+    """1/a of a number that is known while tracing, where a's type holds it in full precision."""
+    number = known_number(Dense(jnp.asarray(denominator)))
+    if not number:
+        return None
+    limits, inverse = jnp.finfo(jnp.result_type(denominator)), 1 / number
+    return inverse if float(limits.tiny) <= abs(inverse) <= float(limits.max) else None
 
 
 @register("triangular_solve")
