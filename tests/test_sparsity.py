@@ -160,3 +160,25 @@ def test_directions_pass_the_first_layer_once(probes):
             shapes = [var.aval.shape for var in eqn.invars]
             if any(d in shape and first in shape for shape in shapes):
                 assert {POINTS, N} - set(eqn.outvars[0].aval.shape), eqn
+
+
+SUMS = {
+    "of_a_part": lambda x: jnp.sum(x[1:] ** 2),
+    "of_blocks": lambda x: jnp.sum(jnp.tanh(jnp.sum(x.reshape(4, -1) ** 2, 1)) @ jnp.ones((4, 3))),
+    "of_products": lambda x: jnp.dot(x[1:], x[:-1]),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_many_entries_are_one_step(name):
+    """The equations of a sum, and the columns that it goes through, do not grow with d."""
+    apply = do.Laplacian().exact(SUMS[name])
+    few, many = (jaxprs.of(apply, jnp.ones(d)) for d in (100, 1000))
+    assert jaxprs.count(few) == jaxprs.count(many)
+    assert max(jaxprs.sizes(many)) <= 4 * 1000
+
+
+def test_a_sum_of_almost_all_entries():
+    d = 100_000
+    got = do.Laplacian().exact(SUMS["of_a_part"])(jnp.ones(d))
+    assert got == 2 * (d - 1)

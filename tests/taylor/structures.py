@@ -36,7 +36,7 @@ def padded(draw):
 
 def padded_with_the_input(draw):
     shape = draw(SHAPES)
-    return shape, lambda x, i: lax.pad(x[(0,) * 0 + (slice(None),)], x.sum(), [(1, 0, 0)] * x.ndim)
+    return shape, lambda x, i: lax.pad(x, x.sum(), [(1, 0, 0)] * x.ndim)
 
 
 def concatenated(draw):
@@ -91,6 +91,11 @@ def summed(draw):
     shape = draw(SHAPES)
     axes = tuple(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1)))
     return shape, lambda x, i: jnp.sum(x * x, axis=axes)
+
+
+def summed_in_part(draw):
+    size = draw(st.integers(3, 6))
+    return (size,), lambda x, i: jnp.sum(x[1:] ** 2) * jnp.sum(jnp.broadcast_to(x, (3, size)), 0)
 
 
 def dynamic_slice(draw):
@@ -203,6 +208,18 @@ def shared_by_blocks(draw):
     blocks, size, width = draw(SIZES), draw(SIZES), draw(SIZES)
     W = _matrix(size, width)
     return (blocks * size,), lambda x, i: jnp.tanh(x.reshape(blocks, size) @ W)
+
+
+def many_columns(draw):
+    blocks, size = draw(st.integers(2, 3)), draw(st.integers(17, 20))
+    W = _matrix(blocks, 2)
+    return (blocks * size,), lambda x, i: jnp.sin(jnp.sum(x.reshape(blocks, size) ** 2, 1)) @ W
+
+
+def many_columns_of_several_channels(draw):
+    blocks, size, width = draw(st.integers(2, 3)), draw(st.integers(17, 20)), draw(SIZES)
+    W, V = _matrix(size, width), _matrix(blocks * width, 2)
+    return (blocks * size,), lambda x, i: jnp.tanh(x.reshape(blocks, size) @ W).reshape(-1) @ V
 
 
 def convolution(draw):

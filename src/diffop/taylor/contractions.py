@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from . import diagonal, sparse
-from .binding import varying_axes
+from .binding import varying_alike, varying_axes
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, blocks, is_structured
 from .convolutions import convolution
 from .equation import BilinearMap
@@ -307,14 +307,45 @@ def _rows(product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: A
         if isinstance(product.operands[shapes.side], jax.Array) and product.primal is not None:
             image = Image(product.operands[shapes.side], product.primal)
         return Dense(matrix if matrix.shape == shape else matrix.reshape(shape), c.factor, image)
-    total = jnp.zeros((c.size, shapes.width), matrix.dtype)
-    for j in range(c.numbers.count):
-        rows = matrix
-        if c.values is not None:
-            rows = c.values[j].transpose(order).reshape(-1, 1).astype(matrix.dtype) * rows
-        part = diagonal.spread(rows, numbers[j], c.size)
-        total = part if j == 0 else total + part
-    return Dense(total.reshape(shape), c.factor)
+    values = None
+    if c.values is not None:
+        values = c.values.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
+        values = values.reshape(numbers.shape)
+    return Dense(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
+
+
+def _spread(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:
+    """Σ_j of the rows of a matrix `(entries, width)` times `values[j]` (None: one), by direction:
+    `(n, width)`.
+    """
+    if len(numbers) > diagonal.FEW:
+        values = jnp.asarray(numbers >= 0, matrix.dtype) if values is None else values
+        return _spread_many(values, matrix, numbers, size)
+    parts = [
+        diagonal.spread(matrix if values is None else values[j, :, None] * matrix, number, size)
+        for j, number in enumerate(numbers)
+    ]
+    return sum(parts[1:], parts[0])
+
+
+def _spread_many(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:
+    """As many columns at a time as need no more memory than the result."""
+    count, entries = numbers.shape
+    together = min(count, max(1, size // max(1, entries)))
+    chunks = -(-count // together)
+    missing = ((0, chunks * together - count), (0, 0))
+    shape = (chunks, together, entries)
+    at = np.pad(diagonal.places(numbers, size), missing, constant_values=size)
+    zeros = jnp.zeros((size, matrix.shape[1]), matrix.dtype)
+
+    def step(total: Any, part: tuple[Any, Any]) -> tuple[Any, None]:
+        rows = part[0][..., None] * matrix[None]
+        return total.at[part[1]].add(rows, mode="drop"), None
+
+    parts = (jnp.pad(values, missing).reshape(shape), jnp.asarray(at).reshape(shape))
+    if chunks == 1:
+        return step(zeros, jax.tree.map(lambda part: part[0], parts))[0]
+    return lax.scan(step, varying_alike((zeros, values, matrix))[0], parts)[0]
 
 
 def _columns(

@@ -16,6 +16,8 @@ from jaxtyping import Array
 from .coefficients import Dense, Diagonal
 from .numbers import Numbers
 
+FEW = 16
+"""So many columns are gone through one by one; more of them together."""
 _MANY = 256
 """More pairs of columns than this are not gone through one by one."""
 
@@ -138,13 +140,10 @@ def to_dense(coefficient: Diagonal, dtype: Any) -> Dense:
     """All directions as an array `(n, *shape)`."""
     c = coefficient
     size = math.prod(c.numbers.shape)
-    array = jnp.zeros((c.size, size), dtype)
     values = values_of(c, dtype).reshape(c.numbers.count, size)
     numbers = c.numbers.array.reshape(c.numbers.count, size)
-    for j in range(c.numbers.count):
-        array = array.at[np.where(numbers[j] < 0, c.size, numbers[j]), np.arange(size)].add(
-            values[j], mode="drop"
-        )
+    array = jnp.zeros((c.size, size), dtype)
+    array = array.at[places(numbers, c.size), np.arange(size)[None]].add(values, mode="drop")
     return Dense(array.reshape(c.size, *c.numbers.shape))
 
 
@@ -152,19 +151,20 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
     """The coefficient of a sum over axes of the primal.
 
     Along an axis where the numbers do not change the values are summed as they are. Over the
-    others each entry of the sum depends on all that it is made of: while these are fewer than n,
-    they become columns.
+    others each entry of the sum depends on all that it is made of: these become columns while
+    there are entries left to tell apart and fewer columns than n.
     """
     c = coefficient
     constant = tuple(a for a in axes if _constant(c.numbers.array, a + 1))
-    if constant and c.values is not None:
-        values = jnp.sum(c.values, axis=tuple(a + 1 for a in constant))
+    if constant:
+        values = values_of(Diagonal(c.values, c.numbers, c.size), dtype)
+        values = jnp.sum(values, axis=tuple(a + 1 for a in constant))
         numbers = Numbers(_first(c.numbers.array, constant))
         c = Diagonal(values, numbers, c.size, c.factor)
         axes = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
         if not axes:
             return c
-    if len(axes) == len(c.numbers.shape) and math.prod(c.numbers.array.shape) >= c.size:
+    if len(axes) == len(c.numbers.shape):
         return _gathered(c, dtype)
     summed = math.prod(c.numbers.shape[a] for a in axes)
     numbers = _front(c.numbers.array, axes, summed)
@@ -176,14 +176,15 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
 def _gathered(coefficient: Diagonal, dtype: Any) -> Dense:
     """The sum of all entries, by direction: `(n,)`."""
     c = coefficient
-    flat = c.numbers.array.reshape(c.numbers.count, -1)
     if c.numbers.is_identity(c.size) and c.values is not None:
         own = c.values[0] if c.origin is None else c.origin
         return Dense(own if own.ndim == 1 else own.reshape(-1), c.factor)
-    total = jnp.zeros(c.size, dtype)
-    for j in range(c.numbers.count):
-        total = total + spread(column(c, j, dtype).reshape(-1), flat[j], c.size)
-    return Dense(total, c.factor)
+    numbers = c.numbers.array.reshape(c.numbers.count, -1)
+    values = values_of(Diagonal(c.values, c.numbers, c.size), dtype).reshape(numbers.shape)
+    if c.numbers.count > FEW:
+        return Dense(spread(values.reshape(-1), numbers.reshape(-1), c.size), c.factor)
+    parts = [spread(each, number, c.size) for each, number in zip(values, numbers, strict=True)]
+    return Dense(sum(parts[1:], parts[0]), c.factor)
 
 
 def spread(rows: Array, numbers: np.ndarray, size: int) -> Array:
@@ -200,7 +201,12 @@ def spread(rows: Array, numbers: np.ndarray, size: int) -> Array:
         padding = [(first, size - first - rows.shape[0], 0), *[(0, 0, 0)] * (rows.ndim - 1)]
         return lax.pad(rows, jnp.zeros((), rows.dtype), padding)
     target = jnp.zeros((size, *rows.shape[1:]), rows.dtype)
-    return target.at[np.where(numbers < 0, size, numbers)].add(rows, mode="drop")
+    return target.at[places(numbers, size)].add(rows, mode="drop")
+
+
+def places(numbers: np.ndarray, size: int) -> np.ndarray:
+    """Numbers as indices of a scatter, outside where there is no direction."""
+    return np.where(numbers < 0, size, numbers)
 
 
 def _front(array: Any, axes: tuple[int, ...], summed: int) -> Any:
