@@ -17,24 +17,10 @@ import pytest
 import diffop as do
 
 from . import jaxprs
+from .networks import Network
 
 D, POINTS, N, WIDTHS = 101, 5, 7, (23, 29, 31)
 BLOCK, BLOCKS = 13, 17
-
-
-class Network(eqx.Module):
-    layers: list
-
-    def __init__(self, d):
-        sizes = (d, *WIDTHS)
-        self.layers = [
-            eqx.nn.Linear(a, b, key=jr.key(a)) for a, b in zip(sizes, sizes[1:], strict=False)
-        ]
-
-    def __call__(self, x):
-        for layer in self.layers:
-            x = jnp.tanh(layer(x))
-        return jnp.sum(x)
 
 
 class Subject(eqx.Module):
@@ -111,7 +97,7 @@ def offending(eqns, d, sampled):
 
 def loss(operator, name):
     use, d, inputs = SUBJECTS[name]
-    subject = Subject(Network(inputs), jr.normal(jr.key(0), (BLOCK,)), use)
+    subject = Subject(Network(inputs, WIDTHS), jr.normal(jr.key(0), (BLOCK,)), use)
     parameters, static = eqx.partition(subject, eqx.is_inexact_array)
     points = jnp.ones((POINTS, d)) / d
 
@@ -140,7 +126,7 @@ def test_dense_directions_would_be_noticed(probes):
 
 def test_one_hot_directions_would_be_noticed():
     def value(x):
-        u = lambda y: ansatz(Network(D), None, y)
+        u = lambda y: ansatz(Network(D, WIDTHS), None, y)
         second = lambda v: jax.jvp(lambda y: jax.jvp(u, (y,), (v,))[1], (x,), (v,))[1]
         return jnp.sum(jax.vmap(second)(jnp.eye(D)))
 

@@ -4,7 +4,6 @@ d, the widths and the numbers of points and draws are different primes, so that 
 its axes are.
 """
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -13,29 +12,13 @@ import pytest
 import diffop as do
 
 from . import jaxprs
+from .networks import Network
 
 WIDTHS = (11, 13, 17)
 
 
-class Network(eqx.Module):
-    """tanh layers of different prime widths, then a sum."""
-
-    layers: list
-
-    def __init__(self, d):
-        sizes = (d, *WIDTHS)
-        self.layers = [
-            eqx.nn.Linear(a, b, key=jr.key(a)) for a, b in zip(sizes, sizes[1:], strict=False)
-        ]
-
-    def __call__(self, x):
-        for layer in self.layers:
-            x = jnp.tanh(layer(x))
-        return jnp.sum(x)
-
-
 def program(operators, d, **kwargs):
-    return jaxprs.of(do.exact(operators)(Network(d)), jnp.ones(d))
+    return jaxprs.of(do.exact(operators)(Network(d, WIDTHS)), jnp.ones(d))
 
 
 def propagated(eqns, width):
@@ -82,7 +65,7 @@ def test_the_uncollapsed_count_would_be_noticed():
     """The bound above is sharp enough: order K for every direction would exceed it."""
 
     def uncollapsed(x):
-        u = Network(7)
+        u = Network(7, WIDTHS)
         second = lambda v: jax.jvp(lambda y: jax.jvp(u, (y,), (v,))[1], (x,), (v,))[1]
         return jnp.sum(jax.vmap(second)(jnp.eye(7)))
 
@@ -94,7 +77,7 @@ def test_one_pass_for_several_operators():
     d = 7
     ops = {"u": do.Identity(), "b": do.Directional(jnp.arange(1.0, d + 1)), "lap": do.Laplacian()}
     together, alone = program(ops, d), program(do.Laplacian(), d)
-    plain = jaxprs.of(Network(d), jnp.ones(d))
+    plain = jaxprs.of(Network(d, WIDTHS), jnp.ones(d))
     for name in ("tanh", "exp", "logistic"):
         assert (
             jaxprs.count(together)[name] == jaxprs.count(alone)[name] == jaxprs.count(plain)[name]
@@ -112,15 +95,15 @@ def test_one_pass_for_a_sum_of_orders():
 
 def test_merged_sums_cost_as_one():
     L = do.Laplacian()
-    once, merged = jaxprs.of(L.exact(Network(5)), jnp.ones(5)), L + L + 2 * L - L
-    eqns = jaxprs.of(merged.exact(Network(5)), jnp.ones(5))
+    once, merged = jaxprs.of(L.exact(Network(5, WIDTHS)), jnp.ones(5)), L + L + 2 * L - L
+    eqns = jaxprs.of(merged.exact(Network(5, WIDTHS)), jnp.ones(5))
     assert jaxprs.count(eqns)["dot_general"] == jaxprs.count(once)["dot_general"]
     assert jaxprs.count(eqns)["tanh"] == jaxprs.count(once)["tanh"]
 
 
 def test_vmap_over_points_shares_the_directions_pass():
     """Under vmap the number of equations does not depend on the number of points."""
-    apply = lambda x: jax.vmap(do.Laplacian().exact(Network(5)))(x)
+    apply = lambda x: jax.vmap(do.Laplacian().exact(Network(5, WIDTHS)))(x)
     few, many = (jaxprs.count(jaxprs.of(apply, jnp.ones((n, 5)))) for n in (2, 29))
     assert few == many
 
@@ -128,7 +111,7 @@ def test_vmap_over_points_shares_the_directions_pass():
 @pytest.mark.parametrize("n", [3, 19])
 def test_an_estimate_pushes_n_directions(n):
     d = 101
-    eqns = jaxprs.of(do.Laplacian().estimate(jr.key(0), n)(Network(d)), jnp.ones(d))
+    eqns = jaxprs.of(do.Laplacian().estimate(jr.key(0), n)(Network(d, WIDTHS)), jnp.ones(d))
     for width in WIDTHS[1:]:
         assert 0 < propagated(eqns, width) <= 1 + n + 1
 
@@ -162,7 +145,7 @@ def test_mixed_needs_few_coordinates_of_many():
     """∂_0²∂_1 at d = 10⁵ pushes as many directions as at d = 3."""
     operator = do.Mixed({0: 2, 1: 1})
     counts = [
-        propagated(jaxprs.of(operator.exact(Network(d)), jnp.ones(d)), WIDTHS[1])
+        propagated(jaxprs.of(operator.exact(Network(d, WIDTHS)), jnp.ones(d)), WIDTHS[1])
         for d in (3, 100_003)
     ]
     assert counts[0] == counts[1] <= 20
