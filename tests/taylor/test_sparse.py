@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from diffop import taylor
 
+from .. import jaxprs
 from .structures import BUILDERS, UNKNOWN_INDEX
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -115,18 +116,30 @@ def test_what_becomes_dense_is_logged_once(caplog):
     assert messages == ["primitive cumsum makes sparse directions dense"]
 
 
-def test_equal_positions_are_recognised():
-    """x ↦ sin(x²) + x cos(x) has one entry for each direction, not one for each term."""
-    positions = jnp.array([[2], [5]])
-    coefficient = taylor.Sparse(positions, jnp.ones((2, 1)), True)
-    jets = taylor.Jets(((coefficient,), (None,)), jnp.ones(2))
-    jaxpr = jax.make_jaxpr(
-        lambda x: (
-            taylor.push(
-                lambda y: jnp.sum(jnp.sin(y * y) + y * jnp.cos(y)), (x,), [jets]
-            ).derivatives
-        )
-    )(jnp.ones(1009))
-    widest = max(v.aval.size for e in jaxpr.jaxpr.eqns for v in e.outvars if e.outvars)
-    assert widest == 1009  # the primal
-    assert not any(2 * 1009 == v.aval.size for e in jaxpr.jaxpr.eqns for v in e.outvars)
+INDEX = np.array([4, 0, 2, 2, 1, 5, 3, 7])
+MOVES = {
+    "in_place": lambda z: z * z,
+    "sliced": lambda z: z[1:],
+    "gathered": lambda z: z[INDEX],
+    "split": lambda z: jnp.split(z, [500])[0],
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_equal_positions_are_recognised(name):
+    """Coefficients of all orders and terms have one entry at each position: none are compared
+    with one another, or put side by side.
+    """
+
+    def function(y):
+        z = MOVES[name](jnp.sin(y))
+        return jnp.sum(z * jnp.cos(z) + jnp.sin(z))
+
+    def pushed(x, positions):
+        coefficient = taylor.Sparse(positions, jnp.ones((2, 1)), True)
+        jets = taylor.Jets(((coefficient,), (None,), (None,)), jnp.ones(2))
+        return taylor.push(function, (x,), [jets]).derivatives
+
+    equations = jaxprs.of(pushed, jnp.ones(1009), jnp.array([[2], [5]]))
+    compared = [e for e in jaxprs.named(equations, "eq") if e.outvars[0].aval.ndim > 2]
+    assert compared == jaxprs.named(equations, "concatenate") == []

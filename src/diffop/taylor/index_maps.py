@@ -15,6 +15,7 @@ from jax.core import Tracer
 from . import sparse
 from .coefficients import Coefficient, Dense, Sparse
 from .equation import LinearMap
+from .tables import entering
 
 
 class Moved(NamedTuple):
@@ -28,20 +29,13 @@ class Moved(NamedTuple):
 
 
 Coordinates: TypeAlias = list[Any]
-IndexMap: TypeAlias = Callable[[LinearMap, int, Any], Moved | None]
+IndexMap: TypeAlias = Callable[[LinearMap, int, Any], Moved | list[Moved] | None]
+"""Of a primitive with several outputs, one `Moved` for each; None where entries become arrays."""
 _maps: dict[str, IndexMap] = {}
+_register = entering(_maps)
 
 ON_VALUES = {"convert_element_type", "real", "imag", "conj", "reduce_precision"}
 """Primitives that change values, each where it is."""
-
-
-def _register(*names: str) -> Callable[[IndexMap], IndexMap]:
-    def decorate(index_map: IndexMap) -> IndexMap:
-        for name in names:
-            _maps[name] = index_map
-        return index_map
-
-    return decorate
 
 
 def move_sparse(
@@ -53,23 +47,23 @@ def move_sparse(
     if function.name in ON_VALUES:
         (values,) = function.at([coefficient.values])
         return [Sparse(coefficient.positions, values, coefficient.distinct)]
-    if function.name == "split":
-        return _split(function, coefficient)
-    if function.name == "gather":
-        return _gather(function, coefficient, lead)
     if function.name not in _maps:
         return None
     moved = _moved(function, k, coefficient.positions)
-    return None if moved is None else [_entries(coefficient, moved, function.name)]
+    if moved is not None:
+        return [_entries(coefficient, each, function.name) for each in moved]
+    return _compared(function, coefficient, lead) if function.name == "gather" else None
 
 
-def _moved(function: LinearMap, k: int, positions: Any) -> Moved | None:
+def _moved(function: LinearMap, k: int, positions: Any) -> list[Moved] | None:
     """Positions are mapped once, whatever the order of the coefficient that they belong to, so
     that coefficients at equal positions are seen to be.
     """
     key = (k, id(positions))
     if key not in function.memo:
-        function.memo[key] = (positions, _maps[function.name](function, k, positions))
+        moved = _maps[function.name](function, k, positions)
+        moved = [moved] if isinstance(moved, Moved) else moved
+        function.memo[key] = (positions, moved)
     return function.memo[key][1]
 
 
@@ -89,20 +83,16 @@ def _entries(coefficient: Sparse, moved: Moved, name: str) -> Sparse:
     return Sparse(moved.positions, values, coefficient.distinct and name not in _MERGING)
 
 
-def _ravel(coordinates: Coordinates, shape: Sequence[int]) -> Any:
-    """Flat positions; coordinates outside are moved to the border, for entries that are lost."""
+def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:
+    """Flat positions, of those that were at `positions`; coordinates outside are moved to the
+    border, for entries that are lost.
+    """
+    if not shape:
+        return positions * 0
     flat: Any = 0
     for coordinate, size in zip(coordinates, shape, strict=True):
         flat = flat * size + coordinate.clip(0, max(size - 1, 0))
-    return flat if len(shape) else None
-
-
-def _zeros_like(positions: Any) -> Any:
-    return positions * 0
-
-
-def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:
-    return _ravel(coordinates, shape) if len(shape) else _zeros_like(positions)
+    return flat
 
 
 def _inside(coordinates: Coordinates, shape: Sequence[int]) -> Any:
@@ -183,7 +173,7 @@ def _concatenate(function: LinearMap, k: int, positions: Any) -> Moved:
 def _broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     dims = function.params["broadcast_dimensions"]
-    coordinates: Coordinates = [_zeros_like(positions)] * len(after)
+    coordinates: Coordinates = [positions * 0] * len(after)
     copied = list(after)
     for i, axis, size in zip(sparse.unravel(positions, before), dims, before, strict=True):
         if size == after[axis]:
@@ -271,45 +261,41 @@ def not_overwritten(function: LinearMap) -> Any:
     return function.at([jnp.ones_like(operand), indices, jnp.zeros_like(updates)])[0]
 
 
-def _split(function: LinearMap, coefficient: Sparse) -> list[Coefficient]:
+@_register("split")
+def _split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
     before = jnp.shape(function.primal(0))
     axis, start = function.params["axis"], 0
-    results: list[Coefficient] = []
+    parts = []
     for output in function.outputs:
-        coordinates = sparse.unravel(coefficient.positions, before)
+        after = jnp.shape(output)
+        coordinates = sparse.unravel(positions, before)
         coordinates[axis] = coordinates[axis] - start
-        keep = _inside(coordinates, jnp.shape(output))
-        moved = Moved(_flat(coordinates, jnp.shape(output), coefficient.positions), keep)
-        results.append(_entries(coefficient, moved, "split"))
-        start += jnp.shape(output)[axis]
-    return results
+        parts.append(Moved(_flat(coordinates, after, positions), _inside(coordinates, after)))
+        start += after[axis]
+    return parts
 
 
-def _gather(function: LinearMap, coefficient: Sparse, lead: int) -> list[Coefficient] | None:
-    """Each entry goes to all the places that read it.
-
-    Where the indices are known, these are looked up in a table of readers. Otherwise the places
-    compare what they read with the positions, if they are no more than the entries in all.
+@_register("gather")
+def _gather(function: LinearMap, k: int, positions: Any) -> Moved | None:
+    """Each entry goes to all the places that read it, which a table tells where the indices are
+    known.
     """
     before, after = _shapes(function, 0)
-    sources = _sources(function, before)
-    if sources is None:
+    sources = _sources(function)
+    if not isinstance(sources, np.ndarray):
         return None
-    if isinstance(sources, np.ndarray):
-        readers = _readers(sources.reshape(-1), math.prod(before))
-        if readers.shape[1] <= max(1, math.prod(after) // 4):
-            found = _lookup(readers, coefficient.positions)
-            moved = Moved(found.clip(0), found >= 0, readers.shape[1])
-            return [_entries(coefficient, moved, "gather")]
-    if math.prod(after) > max(sparse.FEW, coefficient.positions.size):
+    table = readers(sources.reshape(-1), math.prod(before))
+    if table.shape[1] > max(1, math.prod(after) // 4):
         return None
-    return [_compared(coefficient, jnp.asarray(sources).reshape(-1), after, lead)]
+    found = _lookup(table, positions)
+    return Moved(found.clip(0), found >= 0, table.shape[1])
 
 
-def _sources(function: LinearMap, shape: tuple[int, ...]) -> Any:
+def _sources(function: LinearMap) -> Any:
     """For each entry of a gather's output the flat position that it reads, −1 for none: as a numpy
     array where the indices are known.
     """
+    shape = jnp.shape(function.primal(0))
     count = math.prod(shape)
     params = filled_with_nothing(function)
     indices = function.operands[1]
@@ -329,7 +315,7 @@ def filled_with_nothing(function: LinearMap) -> dict[str, Any]:
     return params
 
 
-def _readers(sources: np.ndarray, count: int) -> np.ndarray:
+def readers(sources: np.ndarray, count: int) -> np.ndarray:
     """For each position the places that read it, −1 where there are fewer: `(count, most)`."""
     places = np.flatnonzero(sources >= 0)
     read = sources[places]
@@ -342,18 +328,25 @@ def _readers(sources: np.ndarray, count: int) -> np.ndarray:
     return table
 
 
-def _lookup(readers: np.ndarray, positions: Any) -> Any:
-    table = readers if isinstance(positions, np.ndarray) else jnp.asarray(readers)
-    found = table[positions]
+def _lookup(table: np.ndarray, positions: Any) -> Any:
+    found = (table if isinstance(positions, np.ndarray) else jnp.asarray(table))[positions]
     return found.reshape(*positions.shape[:-1], -1)
 
 
-def _compared(coefficient: Sparse, sources: Any, shape: tuple[int, ...], lead: int) -> Dense:
-    values, positions = coefficient.values, jnp.asarray(coefficient.positions)
+def _compared(function: LinearMap, coefficient: Sparse, lead: int) -> list[Coefficient] | None:
+    """A gather whose places compare what they read with the positions, if they are no more than
+    the entries in all.
+    """
+    shape = jnp.shape(function.outputs[0])
+    if math.prod(shape) > max(sparse.FEW, coefficient.positions.size):
+        return None
+    sources = jnp.asarray(_sources(function)).reshape(-1)
+    values = coefficient.values
+    positions = jnp.asarray(coefficient.positions).astype(sources.dtype)
     positions = jnp.broadcast_to(
         positions.reshape((1,) * (values.ndim - positions.ndim) + positions.shape), values.shape
     )
     read = positions[..., None] == sources.reshape((1,) * positions.ndim + (-1,))
     array = jnp.where(read, values[..., None], jnp.zeros((), values.dtype))
     summed = jnp.sum(array, axis=sparse.entry_axes(coefficient, lead))
-    return Dense(summed.reshape(*values.shape[:lead], *shape))
+    return [Dense(summed.reshape(*values.shape[:lead], *shape))]

@@ -6,6 +6,7 @@ from typing import TypeAlias
 import jax.extend.core as jex
 
 from .bundle import Families, Value
+from .tables import entering
 
 Rule: TypeAlias = Callable[[Families, jex.JaxprEqn, Sequence[Value]], list[Value]]
 
@@ -13,15 +14,8 @@ _rules: dict[str, Rule] = {}
 _fallback: list[Rule] = []
 
 
-def register(*names: str) -> Callable[[Rule], Rule]:
-    """Name the primitives that a rule pushes."""
-
-    def decorate(rule: Rule) -> Rule:
-        for name in names:
-            _rules[name] = rule
-        return rule
-
-    return decorate
+register = entering(_rules)
+"""Name the primitives that a rule pushes."""
 
 
 def register_fallback(rule: Rule) -> Rule:
