@@ -44,6 +44,44 @@ def test_chunks_change_nothing(name, size):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
+def test_diagonals_of_any_form():
+    """Entries along several directions, and directions that move several entries or none."""
+    numbers = np.array([[0, 2, 2, -1], [1, 0, 1, -1]])
+    values = np.random.default_rng(0).normal(size=numbers.shape)
+    columns = np.zeros((5, 4))
+    for s, p in zip(*np.nonzero(numbers >= 0), strict=True):
+        columns[numbers[s, p], p] += 3 * values[s, p]
+    x, weights = jnp.arange(1.0, 5.0), jnp.arange(1.0, 6.0)
+    diagonal = do.taylor.Diagonal(jnp.asarray(values), do.taylor.Numbers(numbers), 5, 3)
+    jets = do.taylor.Jets(((diagonal,), (None,)), weights, top_only=True)
+    u = lambda x: jnp.sum(jnp.sin(x) * jnp.cumsum(x))
+    pushed = do.taylor.push(u, (x,), [jets], chunk=2)
+    expected = jnp.einsum("r,ri,rj,ij", weights, columns, columns, jax.hessian(u)(x))
+    np.testing.assert_allclose(pushed.derivatives[0][1], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("build", [do.Laplacian, lambda: do.DiagonalK(3)])
+def test_points_on_several_devices(build):
+    """Chunks inside `jax.shard_map` with its checks on: what is summed varies as its terms do."""
+    devices = min(2, jax.device_count())
+    mesh = jax.make_mesh((devices,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    points, w = jr.normal(jr.key(1), (2, D)), jr.normal(jr.key(2), (D,))
+
+    def total(w, points):
+        u = lambda x: jnp.sin(x @ w) * jnp.sum(x**3)
+        return jnp.sum(jax.vmap(build().exact(u, chunk=4))(points))
+
+    def everywhere(w, points):
+        return jax.lax.psum(total(w, points), "i")
+
+    specs = (jax.P(), jax.P("i"))
+    sharded = jax.shard_map(everywhere, mesh=mesh, in_specs=specs, out_specs=jax.P())
+    got = jax.jit(jax.value_and_grad(sharded))(w, points)
+    expected = jax.value_and_grad(total)(w, points)
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11)
+
+
 def peak(operator, d, **options):
     """Bytes that depend on the point, at most, while a gradient is computed."""
     u = lambda x: jnp.sum(jnp.tanh(jnp.ones((7, d)) @ jnp.sin(x)))

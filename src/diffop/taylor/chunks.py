@@ -17,7 +17,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import PyTree
 
+from .binding import varying_axes
 from .coefficients import Dense, Diagonal, Sparse
+from .index_maps import readers
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -116,12 +118,18 @@ def in_chunks(
         return sum_over(part[0], jnp.moveaxis(part[1], 0, -1))
 
     first = jax.tree.map(lambda leaf: leaf[0], (cut, weights))
-    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(one, first))
+    zeros = jax.tree.map(_zeros, jax.eval_shape(one, first))
 
     def step(total: PyTree, part: tuple[PyTree, Any]) -> tuple[PyTree, None]:
         return jax.tree.map(jnp.add, total, one(part)), None
 
     return lax.scan(step, zeros, (cut, weights))[0]
+
+
+def _zeros(like: jax.ShapeDtypeStruct) -> Any:
+    """Zeros that vary over the same devices as what is added to them (`jax.shard_map`)."""
+    zeros, axes = jnp.zeros(like.shape, like.dtype), tuple(varying_axes(like))
+    return lax.pcast(zeros, axes, to="varying") if axes else zeros
 
 
 def _cut(leaf: Any, chunks: int, size: int) -> Any:
@@ -140,13 +148,9 @@ def by_direction(coefficient: Any, dtype: Any) -> Any:
     if not isinstance(coefficient, Diagonal):
         return coefficient
     c = coefficient
-    assert c.numbers.injective and c.numbers.count == 1  # as the directions of operators are
-    flat = c.numbers.array.reshape(-1)
-    known = np.flatnonzero(flat >= 0)
-    positions, moves = np.zeros((c.size, 1), np.int32), np.zeros((c.size, 1), bool)
-    positions[flat[known], 0] = known
-    moves[flat[known], 0] = True
-    values = jnp.asarray(moves, dtype)
+    moved = readers(c.numbers.array.reshape(-1), c.size)
+    values = jnp.asarray(moved >= 0, dtype)
     if c.values is not None:
-        values = values * c.values.reshape(-1)[positions]
-    return Sparse(positions, values if c.factor == 1 else values * c.factor, True)
+        values = values * c.values.reshape(-1)[moved.clip(0)]
+    positions = (moved.clip(0) % max(1, math.prod(c.numbers.shape))).astype(np.int32)
+    return Sparse(positions, values if c.factor == 1 else values * c.factor, c.numbers.different)
