@@ -223,6 +223,29 @@ def test_weights_shared_by_blocks(name, channels):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
 
+def has_both(eqns, *sizes):
+    return [e for e in eqns for v in e.outvars if set(sizes) <= set(getattr(v.aval, "shape", ()))]
+
+
+def with_an_unused_argument(u):
+    return lambda x: u(x["used"]), {"used": jnp.ones(BLOCK * BLOCKS), "unused": jnp.ones(7)}
+
+
+@pytest.mark.parametrize("unused", [False, True])
+@pytest.mark.parametrize("name", ["by_reshape", "by_convolution"])
+def test_directions_of_a_block_are_merged(name, unused):
+    """No layer behind the blocks sees one direction for each coordinate."""
+    net, w = shared(1)
+    u, x = lambda x: BLOCKWISE[name](net, w, x), jnp.ones(BLOCK * BLOCKS)
+    if unused:
+        u, x = with_an_unused_argument(u)
+    d = sum(leaf.size for leaf in jax.tree.leaves(x))
+    assert not has_both(jaxprs.of(do.Laplacian().exact(u), x), d, H)
+    each = jax.vmap(lambda v: jax.jvp(jax.grad(u), (x,), (v,))[1])
+    basis = jax.vmap(jax.flatten_util.ravel_pytree(x)[1])(jnp.eye(d))
+    assert has_both(jaxprs.of(each, basis), d, H)  # it would be noticed
+
+
 def program(operator, net):
     points = jnp.ones((3, D)) / D
     return jaxprs.of(lambda v: jax.vmap(operator.exact(ansatz(net)))(v), points)

@@ -48,9 +48,13 @@ class _Run:
     ) -> None:
         self.program = program
         self.families = list(families)
-        self.values: dict[int, Value] = dict(enumerate(operands))
         self.replaceable = replaceable
         self.uses = _Uses(program)
+        self.values: dict[int, Value] = {
+            variable: value
+            for variable, value in enumerate(operands)
+            if self.uses.is_read(variable)
+        }
 
     def outputs(self) -> list[Value]:
         remaining = self._front()
@@ -225,11 +229,15 @@ class _Uses:
             if isinstance(atom, int):
                 self._left[atom] = self._left.get(atom, 0) + 1
 
+    def is_read(self, variable: int) -> bool:
+        """Whether any step is still to read it, or the caller."""
+        return self._left.get(variable, 0) > 0
+
     def done(self, step: Step) -> list[int]:
         """The variables that nothing needs after a step."""
         for variable in set(step.variables):
             self._left[variable] -= 1
-        return [v for v in {*step.variables, *step.writes} if self._left.get(v, 0) == 0]
+        return [v for v in {*step.variables, *step.writes} if not self.is_read(v)]
 
 
 def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
