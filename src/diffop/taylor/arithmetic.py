@@ -79,9 +79,7 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any) -> Coeff
     return Dense(first + second)
 
 
-def _unless_full(
-    coefficient: Coefficient, lead: int, primal: Any, name: str | None = None
-) -> Coefficient:
+def _unless_full(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:
     """Entries are told apart only while there are fewer of them than the array has."""
     full = False
     if isinstance(coefficient, Sparse):
@@ -89,7 +87,7 @@ def _unless_full(
         full = full or jnp.ndim(primal) == 0
     elif isinstance(coefficient, Diagonal):
         full = coefficient.numbers.count >= coefficient.size or jnp.ndim(primal) == 0
-    return densify(coefficient, lead, primal, name) if full else coefficient
+    return densify(coefficient, lead, primal) if full else coefficient
 
 
 def linear_map(

@@ -92,7 +92,7 @@ def structured(
     moving, still = (left, right) if side == 0 else (right, left)
     assert isinstance(still, Dense)
     if product.name == "conv_general_dilated":
-        return convolution(product, side, moving, still.array, leads[side])
+        return convolution(product, side, moving, still.array)
     if product.name != "dot_general":
         return None
     shapes = _Shapes.of(product, side)

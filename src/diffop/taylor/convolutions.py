@@ -19,7 +19,7 @@ from .sparse import unravel
 
 
 def convolution(
-    product: BilinearMap, side: int, moving: Coefficient, still: Any, lead: int
+    product: BilinearMap, side: int, moving: Coefficient, still: Any
 ) -> Sparse | Diagonal | Dense | None:
     """The convolution of a structured input, or None where it has to become an array."""
     params = product.params

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import jax.extend.core as jex
 
 from .program import Step
+from .rules.bilinear import BILINEAR, CONTRACTIONS
+from .rules.linear import LINEAR
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""
@@ -107,7 +109,7 @@ def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh
     size = sum(math.prod(_shape(var)) for var in eqn.outvars)
     inner = [_program_of(value) for value in eqn.params.values()]
     programs = [each for each in inner if each is not None]
-    if programs and eqn.primitive.name not in ("custom_jvp_call",):
+    if programs and eqn.primitive.name != "custom_jvp_call":
         repeats = eqn.params.get("length", 1)
         equations = [e for program in programs for e in program.eqns]
         once = sum(_step(e, len(e.invars), directions, moment, fresh) for e in equations)
@@ -128,7 +130,7 @@ def _program_of(value: Any) -> jex.Jaxpr | None:
 
 
 def is_contraction(eqn: jex.JaxprEqn) -> bool:
-    return eqn.primitive.name in ("dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
+    return eqn.primitive.name in CONTRACTIONS
 
 
 def _contracted(eqn: jex.JaxprEqn) -> int:
@@ -148,16 +150,7 @@ def _shape(atom: Any) -> tuple[int, ...]:
     return atom.aval.shape
 
 
-_BILINEAR = {"mul", "dot_general", "conv_general_dilated", "rows_dot", "rows_outer"}
-_LINEAR = {
-    *("add", "add_any", "broadcast_in_dim", "concatenate", "conj", "convert_element_type", "copy"),
-    *("cumsum", "dynamic_slice", "dynamic_update_slice", "gather", "imag", "neg", "pad", "real"),
-    *("reduce_sum", "reshape", "rev", "scatter", "scatter-add", "select_n", "slice", "split"),
-    *("squeeze", "sub", "transpose"),
-}
-
-
 def _meets(eqn: jex.JaxprEqn, operands: int) -> bool:
     """Whether first-order coefficients are multiplied with one another."""
     name = eqn.primitive.name
-    return name not in _LINEAR and not (name in _BILINEAR and operands < 2)
+    return name not in LINEAR and not (name in BILINEAR and operands < 2)

@@ -22,9 +22,9 @@ _MANY = 256
 """More pairs of columns than this are not gone through one by one."""
 
 
-def identity(size: int, shape: tuple[int, ...], first: int = 0) -> Diagonal:
-    """Direction first + i is the i-th basis vector."""
-    numbers = np.arange(first, first + math.prod(shape)).reshape(1, *shape)
+def identity(size: int, shape: tuple[int, ...]) -> Diagonal:
+    """Direction i is the i-th basis vector."""
+    numbers = np.arange(math.prod(shape)).reshape(1, *shape)
     return Diagonal(None, Numbers(numbers), size)
 
 

@@ -14,7 +14,7 @@ factorised, so M may have any rank and any sign, and gradients are those of poly
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -99,7 +99,6 @@ class Moment(eqx.Module):
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
             return result if first.factor == 1 else result * first.factor**2
         weighted = apply(matrix, second).astype(product.output.dtype)
-        function = product.function
         if product.name == "mul":
             own = first.array.astype(product.output.dtype)
             own = jnp.expand_dims(own, tuple(range(len(self.sums))))
@@ -151,13 +150,11 @@ class Moment(eqx.Module):
         return jnp.concatenate(rows, axis=-2)
 
 
-@final
-class Curves:
+class Curves(NamedTuple):
     """Directions `(*sums, n, *shape)` of several values, with one weight for each."""
 
-    def __init__(self, rows: list[Array], weights: np.ndarray) -> None:
-        self.rows = rows
-        self.weights = weights
+    rows: list[Array]
+    weights: np.ndarray
 
 
 @jax.custom_jvp

@@ -25,8 +25,12 @@ from ..registry import register
 from ..series import leibniz, mapped, quotient
 from .elementwise import elementwise
 
+CONTRACTIONS = ("dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
+"""Products that sum over axes of their operands."""
+BILINEAR = ("mul", *CONTRACTIONS)
 
-@register("mul", "dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
+
+@register(*BILINEAR)
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = B(a, b)."""
     left, right = (primal_of(operand) for operand in operands)

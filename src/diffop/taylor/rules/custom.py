@@ -9,19 +9,20 @@ import jax.extend.core as jex
 from ..binding import bind
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
+from ..program import CALLS, REMATERIALISED, called
 from ..registry import register
 from .elementwise import ANALYTIC, CONSTANT, REAL, along_one
 from .fallback import fallback
 
 
-@register("jit", "pjit", "closed_call", "core_call", "custom_lin")
+@register(*CALLS)
 def call(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """An inner program is interpreted in place."""
-    closed = eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]
+    closed = called(eqn)
     return interpret(closed.jaxpr, closed.consts, families, operands)
 
 
-@register("remat2", "checkpoint")
+@register(*REMATERIALISED)
 def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Pushed under `jax.checkpoint`, so that reverse mode over the push rematerialises as the user
     asked.
@@ -55,7 +56,7 @@ def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     function itself.
     """
     primals = bind(eqn, [primal_of(operand) for operand in operands])
-    closed = eqn.params["call_jaxpr"]
+    closed = called(eqn)
     pushed = interpret(closed.jaxpr, closed.consts, families, operands)
     return [
         Bundle(primal, value.series) if isinstance(value, Bundle) else primal
@@ -95,9 +96,8 @@ def _only_elementwise(jaxpr: jex.Jaxpr) -> bool:
 
 def _is_elementwise_equation(eqn: jex.JaxprEqn) -> bool:
     name = eqn.primitive.name
-    if name in ("jit", "pjit", "custom_jvp_call"):
-        inner = eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]
-        return _only_elementwise(inner.jaxpr)
+    if name in (*CALLS, "custom_jvp_call"):
+        return _only_elementwise(called(eqn).jaxpr)
     if name == "broadcast_in_dim":
         return _shape(eqn.invars[0]) == ()
     return name in _ELEMENTWISE
