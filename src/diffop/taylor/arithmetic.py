@@ -68,6 +68,11 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any) -> Coeff
     if isinstance(left, Blocks) and isinstance(right, Blocks):
         pairs = zip(left.parts, right.parts, strict=True)
         return blocks([total(pair, 1, primal) for pair in pairs])
+    if {type(left), type(right)} == {Sparse, Diagonal}:
+        dtype = jnp.result_type(primal)
+        left, right = (
+            diagonal.as_sparse(c, dtype) if isinstance(c, Diagonal) else c for c in (left, right)
+        )
     if isinstance(left, Sparse) and isinstance(right, Sparse):
         return _unless_full(sparse.add(left, right), lead, primal)
     if isinstance(left, Diagonal) and isinstance(right, Diagonal):

@@ -13,13 +13,12 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import PyTree
 
 from .binding import varying_axes
-from .coefficients import Dense, Diagonal, Sparse
-from .index_maps import readers
+from .coefficients import Dense, Diagonal
+from .diagonal import as_sparse
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -145,12 +144,4 @@ def by_direction(coefficient: Any, dtype: Any) -> Any:
     """A tangent whose arrays have one row for each direction."""
     if isinstance(coefficient, Dense):
         return Dense(coefficient.array)
-    if not isinstance(coefficient, Diagonal):
-        return coefficient
-    c = coefficient
-    moved = readers(c.numbers.array.reshape(-1), c.size)
-    values = jnp.asarray(moved >= 0, dtype)
-    if c.values is not None:
-        values = values * c.values.reshape(-1)[moved.clip(0)]
-    positions = (moved.clip(0) % max(1, math.prod(c.numbers.shape))).astype(np.int32)
-    return Sparse(positions, values if c.factor == 1 else values * c.factor, c.numbers.different)
+    return as_sparse(coefficient, dtype) if isinstance(coefficient, Diagonal) else coefficient

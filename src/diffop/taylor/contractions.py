@@ -84,6 +84,11 @@ def structured(
     product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
 ) -> Sparse | Diagonal | Dense | None:
     """B where at least one operand is structured; None where it has to become an array."""
+    if isinstance(left, Sparse) != isinstance(right, Sparse):
+        left, right = (
+            diagonal.as_sparse(c, jnp.result_type(x)) if isinstance(c, Diagonal) else c
+            for c, x in zip((left, right), product.operands, strict=True)
+        )
     if product.name == "mul":
         return _entrywise(product, left, right, leads)
     if 0 not in leads:

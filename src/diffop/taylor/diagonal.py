@@ -4,6 +4,7 @@ What meets what is known while tracing, so products of entries that share no dir
 (x[1:] · x[:-1]) are never formed.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +14,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from .coefficients import Dense, Diagonal
-from .numbers import Numbers
+from .coefficients import Dense, Diagonal, Sparse
+from .numbers import Numbers, readers
 
 FEW = 16
 """So many columns are gone through one by one; more of them together."""
@@ -245,3 +246,21 @@ def _meeting(a: Numbers, b: Numbers) -> Iterator[tuple[int, int, np.ndarray | No
 
 def _masked(array: Array, mask: np.ndarray | None) -> Array:
     return array if mask is None else jnp.where(mask, array, jnp.zeros((), array.dtype))
+
+
+def as_sparse(c: Diagonal, dtype: Any) -> Sparse:
+    """The same direction by direction."""
+    moved, positions = _by_direction(c.numbers, c.size)
+    values = jnp.asarray(moved >= 0, dtype)
+    if c.values is not None:
+        values = values * c.values.reshape(-1)[moved.clip(0)]
+    return Sparse(positions, values if c.factor == 1 else values * c.factor, c.numbers.different)
+
+
+@functools.lru_cache(maxsize=64)
+def _by_direction(numbers: Numbers, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each direction the numbers that it stands at, −1 for none, and their positions: one array
+    for equal numbers, so that equal positions are recognised.
+    """
+    moved = readers(numbers.array.reshape(-1), size)
+    return moved, (moved.clip(0) % max(1, math.prod(numbers.shape))).astype(np.int32)

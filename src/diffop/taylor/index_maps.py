@@ -15,6 +15,7 @@ from jax.core import Tracer
 from . import sparse
 from .coefficients import Coefficient, Dense, Sparse
 from .equation import LinearMap
+from .numbers import readers
 from .tables import entering
 
 
@@ -313,19 +314,6 @@ def filled_with_nothing(function: LinearMap) -> dict[str, Any]:
     if params.get("mode") == lax.GatherScatterMode.FILL_OR_DROP:
         params["fill_value"] = -1
     return params
-
-
-def readers(sources: np.ndarray, count: int) -> np.ndarray:
-    """For each position the places that read it, −1 where there are fewer: `(count, most)`."""
-    places = np.flatnonzero(sources >= 0)
-    read = sources[places]
-    order = np.argsort(read, kind="stable")
-    places, read = places[order], read[order]
-    starts = np.searchsorted(read, np.arange(count))
-    rank = np.arange(read.size) - starts[read]
-    table = np.full((count, int(rank.max(initial=0)) + 1), -1, dtype=np.int32)
-    table[read, rank] = places
-    return table
 
 
 def _lookup(table: np.ndarray, positions: Any) -> Any:

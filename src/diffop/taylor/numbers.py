@@ -80,3 +80,16 @@ class Numbers:
         if self is other:
             return True
         return isinstance(other, Numbers) and np.array_equal(self.array, other.array)
+
+
+def readers(sources: np.ndarray, count: int) -> np.ndarray:
+    """For each position the places that read it, −1 where there are fewer: `(count, most)`."""
+    places = np.flatnonzero(sources >= 0)
+    read = sources[places]
+    order = np.argsort(read, kind="stable")
+    places, read = places[order], read[order]
+    starts = np.searchsorted(read, np.arange(count))
+    rank = np.arange(read.size) - starts[read]
+    table = np.full((count, int(rank.max(initial=0)) + 1), -1, dtype=np.int32)
+    table[read, rank] = places
+    return table
