@@ -75,7 +75,7 @@ class Expansion(Mapping[Alpha, int]):
         self._terms = {alpha: n for alpha, n in terms.items() if n}
 
     def __getitem__(self, derivative: Any) -> int:
-        if derivative in self._terms:
+        if isinstance(derivative, tuple) and derivative in self._terms:
             return self._terms[derivative]
         return self._terms[alpha_of(derivative)]
 

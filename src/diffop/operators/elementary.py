@@ -5,7 +5,7 @@ from typing import Any, final
 import equinox as eqx
 import jax
 from jax.core import Tracer
-from jaxtyping import Int
+from jaxtyping import Shaped
 
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Field
@@ -67,7 +67,9 @@ class Partial(DifferentialOperator):
 
     factor: Monomial | CoordinateTerms
 
-    def __init__(self, i: int | Int[jax.Array, ""] = 0, order: int = 1, *, argnum: int = 0) -> None:
+    def __init__(
+        self, i: int | Shaped[jax.Array, ""] = 0, order: int = 1, *, argnum: int = 0
+    ) -> None:
         order, argnum = checked_order(order, "order of Partial"), checked_argnum(argnum)
         if isinstance(i, Tracer):
             self.factor = at_coordinates(checked_coordinate(i), order, argnum)

@@ -3,14 +3,15 @@
 Give variable t the tangent of order j_t. Then the output of order k = Σ_t q_t j_t holds Π_t
 ∂_t^{q_t}, and besides it one derivative for every other solution p of Σ_t p_t j_t = k. Where there
 is none the output is clean; large and nearly coprime j make it so, at the price of a high order.
-Otherwise the contaminants are taken from further jets, where they can be had by themselves: powers
-of one variable, from curves along its axis.
+Otherwise the contaminants are taken from further jets, if they have fewer variables: powers of one
+variable from curves along its axis, the others in the same way again.
 
 Source: STDE, appendix "Evaluating arbitrary mixed partial derivatives".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import NamedTuple, final
 
 from ..cost import cost
 from ..expansion import Alpha, bell
@@ -20,28 +21,42 @@ from .nested import tuple_word
 HIGHEST = 33
 """Orders that are searched: 33! is the last factorial below the largest number of float32."""
 _TRIED = 8
-"""So many jets are compared for a derivative."""
+"""So many jets are compared for a derivative that is wanted."""
 
 
-def paper(wanted: Sequence[Alpha], highest: int = HIGHEST) -> Scheme | None:
+def paper(wanted: Sequence[Alpha], highest: int = HIGHEST, thorough: bool = True) -> Scheme | None:
     """The scheme of a set of mixed derivatives, or None where no jet up to the highest order will
-    do.
+    do. A thorough search corrects by mixed derivatives too, where powers of one variable are not
+    enough; such schemes are right, and never the cheapest.
     """
+    search = _Search(highest, thorough)
     jets: dict[Jet, int] = {}
     for alpha in wanted:
         if len(alpha) == 1:
             _require(jets, alpha)
     mixed = [alpha for alpha in wanted if len(alpha) > 1]
     for alpha in sorted(mixed, key=lambda a: -sum(order for _, order in a)):
-        if alpha in _peeled(jets):
-            continue
-        extended = [_extended(jets, alpha, pattern) for pattern in _patterns(alpha, highest)]
-        schemes = [(each, _scheme(each, [alpha])) for each in extended]
-        possible = [(cost(scheme).score, each) for each, scheme in schemes if scheme is not None]
-        if not possible:
+        extended = _with(jets, alpha, search, _TRIED)
+        if extended is None:
             return None
-        jets = min(possible, key=lambda pair: pair[0])[1]
+        jets = extended
     return _scheme(jets, wanted)
+
+
+@final
+class _Search(NamedTuple):
+    highest: int
+    thorough: bool
+
+
+def _with(jets: dict[Jet, int], alpha: Alpha, search: _Search, tried: int) -> dict[Jet, int] | None:
+    """The jets and those that a derivative needs besides: the cheapest of so many patterns."""
+    if alpha in _peeled(jets):
+        return jets
+    extended = [_extended(jets, alpha, each, search) for each in _patterns(alpha, search)[:tried]]
+    schemes = [(each, _scheme(each, [alpha])) for each in extended if each is not None]
+    possible = [(cost(scheme).score, each) for each, scheme in schemes if scheme is not None]
+    return min(possible, key=lambda pair: pair[0])[1] if possible else None
 
 
 def _scheme(jets: Mapping[Jet, int], wanted: Sequence[Alpha]) -> Scheme | None:
@@ -58,16 +73,23 @@ def _require(jets: dict[Jet, int], alpha: Alpha) -> None:
     jets[curve] = max(order, jets.get(curve, 0))
 
 
-def _extended(jets: Mapping[Jet, int], alpha: Alpha, pattern: tuple[int, ...]) -> dict[Jet, int]:
-    """The jets with one more for a mixed derivative, and the curves that its contaminants need."""
-    tangents = {j: variable for j, (variable, _) in zip(pattern, alpha, strict=True)}
-    jet = Jet(tangents)
+def _extended(
+    jets: Mapping[Jet, int], alpha: Alpha, pattern: tuple[int, ...], search: _Search
+) -> dict[Jet, int] | None:
+    """The jets with one more for a mixed derivative, and those that its contaminants need."""
+    jet = Jet({j: variable for j, (variable, _) in zip(pattern, alpha, strict=True)})
     order = _order(alpha, pattern)
     extended = {**jets, jet: max(order, jets.get(jet, 0))}
-    known = _peeled(jets)
     for contaminant, _ in bell(jet.tangents, (order,)):
-        if len(contaminant) == 1 and contaminant not in known:
+        if contaminant == alpha or contaminant in _peeled(extended):
+            continue
+        if len(contaminant) == 1:
             _require(extended, contaminant)
+        else:
+            further = _with(extended, contaminant, search, 1)
+            if further is None:
+                return None
+            extended = further
     return extended
 
 
@@ -75,18 +97,24 @@ def _order(alpha: Alpha, pattern: Sequence[int]) -> int:
     return sum(j * q for j, (_, q) in zip(pattern, alpha, strict=True))
 
 
-def _patterns(alpha: Alpha, highest: int) -> list[tuple[int, ...]]:
-    """Which orders the variables' tangents may have, by the order of the output: those with
-    contaminants that are powers of one variable, up to the first without any.
-    """
+def _patterns(alpha: Alpha, search: _Search) -> list[tuple[int, ...]]:
+    """Which orders the variables' tangents may have, by the order of the output."""
+    simple = _correctable(alpha, search.highest, 1)
+    if simple or not search.thorough:
+        return simple
+    return _correctable(alpha, search.highest, len(alpha) - 1)
+
+
+def _correctable(alpha: Alpha, highest: int, variables: int) -> list[tuple[int, ...]]:
+    """Those whose contaminants have so many variables at most, up to the first without any."""
     result: list[tuple[int, ...]] = []
     for pattern in _by_order(alpha, highest):
         others = list(_contaminants(alpha, pattern))
-        if all(sum(p > 0 for p in powers) == 1 for powers in others):
+        if all(sum(p > 0 for p in powers) <= variables for powers in others):
             result.append(pattern)
-        if len(result) == _TRIED or (result and not others):
-            break
-    return result
+            if not others:
+                break
+    return result[: _TRIED - 1] + result[-1:]
 
 
 def _by_order(alpha: Alpha, highest: int) -> Iterator[tuple[int, ...]]:

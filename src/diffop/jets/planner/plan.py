@@ -63,7 +63,7 @@ def _planned(wanted: tuple[Alpha, ...], kind: str) -> Planned:
         return Planned(scheme, cost(scheme), {})
     schemes: dict[str, Scheme | None] = {"nested": nested(wanted), "power": power(wanted)}
     fewest = min(cost(scheme).coefficients for scheme in schemes.values() if scheme is not None)
-    schemes["paper"] = paper(wanted, min(HIGHEST, _WORTH * fewest))
+    schemes["paper"] = paper(wanted, min(HIGHEST, _WORTH * fewest), thorough=False)
     costs = {name: cost(scheme) for name, scheme in schemes.items() if scheme is not None}
     best = min(costs, key=lambda name: costs[name].score)
     scheme = schemes[best]

@@ -1,0 +1,176 @@
+"""Operators by plans: chosen, asked for by name, written by hand; and what is shared."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.jets import sampling
+
+from .. import jaxprs, oracle
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+D = 3
+X = np.array([0.4, -0.7, 1.1])
+J = do.jets.Jet({2: 0, 3: 1})
+
+
+def u(x):
+    return jnp.sin(x[0] * x[1]) + x[0] ** 3 * x[2] ** 2 + jnp.exp(0.5 * x[2]) * x[1] ** 4
+
+
+def of_two(x, t):
+    return jnp.sin(t * x[0]) * jnp.exp(x[1] * t)
+
+
+def test_a_scheme_by_hand():
+    scheme = do.jets.Scheme({(0, 0, 1): J[7] / 105, (0, 0): J[4] / 3})
+    got = do.exact([do.Mixed({0: 2, 1: 1}), do.Partial(0, 2)], plan=scheme)(u)(jnp.asarray(X))
+    for value, alpha in zip(got, [{0: 2, 1: 1}, {0: 2}], strict=True):
+        np.testing.assert_allclose(value, oracle.mixed(D, alpha)(u)(jnp.asarray(X)), rtol=1e-12)
+
+
+def test_a_scheme_across_arguments():
+    """u_tx by the curve with v_1 = e_x, v_2 = e_t: order 3 is u_xxx + 3 u_tx."""
+    x, t = (0, 0), (1, 0)
+    curve = do.jets.Jet({1: x, 2: t})
+    scheme = do.jets.Scheme({(x, t): (curve[3] - do.jets.Jet({1: x})[3]) / 3})
+    args = (jnp.array([0.3, -0.2]), jnp.array(0.7))
+    got = do.Mixed({x: 1, t: 1}).exact(of_two, plan=scheme)(*args)
+    mixed = jax.jacfwd(jax.grad(of_two), argnums=1)(*args)[0]
+    np.testing.assert_allclose(got, mixed, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["auto", "nested", "power", "paper"])
+def test_every_plan_of_sums_of_terms(kind):
+    operator = do.TensorOperator([{0: 2, 1: 1}, {1: 2, 2: 1}, {0: 1, 2: 3}], [1.0, -2.0, 0.5])
+    expected = oracle.terms(D, [{0: 2, 1: 1}, {1: 2, 2: 1}, {0: 1, 2: 3}], [1.0, -2.0, 0.5])
+    got = operator.exact(u, plan=kind)(jnp.asarray(X))
+    np.testing.assert_allclose(got, expected(u)(jnp.asarray(X)), rtol=1e-11)
+
+
+REFUSED = {
+    "unknown": (
+        do.Mixed({0: 1, 1: 1}),
+        "fastest",
+        "must be one of auto, nested, power, paper",
+    ),
+    "missing": (do.Mixed({0: 1, 1: 1}), do.jets.Scheme({(0, 0, 1): J[7] / 105}), "but not ∂₀∂₁"),
+    "names": (
+        do.Mixed({0: 2, 1: 1}),
+        do.jets.Scheme({"iij": do.jets.Jet({2: "i", 3: "j"})[7] / 105}),
+        "has coordinates for variables",
+    ),
+    "sums": (
+        do.TensorOperator([{0: 2, 1: 1}, {1: 2, 2: 1}], [1.0, 1.0]),
+        do.jets.Scheme({(0, 0, 1): J[7] / 105}),
+        "for a sum of terms choose one of",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_plans_are_refused(name):
+    operator, plan, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        operator.exact(u, plan=plan)(jnp.asarray(X))
+
+
+def test_plans_print_their_price_and_the_others():
+    text = str(do.Mixed({0: 2, 1: 1}).jets())
+    assert "plan nested: score" in text and "others: paper" in text
+    assert "∂₀²∂₁ = J₁[2,1]" in text
+    text = str(do.Mixed({0: 2, 1: 1}).jets(plan="paper"))
+    assert "v[2] = e₀, v[3] = e₁, order 7" in text and "∂₀²∂₁ = 1/105 J₁[7]" in text
+
+
+def contractions(function, *args):
+    counts = jaxprs.count(jaxprs.of(function, *args))
+    return counts["dot_general"] + counts["rows_dot"]
+
+
+def network(width=8):
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(width, D)), rng.normal(size=(width, width))
+
+    def u(x):
+        return jnp.sum(jnp.tanh(second @ jnp.tanh(first @ x)))
+
+    return u
+
+
+def test_derivatives_of_a_residual_share_one_jet():
+    """Behind the first layer there is one product for the primal and for each of ten divisors."""
+    ops = {
+        "x": do.Partial(0),
+        "y": do.Partial(1),
+        "xx": do.Partial(0, 2),
+        "xy": do.Mixed({0: 1, 1: 1}),
+        "yy": do.Partial(1, 2),
+        "ty": do.Mixed({1: 1, 2: 1}),
+        "xxxy": do.Mixed({0: 3, 1: 1}),
+    }
+    function = do.exact(ops)(network())
+    assert contractions(function, jnp.asarray(X)) == 11 + 1  # and the first layer's own
+
+
+def test_sampled_residual_and_its_derivative_share_directions():
+    """{s, s², t, st, s²t} for both, where the Laplacian alone needs {s, s²}."""
+    ops = {"lap": do.Laplacian(), "along": do.Partial(1) @ do.Laplacian()}
+    key = jax.random.key(0)
+
+    def products(chosen):
+        function = do.estimate(chosen, key, 2)(network())
+        return contractions(function, jnp.asarray(X))
+
+    alone = products({"lap": ops["lap"]})
+    assert products(ops) - alone <= 4  # t, st, s²t, and W e_t
+
+
+def test_traced_coordinates(monkeypatch):
+    """∂_jΔ for a traced j, exact and, averaged over all subsets, estimated."""
+
+    @jax.jit
+    def both(j, x):
+        ops = {"along": do.Partial(j) @ do.Laplacian(), "j": do.Partial(j), "lap": do.Laplacian()}
+
+        def estimated(subset):
+            monkeypatch.setattr(sampling, "subset", lambda *_: subset)
+            return do.estimate(ops, jax.random.key(0), 2)(u)(x)["along"]
+
+        subsets = jnp.array([[0, 1], [0, 2], [1, 2]])
+        return do.exact(ops)(u)(x), jax.vmap(estimated)(subsets)
+
+    def laplacian(x):
+        return jnp.trace(jax.hessian(u)(x))
+
+    for j in range(D):
+        exact, estimates = both(jnp.array(j), jnp.asarray(X))
+        expected = jax.grad(laplacian)(jnp.asarray(X))[j]
+        np.testing.assert_allclose(exact["along"], expected, rtol=1e-12)
+        np.testing.assert_allclose(exact["j"], jax.grad(u)(jnp.asarray(X))[j], rtol=1e-12)
+        np.testing.assert_allclose(np.mean(estimates), expected, rtol=1e-12)
+
+
+def test_traced_coordinates_are_integers():
+    with pytest.raises(TypeError, match="must be an integer or a 0-d integer array"):
+        jax.jit(lambda j: do.Partial(j).exact(u)(jnp.asarray(X)))(jnp.array(1.0))
+
+
+def test_pairs_in_high_dimension():
+    """Σ_{i<j} ∂_i²∂_j² of Σ x_i² Σ x_j² is 4 for each pair, whichever pairs are drawn."""
+    d = 1500
+    i, j = np.triu_indices(d, 1)
+    operator = do.TensorOperator.from_coordinates(np.stack([i, i, j, j], axis=1), np.ones(i.size))
+    assert i.size > 1_000_000
+
+    def quartic(x):
+        return jnp.sum(x**2) ** 2 / 2
+
+    estimate = operator.estimate(jax.random.key(0), 4)
+    x = jnp.linspace(-1.0, 1.0, d)
+    np.testing.assert_allclose(estimate(quartic)(x), 4.0 * i.size, rtol=1e-12)
+    (jets,) = estimate.jets(x)
+    assert jets.output == (2, 2) and jets.size == 4
