@@ -1,13 +1,16 @@
 """The command line: `python -m diffop list` and `python -m diffop solve PROBLEM --out DIR`."""
 
 import argparse
+import dataclasses
 import pathlib
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import NoReturn, final
 
 from . import pde, train
 from .pde._registry import summary
+from .train._output import written
 from .train._settings import ESTIMATORS
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
@@ -54,31 +57,49 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_OPTIONS = (
+    ("dim", int, "dimensions"),
+    ("steps", int, "steps of Adam"),
+    ("n", int, "draws of jets at each step"),
+    ("learning-rate", float, "the first step's; decays linearly to 0"),
+    ("batch", int, "fresh points at each step, and for each condition"),
+    ("input-scale", float, "the network sees the point times this"),
+    ("width", int, "units of each hidden layer"),
+    ("depth", int, "hidden layers"),
+    ("data-weight", float, "weight of initial and boundary data in the loss"),
+    ("gpinn", float, "weight of the residual's squared gradient in the loss, 0 for none"),
+    ("gpinn-terms", int, "components of that gradient at each step"),
+)
+"""The settings that each problem recommends a number for."""
+
+
 def _add_solve(parser: argparse.ArgumentParser) -> None:
-    defaults = train.Settings("", dim=1)
-    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "What is not given is as the problem recommends (see below)."
+    parser.epilog = "\n".join(["recommended settings:", *map(_recommendation, pde.names())])
     parser.set_defaults(run=_solve)
     parser.add_argument("problem", help="a name that `diffop list` shows")
-    parser.add_argument("--dim", type=int, default=1000, help="dimensions")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="directory for the results")
     parser.add_argument("--overwrite", action="store_true", help="replace results in --out")
-    for name, kind, text in (
-        ("steps", int, "steps of Adam"),
-        ("n", int, "draws of jets at each step"),
-        ("seed", int, "determines everything that is random"),
-        ("learning-rate", float, "the first step's; decays linearly to 0"),
-        ("batch", int, "fresh points at each step"),
-        ("input-scale", float, "the network sees the point times this"),
-        ("width", int, "units of each hidden layer"),
-        ("depth", int, "hidden layers"),
-    ):
-        default = getattr(defaults, name.replace("-", "_"))
-        parser.add_argument(f"--{name}", type=kind, default=default, help=text)
+    parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
+    for name, kind, text in _OPTIONS:
+        parser.add_argument(f"--{name}", type=kind, help=text)
+    parser.add_argument("--estimator", choices=ESTIMATORS, help="how operators are taken")
     parser.add_argument(
-        "--estimator",
-        choices=ESTIMATORS,
-        default=defaults.estimator,
-        help="how operators are taken",
+        "--unbiased",
+        action=argparse.BooleanOptionalAction,
+        help="make the loss of two independent draws of jets",
+    )
+
+
+def _recommendation(name: str) -> str:
+    settings = dataclasses.asdict(pde.recommended(name))
+    text = " ".join(f"{key.replace('_', '-')}={value}" for key, value in settings.items())
+    return textwrap.fill(
+        f"{name}: {text}",
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
     )
 
 
@@ -103,14 +124,15 @@ def _solve(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted; no results were written.", _INTERRUPTED)
     print(report.as_text())
-    print(f"results: {options.out}/report.json, curve.png, model.eqx")
+    print(f"results: {options.out}/{', '.join(written(options.out))}")
     return 0
 
 
 def _settings(options: argparse.Namespace) -> train.Settings:
-    given = vars(options)
+    """What was given on the command line; the problem recommends the rest."""
     names = train.Settings.__dataclass_fields__
-    return train.Settings(**{name: given[name] for name in names})
+    given = {name: value for name, value in vars(options).items() if name in names}
+    return train.Settings(**{name: value for name, value in given.items() if value is not None})
 
 
 def _complain(error: Exception | str, code: int) -> int:

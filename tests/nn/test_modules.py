@@ -49,6 +49,21 @@ def test_bad_scale(scale):
         do.nn.ScaledInput(jnp.sum, scale)
 
 
+def test_box_input():
+    u = do.nn.BoxInput(lambda z: z, lower=(-10.0, 0.0), upper=(30.0, 5.0))
+    for x, expected in [([-10, 0], [-1, -1]), ([30, 5], [1, 1]), ([20, 2], [0.5, -0.2])]:
+        np.testing.assert_allclose(u(jnp.array(x, jnp.float32)), expected, rtol=1e-6)
+    assert not jax.tree.leaves(eqx.filter(u, eqx.is_array))
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"), [((0.0,), (0.0,)), ((0.0, 0.0), (1.0,)), ((0.0,), (float("inf"),))]
+)
+def test_bad_box(lower, upper):
+    with pytest.raises(ValueError, match="finite ends lower < upper, as many below as above, got"):
+        do.nn.BoxInput(jnp.sum, lower, upper)
+
+
 def test_only_the_network_is_trained(getkey):
     net = mlp(3, getkey())
     u = do.nn.ZeroOnUnitSphere(do.nn.ScaledInput(net, 5.0))

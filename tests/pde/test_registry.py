@@ -6,12 +6,28 @@ import pytest
 
 import diffop as do
 
+SOLITONS = {"g-kdv-1d": 2, "kdv-2d": 3, "kp-2d": 3}
+
 
 def test_every_name_makes_its_problem(getkey):
     for name in do.pde.names():
-        problem = do.pde.make(name, 3, key=getkey())
+        problem = do.pde.make(name, SOLITONS.get(name, 7), key=getkey())
         assert isinstance(problem, do.pde.AbstractProblem)
-        assert (problem.name, problem.dim) == (name, 3)
+        assert (problem.name, problem.dim) == (name, SOLITONS.get(name, 7))
+
+
+def test_the_dimension_is_the_recommended_one(getkey):
+    for name in do.pde.names():
+        problem = do.pde.make(name, key=getkey())
+        assert problem.dim == do.pde.recommended(name).dim == SOLITONS.get(name, 1000)
+        assert problem.recommended == do.pde.recommended(name)
+
+
+@pytest.mark.parametrize("name", SOLITONS)
+def test_solitons_have_one_dimension(name, getkey):
+    message = f"{name} has {SOLITONS[name]} coordinates, time among them, got dim 5; leave"
+    with pytest.raises(ValueError, match=message):
+        do.pde.make(name, 5, key=getkey())
 
 
 def test_the_key_is_passed_on():
@@ -19,9 +35,10 @@ def test_the_key_is_passed_on():
     assert eqx.tree_equal(made, do.pde.AllenCahnTwoBody(6, key=jax.random.key(4)))
 
 
-def test_unknown_names_get_the_nearest_ones(getkey):
+@pytest.mark.parametrize("ask", [do.pde.make, lambda name, **_: do.pde.recommended(name)])
+def test_unknown_names_get_the_nearest_ones(ask, getkey):
     with pytest.raises(ValueError, match="no problem called 'alencahn-two'.*allen-cahn-two-body"):
-        do.pde.make("alencahn-two", 3, key=getkey())
+        ask("alencahn-two", key=getkey())
 
 
 def test_names_like_none_get_all_of_them(getkey):

@@ -47,6 +47,11 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--seed", "-1"], "seed must be a non-negative integer, got -1."),
         (["--learning-rate", "nan"], "learning-rate must be a finite positive number, got nan."),
         (["--input-scale", "0"], "input-scale must be a finite positive number, got 0.0."),
+        (["--data-weight", "0"], "data-weight must be a finite positive number, got 0.0."),
+        (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
+        (["--gpinn-terms", "0"], "gpinn-terms must be an integer of at least 1, got 0."),
+        (["--unbiased", "--estimator", "exact"], "two draws of random jets, got the estimator"),
+        (["--gpinn", "1", "--estimator", "gaussian"], "gaussian probes are biased for"),
         (["--dim", "ten"], "argument --dim: invalid int value: 'ten'"),
         (["--estimator", "dense"], "argument --estimator: invalid choice: 'dense'"),
     ],
@@ -61,6 +66,31 @@ def test_bad_sizes_are_one_line_and_exit_2(words, message, tmp_path, capsys):
     assert code == 2
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_problems_with_one_dimension(tmp_path, capsys):
+    assert main(["solve", "kp-2d", "--dim", "4", "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert "kp-2d has 3 coordinates, time among them, got dim 4; leave" in error
+
+
+def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
+    words = ["--steps", "2", "--batch", "8", "--width", "8", "--depth", "1"]
+    assert main(["solve", "g-kdv-1d", *words, "--out", str(tmp_path / "run")]) == 0
+    assert f"{tmp_path}/run/report.json, curve.png, solution.png, model" in capsys.readouterr().out
+    settings = json.loads((tmp_path / "run" / "report.json").read_text())["settings"]
+    recommended = do.pde.recommended("g-kdv-1d")
+    assert settings["batch"] == 8
+    for name in ("learning_rate", "estimator", "data_weight", "gpinn"):
+        assert settings[name] == getattr(recommended, name)
+
+
+def test_help_shows_what_problems_recommend(capsys):
+    with pytest.raises(SystemExit):
+        main(["solve", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "allen-cahn-two-body: dim=1000 steps=10000 n=16 learning-rate=0.001 batch=100" in text
+    assert "kdv-2d: dim=3" in text
 
 
 def test_unknown_problem_names_the_nearest(tmp_path, capsys):

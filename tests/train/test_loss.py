@@ -69,36 +69,46 @@ def test_one_draw_serves_all_points(estimator, problem, u):
     )
 
 
-def test_the_loss_sees_the_source_and_not_the_solution(problem, u):
-    class Secretive(do.pde.AbstractProblem):
-        """The same equation, without a solution to look at."""
+class Secretive(do.pde.AbstractProblem):
+    """The same problem, without a solution to look at except where data are given."""
 
-        name = "secretive"
-        dim: int = eqx.field(static=True)
-        open: do.pde.AllenCahnTwoBody
+    name = "secretive"
+    dim: int = eqx.field(static=True)
+    open: do.pde.AbstractProblem
 
-        def operators(self):
-            return self.open.operators()
+    def operators(self):
+        return self.open.operators()
 
-        def residual(self, values, x):
-            return self.open.residual(values, x)
+    def residual(self, values, x):
+        return self.open.residual(values, x)
 
-        def source(self, x):
-            return self.open.source(x)
+    def source(self, x):
+        return self.open.source(x)
 
-        def solution(self, x):
-            raise AssertionError("training looked at the solution")
+    def solution(self, x):
+        raise AssertionError("training looked at the solution")
 
-        def null_shape(self, x):
-            raise AssertionError("training looked at the null model")
+    def null_shape(self, x):
+        raise AssertionError("training looked at the null model")
 
-        def sample(self, key, count):
-            return self.open.sample(key, count)
+    def sections(self, resolution):
+        raise AssertionError("training drew pictures")
 
-        def ansatz(self, net):
-            return self.open.ansatz(net)
+    def sample(self, key, count):
+        return self.open.sample(key, count)
 
-    secretive = Secretive(dim=6, open=problem)
+    def conditions(self, key, count):
+        return self.open.conditions(key, count)
+
+    def ansatz(self, net):
+        return self.open.ansatz(net)
+
+
+@pytest.mark.parametrize("name", ["allen-cahn-two-body", "g-kdv-1d"])
+def test_the_loss_sees_the_data_and_not_the_solution(name):
+    problem = do.pde.make(name, 6 if name.startswith("allen") else None, key=jax.random.key(0))
+    u = problem.ansatz(lambda x: jnp.sum(jnp.sin(x)))
+    secretive = Secretive(dim=problem.dim, open=problem)
     key = jax.random.key(0)
     a, b = (
         do.train.ResidualLoss(p, batch=5, n=2, estimator="sparse") for p in (secretive, problem)
@@ -109,3 +119,13 @@ def test_the_loss_sees_the_source_and_not_the_solution(problem, u):
 def test_unknown_estimator(problem):
     with pytest.raises(ValueError, match="sparse, exact, .*, got 'dense'"):
         do.train.ResidualLoss(problem, batch=1, n=1, estimator="dense")
+
+
+def test_a_biased_estimator_of_the_gradient(problem):
+    with pytest.raises(ValueError, match="rademacher probes are biased for .* Unbiased for it: sp"):
+        do.train.ResidualLoss(problem, batch=1, n=1, estimator="rademacher", gpinn=0.1)
+
+
+def test_two_draws_of_what_is_exact(problem):
+    with pytest.raises(ValueError, match="two draws of random jets, got the estimator 'exact'"):
+        do.train.ResidualLoss(problem, batch=1, n=1, estimator="exact", unbiased=True)

@@ -7,13 +7,14 @@ import pytest
 
 import diffop as do
 
-INTEGERS = ["dim", "steps", "n", "batch", "width", "depth"]
+INTEGERS = ["dim", "steps", "n", "batch", "width", "depth", "gpinn_terms"]
+NAME = "allen-cahn-two-body"
 
 
-def test_defaults_are_the_papers():
-    settings = do.train.Settings("allen-cahn-two-body", dim=1000)
-    assert dataclasses.asdict(settings) == {
-        "problem": "allen-cahn-two-body",
+@pytest.mark.parametrize("name", [NAME, "sine-gordon-two-body"])
+def test_defaults_on_the_ball_are_the_papers(name):
+    assert dataclasses.asdict(do.train.Settings(name)) == {
+        "problem": name,
         "dim": 1000,
         "steps": 10_000,
         "n": 16,
@@ -24,36 +25,65 @@ def test_defaults_are_the_papers():
         "depth": 3,
         "input_scale": 1.0,
         "estimator": "sparse",
+        "unbiased": False,
+        "data_weight": 1.0,
+        "gpinn": 0.0,
+        "gpinn_terms": 4,
     }
+
+
+@pytest.mark.parametrize("name", do.pde.names())
+def test_defaults_are_what_the_problem_recommends(name):
+    settings, recommended = do.train.Settings(name), do.pde.recommended(name)
+    for field in dataclasses.fields(recommended):
+        assert getattr(settings, field.name) == getattr(recommended, field.name)
+
+
+def test_explicit_settings_override():
+    settings = do.train.Settings("g-kdv-1d", steps=7, gpinn=0.0, unbiased=True)
+    assert (settings.steps, settings.gpinn, settings.unbiased) == (7, 0.0, True)
+    assert settings.dim == 2 and settings.estimator == "exact"
+
+
+def test_unknown_problem():
+    with pytest.raises(ValueError, match="no problem called 'kvd-2d'; the nearest names are: kdv"):
+        do.train.Settings("kvd-2d")
 
 
 @pytest.mark.parametrize("name", INTEGERS)
 @pytest.mark.parametrize("value", [0, -1, True])
 def test_sizes(name, value):
     with pytest.raises(
-        ValueError, match=f"^{name} must be an integer of at least 1, got {value}.$"
+        ValueError,
+        match=f"^{name.replace('_', '-')} must be an integer of at least 1, got {value}.$",
     ):
-        do.train.Settings(**{"problem": "p", "dim": 3, name: value})
+        do.train.Settings(**{"problem": NAME, name: value})
 
 
 def test_seed():
     with pytest.raises(ValueError, match="^seed must be a non-negative integer, got -1.$"):
-        do.train.Settings("p", dim=3, seed=-1)
+        do.train.Settings(NAME, seed=-1)
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "input_scale"])
+@pytest.mark.parametrize("name", ["learning_rate", "input_scale", "data_weight"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_numbers(name, value):
     option = name.replace("_", "-")
     with pytest.raises(ValueError, match=f"^{option} must be a finite positive number, got"):
-        do.train.Settings(**{"problem": "p", "dim": 3, name: value})
+        do.train.Settings(**{"problem": NAME, name: value})
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), True])
+def test_gpinn(value):
+    with pytest.raises(ValueError, match="^gpinn must be a finite non-negative number, got"):
+        do.train.Settings(NAME, gpinn=value)
 
 
 def test_estimator():
     with pytest.raises(
         ValueError, match="^estimator must be one of sparse, exact, .* got 'dense'.$"
     ):
-        do.train.Settings("p", dim=3, estimator="dense")
+        do.train.Settings(NAME, estimator="dense")
 
 
 def test_every_setting_is_documented():

@@ -52,6 +52,10 @@ def test_report_and_files(run):
         "depth": 3,
         "input_scale": 1.0,
         "estimator": "sparse",
+        "unbiased": False,
+        "data_weight": 1.0,
+        "gpinn": 0.0,
+        "gpinn_terms": 4,
         "test_points": 20_000,
     }
     assert written["skill"] == written["null_rel_l2"] / written["rel_l2"]
@@ -90,6 +94,36 @@ def test_every_estimator_trains(estimator, tmp_path):
     report = do.train.solve(small(steps=2, estimator=estimator), tmp_path)
     assert report.settings["estimator"] == estimator
     assert np.isfinite(report.rel_l2)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("g-kdv-1d", {}),
+        ("kdv-2d", {}),
+        ("kp-2d", {}),
+        ("sine-gordon-two-body", {"dim": 4, "n": 2, "gpinn": 0.1, "unbiased": True}),
+    ],
+)
+def test_every_problem_trains(name, changes, tmp_path):
+    settings = do.train.Settings(name, steps=2, batch=8, width=8, depth=1, **changes)
+    report = do.train.solve(settings, tmp_path)
+    assert np.isfinite(report.rel_l2)
+    assert report.settings["gpinn"] == changes.get("gpinn", do.pde.recommended(name).gpinn)
+    drawn = (tmp_path / "solution.png").is_file()
+    assert drawn == (name != "sine-gordon-two-body")
+    if drawn:
+        assert (tmp_path / "solution.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    u = do.train.load(tmp_path)
+    assert np.isfinite(u(jnp.zeros(report.dim)))
+
+
+def test_a_soliton_is_learnt_from_its_data(tmp_path):
+    """Far below the null model, the profile held still, which the data alone would give."""
+    settings = do.train.Settings("g-kdv-1d", steps=600, batch=64, width=32, depth=2, gpinn=0.0)
+    report = do.train.solve(settings, tmp_path)
+    assert report.null_rel_l2 > 0.9
+    assert report.skill > 2
 
 
 def test_the_model_can_be_loaded(tmp_path):
@@ -141,3 +175,9 @@ def test_checking_writes_nothing(tmp_path):
     assert not (tmp_path / "run").exists()
     with pytest.raises(ValueError, match="at least 2, got 1"):
         do.train.check(small(dim=1), tmp_path / "run")
+    with pytest.raises(ValueError, match="kdv-2d has 3 coordinates, .* got dim 4; leave"):
+        do.train.check(do.train.Settings("kdv-2d", dim=4), tmp_path / "run")
+    with pytest.raises(ValueError, match="gaussian probes are biased for .* Unbiased for it: "):
+        do.train.check(small(estimator="gaussian", gpinn=0.1), tmp_path / "run")
+    with pytest.raises(ValueError, match="got the estimator 'exact', whose loss has no bias"):
+        do.train.check(small(estimator="exact", unbiased=True), tmp_path / "run")

@@ -29,6 +29,12 @@ class Poisson(do.pde.AbstractProblem):
     def sample(self, key, count):
         return do.pde.unit_ball(key, count, 1)
 
+    def conditions(self, key, count):
+        return ()
+
+    def sections(self, resolution):
+        return ()
+
     def ansatz(self, net):
         return do.nn.ZeroOnUnitSphere(net)
 

@@ -1,4 +1,4 @@
 """Equinox modules for networks that solve PDEs: boundary conditions and input scales."""
 
 from ._boundary import ZeroOnUnitSphere as ZeroOnUnitSphere
-from ._scaling import ScaledInput as ScaledInput
+from ._scaling import BoxInput as BoxInput, ScaledInput as ScaledInput

@@ -1,10 +1,12 @@
 """Bringing inputs to the size that a network's initialisation expects."""
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Inexact, PyTree
 
 
@@ -51,3 +53,49 @@ class ScaledInput(eqx.Module):
 
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
         return self.net(self.scale * x)
+
+
+@final
+class BoxInput(eqx.Module):
+    """A network that sees a box as the cube [−1, 1]^d: `u(x) = net((x - centre) / half_width)`.
+
+    The sides of a box of space and time differ, and their units too; networks are initialised for
+    inputs of about 1.
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`. Its array leaves
+        stay learnable.
+    - `lower`, `upper`: the ends of the box, one number for each coordinate.
+
+    **Returns:** called at a point `x` of shape `(d,)`, whatever `net` returns there.
+
+    **Raises:** `ValueError` if a lower end is not below its upper end.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.BoxInput(net, lower=(-10.0, 0.0), upper=(10.0, 5.0))
+        u(jnp.array([-10.0, 5.0]))  # net of (-1, 1)
+        ```
+    """
+
+    net: Callable
+    lower: tuple[int | float, ...] = eqx.field(static=True)
+    upper: tuple[int | float, ...] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        ends = itertools.zip_longest(self.lower, self.upper, fillvalue=math.nan)
+        if not all(math.isfinite(b - a) and a < b for a, b in ends):
+            raise ValueError(
+                f"BoxInput expects finite ends lower < upper, as many below as above, got "
+                f"lower={self.lower} and upper={self.upper}."
+            )
+
+    def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
+        lower, upper = jnp.asarray(self.lower, x.dtype), jnp.asarray(self.upper, x.dtype)
+        return self.net((x - 0.5 * (lower + upper)) * (2 / (upper - lower)))

@@ -2,9 +2,44 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar, NamedTuple, final
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..operators.base import Operator
+from ._recommended import Recommended
+
+
+@final
+class Condition(NamedTuple):
+    """Data that the solution has to match: `operator.exact(u)(x) = v` at points x.
+
+    - `operator`: what of u is prescribed: `diffop.Identity()` for its values, `diffop.Partial(i)`
+        for a slope, or any other operator.
+    - `points`: shape `(count, dim)`.
+    - `values`: what the solution has there, shape `(count,)`.
+    """
+
+    operator: Operator
+    points: Float[Array, "count dim"]
+    values: Float[Array, " count"]
+
+
+@final
+class Section(NamedTuple):
+    """A rectangular piece of a plane through the domain, to draw the solution on.
+
+    - `title`: which plane it is.
+    - `axes`: the names of its horizontal and its vertical coordinate.
+    - `extent`: left, right, bottom and top.
+    - `points`: a grid of points, shape `(rows, columns, dim)`, the bottom row first.
+    """
+
+    title: str
+    axes: tuple[str, str]
+    extent: tuple[float, float, float, float]
+    points: Float[Array, "rows columns dim"]
 
 
 class AbstractProblem(eqx.Module):
@@ -15,12 +50,17 @@ class AbstractProblem(eqx.Module):
     `residual` combines their values, linearly or not, with the source. So a problem says nothing
     about how derivatives are computed.
 
+    Boundary and initial data are built into the network by `ansatz`, or asked of it by
+    `conditions`, or both. A point is one vector; where there is time, it is the last coordinate.
+
     A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
-    number of coordinates), and defines all the methods below.
+    number of coordinates), and defines all the methods below. It may have `recommended` settings of
+    its own.
     """
 
     name: eqx.AbstractClassVar[str]
     dim: eqx.AbstractVar[int]
+    recommended: ClassVar[Recommended] = Recommended()
 
     @abstractmethod
     def operators(self) -> PyTree:
@@ -54,13 +94,41 @@ class AbstractProblem(eqx.Module):
         """`count` random points of the domain, for training and for measuring errors alike."""
 
     @abstractmethod
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
+        """The data that a solution has to match and that `ansatz` does not build in.
+
+        All of it belongs to the problem: to the boundary of space, or to the initial time.
+
+        **Arguments:**
+
+        - `key`: a key from `jax.random.key`.
+        - `count`: how many random points each condition has.
+
+        **Returns:** the `diffop.pde.Condition`s; none if the ansatz builds all data in.
+        """
+
+    @abstractmethod
     def ansatz(self, net: Callable) -> Callable:
-        """Wraps a network from points to scalars so that it satisfies the boundary condition."""
+        """Wraps a network from points to scalars so that it fits the problem's domain.
+
+        It builds in the boundary condition, unless `conditions` asks for it.
+        """
 
     @abstractmethod
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the solution.
 
-        It should satisfy the boundary condition and know nothing else; a network is worth its error
-        only as far as it is below the null model's.
+        It should satisfy the boundary or initial condition and know nothing else; a network is
+        worth its error only as far as it is below the null model's.
+        """
+
+    @abstractmethod
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        """Where the solution is worth a picture.
+
+        **Arguments:**
+
+        - `resolution`: how many points each section has in each direction.
+
+        **Returns:** the `diffop.pde.Section`s; none where a plane says little of the solution.
         """

@@ -1,13 +1,48 @@
 """Problems by name, for the command line."""
 
 import difflib
+from collections.abc import Callable
 
 from jaxtyping import PRNGKeyArray
 
 from ._allen_cahn import AllenCahnTwoBody
+from ._kdv_1d import KdV1D
+from ._kdv_2d import KdV2D
+from ._kp_2d import KP2D
 from ._problem import AbstractProblem
+from ._recommended import Recommended
+from ._sine_gordon import SineGordonTwoBody
 
-_PROBLEMS = {problem.name: problem for problem in (AllenCahnTwoBody,)}
+_Make = Callable[[int, PRNGKeyArray], AbstractProblem]
+
+
+def _in_any_dimension(problem: Callable[..., AbstractProblem]) -> _Make:
+    return lambda dim, key: problem(dim, key=key)
+
+
+def _in_one_dimension(problem: type[KdV1D] | type[KdV2D] | type[KP2D]) -> _Make:
+    """Nothing in these problems is random."""
+    own = problem.recommended.dim
+
+    def make(dim: int, _: PRNGKeyArray) -> AbstractProblem:
+        if dim != own:
+            raise ValueError(
+                f"{problem.name} has {own} coordinates, time among them, got dim {dim}; leave the "
+                f"dimension out."
+            )
+        return problem()
+
+    return make
+
+
+_MAKERS: dict[type[AbstractProblem], _Make] = {
+    AllenCahnTwoBody: _in_any_dimension(AllenCahnTwoBody),
+    SineGordonTwoBody: _in_any_dimension(SineGordonTwoBody),
+    KdV1D: _in_one_dimension(KdV1D),
+    KdV2D: _in_one_dimension(KdV2D),
+    KP2D: _in_one_dimension(KP2D),
+}
+_PROBLEMS = {problem.name: problem for problem in _MAKERS}
 
 
 def names() -> tuple[str, ...]:
@@ -20,7 +55,7 @@ def names() -> tuple[str, ...]:
         ```python
         import diffop as do
 
-        do.pde.names()  # ('allen-cahn-two-body',)
+        do.pde.names()  # ('allen-cahn-two-body', 'g-kdv-1d', 'kdv-2d', …)
         ```
     """
     return tuple(sorted(_PROBLEMS))
@@ -31,19 +66,41 @@ def summary(name: str) -> str:
     return (_PROBLEMS[name].__doc__ or "").strip().splitlines()[0]
 
 
-def make(name: str, dim: int, *, key: PRNGKeyArray) -> AbstractProblem:
+def recommended(name: str) -> Recommended:
+    """The settings that suit the problem called `name`.
+
+    **Arguments:**
+
+    - `name`: one of `diffop.pde.names()`.
+
+    **Returns:** a `diffop.pde.Recommended`.
+
+    **Raises:** `ValueError` if there is no such problem; the message names the nearest ones.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.pde.recommended("kdv-2d").dim  # 3
+        ```
+    """
+    return _find(name).recommended
+
+
+def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> AbstractProblem:
     """The problem called `name`, in `dim` dimensions.
 
     **Arguments:**
 
     - `name`: one of `diffop.pde.names()`.
-    - `dim`: the number of coordinates.
+    - `dim`: the number of coordinates; the recommended one if it is not given.
     - `key`: a key from `jax.random.key`, for whatever in the problem is random.
 
     **Returns:** the problem.
 
     **Raises:** `ValueError` if there is no such problem (the message names the nearest ones) or if
-    `dim` is too small for it.
+    it does not exist in `dim` dimensions.
 
     !!! example
 
@@ -54,9 +111,14 @@ def make(name: str, dim: int, *, key: PRNGKeyArray) -> AbstractProblem:
         problem = do.pde.make("allen-cahn-two-body", 1000, key=jax.random.key(0))
         ```
     """
+    problem = _find(name)
+    return _MAKERS[problem](problem.recommended.dim if dim is None else dim, key)
+
+
+def _find(name: str) -> type[AbstractProblem]:
     if name not in _PROBLEMS:
         near = difflib.get_close_matches(name, names(), cutoff=0.3) or names()
         raise ValueError(
             f"there is no problem called {name!r}; the nearest names are: {', '.join(near)}."
         )
-    return _PROBLEMS[name](dim, key=key)
+    return _PROBLEMS[name]

@@ -20,8 +20,22 @@ of the sums. In the unit ball two sines for each coordinate are enough:
                                 sin θ = 2sc and cos θ = 1 − 2s².
 """
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+def two_body_coefficients(name: str, dim: int, key: PRNGKeyArray) -> Float[Array, " terms"]:
+    """c ~ N(0, 1), of the problem called `name`.
+
+    **Raises:** `ValueError` if `dim` is less than 2.
+    """
+    if dim < 2:
+        raise ValueError(
+            f"{name} expects a dimension of at least 2, got {dim}; its solution couples "
+            f"neighbouring coordinates."
+        )
+    return jax.random.normal(key, (dim - 1,))
 
 
 def two_body_sum(coefficients: Float[Array, " terms"], x: Float[Array, " dim"]) -> Float[Array, ""]:

@@ -1,4 +1,4 @@
-"""The network of a run."""
+"""The network and the loss of a run."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from jaxtyping import PRNGKeyArray
 
 from .. import pde
 from ..nn import ScaledInput
+from ._loss import ResidualLoss
 from ._settings import Settings
 
 
@@ -16,10 +17,25 @@ def build_problem(settings: Settings, key: PRNGKeyArray) -> pde.AbstractProblem:
     return pde.make(settings.problem, settings.dim, key=key)
 
 
-def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -> Callable:
-    """The untrained model of a run: a tanh network with the problem's boundary condition built in.
+def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss:
+    """The loss of a run."""
+    return ResidualLoss(
+        problem,
+        settings.batch,
+        settings.n,
+        settings.estimator,
+        settings.data_weight,
+        settings.gpinn,
+        settings.gpinn_terms,
+        settings.unbiased,
+    )
 
-    It depends on the problem's boundary condition only, not on its coefficients or solution.
+
+def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -> Callable:
+    """The untrained model of a run: a tanh network in the problem's ansatz.
+
+    It depends on the problem's domain and boundary condition only, not on its coefficients or
+    solution.
     """
     net = eqx.nn.MLP(
         settings.dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key

@@ -1,4 +1,4 @@
-"""The directory of a run: report, curve and model."""
+"""The directory of a run: report, curve, picture and model."""
 
 import dataclasses
 import json
@@ -14,7 +14,8 @@ from ._model import build, build_problem
 from ._report import Report
 from ._settings import Settings
 
-REPORT, CURVE, MODEL = "report.json", "curve.png", "model.eqx"
+REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
+FILES = (REPORT, CURVE, PICTURE, MODEL)
 
 
 def check_directory(directory: str | os.PathLike, overwrite: bool) -> None:
@@ -37,7 +38,7 @@ def prepare_directory(directory: str | os.PathLike) -> pathlib.Path:
     """Makes the directory and removes earlier results, so that none outlives a failed run."""
     path = pathlib.Path(directory)
     path.mkdir(parents=True, exist_ok=True)
-    for name in (REPORT, CURVE, MODEL):
+    for name in FILES:
         (path / name).unlink(missing_ok=True)
     return path
 
@@ -47,6 +48,11 @@ def save(directory: pathlib.Path, report: Report, model: PyTree) -> None:
     eqx.tree_serialise_leaves(directory / MODEL, model)
     text = json.dumps(dataclasses.asdict(report), indent=2)
     (directory / REPORT).write_text(text + "\n")
+
+
+def written(directory: str | os.PathLike) -> tuple[str, ...]:
+    """The files of a finished run that are in the directory."""
+    return tuple(name for name in FILES if (pathlib.Path(directory) / name).is_file())
 
 
 def load(directory: str | os.PathLike) -> PyTree:

@@ -2,20 +2,25 @@
 
 import dataclasses
 import math
-from typing import final
+from typing import Any, final
+
+from .. import pde
 
 ESTIMATORS = ("sparse", "exact", "rademacher", "gaussian", "sphere")
-_POSITIVE_INTEGERS = ("dim", "steps", "n", "batch", "width", "depth")
-_POSITIVE_NUMBERS = ("learning_rate", "input_scale")
+_POSITIVE_INTEGERS = ("dim", "steps", "n", "batch", "width", "depth", "gpinn_terms")
+_POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
+
+THE_PROBLEMS: Any = None
+"""The default of a setting that each problem recommends a value for."""
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The settings of one run of `diffop.train.solve`; the defaults are the paper's.
+    """The settings of one run of `diffop.train.solve`.
 
-    Source of the defaults: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix
-    "Experiment setup". Its "4 layers" are three hidden ones (its parameter counts say so).
+    All but the seed default to what the problem recommends (`diffop.pde.Recommended`): for the
+    problems on the unit ball these are the paper's settings, in 1000 dimensions.
 
     **Arguments:**
 
@@ -26,11 +31,17 @@ class Settings:
     - `seed`: a non-negative integer; it determines the problem's coefficients, the initial network,
         all training points and jets, and the test points.
     - `learning_rate`: the first step's; it decays linearly to 0.
-    - `batch`: how many fresh points at each step.
+    - `batch`: how many fresh points at each step, and how many for each condition.
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
     - `input_scale`: the network sees the point times this number.
     - `estimator`: `"exact"`, or the kind of random jets: `"sparse"`, `"rademacher"`, `"gaussian"`
         or `"sphere"`.
+    - `unbiased`: whether the loss is made of two independent draws of jets at each step, so that
+        its mean is the exact loss.
+    - `data_weight`: the weight of the problem's conditions in the loss, if it has any.
+    - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
+    - `gpinn_terms`: of how many coordinates' derivatives of the residual that gradient is estimated
+        at each step.
 
     **Raises:** `ValueError` naming the setting, what it expects and what it got.
 
@@ -40,33 +51,46 @@ class Settings:
         import diffop as do
 
         do.train.Settings("allen-cahn-two-body", dim=1000, learning_rate=1e-2, input_scale=5.0)
+        do.train.Settings("kdv-2d").steps  # what the problem recommends
         ```
     """
 
     problem: str
-    dim: int
-    steps: int = 10_000
-    n: int = 16
+    dim: int = THE_PROBLEMS
+    steps: int = THE_PROBLEMS
+    n: int = THE_PROBLEMS
     seed: int = 0
-    learning_rate: int | float = 1e-3
-    batch: int = 100
-    width: int = 128
-    depth: int = 3
-    input_scale: int | float = 1.0
-    estimator: str = "sparse"
+    learning_rate: int | float = THE_PROBLEMS
+    batch: int = THE_PROBLEMS
+    width: int = THE_PROBLEMS
+    depth: int = THE_PROBLEMS
+    input_scale: int | float = THE_PROBLEMS
+    estimator: str = THE_PROBLEMS
+    unbiased: bool = THE_PROBLEMS
+    data_weight: int | float = THE_PROBLEMS
+    gpinn: int | float = THE_PROBLEMS
+    gpinn_terms: int = THE_PROBLEMS
 
     def __post_init__(self) -> None:
+        self._complete(pde.recommended(self.problem))
         for name in _POSITIVE_INTEGERS:
             _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
         _expect("seed", self.seed, "a non-negative integer", _is_integer(0))
         for name in _POSITIVE_NUMBERS:
             _expect(name, getattr(self, name), "a finite positive number", _is_positive)
+        _expect("gpinn", self.gpinn, "a finite non-negative number", _is_not_negative)
         _expect(
             "estimator",
             self.estimator,
             f"one of {', '.join(ESTIMATORS)}",
             lambda value: value in ESTIMATORS,
         )
+
+    def _complete(self, recommended: pde.Recommended) -> None:
+        for field in dataclasses.fields(recommended):
+            if getattr(self, field.name) is THE_PROBLEMS:
+                # the dataclass is frozen for its users
+                object.__setattr__(self, field.name, getattr(recommended, field.name))
 
 
 def _expect(name: str, value: object, expected: str, holds) -> None:
@@ -78,5 +102,9 @@ def _is_integer(least: int):
     return lambda value: type(value) is int and value >= least
 
 
+def _is_not_negative(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0  # pyright: ignore
+
+
 def _is_positive(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value > 0  # pyright: ignore
+    return _is_not_negative(value) and value != 0

@@ -10,19 +10,23 @@ from jaxtyping import PyTree
 
 from ..pde import AbstractProblem
 from . import _output
+from ._curve import save_curve
 from ._environment import environment
 from ._evaluate import FixedPoints
 from ._extras import require_train_extra
 from ._fit import Fit, fit
-from ._loss import ResidualLoss
 from ._memory import peak_memory_mb
-from ._model import build, build_problem
-from ._plot import save_curve
+from ._model import build, build_loss, build_problem
+from ._picture import save_picture
 from ._progress import Progress
 from ._report import Report
 from ._settings import Settings
 
 _COORDINATES_PER_DISPATCH = 10**7
+_RESOLUTION = 201
+_OTHER_SETTINGS = tuple(
+    name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
+)
 
 
 def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = False) -> None:
@@ -30,8 +34,8 @@ def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
 
     **Arguments:** as for `diffop.train.solve`.
 
-    **Raises:** `ValueError` if there is no such problem or its dimension is too small,
-    `FileExistsError` or `NotADirectoryError` if the directory cannot be used, and
+    **Raises:** `ValueError` if the problem does not exist in this dimension or the estimator does
+    not suit it, `FileExistsError` or `NotADirectoryError` if the directory cannot be used, and
     `diffop.train.MissingExtraError` if the extra `train` is not installed.
 
     !!! example
@@ -44,21 +48,24 @@ def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
     """
     require_train_extra()
     _output.check_directory(directory, overwrite)
-    eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
+    problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
+    build_loss(settings, problem)
 
 
 def solve(settings: Settings, directory: str | os.PathLike, overwrite: bool = False) -> Report:
     """Trains a network on a problem, measures it beside the null model and keeps the results.
 
     Adam, with a learning rate that decays linearly to 0; fresh points and fresh jets at each step.
-    The network, its initialisation and the optimiser know the equation's source and boundary
-    condition only: the solution is used for measuring errors and for nothing else.
+    The network, its initialisation and the optimiser know the equation's source and the data on the
+    boundary and at the initial time only: the solution is used for measuring errors and for nothing
+    else.
 
     **Arguments:**
 
     - `settings`: a `diffop.train.Settings`.
-    - `directory`: where `report.json`, `curve.png` and `model.eqx` (for `diffop.train.load`) are
-        written; it is made if it does not exist.
+    - `directory`: where `report.json`, `curve.png`, `model.eqx` (for `diffop.train.load`) and, if
+        the problem has sections to draw, `solution.png` are written; it is made if it does not
+        exist.
     - `overwrite`: whether results already in the directory may be replaced.
 
     **Returns:** the `diffop.train.Report`.
@@ -89,18 +96,20 @@ def solve(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
     _output.save(path, report, result.model)
     title = f"{settings.problem}, {settings.dim} dimensions"
     save_curve(path / _output.CURVE, result.losses, progress.errors, points.null_rel_l2, title)
+    sections = problem.sections(_RESOLUTION)
+    if sections:
+        save_picture(path / _output.PICTURE, sections, result.model, problem.solution, title)
     return report
 
 
 def _train(
     settings: Settings, problem: AbstractProblem, model: PyTree, key, observe: Callable
 ) -> Fit:
-    loss = ResidualLoss(problem, settings.batch, settings.n, settings.estimator)
     schedule = optax.linear_schedule(settings.learning_rate, 0.0, settings.steps)
     per_step = settings.batch * settings.dim
     return fit(
         model,
-        loss,
+        build_loss(settings, problem),
         optax.adam(schedule),
         settings.steps,
         key=key,
@@ -127,12 +136,7 @@ def _report(settings: Settings, points: FixedPoints, result: Fit) -> Report:
         peak_memory_mb=peak_memory_mb(),
         parameters=sum(array.size for array in arrays),
         settings={
-            "learning_rate": settings.learning_rate,
-            "batch": settings.batch,
-            "width": settings.width,
-            "depth": settings.depth,
-            "input_scale": settings.input_scale,
-            "estimator": settings.estimator,
+            **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
             "test_points": points.count,
         },
         environment=environment(),

@@ -1,4 +1,4 @@
-"""The closed forms of the two-body Allen-Cahn problem, against nested differentiation."""
+"""The closed forms of the two-body problems, against nested differentiation."""
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,11 @@ import pytest
 import diffop as do
 
 pytestmark = pytest.mark.usefixtures("x64")
+
+NONLINEARITIES = {
+    do.pde.AllenCahnTwoBody: lambda u: u - u**3,
+    do.pde.SineGordonTwoBody: jnp.sin,
+}
 
 
 def written_out(c, x):
@@ -25,9 +30,14 @@ def points_of(problem, key):
     return jnp.concatenate([problem.sample(key, 40), corners])
 
 
+@pytest.fixture(params=NONLINEARITIES, ids=lambda cls: cls.name)
+def cls(request):
+    return request.param
+
+
 @pytest.fixture(params=[2, 3, 11])
-def problem(request, getkey):
-    return do.pde.AllenCahnTwoBody(request.param, key=getkey())
+def problem(cls, request, getkey):
+    return cls(request.param, key=getkey())
 
 
 def test_solution_is_the_formula(problem, getkey):
@@ -43,7 +53,7 @@ def test_source_is_the_operator_applied_to_the_solution(problem, getkey):
         def u(x):
             return written_out(problem.coefficients, x)
 
-        return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3
+        return jnp.trace(jax.hessian(u)(x)) + NONLINEARITIES[type(problem)](u(x))
 
     x = points_of(problem, getkey())
     expected = jax.jit(jax.vmap(source))(x)
@@ -65,7 +75,13 @@ def test_residual_of_the_solution_is_zero(problem, getkey):
 def test_residual_is_nonlinear_in_u(problem):
     x = jnp.zeros(problem.dim)
     values = {"u": jnp.asarray(2.0), "lap": jnp.asarray(1.0)}
-    np.testing.assert_allclose(problem.residual(values, x), 1 + 2 - 8 - problem.source(x))
+    expected = 1 + NONLINEARITIES[type(problem)](2.0) - problem.source(x)
+    np.testing.assert_allclose(problem.residual(values, x), expected)
+
+
+def test_the_ansatz_builds_all_data_in(problem, getkey):
+    assert problem.conditions(getkey(), 3) == ()
+    assert problem.sections(5) == ()
 
 
 def test_boundary_and_null_shape_vanish_on_the_sphere(problem, getkey):
@@ -83,6 +99,12 @@ def test_coefficients_are_standard_normal_and_given_by_the_key(getkey):
     assert not jnp.array_equal(c, do.pde.AllenCahnTwoBody(20_001, key=getkey()).coefficients)
 
 
+def test_equal_keys_give_equal_solutions(getkey):
+    allen_cahn, sine_gordon = (cls(5, key=jax.random.key(2)) for cls in NONLINEARITIES)
+    x = allen_cahn.sample(getkey(), 1)[0]
+    assert allen_cahn.solution(x) == sine_gordon.solution(x)
+
+
 def test_source_takes_two_sines_a_coordinate_and_linear_memory(getkey):
     problem = do.pde.AllenCahnTwoBody(50, key=getkey())
     equations = jax.make_jaxpr(problem.source)(jnp.zeros(50)).eqns
@@ -92,8 +114,8 @@ def test_source_takes_two_sines_a_coordinate_and_linear_memory(getkey):
     assert max(sizes) == 50
 
 
-def test_single_precision_source(getkey):
-    problem = do.pde.AllenCahnTwoBody(1000, key=getkey())
+def test_single_precision_source(cls, getkey):
+    problem = cls(1000, key=getkey())
     x = problem.sample(getkey(), 50)
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem, x))
     expected = jax.jit(jax.vmap(problem.source))(x)
@@ -104,6 +126,6 @@ def test_single_precision_source(getkey):
 
 
 @pytest.mark.parametrize("dim", [1, 0, -3])
-def test_too_few_dimensions(dim, getkey):
-    with pytest.raises(ValueError, match=f"at least 2, got {dim}; its solution couples"):
-        do.pde.AllenCahnTwoBody(dim, key=getkey())
+def test_too_few_dimensions(cls, dim, getkey):
+    with pytest.raises(ValueError, match=f"{cls.name} .* at least 2, got {dim}; its solution"):
+        cls(dim, key=getkey())

@@ -1,0 +1,91 @@
+"""The Korteweg-de Vries equation in two dimensions of space."""
+
+from typing import ClassVar, final
+
+import equinox as eqx
+from jaxtyping import Array, Float, PyTree
+
+from ..operators.base import Operator
+from ..operators.elementary import Mixed, Partial
+from ._hirota import Wave
+from ._recommended import Recommended
+from ._soliton import AbstractSoliton
+from ._space_time import SpaceTimeBox
+
+
+@final
+class KdV2D(AbstractSoliton):
+    """Korteweg-de Vries in 2D, u_ty + u_xxxy + 3 (u_y u_x)_x − u_xx + 2 u_yy = 0, crossing fronts.
+
+    The solution is 2 ∂_x log F: for one wave the front k (1 + tanh(θ/2)), θ = kx + ly + ωt + phase
+    with ωl + k³l − k² + 2l² = 0; its slope u_x is a soliton. By default there are two, which cross
+    in the middle of the box half way in time: with (k, l) = (1, 1) one that is 3.5 wide in x (where
+    u_x is half as high) and moves by 12 along x, 3.4 widths; with (1/2, 1) one that is 7.1 wide and
+    moves by 22.5, 3.2 widths. Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator",
+    appendix "High-order PDEs".
+
+    **Arguments:**
+
+    - `box`: where and how long, a `diffop.pde.SpaceTimeBox` with two coordinates of space.
+    - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, l ≠ 0.
+
+    **Raises:** `ValueError` if box and waves do not fit, or the waves have no regular
+    superposition.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        problem = do.pde.KdV2D(waves=(do.pde.Wave((1.0, 1.0), 6.0),))
+        x = jnp.array([0.5, -1.0, 3.0])  # x, y and t
+        values = do.exact(problem.operators())(problem.solution)(x)
+        problem.residual(values, x)  # 0 up to rounding
+        ```
+    """
+
+    name: ClassVar[str] = "kdv-2d"
+    dim: ClassVar[int] = 3
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=3,
+        steps=5_000,
+        learning_rate=5e-3,
+        batch=128,
+        width=32,
+        estimator="exact",
+    )
+
+    box: SpaceTimeBox = SpaceTimeBox((-12.0, -5.0), (12.0, 5.0), 6.0)
+    waves: tuple[Wave, ...] = eqx.field(
+        static=True, default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625))
+    )
+
+    def operators(self) -> PyTree:
+        return {
+            "u_x": Partial(0),
+            "u_y": Partial(1),
+            "u_xx": Partial(0, 2),
+            "u_xy": Mixed({0: 1, 1: 1}),
+            "u_yy": Partial(1, 2),
+            "u_ty": Mixed({1: 1, 2: 1}),
+            "u_xxxy": Mixed({0: 3, 1: 1}),
+        }
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        product = values["u_xy"] * values["u_x"] + values["u_y"] * values["u_xx"]
+        linear = values["u_ty"] + values["u_xxxy"] - values["u_xx"] + 2 * values["u_yy"]
+        return linear + 3 * product
+
+    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return 2 * self.tau().log_derivatives(x)[0]
+
+    def bilinear(self, *wave_vector: float) -> float:
+        k, l, omega = wave_vector  # noqa: E741
+        return omega * l + k**3 * l - k**2 + 2 * l**2
+
+    def slopes(self) -> tuple[tuple[Operator, int, bool], ...]:
+        # Modes e^(st + κx + ily) of the linear part have κ³ ≈ −s for large s: one root decays into
+        # the domain from the lower end, two from the upper end, which needs u_x beside u. Modes
+        # e^(st + ikx + λy) have λ ≈ −s/2 and λ ≈ −k²/s, both decaying from the lower end: u_y.
+        return ((Partial(0), 0, True), (Partial(1), 1, False))

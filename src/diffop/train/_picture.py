@@ -1,0 +1,83 @@
+"""The network beside the solution, on sections of the domain."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..pde import Section
+
+
+def save_picture(
+    path: pathlib.Path,
+    sections: Sequence[Section],
+    network: Callable,
+    solution: Callable,
+    title: str,
+) -> None:
+    """Draws a row for each section: the network, the solution, and the difference.
+
+    **Arguments:**
+
+    - `path`: the PNG file to write.
+    - `sections`: at least one.
+    - `network`, `solution`: functions of one point.
+    - `title`: above the picture.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 0.5 + 3 * len(sections)), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    rows = figure.subplots(len(sections), 3, squeeze=False)
+    ours, exact = ([_on_section(u, section) for section in sections] for u in (network, solution))
+    _draw_column(figure, rows[:, 0], sections, ours, "network", _range(exact))
+    _draw_column(figure, rows[:, 1], sections, exact, "solution", _range(exact))
+    gaps = [a - b for a, b in zip(ours, exact, strict=True)]
+    largest = max(float(np.max(np.abs(gap))) for gap in gaps)
+    _draw_column(figure, rows[:, 2], sections, gaps, "difference", (-largest, largest), "RdBu")
+    figure.savefig(path, dpi=110)
+
+
+def _draw_column(
+    figure: Any,
+    axes: Any,
+    sections: Sequence[Section],
+    images: Sequence[np.ndarray],
+    name: str,
+    limits: tuple[float, float],
+    colours: str = "viridis",
+) -> None:
+    image = None
+    for axis, section, values in zip(axes, sections, images, strict=True):
+        image = axis.imshow(
+            values,
+            origin="lower",
+            extent=section.extent,
+            aspect="auto",
+            vmin=limits[0],
+            vmax=limits[1],
+            cmap=colours,
+        )
+        axis.set_title(f"{name}, {section.title}")
+        axis.set_xlabel(section.axes[0])
+        axis.set_ylabel(section.axes[1])
+    figure.colorbar(image, ax=axes)
+
+
+def _on_section(u: Callable, section: Section) -> np.ndarray:
+    return np.asarray(_evaluate(u, section.points), np.float64)
+
+
+@eqx.filter_jit
+def _evaluate(u: Callable, points: Float[Array, "rows columns d"]) -> Float[Array, "rows columns"]:
+    return jax.vmap(jax.vmap(u))(points)
+
+
+def _range(images: Sequence[np.ndarray]) -> tuple[float, float]:
+    return min(float(image.min()) for image in images), max(float(image.max()) for image in images)

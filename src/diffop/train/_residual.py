@@ -1,0 +1,74 @@
+"""The residual of a problem, and its derivatives along some coordinates.
+
+A residual is R(v, x), v being the values at x of the operators D of the equation. Along coordinate
+j these values change by ∂_j D u, which is another operator applied to u, so by the chain rule
+
+    ∂_j [R(v(x), x)] = Σ_D ∂R/∂v_D · (∂_j ∘ D) u(x) + ∂R/∂x_j,
+
+the derivative of `residual` along ((∂_j ∘ D) u for every D, e_j). All operators are evaluated
+together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on the same coordinates i.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias, final
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PyTree
+
+from ..operators.base import Operator
+from ..operators.elementary import Partial
+from ..pde import AbstractProblem
+
+Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
+"""Python numbers, or traced ones where they are random."""
+
+
+@final
+class Residual(NamedTuple):
+    """The residual at a point, and its derivatives along the coordinates that were asked for.
+
+    - `value`: a scalar.
+    - `gradient`: shape `(coordinates,)`.
+    """
+
+    value: Float[Array, ""]
+    gradient: Float[Array, " coordinates"]
+
+
+def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
+    """The operators of the equation, and their derivatives along some coordinates."""
+    own = problem.operators()
+
+    def derivative(j: int | Int[Array, ""]) -> PyTree:
+        return jax.tree.map(
+            lambda operator: Partial(j) @ operator,  # pyright: ignore[reportArgumentType]
+            own,
+            is_leaf=lambda node: isinstance(node, Operator),
+        )
+
+    return {"own": own, "derivatives": [derivative(j) for j in coordinates]}
+
+
+def residual(
+    problem: AbstractProblem, coordinates: Coordinates, values: Callable
+) -> Callable[[Float[Array, " dim"]], Residual]:
+    """The residual as a function of the point.
+
+    **Arguments:**
+
+    - `problem`: the equation.
+    - `coordinates`: along which the derivatives are taken.
+    - `values`: maps a point to the values of `operators(problem, coordinates)`.
+    """
+
+    def at(x: Float[Array, " dim"]) -> Residual:
+        here = values(x)
+        value, derivative = jax.linearize(problem.residual, here["own"], x)
+        gradient = [
+            derivative(tangents, jax.nn.one_hot(j, x.size, dtype=x.dtype))
+            for j, tangents in zip(coordinates, here["derivatives"], strict=True)
+        ]
+        return Residual(value, jnp.stack(gradient) if gradient else jnp.zeros(0, x.dtype))
+
+    return at

@@ -1,0 +1,93 @@
+"""Points of a box of space and time."""
+
+import numpy as np
+import pytest
+
+import diffop as do
+
+BOXES = {
+    2: do.pde.SpaceTimeBox((-12.0,), (8.0,), 3.0),
+    3: do.pde.SpaceTimeBox((-8.0, 1.0), (8.0, 2.0), 6.0),
+}
+
+
+@pytest.fixture(params=BOXES)
+def box(request):
+    return BOXES[request.param]
+
+
+def fractions(box, points):
+    """Where the points are between the ends of each coordinate, from 0 to 1."""
+    first, last = np.array(box.first), np.array(box.last)
+    return (np.asarray(points, np.float64) - first) / (last - first)
+
+
+def is_uniform(values):
+    values = np.sort(values)
+    count = values.size
+    # Kolmogorov-Smirnov distance from uniform: above 1.95/√count once in a thousand
+    return np.max(np.abs(values - np.arange(1, count + 1) / count)) < 1.95 / count**0.5
+
+
+def test_points_are_uniform(box, getkey):
+    points = fractions(box, box.sample(getkey(), 4000))
+    assert points.shape == (4000, box.dim)
+    assert points.min() >= 0 and points.max() <= 1 + 1e-6
+    assert all(is_uniform(points[:, axis]) for axis in range(box.dim))
+
+
+def test_initial_points(box, getkey):
+    points = fractions(box, box.initial(getkey(), 4000))
+    assert (points[:, -1] == 0).all()
+    assert all(is_uniform(points[:, axis]) for axis in range(box.dim - 1))
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_points_of_a_face(box, upper, getkey):
+    for axis in range(box.dim - 1):
+        points = fractions(box, box.face(getkey(), 4000, axis, upper))
+        assert (points[:, axis] == upper).all()
+        assert all(is_uniform(points[:, other]) for other in range(box.dim) if other != axis)
+
+
+def test_boundary_points_are_on_all_faces_alike(box, getkey):
+    points = fractions(box, box.boundary(getkey(), 4000))
+    assert is_uniform(points[:, -1])
+    on_faces = np.stack([points[:, :-1] == 0, points[:, :-1] == 1])
+    assert (on_faces.sum(axis=(0, 2)) == 1).all()
+    counts, expected = on_faces.sum(axis=1), 4000 / (2 * (box.dim - 1))
+    # four standard deviations
+    assert (np.abs(counts - expected) < 4 * expected**0.5).all()
+    for axis in range(box.dim - 1):
+        free = ~on_faces[:, :, axis].any(axis=0)
+        assert not free.any() or is_uniform(points[free, axis])
+
+
+def test_sections_over_space_and_time():
+    (section,) = BOXES[2].sections(5)
+    assert (section.axes, section.extent) == (("x", "t"), (-12.0, 8.0, 0.0, 3.0))
+    np.testing.assert_array_equal(section.points[0, :, 0], [-12, -7, -2, 3, 8])
+    np.testing.assert_array_equal(section.points[:, 1, 1], [0, 0.75, 1.5, 2.25, 3])
+
+
+def test_sections_at_three_times():
+    sections = BOXES[3].sections(3)
+    assert [section.title for section in sections] == ["t = 0", "t = 3", "t = 6"]
+    for section, time in zip(sections, (0, 3, 6), strict=True):
+        assert (section.axes, section.extent) == (("x", "y"), (-8.0, 8.0, 1.0, 2.0))
+        assert section.points.shape == (3, 3, 3)
+        np.testing.assert_array_equal(section.points[2, 0], [-8, 2, time])
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "duration", "message"),
+    [
+        ((0.0,), (1.0, 2.0), 1.0, "as many above"),
+        ((), (), 1.0, "one or two ends"),
+        ((0.0,), (0.0,), 1.0, "lower < upper and a positive duration"),
+        ((0.0,), (1.0,), 0.0, "lower < upper and a positive duration"),
+    ],
+)
+def test_boxes_without_inside_are_refused(lower, upper, duration, message):
+    with pytest.raises(ValueError, match=message):
+        do.pde.SpaceTimeBox(lower, upper, duration)
