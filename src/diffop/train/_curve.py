@@ -46,7 +46,7 @@ def _draw_loss(axis: Any, losses: np.ndarray) -> None:
     whole = losses[: losses.size // window * window].reshape(-1, window)
     steps = (np.arange(len(whole)) + 1) * window
     axis.semilogy(steps, whole.mean(axis=1), color="0.75", linewidth=1)
-    axis.set_ylabel("loss (mean squared residual)", color="0.5")
+    axis.set_ylabel("loss", color="0.5")
     axis.tick_params(axis="y", colors="0.5")
 
 
