@@ -42,7 +42,7 @@ def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
 
     def derivative(j: int | Int[Array, ""]) -> PyTree:
         return jax.tree.map(
-            lambda operator: Partial(j) @ operator,  # pyright: ignore[reportArgumentType]
+            lambda operator: Partial(j) @ operator,
             own,
             is_leaf=lambda node: isinstance(node, Operator),
         )
