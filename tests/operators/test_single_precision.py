@@ -1,8 +1,12 @@
 """As most users run it: without double precision enabled, and under strict promotion."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+
+import diffop as do
 
 from .. import functions, oracle
 from ..functions import TOLERANCE
@@ -20,3 +24,24 @@ def test_exact_without_x64(case):
     got = jax.jit(jax.vmap(case.operator("float32").exact(model)))(*points)
     assert got.dtype == jnp.float32
     assert abs(jax.device_get(got) - expected).max() <= TOLERANCE["float32"] * scale
+
+
+@pytest.mark.parametrize(("alpha", "tolerance"), [((3, 1, 0), 1e-5), ((2, 2, 2), 1e-4)])
+def test_high_derivatives_in_float32(alpha, tolerance):
+    """The largest error over points, relative to the root mean square of the derivative."""
+    net = eqx.nn.MLP(3, "scalar", 32, 2, activation=jnp.tanh, key=jax.random.key(0))
+    points = np.random.default_rng(0).normal(size=(20, 3))
+
+    def along(u, i):
+        return lambda x: jax.jvp(u, (x,), (jnp.zeros_like(x).at[i].set(1),))[1]
+
+    with jax.enable_x64(True):
+        reference = oracle.to64(net)
+        for i, order in enumerate(alpha):
+            for _ in range(order):
+                reference = along(reference, i)
+        expected = np.asarray(jax.jit(jax.vmap(reference))(jnp.asarray(points)))
+    got = jax.jit(jax.vmap(do.Mixed(alpha).exact(net)))(jnp.asarray(points, jnp.float32))
+    assert got.dtype == jnp.float32
+    error = np.max(np.abs(np.asarray(got, np.float64) - expected))
+    assert error <= tolerance * np.sqrt(np.mean(expected**2))
