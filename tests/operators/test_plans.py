@@ -86,6 +86,15 @@ def test_plans_print_their_price_and_the_others():
     assert "v[2] = e₀, v[3] = e₁, order 7" in text and "∂₀²∂₁ = 1/105 J₁[7]" in text
 
 
+def test_common_plans_print_too():
+    ops = {"x": do.Partial(0), "tx": do.Mixed({0: 1, 1: 1}), "lap": do.Laplacian()}
+    text = str(do.exact(ops).jets())
+    assert "∂₀∂₁ = J₁[1,1]" in text and "∂₀ = J₁[1,0]" in text
+    assert any(line.startswith("Δ") for line in text.splitlines())
+    assert do.exact(ops).jets(jnp.asarray(X)).total == 1 + D
+    assert "2 draws" in str(do.estimate(ops, jax.random.key(0), 2).jets())
+
+
 def contractions(function, *args):
     counts = jaxprs.count(jaxprs.of(function, *args))
     return counts["dot_general"] + counts["rows_dot"]

@@ -1,7 +1,7 @@
 """Several operators on one function at once."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, final
 
 import jax
 from jaxtyping import PyTree
@@ -9,12 +9,14 @@ from jaxtyping import PyTree
 from .._types import Key
 from ..jets.planner import Kind
 from ..jets.point import Point
+from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function, check_probes, make_draw
 from .evaluate import Part, apply_all
+from .plans import plan as symbolic_plan, resolved_plan
 
 
-def exact(ops: PyTree, plan: Kind = "auto") -> Callable[[Function], Function]:
+def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
     All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
@@ -28,7 +30,8 @@ def exact(ops: PyTree, plan: Kind = "auto") -> Callable[[Function], Function]:
 
     **Returns:**
 
-    A map from functions to functions; like `Operator.exact` it takes `chunk=` by keyword.
+    A map from functions to functions; like `Operator.exact` it takes `chunk=` by keyword. Its
+    `.jets()` shows the common plan.
 
     !!! example
 
@@ -41,10 +44,10 @@ def exact(ops: PyTree, plan: Kind = "auto") -> Callable[[Function], Function]:
         ```
     """
     operators, structure = _flatten(ops)
-    return _together([operator.parts for operator in operators], structure, checked_plan(plan))
+    return Joint([operator.parts for operator in operators], structure, checked_plan(plan))
 
 
-def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> Callable[[Function], Function]:
+def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> "Joint":
     """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the
     structure of `ops`.
 
@@ -78,7 +81,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> Callable[[F
         tuple(part if part.draw is not None else Part(part.terms, draw) for part in operator.parts)
         for operator in operators
     ]
-    return _together(parts, structure, "auto")
+    return Joint(parts, structure, "auto")
 
 
 def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
@@ -91,14 +94,28 @@ def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
     return leaves, structure
 
 
-def _together(
-    parts: list[tuple[Part, ...]], structure: Any, plan: Kind
-) -> Callable[[Function], Function]:
-    def transform(u: Function, *, chunk: int | None = None) -> Function:
+@final
+class Joint:
+    """What `exact` and `estimate` return: called with a function u, and how many directions to push
+    together at most, it returns the function that the operators make of u. `jets` shows their
+    common plan.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Part, ...]], structure: Any, plan: Kind) -> None:
+        self._parts = parts
+        self._structure = structure
+        self._plan: Kind = plan
+
+    def __call__(self, u: Function, *, chunk: int | None = None) -> Function:
         check_function(u)
         size = checked_chunk(chunk)
         return lambda *args, **kwargs: jax.tree.unflatten(
-            structure, apply_all(parts, u, Point(args, kwargs, size, plan))
+            self._structure, apply_all(self._parts, u, Point(args, kwargs, size, self._plan))
         )
 
-    return transform
+    def jets(self, *args: Any) -> Plan | ResolvedPlan:
+        """The plan of all the operators, as `Operator.jets` shows that of one."""
+        every = [part for parts in self._parts for part in parts]
+        if args:
+            return resolved_plan(every, args, self._plan)
+        return symbolic_plan(every, self._plan)

@@ -21,13 +21,13 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
     """The loss of a run."""
     return ResidualLoss(
         problem,
-        settings.batch,
-        settings.n,
-        settings.estimator,
-        settings.data_weight,
-        settings.gpinn,
-        settings.gpinn_terms,
-        settings.unbiased,
+        batch=settings.batch,
+        n=settings.n,
+        estimator=settings.estimator,
+        data_weight=settings.data_weight,
+        gpinn=settings.gpinn,
+        gpinn_terms=settings.gpinn_terms,
+        unbiased=settings.unbiased,
     )
 
 
