@@ -1,6 +1,8 @@
 """Settings and fixtures that all tests share."""
 
 import itertools
+import os
+import tempfile
 
 import hypothesis
 import jax
@@ -9,6 +11,20 @@ import pytest
 # A library must not depend on its user's lenient settings.
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# Programs here run once, on little: compiling them is what takes time. What is compiled is kept for
+# the session, for the processes that tests start too; name a directory to keep it for the next one.
+_compiled = tempfile.TemporaryDirectory(prefix="compiled-", ignore_cleanup_errors=True)
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", _compiled.name)
+_COMPILING = {
+    "jax_disable_most_optimizations": True,
+    "jax_compilation_cache_dir": os.environ["JAX_COMPILATION_CACHE_DIR"],
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+for _name, _value in _COMPILING.items():
+    os.environ[_name.upper()] = str(_value)
+    jax.config.update(_name, _value)
 
 hypothesis.settings.register_profile(
     "diffop", deadline=None, derandomize=True, max_examples=30, print_blob=False
