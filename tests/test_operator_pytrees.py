@@ -110,7 +110,7 @@ def test_gradient_with_respect_to_coefficients(name):
     got = jax.jit(jax.grad(lambda c: loss(build(c))))(coefficient)
     expected = jax.grad(lambda c: jnp.sum(jnp.sin(contraction(c))))(coefficient)
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
-    leaves = jax.tree.leaves(eqx.filter_grad(loss)(build(coefficient)))
+    leaves = jax.tree.leaves(eqx.filter_jit(eqx.filter_grad(loss))(build(coefficient)))
     assert len(leaves) >= 1
     if name not in ("squared_scale", "sum", "divisor", "tensor"):  # one leaf, the coefficient
         np.testing.assert_allclose(leaves[0], expected, rtol=1e-9, atol=1e-12)
@@ -148,11 +148,12 @@ def test_vmap_over_coefficients():
     """A batch of operators: one scale, and one direction, for each member."""
     model, (points,) = FUNCTION.model("float64"), FUNCTION.points("float64")
     b = jnp.arange(12.0).reshape(4, 3)
-    got = jax.vmap(lambda b: do.Directional(b).exact(model)(points[0]))(b)
+    got = jax.jit(jax.vmap(lambda b: do.Directional(b).exact(model)(points[0])))(b)
     expected = b @ FUNCTION.derivatives("float64")[1][0]
     np.testing.assert_allclose(got, expected, rtol=1e-10)
     batch = eqx.filter_vmap(do.Directional)(b)
-    got = eqx.filter_vmap(lambda operator: operator.exact(model)(points[0]))(batch)
+    apply = eqx.filter_vmap(lambda operator: operator.exact(model)(points[0]))
+    got = eqx.filter_jit(apply)(batch)
     np.testing.assert_allclose(got, expected, rtol=1e-10)
 
 

@@ -31,14 +31,20 @@ PRODUCTS = {
         (ROWS, RNG.normal(size=(2, 3, 5))),
     ),
 }
+
+
+def scalar(f):
+    return lambda a, b: jnp.sum(jnp.sin(f(a, b)))
+
+
 TRANSFORMATIONS = {
     "value": lambda f: f,
     "jit": jax.jit,
-    "jvp": lambda f: lambda *xs: jax.jvp(f, xs, xs),
-    "gradient": lambda f: jax.grad(lambda *xs: jnp.sum(jnp.sin(f(*xs))), argnums=(0, 1)),
-    "hessian": lambda f: jax.hessian(lambda a, b: jnp.sum(jnp.sin(f(a, b))), argnums=(0, 1)),
-    "reverse_over_reverse": lambda f: jax.jacrev(
-        jax.grad(lambda a, b: jnp.sum(jnp.sin(f(a, b))), argnums=1), argnums=0
+    "jvp": lambda f: jax.jit(lambda *xs: jax.jvp(f, xs, xs)),
+    "gradient": lambda f: jax.jit(jax.grad(scalar(f), argnums=(0, 1))),
+    "hessian": lambda f: jax.jit(jax.hessian(scalar(f), argnums=(0, 1))),
+    "reverse_over_reverse": lambda f: jax.jit(
+        jax.jacrev(jax.grad(scalar(f), argnums=1), argnums=0)
     ),
 }
 
@@ -65,11 +71,8 @@ def test_batching(axes):
         mapped = jax.vmap(function, in_axes=axes)
         total = lambda r, m: jnp.sum(jnp.cos(mapped(r, m)))
         each = jax.grad(lambda r, m: jnp.sum(jnp.cos(function(r, m))), argnums=(0, 1))
-        return (
-            mapped(rows, matrix),
-            jax.grad(total, argnums=(0, 1))(rows, matrix),
-            jax.vmap(each, in_axes=axes)(rows, matrix),
-        )
+        gradients = jax.grad(total, argnums=(0, 1)), jax.vmap(each, in_axes=axes)
+        return jax.jit(lambda *xs: [f(*xs) for f in (mapped, *gradients)])(rows, matrix)
 
     for a, b in zip(
         jax.tree.leaves(results(product)), jax.tree.leaves(results(expected)), strict=True

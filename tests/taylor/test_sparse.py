@@ -67,8 +67,9 @@ def compare(shape, function, x, coefficient, weights):
         jets = taylor.Jets(((tangent, None), *still), weights)
         return taylor.push(function, (x, i), [jets])
 
-    value, orders = jax.jit(lambda: pushed(coefficient))()
-    expected_value, expected = jax.jit(lambda: pushed(dense_twin(coefficient, shape)))()
+    twin = dense_twin(coefficient, shape)
+    both = jax.jit(lambda: (pushed(coefficient), pushed(twin)))()
+    (value, orders), (expected_value, expected) = both
     np.testing.assert_allclose(value, expected_value, rtol=1e-12)
     for got, want in zip(orders[0], expected[0], strict=True):
         assert got.shape == want.shape
