@@ -11,7 +11,6 @@ from jaxtyping import Array
 from .._types import SubRows, TermNumbers, TermPositions
 from . import probes
 from .directions import Dense, Sparse, basis
-from .expansion import Alpha
 from .fields import Field, is_constant
 from .notation import argument_mark, derivative_symbol, dims_mark, superscript
 from .point import Point
@@ -108,11 +107,6 @@ class Monomial(Terms):
         for (argnum, i), _ in self.alpha:
             point.coordinates(argnum, (i,), self.symbol)
         return 1
-
-    def derivative(self, point: Point) -> Alpha:
-        """What is to be planned; checks that the coordinates exist."""
-        self.count(point)
-        return self.alpha
 
     @property
     def count_symbol(self) -> str:

@@ -18,14 +18,14 @@ from jaxtyping import Array, PyTree
 
 from .. import taylor
 from .._types import Key
-from ..jets.directions import project, stack, tangents
-from ..jets.families import Together, together
-from ..jets.index_terms import Monomial
+from ..jets.directions import project
+from ..jets.expansion import Alpha
 from ..jets.point import Point
 from ..jets.products import Sampling, exact_jets, sampled_jets
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets, coordinate_jets
 from .coefficients import Number, plain, times
+from .family import Family, families_of
 from .gradient import gradient
 from .nesting import nested
 from .term import Segment, Term, Word
@@ -162,7 +162,7 @@ def segment_values(
     """
     jets = segment_jets(requests, point, per_draw)
     different = {id(each): each for wanted in jets if wanted for each in wanted}
-    families = _families(list(different.values()), point)
+    families = families_of(list(different.values()), point)
     pushed = taylor.push(
         partial(u, **point.kwargs), point.args, [f.jets for f in families], point.chunk
     )
@@ -189,19 +189,13 @@ def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
 ) -> list[list[WeightedJets] | None]:
     """What is read for each segment; None where it needs no jets (no derivative, or a gradient)."""
-    single = {
-        position: segment.factors[0].derivative(point)
-        for position, (segment, _) in enumerate(requests)
-        if len(segment.factors) == 1 and isinstance(segment.factors[0], Monomial)
-    }
-    wanted = list(dict.fromkeys(single.values()))
-    planned = coordinate_jets(wanted, point, point.plan)
+    planned = _planned_together([segment for segment, _ in requests], point)
     tags: dict[int, int] = {}
     result: list[list[WeightedJets] | None] = []
-    for position, (segment, draw) in enumerate(requests):
+    for segment, draw in requests:
         factors = list(zip(segment.factors, segment.powers, strict=True))
-        if position in single:
-            result.append(planned[single[position]])
+        if segment.derivative is not None:
+            result.append(planned[segment.derivative])
         elif segment.order == 0 or segment.rank > 0:
             result.append(None)
         elif draw is None:
@@ -214,6 +208,16 @@ def segment_jets(
     return result
 
 
+def _planned_together(segments: Sequence[Segment], point: Point) -> dict[Alpha, list[WeightedJets]]:
+    """The derivatives by single coordinates among the segments."""
+    wanted: dict[Alpha, None] = {}
+    for segment in segments:
+        if segment.derivative is not None:
+            segment.factors[0].count(point)  # the coordinates exist
+            wanted[segment.derivative] = None
+    return coordinate_jets(list(wanted), point, point.plan)
+
+
 def _by_draw(jets: WeightedJets) -> WeightedJets:
     """The same jets with a row of weights for each draw."""
     if jets.draws is None:
@@ -224,100 +228,9 @@ def _by_draw(jets: WeightedJets) -> WeightedJets:
     return eqx.tree_at(lambda j: j.weights, jets, weights)
 
 
-@final
-class _Family:
-    """Jets that are pushed together, with what is wanted of them.
-
-    The maximal outputs are collapsed with one row of weights for each member that reads one, where
-    that makes fewer sums than jets. Other outputs, and those contracted with their directions, are
-    read from the coefficients that are kept jet by jet.
-    """
-
-    def __init__(self, jets: Together, point: Point) -> None:
-        self.members = jets.members
-        self.size = jets.size
-        self.truncation = jets.truncation
-        self.outputs = {
-            id(member): self.truncation.places[output]
-            for member, output in zip(jets.members, jets.outputs, strict=True)
-        }
-        self.offsets: dict[int, int] = {}
-        tops = [
-            member
-            for member in self.members
-            if self.outputs[id(member)] in self.truncation.tops and not member.contracted
-        ]
-        summed = self.truncation.degree > 1 or len(tops) == len(self.members) == 1
-        self.top = tops if summed and sum(map(_height, tops)) <= self.size else []
-        moving = {
-            exponents: tangents(directions, point)
-            for exponents, directions in jets.tangents.items()
-        }
-        still = (None,) * len(point.args)
-        self.jets = taylor.Jets(
-            tangents=tuple(moving.get(monomial, still) for monomial in self.truncation.monomials),
-            weights=self._weights() if self.top else None,
-            top_only=len(self.top) == len(self.members),
-            truncation=self.truncation,
-        )
-
-    def _weights(self) -> Any:
-        if len(self.top) == 1:
-            return self.top[0].weights
-        rows = [jnp.atleast_2d(jnp.asarray(member.weights)) for member in self.top]
-        kind = jnp.result_type(*(row.dtype for row in rows))
-        return jnp.concatenate([row.astype(kind) for row in rows])
-
-    def rows(self, member: WeightedJets) -> Any:
-        """Which sums of its output belong to a member."""
-        if len(self.top) == 1:
-            return ...
-        start = 0
-        for other in self.top:
-            height = _height(other)
-            if other is member:
-                return start if np.ndim(other.weights) == 1 else slice(start, start + height)
-            start += height
-        raise KeyError("not a member of this family")
-
-
-def _height(member: WeightedJets) -> int:
-    """How many sums are read."""
-    return 1 if np.ndim(member.weights) == 1 else member.weights.shape[0]
-
-
-def _families(jets: Sequence[WeightedJets], point: Point) -> list[_Family]:
-    single = [each for each in jets if each.signature == (None,) and each.order == 1]
-    alone = {id(each) for each in single}
-    # What is read from the coefficients of single directions keeps them all in memory.
-    separate = point.chunk is not None
-    groups = together([each for each in jets if id(each) not in alone], separate)
-    families = [_Family(group, point) for group in groups]
-    if single:
-        families.append(_stacked(single, point))
-    return families
-
-
-def _stacked(members: list[WeightedJets], point: Point) -> _Family:
-    """First-order jets of different directions as one family."""
-    if len(members) == 1:
-        return _Family(Together(members), point)
-    argnums = sorted({argnum for member in members for argnum in member.directions})
-    directions = {
-        argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
-        for argnum in argnums
-    }
-    family = _Family(Together(members, directions), point)
-    start = 0
-    for member in members:
-        family.offsets[id(member)] = start
-        start += member.size
-    return family
-
-
 def _read(
     derivatives: tuple[PyTree, ...],
-    family: _Family,
+    family: Family,
     jets: WeightedJets,
     segment: Segment,
     point: Point,

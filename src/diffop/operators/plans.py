@@ -5,7 +5,6 @@ from typing import Any
 
 from ..jets import planner
 from ..jets.expansion import Alpha
-from ..jets.index_terms import Monomial
 from ..jets.planner import Kind, Planned
 from ..jets.point import Point
 from ..jets.table import Plan, PlanRow, ResolvedPlan, describe, describe_derivative
@@ -18,13 +17,12 @@ _I = Segment((), (), ())
 def plan(parts: Sequence[Part], kind: Kind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
     segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
-    together = jointly(dict.fromkeys(derivative(s) for s, _ in segments), kind)
+    together = jointly(dict.fromkeys(s.derivative for s, _ in segments), kind)
     rows: list[PlanRow] = []
     planned = [] if together is None else [together]
     for segment, draw in segments:
-        alpha = derivative(segment)
-        if alpha is not None and together is not None:
-            rows.append(describe_derivative(segment.text, alpha, together.scheme))
+        if segment.derivative is not None and together is not None:
+            rows.append(describe_derivative(segment.text, segment.derivative, together.scheme))
             continue
         factors = list(zip(segment.factors, segment.powers, strict=True))
         draws, probes = (None, "auto") if draw is None else (draw.n, draw.probes)
@@ -38,13 +36,6 @@ def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Planned | None:
     """The derivatives by single coordinates, planned together."""
     alphas = [alpha for alpha in wanted if alpha is not None]
     return planner.plan(alphas, kind) if alphas else None
-
-
-def derivative(segment: Segment) -> Alpha | None:
-    """The derivative by coordinates that a segment is, if it is one."""
-    if len(segment.factors) == 1 and isinstance(segment.factors[0], Monomial):
-        return segment.factors[0].alpha
-    return None
 
 
 def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:

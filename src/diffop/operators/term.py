@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, final
 
 import equinox as eqx
 
+from ..jets.expansion import Alpha
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.notation import superscript
 from ..jets.terms import Factor
@@ -34,6 +35,13 @@ class Segment(eqx.Module):
     @property
     def rank(self) -> int:
         return sum(t.rank for t in self.factors)
+
+    @property
+    def derivative(self) -> Alpha | None:
+        """α where the derivative is ∂^α by single coordinates, which are planned together."""
+        if len(self.factors) == 1 and isinstance(self.factors[0], Monomial):
+            return self.factors[0].alpha
+        return None
 
     @property
     def constant(self) -> bool:
