@@ -12,12 +12,11 @@ from jaxtyping import PyTree
 from .._types import Key
 from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import KINDS
-from ..jets.products import has_probe, unbiased_probes
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .canonical import agree
 from .coefficients import Coefficient, Number, as_coefficient, multiply
+from .draws import check_probes, make_draw
 from .evaluate import Draw, Part, apply
 from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Stats, statistics
@@ -217,7 +216,7 @@ class DifferentialOperator(Operator):
             ```
         """
         draw = make_draw(key, n, probes)
-        check_probes(self, probes)
+        check_probes(self.parts, probes)
         return Estimate(tuple(Part(part.terms, draw) for part in self.parts))
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
@@ -382,47 +381,3 @@ def _part_text(part: Part) -> str:
     if part.draw is None:
         return text(part.terms)
     return f"[{text(part.terms)}; {part.draw.n} × {part.draw.probes}]"
-
-
-def make_draw(key: Any, n: Any, probes: Any) -> Draw:
-    """Check what an estimate is made from."""
-    if not isinstance(key, jax.Array) or not _is_key(key):
-        raise TypeError(
-            f"an estimate needs a JAX random key such as jax.random.key(0); got {_describe(key)}."
-        )
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
-    if n.__index__() < 1:
-        raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
-    if probes not in KINDS:
-        raise ValueError(f"probes must be one of {', '.join(KINDS)}; got {probes!r}.")
-    return Draw(key, n.__index__(), probes)
-
-
-def _is_key(key: jax.Array) -> bool:
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return key.shape == ()
-    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, jax.Array):
-        return f"an array of type {value.dtype} and shape {value.shape}"
-    return f"{value!r} of type {type(value).__name__}"
-
-
-def check_probes(operator: Operator, probes: str) -> None:
-    """Refuse dense probes that are biased for an operator, at the call that asks for them."""
-    for part in operator.parts:
-        for segment in (segment for term in part.terms for segment in term.word):
-            factors = list(zip(segment.factors, segment.powers, strict=True))
-            if factors and not has_probe(factors, probes):
-                raise ValueError(_biased(factors, probes, segment.text))
-
-
-def _biased(factors: Any, probes: str, name: str) -> str:
-    possible = ["sparse", *unbiased_probes(factors)]
-    return (
-        f"{probes} probes are biased for {name}: no such random direction has it as its "
-        f"expectation. Unbiased for it: {', '.join(possible)}."
-    )

@@ -11,7 +11,8 @@ from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
-from .base import Function, Operator, check_function, check_probes, make_draw
+from .base import Function, Operator, check_function
+from .draws import check_probes, make_draw
 from .evaluate import Part, apply_all
 from .plans import plan as symbolic_plan, resolved_plan
 
@@ -76,7 +77,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> "Joint":
     operators, structure = _flatten(ops)
     draw = make_draw(key, n, probes)
     for operator in operators:
-        check_probes(operator, probes)
+        check_probes(operator.parts, probes)
     parts = [
         tuple(part if part.draw is not None else Part(part.terms, draw) for part in operator.parts)
         for operator in operators
