@@ -106,8 +106,9 @@ def test_values_of_compositions(a, b):
 
 
 @few
-@hypothesis.given(operators)
+@hypothesis.given(symbols.terms)
 def test_composition_is_applying_twice(a):
+    """One term after a sum: compositions distribute, see above."""
     (A, _), u = a, polynomials.function(P)
     B = do.Laplacian() - do.Partial(1)
     x = jnp.array([float(x) for x in POINT])

@@ -197,8 +197,11 @@ BLOCKWISE = {
 }
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("name", BLOCKWISE)
+CHANNELS = [(name, 1) for name in BLOCKWISE]
+CHANNELS += [(name, 3) for name in ("by_reshape", "without_nonlinearity", "ansatz")]
+
+
+@pytest.mark.parametrize(("name", "channels"), CHANNELS)
 def test_weights_shared_by_blocks(name, channels):
     """Directions of a block merged into one; with several channels they are not separate."""
     net, w = shared(channels)
