@@ -1,5 +1,7 @@
 """`.exact` of every operator on every function, in both precisions, against the oracle."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,23 +33,41 @@ PAIRS = [
     *((case, functions.FIELD) for case in table.fields()),
 ]
 CASES = [
-    pytest.param(case, function, dtype, id=f"{function}-{case}-{dtype}")
+    pytest.param(
+        case,
+        function,
+        dtype,
+        id=f"{function}-{case}-{dtype}",
+        marks=pytest.mark.xdist_group(f"{function}-{dtype}"),
+    )
     for case, function in PAIRS
     for dtype in DTYPES
     if dtype == "float64" or function.name in IN_BOTH_PRECISIONS
 ]
 
 
-def expected_value(case, function, dtype):
-    points = oracle.to64(function.points(dtype))
-    return jax.vmap(case.oracle.value)(function.derivatives(dtype), points)
+@functools.cache
+def values(function, dtype):
+    """What every operator makes of a function, and what it should: one program each, as most of the
+    time is spent on compiling.
+    """
+    cases = [case for case, other in PAIRS if other is function]
+    model, points = function.model(dtype), function.points(dtype)
+    derivatives, exact_points = function.derivatives(dtype), oracle.to64(points)
+
+    def ours(*points):
+        return [jax.vmap(case.operator(dtype).exact(model))(*points) for case in cases]
+
+    def theirs(derivatives, points):
+        return [jax.vmap(case.oracle.value)(derivatives, points) for case in cases]
+
+    got, expected = jax.jit(ours)(*points), jax.jit(theirs)(derivatives, exact_points)
+    return {case.name: pair for case, *pair in zip(cases, got, expected, strict=True)}
 
 
 @pytest.mark.parametrize("case, function, dtype", CASES)
 def test_exact(case, function, dtype):
-    model = function.model(dtype)
-    got = jax.vmap(case.operator(dtype).exact(model))(*function.points(dtype))
-    expected = expected_value(case, function, dtype)
+    got, expected = values(function, dtype)[case.name]
     for leaf in jax.tree.leaves(got):
         assert leaf.real.dtype == DTYPES[dtype]
     assert relative_error(got, expected) <= TOLERANCE[dtype]

@@ -28,8 +28,11 @@ def crossed(function):
         *((case, functions.SPACE_AND_TIME) for case in table.space_time()),
         *((case, functions.FIELD) for case in table.fields()),
     ]
-    ids = [f"{function}-{case}" for case, function in pairs]
-    return pytest.mark.parametrize("case, function", pairs, ids=ids)
+    params = [
+        pytest.param(case, f, id=f"{function}-{case}", marks=pytest.mark.xdist_group(f"{f} shared"))
+        for case, f in pairs
+    ]
+    return pytest.mark.parametrize("case, function", params)
 
 
 precisions = pytest.mark.parametrize("dtype", DTYPES)
@@ -90,8 +93,9 @@ def test_one_point_at_a_time(case, function, dtype):
     operator, model, points = case.operator(dtype), function.model(dtype), function.points(dtype)
     expected = expected_value(case, function, dtype)
     scale = jnp.sqrt(jnp.mean(expected**2))
+    value = jax.jit(operator.exact(model))
     for i in (0, 3):
-        got = operator.exact(model)(*jax.tree.map(lambda x: x[i], points))  # noqa: B023
+        got = value(*jax.tree.map(lambda x: x[i], points))  # noqa: B023
         error = oracle.to64(got) - expected[i]
         assert error.shape == expected[i].shape
         assert jnp.max(jnp.abs(error)) <= TOLERANCE[dtype] * scale
@@ -102,6 +106,7 @@ def test_one_point_at_a_time(case, function, dtype):
 def test_grad_through_parameters(case, function, dtype):
     operator, points = case.operator(dtype), function.points(dtype)
 
+    @eqx.filter_jit
     @eqx.filter_grad
     def gradient(model):
         return weigh(jax.vmap(operator.exact(model))(*points))
