@@ -16,9 +16,7 @@ from . import table
 pytestmark = pytest.mark.usefixtures("x64")
 
 IN_BOTH_PRECISIONS = {
-    "polynomial",
     "gelu",
-    "scan_cond",
     "complex",
     "space_time",
     "field",

@@ -1,4 +1,6 @@
-"""Every operator × {float32, float64} × {one point, jit, vmap, grad, jvp} against the oracle."""
+"""Every operator × {one point, jit, vmap, grad, jvp} against the oracle, gradients in both
+precisions.
+"""
 
 import functools
 
@@ -78,18 +80,16 @@ def expected_value(case, function, dtype):
     return jax.vmap(case.oracle.value)(function.derivatives(dtype), points)
 
 
-@precisions
 @crossed(NAMED["scan_cond"])
-def test_jit(case, function, dtype):
+def test_jit(case, function, dtype="float64"):
     points = function.points(dtype)
     apply = eqx.filter_jit(lambda operator, model, x: jax.vmap(operator.exact(model))(*x))
     got = apply(case.operator(dtype), function.model(dtype), points)
     assert relative_error(got, expected_value(case, function, dtype)) <= TOLERANCE[dtype]
 
 
-@precisions
 @crossed(functions.SHALLOW)
-def test_one_point_at_a_time(case, function, dtype):
+def test_one_point_at_a_time(case, function, dtype="float64"):
     operator, model, points = case.operator(dtype), function.model(dtype), function.points(dtype)
     expected = expected_value(case, function, dtype)
     scale = jnp.sqrt(jnp.mean(expected**2))
@@ -122,9 +122,8 @@ def test_grad_through_parameters(case, function, dtype):
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
 
-@precisions
 @crossed(functions.SHALLOW)
-def test_jvp_in_parameters_and_point(case, function, dtype):
+def test_jvp_in_parameters_and_point(case, function, dtype="float64"):
     operator = case.operator(dtype)
     parameters, static = eqx.partition(function.model(dtype), eqx.is_inexact_array)
     primals = (parameters, function.points(dtype))

@@ -15,7 +15,7 @@ A readout whose terms cancel loses log₁₀ of its amplification in digits; flo
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Set
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
@@ -64,14 +64,14 @@ def cost(scheme: Scheme) -> Cost:
         depths = _depths(tangents, kept)
         moving = [place for place, depth in enumerate(depths) if depth]
         tops = [place for place in moving if place in kept.tops]
-        rows = sum(min(len(jets), _readers(scheme, jets, kept, place)) for place in tops)
+        rows = sum(min(len(jets), _readers(scheme, set(jets), kept, place)) for place in tops)
         coefficients += len(jets) * (len(moving) - len(tops)) + rows
         products += len(jets) * _products(depths, kept)
         arrays += len(moving)
     return Cost(coefficients, products, arrays, scheme.amplification)
 
 
-def _readers(scheme: Scheme, jets: Sequence[Jet], kept: Truncation, place: int) -> int:
+def _readers(scheme: Scheme, jets: Set[Jet], kept: Truncation, place: int) -> int:
     """How many different sums are read of one output."""
     output = kept.monomials[place]
     return sum(

@@ -169,20 +169,21 @@ def read_scheme(
             for exponents, column in zip(tangents, along, strict=True)
         }
         signature = tuple(_name(column, names) for column in along)
+        places = {jet: place for place, jet in enumerate(jets)}
         for alpha, readout in scheme.readouts.items():
-            for output, row in _rows(readout, jets).items():
+            for output, row in _rows(readout, places).items():
                 products = times(weights[:, None], row[None, :]).reshape(-1)
                 result[alpha].append(WeightedJets(directions, products, output, signature))
     return result
 
 
-def _rows(readout: Readout, jets: Sequence[Jet]) -> dict[Exponents, np.ndarray]:
+def _rows(readout: Readout, places: Mapping[Jet, int]) -> dict[Exponents, np.ndarray]:
     """For each output that is read, its coefficient for each jet."""
     rows: dict[Exponents, np.ndarray] = {}
     for coefficient, jet, output in readout.terms:
-        if jet in jets:
-            row = rows.setdefault(output, np.zeros(len(jets)))
-            row[jets.index(jet)] += float(coefficient)
+        if jet in places:
+            row = rows.setdefault(output, np.zeros(len(places)))
+            row[places[jet]] += float(coefficient)
     return rows
 
 

@@ -248,8 +248,10 @@ def _read(
 
 
 def _weighted_sum(weights: Any, leaf: Array) -> Array:
-    if isinstance(weights, np.ndarray) and np.array_equal(weights, [1]):
-        return leaf[0]
+    known = np.flatnonzero(weights) if isinstance(weights, np.ndarray) else []
+    if len(known) == 1 and np.ndim(weights) == 1:  # one jet only is read
+        weight = weights[known[0]]
+        return leaf[known[0]] if weight == 1 else leaf[known[0]] * jnp.asarray(weight, leaf.dtype)
     return jnp.tensordot(jnp.asarray(weights).astype(leaf.dtype), leaf, axes=1)
 
 
