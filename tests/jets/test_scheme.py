@@ -57,7 +57,7 @@ WRONG = {
     "13-jet u_xxxy": ("xxxy", THIRTEEN[13] / 200200, "order 13 also holds 17160 ∂_t∂_x²"),
     "9-jet u_xxxy": ("xxxy", (NINE[9] - 280 * CURVE["y"][3]) / 840, "holds 3/2 ∂_x³∂_y"),
     "3-jet u_ty": ("ty", (PRINTED_SECOND[3] - CURVE["y"][3]) / 3, "holds 1/3 ∂_t − 1/3 ∂_y³"),
-    "3-jet u_yy": ("yy", PRINTED_THIRD[2], "holds ∂_y "),
+    "3-jet u_yy": ("yy", PRINTED_THIRD[2], "holds ∂_y (order 2"),
     "3-jet u_yyy": ("yyy", PRINTED_THIRD[3], "holds nothing"),
     "g-KdV u_txxx": ("txxx", (G_KDV[7] - CURVE["x"][8]) / 35, "also holds ∂_x⁷"),
 }
@@ -74,7 +74,7 @@ def test_wrong_schemes(name):
     word, readout, reason = WRONG[name]
     with pytest.raises(ValueError, match="this is not ∂") as caught:
         Scheme({word: readout})
-    assert reason in str(caught.value).replace(".", " ") or reason in str(caught.value)
+    assert reason in str(caught.value)
 
 
 def test_amplification():
@@ -89,7 +89,7 @@ def test_arithmetic_of_readouts():
     J = Jet({1: 0, 2: 1})
     readout = (J[2] + 2 * J[2] - J[2]) * Fraction(1, 2)
     assert readout.collected() == J[2]
-    assert -J[2] + J[2] == 0 * J[2] or (-J[2] + J[2]).collected().terms == ()
+    assert (-J[2] + J[2]).collected().terms == ()
     with pytest.raises(TypeError):
         J[2] + 1
     with pytest.raises(TypeError):

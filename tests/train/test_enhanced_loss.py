@@ -9,6 +9,8 @@ import pytest
 import diffop as do
 from diffop.train._loss import spread
 
+from .toy import Wrapped
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 
@@ -84,42 +86,11 @@ def test_sampled_components_of_the_gradient():
     np.testing.assert_allclose(values.mean(), eqx.filter_jit(whole)(u, keys[0]), rtol=1e-10)
 
 
-class Frozen(do.pde.AbstractProblem):
+class Frozen(Wrapped):
     """A problem whose points are always the same, so that only jets are random."""
-
-    name = "frozen"
-    dim: int = eqx.field(static=True)
-    open: do.pde.AbstractProblem
-
-    def __init__(self, problem):
-        self.dim, self.open = problem.dim, problem
 
     def sample(self, key, count):
         return self.open.sample(jax.random.key(7), count)
-
-    def operators(self):
-        return self.open.operators()
-
-    def residual(self, values, x):
-        return self.open.residual(values, x)
-
-    def source(self, x):
-        return self.open.source(x)
-
-    def solution(self, x):
-        return self.open.solution(x)
-
-    def null_shape(self, x):
-        return self.open.null_shape(x)
-
-    def sections(self, resolution):
-        return ()
-
-    def conditions(self, key, count):
-        return ()
-
-    def ansatz(self, net):
-        return self.open.ansatz(net)
 
 
 @pytest.mark.parametrize(("weight", "terms"), [(0.0, 3), (0.3, 3), (0.3, 1)])

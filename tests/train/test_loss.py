@@ -8,6 +8,8 @@ import pytest
 
 import diffop as do
 
+from .toy import Wrapped
+
 RANDOM = ["sparse", "rademacher", "gaussian", "sphere"]
 
 
@@ -69,21 +71,8 @@ def test_one_draw_serves_all_points(estimator, problem, u):
     )
 
 
-class Secretive(do.pde.AbstractProblem):
+class Secretive(Wrapped):
     """The same problem, without a solution to look at except where data are given."""
-
-    name = "secretive"
-    dim: int = eqx.field(static=True)
-    open: do.pde.AbstractProblem
-
-    def operators(self):
-        return self.open.operators()
-
-    def residual(self, values, x):
-        return self.open.residual(values, x)
-
-    def source(self, x):
-        return self.open.source(x)
 
     def solution(self, x):
         raise AssertionError("training looked at the solution")
@@ -94,21 +83,12 @@ class Secretive(do.pde.AbstractProblem):
     def sections(self, resolution):
         raise AssertionError("training drew pictures")
 
-    def sample(self, key, count):
-        return self.open.sample(key, count)
-
-    def conditions(self, key, count):
-        return self.open.conditions(key, count)
-
-    def ansatz(self, net):
-        return self.open.ansatz(net)
-
 
 @pytest.mark.parametrize("name", ["allen-cahn-two-body", "g-kdv-1d"])
 def test_the_loss_sees_the_data_and_not_the_solution(name):
     problem = do.pde.make(name, 6 if name.startswith("allen") else None, key=jax.random.key(0))
     u = problem.ansatz(lambda x: jnp.sum(jnp.sin(x)))
-    secretive = Secretive(dim=problem.dim, open=problem)
+    secretive = Secretive(problem)
     key = jax.random.key(0)
     a, b = (
         do.train.ResidualLoss(p, batch=5, n=2, estimator="sparse") for p in (secretive, problem)

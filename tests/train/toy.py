@@ -1,4 +1,5 @@
-"""A problem in one dimension that a small network solves in a moment: u'' = f on [-1, 1]."""
+"""Problems for tests of training: one that a small network solves in a moment, and one that is
+another with some of it changed."""
 
 from typing import ClassVar
 
@@ -10,6 +11,8 @@ import diffop as do
 
 
 class Poisson(do.pde.AbstractProblem):
+    """u'' = f on [-1, 1]."""
+
     name: ClassVar[str] = "toy-poisson"
     dim: int = eqx.field(static=True, default=1)
     slope: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0.5))
@@ -40,3 +43,41 @@ class Poisson(do.pde.AbstractProblem):
 
     def null_shape(self, x):
         return 1 - x[0] ** 2
+
+
+class Wrapped(do.pde.AbstractProblem):
+    """Another problem; subclasses change some of it."""
+
+    name: ClassVar[str] = "wrapped"
+    open: do.pde.AbstractProblem
+
+    @property
+    def dim(self):
+        return self.open.dim
+
+    def operators(self):
+        return self.open.operators()
+
+    def residual(self, values, x):
+        return self.open.residual(values, x)
+
+    def source(self, x):
+        return self.open.source(x)
+
+    def solution(self, x):
+        return self.open.solution(x)
+
+    def sample(self, key, count):
+        return self.open.sample(key, count)
+
+    def conditions(self, key, count):
+        return self.open.conditions(key, count)
+
+    def sections(self, resolution):
+        return self.open.sections(resolution)
+
+    def ansatz(self, net):
+        return self.open.ansatz(net)
+
+    def null_shape(self, x):
+        return self.open.null_shape(x)

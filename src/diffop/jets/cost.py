@@ -17,21 +17,39 @@ import functools
 import math
 from collections.abc import Set
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, final
 
 from ..taylor.truncation import Exponents, Truncation
 from .scheme import Jet, Scheme
 
+# Chosen by hand for layers about a hundred wide, to one digit; no plan of the tests hangs on more.
 PRODUCT = 0.08
 ARRAY = 0.3
 DIGITS = 8
+"""So many digits lost double the price."""
 
 Shape: TypeAlias = tuple[tuple[Exponents, ...], Truncation]
 """Where the tangents are and what is carried: jets of one shape are pushed side by side."""
 
 
+@final
 class Cost(NamedTuple):
-    """What a scheme costs: see the fields' names; `score` is what plans are ranked by."""
+    """What a scheme costs; its `score` is what plans are ranked by.
+
+    - `coefficients`: carried beside the primal.
+    - `products`: of two coefficients, in one nonlinearity.
+    - `arrays`: that the coefficients lie in.
+    - `amplification`: of rounding errors, see [`diffop.jets.Scheme`][].
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        (planned,) = do.Mixed({0: 2, 1: 1}).jets().planned
+        planned.cost.coefficients, planned.cost.score  # 5, 7.62
+        ```
+    """
 
     coefficients: int
     products: int

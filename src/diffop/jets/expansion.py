@@ -43,6 +43,11 @@ def alpha_of(derivative: Any) -> Alpha:
     return tuple(sorted(orders.items(), key=_rank))
 
 
+def word_of(alpha: Alpha) -> tuple[Hashable, ...]:
+    """A mixed derivative as a word of variables, the inverse of `alpha_of`."""
+    return tuple(variable for variable, order in alpha for _ in range(order))
+
+
 def _rank(item: tuple[Hashable, int]) -> tuple[str, Any]:
     """Variables of one kind in their own order, kinds apart."""
     return type(item[0]).__name__, item[0]
@@ -129,7 +134,7 @@ def pattern_of(pattern: Mapping[Any, Any]) -> Pattern:
             "a pattern of tangents must be a mapping from orders to directions, such as "
             f"{{2: 'x', 3: 'y'}}; got {pattern!r}."
         )
-    tangents = tuple(sorted((exponents_of(k), _direction(v)) for k, v in pattern.items()))
+    tangents = tuple(sorted((exponents_of(k), direction_of(v)) for k, v in pattern.items()))
     if len({len(exponents) for exponents, _ in tangents}) > 1:
         raise ValueError(
             f"the tangents of a jet must have the same parameters; got {[k for k, _ in tangents]}."
@@ -139,8 +144,8 @@ def pattern_of(pattern: Mapping[Any, Any]) -> Pattern:
 
 def exponents_of(order: Any, tangents: Pattern | None = None) -> Exponents:
     """An order k as (k,), exponents as they are."""
-    exponents = (order,) if isinstance(order, int) else tuple(order)
-    whole = all(isinstance(k, int) and k >= 0 for k in exponents)
+    exponents = tuple(order) if isinstance(order, Iterable) else (order,)
+    whole = all(hasattr(k, "__index__") and k >= 0 for k in exponents)
     if not whole or not any(exponents):
         raise ValueError(
             "an order of a jet must be a positive integer, or a tuple of exponents that are not "
@@ -151,10 +156,11 @@ def exponents_of(order: Any, tangents: Pattern | None = None) -> Exponents:
             f"an order of this jet must have {len(tangents[0][0])} exponent(s), one for each "
             f"parameter; got {order!r}."
         )
-    return exponents
+    return tuple(k.__index__() for k in exponents)
 
 
-def _direction(direction: Any) -> Direction:
+def direction_of(direction: Any) -> Direction:
+    """A direction from a mapping {variable: integer}, or from a variable for its basis vector."""
     if not isinstance(direction, Mapping):
         return ((direction, 1),)
     entries = {variable: a for variable, a in direction.items() if a}

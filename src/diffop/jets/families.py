@@ -59,11 +59,6 @@ def together(jets: Sequence[WeightedJets], separate_outputs: bool = False) -> li
     return [Together(members) for _, members in groups]
 
 
-def coefficients(jets: Sequence[WeightedJets]) -> int:
-    """How many coefficients beside the primal it takes to push some jets."""
-    return sum(each.coefficients for each in together(jets))
-
-
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
     """What others must share with these jets to be pushed with them."""
     names = _names(jets)
@@ -73,10 +68,10 @@ def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
 
 
 def _names(jets: WeightedJets) -> list[Hashable]:
-    """The name of each tangent; one without is like no other."""
+    """The name of each tangent; directions without one are like no others."""
     return [
-        ("unnamed", id(jets), place) if name is None else name
-        for place, name in enumerate(jets.signature)
+        ("unnamed", id(directions)) if name is None else name
+        for name, directions in zip(jets.signature, jets.tangents.values(), strict=True)
     ]
 
 

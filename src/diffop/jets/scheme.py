@@ -16,6 +16,7 @@ from .expansion import (
     bell,
     exponents_of,
     pattern_of,
+    word_of,
 )
 from .notation import variable_symbol
 
@@ -56,13 +57,6 @@ class Jet:
     def __getitem__(self, order: int | Iterable[int]) -> "Readout":
         return Readout(((Fraction(1), self, exponents_of(order, self.tangents)),))
 
-    @property
-    def is_multilinear(self) -> bool:
-        """Whether every tangent belongs to a parameter of its own, so that outputs are mixed
-        derivatives along the tangents.
-        """
-        return all(sum(exponents) == 1 for exponents, _ in self.tangents)
-
     def __repr__(self) -> str:
         tangents = ", ".join(f"v{_order_text(k)} = {_vector(v)}" for k, v in self.tangents)
         return f"jet {tangents}"
@@ -71,7 +65,18 @@ class Jet:
 @final
 @dataclasses.dataclass(frozen=True)
 class Readout:
-    """A linear combination of outputs of jets. Made by `J[k]`, and by adding and scaling them."""
+    """A linear combination of outputs of jets, with rational coefficients. Made by `J[k]`, and by
+    adding and scaling them.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        fourth, straight = do.jets.Jet({1: "x", 2: "y"}), do.jets.Jet({1: "x"})
+        (fourth[4] - straight[4]).content()  # 6 of ∂_x²∂_y, 3 of ∂_y²
+        ```
+    """
 
     terms: tuple[tuple[Fraction, Jet, Exponents], ...]
 
@@ -175,7 +180,7 @@ class Scheme:
         """
         return Scheme(
             {
-                tuple(_coordinate(v) for v, order in alpha for _ in range(order)): Readout(
+                tuple(map(_coordinate, word_of(alpha))): Readout(
                     tuple((c, _renamed(jet), order) for c, jet, order in readout.terms)
                 )
                 for alpha, readout in self.readouts.items()

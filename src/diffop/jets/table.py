@@ -157,13 +157,9 @@ def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
     """The row of one mixed derivative by coordinates."""
     readout = scheme.readouts[alpha]
     order = sum(order for _, order in alpha)
-    directions = ", ".join(f"e{name[1:]}" for name in _variables(alpha))
+    directions = ", ".join("e" + variable_symbol(v, 1).lstrip("∂") for v, _ in alpha)
     jets, weights = _jets_and_weights(readout)
     return PlanRow(name, order, "1", jets, directions, weights, "exact")
-
-
-def _variables(alpha: Alpha) -> list[str]:
-    return [variable_symbol(variable, 1) for variable, _ in alpha]
 
 
 def _jets_and_weights(readout: Readout) -> tuple[str, str]:

@@ -55,10 +55,15 @@ class Truncation:
         for monomial in self.monomials:
             missing = [divisor for divisor in _divided(monomial) if divisor not in seen]
             if missing or not sum(monomial):
+                found = f"{missing} before {monomial}" if missing else "the constant one"
                 raise ValueError(
-                    "a truncation holds the divisors of each of its monomials, before it and "
-                    f"without the constant one; {monomial} has none of {missing} before it. "
-                    "Truncation.closure adds what is missing."
+                    "a truncation holds nonconstant monomials, each behind all its divisors; got "
+                    f"{self.monomials}, "
+                    + (
+                        f"without {found}. Truncation.closure adds what is missing."
+                        if missing
+                        else f"with {found}."
+                    )
                 )
             seen.add(monomial)
 

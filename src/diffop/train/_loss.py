@@ -50,7 +50,9 @@ class ResidualLoss(eqx.Module):
     - `n`: how many draws of jets; not used by `"exact"`.
     - `estimator`: `"exact"` or the `probes` of `diffop.estimate`.
     - `data_weight`: the weight of the problem's conditions.
-    - `gpinn`: the weight of the residual's gradient; 0 for none.
+    - `gpinn`: the weight of the residual's gradient; 0 for none. It multiplies the whole sum over
+        j, estimated without bias; a weight of the sum over the sampled j alone, which is what the
+        paper states, is d/m times as large.
     - `gpinn_terms`: how many of its components are taken at each call; all if there are no more.
     - `unbiased`: whether two independent draws make the loss.
 
@@ -92,6 +94,7 @@ class ResidualLoss(eqx.Module):
                 "an unbiased loss is made of two draws of random jets, got the estimator 'exact', "
                 "whose loss has no bias; leave one of the two out."
             )
+        # probes that are biased for an operator are refused here, before any training
         self._evaluator((0,) if self.gpinn else (), jax.random.key(0))
 
     def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:

@@ -7,7 +7,7 @@ derivative have jets of their own: those with one variable only are curves, push
 
 from collections.abc import Hashable, Sequence
 
-from ..expansion import Alpha
+from ..expansion import Alpha, word_of
 from ..scheme import Jet, Readout, Scheme
 
 
@@ -22,12 +22,7 @@ def nested(wanted: Sequence[Alpha]) -> Scheme:
             if alpha[0][0] in parameters:
                 orders = dict(alpha)
                 readouts[alpha] = jet[tuple(orders.get(variable, 0) for variable in variables)]
-    return Scheme({tuple_word(alpha): readouts[alpha] for alpha in wanted}, "nested")
-
-
-def tuple_word(alpha: Alpha) -> tuple[Hashable, ...]:
-    """A derivative as a word of variables."""
-    return tuple(variable for variable, order in alpha for _ in range(order))
+    return Scheme({word_of(alpha): readouts[alpha] for alpha in wanted}, "nested")
 
 
 def _unit(place: int, length: int) -> tuple[int, ...]:

@@ -14,9 +14,8 @@ from fractions import Fraction
 from typing import NamedTuple, final
 
 from ..cost import cost
-from ..expansion import Alpha, bell
+from ..expansion import Alpha, bell, word_of
 from ..scheme import Jet, Readout, Scheme
-from .nested import tuple_word
 
 HIGHEST = 33
 """Orders that are searched: 33! is the last factorial below the largest number of float32."""
@@ -63,7 +62,7 @@ def _scheme(jets: Mapping[Jet, int], wanted: Sequence[Alpha]) -> Scheme | None:
     known = _peeled(jets)
     if any(alpha not in known for alpha in wanted):
         return None
-    return Scheme({tuple_word(alpha): known[alpha] for alpha in wanted}, "paper")
+    return Scheme({word_of(alpha): known[alpha] for alpha in wanted}, "paper")
 
 
 def _require(jets: dict[Jet, int], alpha: Alpha) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, final
 
 from ..cost import Cost, cost
-from ..expansion import Alpha, alpha_text
+from ..expansion import Alpha, alpha_text, word_of
 from ..scheme import Scheme
 from .nested import nested
 from .paper import HIGHEST, paper
@@ -78,7 +78,5 @@ def _by_hand(scheme: Scheme, wanted: Sequence[Alpha]) -> Planned:
             f"the plan reads {', '.join(map(alpha_text, scheme.readouts))}, but not "
             f"{', '.join(missing)}, which the operator needs; add a readout for it."
         )
-    chosen = Scheme.__new__(Scheme)
-    object.__setattr__(chosen, "readouts", {alpha: scheme.readouts[alpha] for alpha in wanted})
-    object.__setattr__(chosen, "name", scheme.name)
+    chosen = Scheme({word_of(alpha): scheme.readouts[alpha] for alpha in wanted}, scheme.name)
     return Planned(chosen, cost(chosen), {})

@@ -18,13 +18,12 @@ still: (a + 1)(b + 1) − 1 against (a + 1)(a + b − 1) + 1.
 
 import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
-from ..expansion import Alpha, Direction, _rank
+from ..expansion import Alpha, Direction, direction_of, word_of
 from ..polarisation import polarisation
 from ..scheme import Jet, Readout, Scheme
-from .nested import tuple_word
 from .solve import solve
 
 
@@ -41,7 +40,7 @@ def power(wanted: Sequence[Alpha]) -> Scheme:
         readouts[alpha] = Readout(
             tuple((w, Jet({1: dict(d)}), (order,)) for d, w in weights.items())
         )
-    return Scheme({tuple_word(alpha): readouts[alpha] for alpha in wanted}, "power")
+    return Scheme({word_of(alpha): readouts[alpha] for alpha in wanted}, "power")
 
 
 def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, Fraction] | None:
@@ -70,7 +69,7 @@ def _own(alpha: Alpha) -> dict[Direction, Fraction]:
             return weights
     variables = [variable for variable, _ in alpha]
     return {
-        _direction(variables, combination): weight
+        direction_of(dict(zip(variables, combination, strict=True))): weight
         for combination, weight in polarisation(tuple(order for _, order in alpha))
     }
 
@@ -83,12 +82,7 @@ def _slopes(alpha: Alpha) -> list[Direction]:
     if not rest and b % 2 == 0:
         pairs, fill = pairs - 1, [(1, 0), (0, 1)]
     slopes = [(1, sign * s) for s in range(1, pairs + 1) for sign in (1, -1)]
-    return [_direction([x, y], entries) for entries in (*slopes, *fill)]
-
-
-def _direction(variables: Sequence[Hashable], entries: Sequence[int]) -> Direction:
-    pairs = [(v, a) for v, a in zip(variables, entries, strict=True) if a]
-    return tuple(sorted(pairs, key=_rank))
+    return [direction_of({x: first, y: second}) for first, second in (*slopes, *fill)]
 
 
 @functools.cache
