@@ -1,8 +1,8 @@
 """Estimators are unbiased: the mean over *all* draws, weighted by their probabilities, is exact.
 
-The random sources of the library (`sampling.subset`, `uniform`, `weighted`, and `probes.draw`) are
-replaced by every outcome that they can have; the oracle gives the value that the mean must have.
-What these sources themselves return is proved in `test_sampling.py`.
+The random sources of the library (`sampling.subset`, `stratified`, `uniform`, `weighted`, and those
+of dense probes) are replaced by every outcome that they can have; the oracle gives the value that
+the mean must have. What these sources themselves return is proved in `test_sampling.py`.
 """
 
 import itertools
@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.jets import probes, sampling
+from diffop import probes
+from diffop.jets import sampling
 
 from .. import oracle
 
@@ -37,12 +38,12 @@ def field(x):
 
 def mean_over(monkeypatch, name, outcomes, operator, n, function, kind="sparse") -> float:
     """E over outcomes (value, probability) of one source; each value is drawn call by call."""
-    module = probes if name == "draw" else sampling
+    owner = sampling if hasattr(sampling, name) else type(probes.as_probe(kind))
     values, probabilities = zip(*outcomes, strict=True)
 
     def one(value):
         calls = iter(value)
-        monkeypatch.setattr(module, name, lambda *args: next(calls))
+        monkeypatch.setattr(owner, name, lambda *args: next(calls))
         return operator.estimate(jax.random.key(0), n, probes=kind)(function)(jnp.asarray(X))
 
     estimates = jax.jit(jax.vmap(one))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *values))
@@ -144,7 +145,7 @@ RADEMACHER = {
 def test_rademacher_signs(monkeypatch, name):
     operator, reference, function, size = RADEMACHER[name]
     outcomes = signs(size, 1)
-    got = mean_over(monkeypatch, "draw", outcomes, operator, 1, function, kind="rademacher")
+    got = mean_over(monkeypatch, "directions", outcomes, operator, 1, function, kind="rademacher")
     np.testing.assert_allclose(got, reference(function)(jnp.asarray(X)), rtol=1e-11)
 
 
@@ -160,7 +161,9 @@ def hermite(size):
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_gaussian_moments(monkeypatch, power):
     """E[(v·∇)^{2m}]/(2m−1)!! = Δ^m, the expectation by a quadrature that is exact for it."""
-    got = mean_over(monkeypatch, "draw", hermite(D), do.PolyLaplacian(power), 1, u, kind="gaussian")
+    got = mean_over(
+        monkeypatch, "directions", hermite(D), do.PolyLaplacian(power), 1, u, kind="gaussian"
+    )
     expected = oracle.polylaplacian(D, power)(u)(jnp.asarray(X))
     np.testing.assert_allclose(got, expected, rtol=1e-10)
 
@@ -174,6 +177,8 @@ def test_sphere_moments(monkeypatch, power):
     outcomes = [
         ([jnp.array(np.sqrt(D) * p / np.linalg.norm(p))[None]], 1 / len(points)) for p in points
     ]
-    got = mean_over(monkeypatch, "draw", outcomes, do.PolyLaplacian(power), 1, u, kind="sphere")
+    got = mean_over(
+        monkeypatch, "directions", outcomes, do.PolyLaplacian(power), 1, u, kind="sphere"
+    )
     expected = oracle.polylaplacian(D, power)(u)(jnp.asarray(X))
     np.testing.assert_allclose(got, expected, rtol=1e-11)

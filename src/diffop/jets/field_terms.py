@@ -1,5 +1,6 @@
 """Terms with coefficient fields: first-order forms, quadratic forms and their square roots."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, final
 
@@ -9,7 +10,6 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import Diagonal, Matrix, RowArray, SubRows, TermNumbers
-from . import probes
 from .directions import Dense, Rows, Sparse, basis, to_dense
 from .fields import (
     Field,
@@ -23,7 +23,7 @@ from .fields import (
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
-from .terms import Block, ProbedTerms, Terms
+from .terms import TRACE, Block, ProbedTerms, Target, Terms
 
 
 class _FieldTerms(Terms):
@@ -66,13 +66,21 @@ class _FieldTerms(Terms):
 
 
 class _QuadraticTerms(_FieldTerms, ProbedTerms):
-    """What second-order factors with a field share: they have dense probes of every kind."""
+    """What second-order factors with a field share: isotropic directions are enough."""
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return probes.DENSE if power == 1 else ()
+    def target(self, power: int) -> Target | None:
+        return TRACE if power == 1 else None
 
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
+
+
+class CoefficientTerms(_QuadraticTerms):
+    """Those that are C:∇² for a C with entries."""
+
+    @abstractmethod
+    def matrix(self, point: Point) -> Array:
+        """C, in the coordinates acted on."""
 
 
 @final
@@ -107,7 +115,7 @@ class LinearForm(_FieldTerms):
 
 
 @final
-class DiagonalForm(_QuadraticTerms):
+class DiagonalForm(CoefficientTerms):
     """Σ_i C_i ∂_i², C a vector."""
 
     field: Diagonal
@@ -137,19 +145,23 @@ class DiagonalForm(_QuadraticTerms):
         signature = ("basis", self.argnum, self.dims)
         return Block(weights, (basis(self.argnum, positions),), self.exponents, signature)
 
+    def matrix(self, point: Point) -> Array:
+        self.count(point)
+        return jnp.diag(jnp.asarray(self.field))
+
     def magnitudes(self, point: Point) -> Array | None:
         return None if self.equal else jnp.abs(jnp.asarray(self.field))
 
     def probe_space(self, point: Point) -> int:
         return self.count(point)
 
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> Block:
         scaled = directions * jnp.asarray(self.field).astype(directions.dtype)[None, :]
         return signed_pairs(self, point, directions, scaled)
 
 
 @final
-class EntryForm(_QuadraticTerms):
+class EntryForm(CoefficientTerms):
     """Σ_ij C_ij ∂_i∂_j, C a matrix: all of it by rows, samples of it by entries."""
 
     field: Matrix
@@ -189,6 +201,13 @@ class EntryForm(_QuadraticTerms):
         slots = tuple(basis(self.argnum, positions) for positions in chosen)
         return Block(matrix[rows, columns], slots, self.exponents)
 
+    def numbered(self, point: Point) -> int:
+        return self.dimension(point) ** 2
+
+    def matrix(self, point: Point) -> Array:
+        self.count(point)
+        return jnp.asarray(self.field)
+
     def magnitudes(self, point: Point) -> Array:
         self.count(point)
         return jnp.abs(jnp.ravel(self._symmetric()))
@@ -201,13 +220,13 @@ class EntryForm(_QuadraticTerms):
         self.count(point)
         return self.dimension(point)
 
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> Block:
         matrix = jnp.asarray(self.field).astype(directions.dtype)
         return signed_pairs(self, point, directions, directions @ matrix.T)
 
 
 @final
-class RowForm(_QuadraticTerms):
+class RowForm(CoefficientTerms):
     """Σ_ij C_ij ∂_i∂_j for a C that depends on the point or is known by its products: the d terms
     ∂_i (C e_i·∇).
     """
@@ -248,9 +267,18 @@ class RowForm(_QuadraticTerms):
     def probe_space(self, point: Point) -> int:
         return self.dimension(point)
 
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
         return signed_pairs(self, point, directions, products.astype(directions.dtype))
+
+    def matrix(self, point: Point) -> Array:
+        value = self._value(point)
+        if callable(value):
+            raise ValueError(
+                "shifted probes need the entries of C, and here C of SecondOrder is known by its "
+                'products alone; use probes="rademacher", which has the same expectation.'
+            )
+        return jnp.diag(value) if value.ndim == 1 else value
 
     def _value(self, point: Point) -> Any:
         value, size = resolve(self.field, point), self.dimension(point)
@@ -311,7 +339,7 @@ class SquareRoot(_QuadraticTerms):
     def probe_space(self, point: Point) -> int:
         return self.count(point)
 
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
         rows = self.embed(products, point)
         return Block(np.full(directions.shape[0], 0.5), ({self.argnum: rows},), self.exponents)

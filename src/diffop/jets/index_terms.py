@@ -9,12 +9,11 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import SubRows, TermNumbers, TermPositions
-from . import probes
 from .directions import Dense, Sparse, basis
 from .fields import Field, is_constant
 from .notation import argument_mark, derivative_symbol, dims_mark, superscript
 from .point import Point
-from .terms import Block, ProbedTerms, Terms
+from .terms import TRACE, Block, ProbedTerms, Target, Terms
 
 
 @final
@@ -64,10 +63,10 @@ class PowerSum(ProbedTerms):
     def magnitudes(self, point: Point) -> None:
         return None
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        if self.power != 2:
-            return ()
-        return probes.DENSE if power == 1 else probes.INVARIANT
+    def target(self, power: int) -> Target | None:
+        if self.power == 2:
+            return TRACE if power == 1 else Target("laplacian", 2 * power)
+        return Target("diagonal", self.power) if power == 1 else None
 
     def probe_space(self, point: Point) -> int:
         return self.count(point)
@@ -75,11 +74,11 @@ class PowerSum(ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> Block:
         rows = embed(directions, point, self.argnum, self.dims, self.symbol)
-        signature = ("probe", kind, self.argnum, self.dims)
+        signature = ("probe", self.argnum, self.dims)
         ones = np.ones(directions.shape[0])
-        return Block(ones, ({self.argnum: rows},), (2,), signature)
+        return Block(ones, ({self.argnum: rows},), self.exponents, signature)
 
 
 @final

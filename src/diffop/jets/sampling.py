@@ -1,12 +1,16 @@
 """Drawing term numbers at a cost that does not grow with the number of terms."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .._types import Key, Magnitudes, PerDirection, TermNumbers
+from .._types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
+from .design import Stratum
 
 
-def subset(key: Key, total: int, n: int) -> TermNumbers:
+def subset(key: Key, total: int | AnyArray, n: int) -> TermNumbers:
     """n different numbers from 0 … total − 1, every subset equally likely, in O(n log n).
 
     Floyd's algorithm: for i = 0 … n−1 draw t_i uniformly from 0 … j_i with j_i = total − n + i, and
@@ -32,6 +36,21 @@ def subset(key: Key, total: int, n: int) -> TermNumbers:
         replaced = replaced | replaced[link]
         link = link[link]
     return jnp.where(replaced[:n], bounds, draws)
+
+
+def stratified(key: Key, strata: Sequence[Stratum]) -> TermNumbers:
+    """Different numbers from each stratum of neighbours, independent between strata."""
+    counts = np.array([stratum.n for stratum in strata])
+    sizes = np.array([stratum.population for stratum in strata], int)
+    starts = np.cumsum(sizes) - sizes
+    keys = jax.random.split(key, len(strata))
+    drawn = []
+    for n in dict.fromkeys(counts.tolist()):  # two at most, the greater one first
+        these = np.flatnonzero(counts == n)
+        draw = jax.vmap(lambda key, size, n=n: subset(key, size, n))
+        numbers = draw(keys[these], jnp.asarray(sizes[these]))
+        drawn.append((numbers + jnp.asarray(starts[these])[:, None]).reshape(-1))
+    return jnp.concatenate(drawn)
 
 
 def uniform(key: Key, total: int, n: int) -> TermNumbers:

@@ -9,8 +9,9 @@ from .expansion import Alpha
 from .families import together
 from .notation import variable_symbol
 from .planner import Kind, Planned, plan
-from .probes import DENSE
-from .products import Factors, has_probe, order_of
+from .probes import AbstractDenseProbe, AbstractProbe, Shifted
+from .probes.base import Factors, target_of
+from .products import is_linear, order_of
 from .scheme import Readout, Scheme
 from .terms import ProbedTerms
 from .weighted_jets import WeightedJets
@@ -169,7 +170,7 @@ def _jets_and_weights(readout: Readout) -> tuple[str, str]:
 
 
 def describe(
-    name: str, factors: Factors, draws: int | None, probes: str, kind: Kind
+    name: str, factors: Factors, draws: int | None, probe: AbstractProbe | None, kind: Kind
 ) -> tuple[PlanRow, Planned | None]:
     """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
     order = order_of(factors)
@@ -178,18 +179,13 @@ def describe(
     if not factors:
         return PlanRow(name, 0, "1", "0", "", "", "primal"), None
     single = all(terms.single for terms, _ in factors)
-    linear = order == 1 and factors[0][0].rank == 0
-    exact = draws is None or single or linear
+    exact = draws is None or single or is_linear(factors)
     method = "exact" if exact else f"{draws} draws, exact if terms ≤ {draws}"
     directions = ", ".join(terms.direction_symbol for terms, _ in factors)
     row = PlanRow(name, order, _count(factors), "1", directions, "1", method)
     exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
-    terms = factors[0][0]
-    if not exact and probes in DENSE and has_probe(factors, probes):
-        assert isinstance(terms, ProbedTerms)
-        weights = "1/4, -1/4" if terms.jets_per_probe == 2 else "1 over the probe's moment"
-        jets = str(terms.jets_per_probe)
-        return row._replace(jets=jets, directions=f"{probes} v", weights=weights), None
+    if not exact and isinstance(probe, AbstractDenseProbe | Shifted):
+        return _dense_row(row, factors, probe), None
     if len(exponents) == 1:
         return row, None
     chosen = "power" if kind == "auto" and order == 2 else kind
@@ -197,6 +193,17 @@ def describe(
     planned = plan((alpha,), chosen)
     jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
     return row._replace(jets=jets, weights=weights), planned
+
+
+def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shifted) -> PlanRow:
+    """The row of dense draws of a product of factors."""
+    if isinstance(probe, Shifted):
+        return row._replace(jets="2", directions="Rz, z", weights="1, −λ")
+    terms, target = factors[0][0], target_of(factors)
+    assert isinstance(terms, ProbedTerms) and target is not None  # the probe supports it
+    weights = "1/4, -1/4" if terms.jets_per_probe == 2 else "1 over the probe's moment"
+    jets = terms.jets_per_probe * probe.jets_per_draw(target)
+    return row._replace(jets=str(jets), directions=f"{probe.name} v", weights=weights)
 
 
 def _count(factors: Factors) -> str:

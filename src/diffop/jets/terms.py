@@ -8,14 +8,14 @@ may be a million.
 
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Key, Magnitudes, SubRows, TermNumbers, Weights
-from . import sampling
+from .._types import Magnitudes, SubRows, TermNumbers, Weights
+from .design import Design
 from .directions import Directions
 from .point import Point
 
@@ -30,15 +30,15 @@ class Block(eqx.Module):
     """N terms written out: weights w_r and, for each exponent of the pattern, N directions.
 
     `signature` names the directions, with several slots as a tuple of names: equal names (not None)
-    belong to equal directions, which can share jets. `design` names how the terms were drawn: None
-    for all of them, else a key for the statistics.
+    belong to equal directions, which can share jets. `design` tells how the terms were drawn: None
+    for all of them.
     """
 
     weights: Weights
     slots: tuple[Directions, ...]
     exponents: tuple[int, ...] = eqx.field(static=True)
     signature: Hashable = eqx.field(static=True, default=None)
-    design: Hashable = eqx.field(static=True, default=None)
+    design: Design | None = eqx.field(static=True, default=None)
 
     @property
     def order(self) -> int:
@@ -100,25 +100,25 @@ class Terms(Factor):
     def magnitudes(self, point: Point) -> Magnitudes | None:
         """Unnormalised probabilities to draw terms with; None for all alike."""
 
-    def subset(self, point: Point, key: Key, n: int, tag: int) -> Block:
-        """n different terms, all alike, weighted so that the sum is unbiased."""
-        total = self.count(point)
-        block = self.take(point, sampling.subset(key, total, n))
-        signature = None if block.signature is None else ("subset", tag, n, block.signature)
-        weights = block.weights * (total / n)
-        return Block(weights, block.slots, block.exponents, signature, ("subset", total))
+    def numbered(self, point: Point) -> int:
+        """How many numbers there are to `take`; more than terms where some terms have two."""
+        return self.count(point)
 
-    def independent(self, point: Point, key: Key, n: int) -> Block:
-        """n independent terms, each weighted with 1/p: their mean is unbiased (1/n is left out)."""
-        magnitudes = self.magnitudes(point)
-        if magnitudes is None:
-            total = self.count(point)
-            block = self.take(point, sampling.uniform(key, total, n))
-            return Block(block.weights * float(total), block.slots, block.exponents)
-        index, inverse = sampling.weighted(key, magnitudes, n)
-        block = self.take(point, index)
-        weights = block.weights * inverse.astype(block.weights.dtype)
-        return Block(weights, block.slots, block.exponents)
+
+@final
+class Target(NamedTuple):
+    """The moment that random directions v need, to estimate an operator densely.
+
+    - `kind`: "trace" for E[v vᵀ] = I, which serves every quadratic form; "laplacian" for
+        E[(v·∇)^order] ∝ Δ^(order/2); "diagonal" for E[(v·∇)^order] = Σ_i ∂_i^order.
+    - `order`: 2 for a trace.
+    """
+
+    kind: Literal["trace", "laplacian", "diagonal"]
+    order: int
+
+
+TRACE = Target("trace", 2)
 
 
 class ProbedTerms(Terms):
@@ -128,16 +128,18 @@ class ProbedTerms(Terms):
     """How many jets one dense direction costs."""
 
     @abstractmethod
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        """Which kinds of dense probes estimate this power of the factor without bias."""
+    def target(self, power: int) -> Target | None:
+        """What directions need for this power of the factor; None where none are known."""
 
     @abstractmethod
     def probe_space(self, point: Point) -> int:
         """The dimension of the isotropic directions."""
 
     @abstractmethod
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
-        """Jets along isotropic directions, each with the factor as its expectation."""
+    def probe(self, point: Point, directions: SubRows) -> Block:
+        """Jets along directions with the moment of the target, each with the factor as its
+        expectation.
+        """
 
     @abstractmethod
     def probe_dtype(self, point: Point) -> Any:

@@ -7,13 +7,12 @@ import equinox as eqx
 import numpy as np
 
 from .._types import SubRows, TermNumbers
-from . import probes
 from .directions import basis
 from .fields import Field, is_constant
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
-from .terms import Block, Factor, ProbedTerms
+from .terms import TRACE, Block, Factor, ProbedTerms, Target
 
 
 @final
@@ -81,8 +80,8 @@ class DivergenceTerms(ProbedTerms):
     def magnitudes(self, point: Point) -> None:
         return None
 
-    def probe_kinds(self, power: int) -> tuple[str, ...]:
-        return probes.DENSE if power == 1 else ()
+    def target(self, power: int) -> Target | None:
+        return TRACE if power == 1 else None
 
     def probe_space(self, point: Point) -> int:
         return self.count(point)
@@ -90,9 +89,9 @@ class DivergenceTerms(ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
-    def probe(self, point: Point, kind: str, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> Block:
         rows = embed(directions, point, self.argnum, self.dims, self.symbol)
-        signature = ("probe", kind, self.argnum, self.dims)
+        signature = ("probe", self.argnum, self.dims)
         return Block(
             np.ones(directions.shape[0]), ({self.argnum: rows},), self.exponents, signature
         )

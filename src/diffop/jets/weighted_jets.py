@@ -10,6 +10,7 @@ import numpy as np
 from .._types import Weights
 from ..taylor.truncation import Exponents, Truncation
 from .cost import shapes
+from .design import Design
 from .directions import Directions, basis, combine, count, interleave
 from .expansion import Alpha, Direction
 from .merging import integer_table, merge
@@ -52,7 +53,7 @@ class WeightedJets(eqx.Module):
     output: Exponents = eqx.field(static=True)
     signature: tuple[Hashable, ...] = eqx.field(static=True)
     draws: int | None = eqx.field(static=True, default=None)
-    design: Hashable = eqx.field(static=True, default=None)
+    design: Design | None = eqx.field(static=True, default=None)
     contracted: bool = eqx.field(static=True, default=False)
 
     @property

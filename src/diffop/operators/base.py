@@ -12,6 +12,7 @@ from jaxtyping import PyTree
 from .._types import Key
 from ..jets.planner import Kind
 from ..jets.point import Point
+from ..jets.probes import AbstractProbe
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .canonical import agree
@@ -180,7 +181,7 @@ class DifferentialOperator(Operator):
         """
         return Exact(self.parts)
 
-    def estimate(self, key: Key, n: int, probes: str = "auto") -> "Estimate":
+    def estimate(self, key: Key, n: int, probes: str | AbstractProbe = "auto") -> "Estimate":
         """An unbiased estimate from n random draws: an operator with fixed jets.
 
         **Arguments:**
@@ -189,8 +190,9 @@ class DifferentialOperator(Operator):
             alone, so the same estimate uses the same jets on every function and at every point.
         - `n`: draws for each set of terms of the operator (of one order, in one argument). Sets
             with at most n terms, and those of order one, are exact.
-        - `probes`: "sparse" samples terms; "rademacher", "gaussian" and "sphere" draw dense
-            directions where they are unbiased; "auto" is "sparse".
+        - `probes`: how the jets are drawn. By name: "sparse" (also "auto"), "stratified" and
+            "systematic" sample terms; "rademacher", "gaussian", "sphere", "orthogonal", "roots" and
+            "shifted" draw dense directions. Or one of `diffop.probes`, which has some more.
 
         **Returns:**
 
@@ -216,7 +218,7 @@ class DifferentialOperator(Operator):
             ```
         """
         draw = make_draw(key, n, probes)
-        check_probes(self.parts, probes)
+        check_probes(self.parts, draw.probe)
         return Estimate(tuple(Part(part.terms, draw) for part in self.parts))
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
@@ -374,10 +376,10 @@ def _same_draw(left: Draw | None, right: Draw | None) -> bool:
     if left is None or right is None:
         return left is right
     same_key = bool(jnp.all(jax.random.key_data(left.key) == jax.random.key_data(right.key)))
-    return same_key and (left.n, left.probes) == (right.n, right.probes)
+    return same_key and left.n == right.n and bool(eqx.tree_equal(left.probe, right.probe))
 
 
 def _part_text(part: Part) -> str:
     if part.draw is None:
         return text(part.terms)
-    return f"[{text(part.terms)}; {part.draw.n} × {part.draw.probes}]"
+    return f"[{text(part.terms)}; {part.draw.n} × {part.draw.probe.name}]"

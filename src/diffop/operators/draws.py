@@ -6,8 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..jets.probes import KINDS
-from ..jets.products import has_probe, unbiased_probes
+from ..jets.probes import NAMED, AbstractProbe, as_probe
+from ..jets.products import has_probe
 from .evaluate import Draw, Part
 
 
@@ -21,9 +21,7 @@ def make_draw(key: Any, n: Any, probes: Any) -> Draw:
         raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
     if n.__index__() < 1:
         raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
-    if probes not in KINDS:
-        raise ValueError(f"probes must be one of {', '.join(KINDS)}; got {probes!r}.")
-    return Draw(key, n.__index__(), probes)
+    return Draw(key, n.__index__(), as_probe(probes))
 
 
 def _is_key(key: jax.Array) -> bool:
@@ -38,18 +36,18 @@ def _describe(value: Any) -> str:
     return f"{value!r} of type {type(value).__name__}"
 
 
-def check_probes(parts: Sequence[Part], probes: str) -> None:
-    """Refuse dense probes that are biased for an operator, at the call that asks for them."""
+def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:
+    """Refuse probes that are biased for an operator, at the call that asks for them."""
     for part in parts:
         for segment in (segment for term in part.terms for segment in term.word):
             factors = list(zip(segment.factors, segment.powers, strict=True))
-            if factors and not has_probe(factors, probes):
-                raise ValueError(_biased(factors, probes, segment.text))
+            if factors and not has_probe(factors, probe):
+                raise ValueError(_biased(factors, probe, segment.text))
 
 
-def _biased(factors: Any, probes: str, name: str) -> str:
-    possible = ["sparse", *unbiased_probes(factors)]
+def _biased(factors: Any, probe: AbstractProbe, name: str) -> str:
+    possible = [n for n, each in NAMED.items() if n != "auto" and each.supports(factors)]
     return (
-        f"{probes} probes are biased for {name}: no such random direction has it as its "
+        f"{probe.name} probes are biased for {name}: no such random jets have it as their "
         f"expectation. Unbiased for it: {', '.join(possible)}."
     )

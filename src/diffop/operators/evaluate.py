@@ -21,6 +21,7 @@ from .._types import Key
 from ..jets.directions import project
 from ..jets.expansion import Alpha
 from ..jets.point import Point
+from ..jets.probes import AbstractProbe
 from ..jets.products import Sampling, exact_jets, sampled_jets
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets, coordinate_jets
@@ -37,11 +38,11 @@ class Draw(eqx.Module):
 
     key: Key
     n: int = eqx.field(static=True)
-    probes: str = eqx.field(static=True)
+    probe: AbstractProbe
 
     def inner(self) -> "Draw":
         """An independent draw for the operator that is applied first in a composition."""
-        return Draw(jax.random.fold_in(self.key, 1), self.n, self.probes)
+        return Draw(jax.random.fold_in(self.key, 1), self.n, self.probe)
 
 
 @final
@@ -202,7 +203,7 @@ def segment_jets(
             result.append(exact_jets(factors, point, point.plan))
         else:
             tag = tags.setdefault(id(draw), len(tags))
-            sampling = Sampling(draw.key, draw.n, draw.probes, tag)
+            sampling = Sampling(draw.key, draw.n, draw.probe, tag)
             jets = sampled_jets(factors, point, sampling, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
     return result

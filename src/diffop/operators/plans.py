@@ -25,8 +25,8 @@ def plan(parts: Sequence[Part], kind: Kind) -> Plan:
             rows.append(describe_derivative(segment.text, segment.derivative, together.scheme))
             continue
         factors = list(zip(segment.factors, segment.powers, strict=True))
-        draws, probes = (None, "auto") if draw is None else (draw.n, draw.probes)
-        row, own = describe(segment.text, factors, draws, probes, kind)
+        draws, probe = (None, None) if draw is None else (draw.n, draw.probe)
+        row, own = describe(segment.text, factors, draws, probe, kind)
         rows.append(row)
         planned += [] if own is None else [own]
     return Plan(rows, planned)

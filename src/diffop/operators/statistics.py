@@ -1,17 +1,19 @@
 """The standard error of an estimate, from the draws it was made of."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, PyTree
+from jaxtyping import PyTree
 
+from ..jets.design import Design, variance as design_variance
 from ..jets.families import together
 from ..jets.point import Point
 from ..jets.weighted_jets import WeightedJets
-from .evaluate import Draw, Part, apply, scaled, segment_jets, segment_values
-from .term import Segment
+from .evaluate import Draw, Part, apply_all, scaled, segment_jets, segment_values
+from .term import Segment, Term
 
 
 class Stats(NamedTuple):
@@ -24,70 +26,110 @@ class Stats(NamedTuple):
     jets: int
 
 
-def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
-    """Mean and standard error of a sum of parts at a point.
+Source: TypeAlias = tuple[int, Design]
+"""The number of a draw among those of an evaluation, and how it was made. Draws of one source are
+the same draws, those of different sources are independent.
+"""
 
-    Draws of one design (without replacement from N terms; independent) are made from one key, so
-    their contributions are added up draw by draw before their spread is taken. Draws of different
-    designs are independent: variances add.
+
+@final
+class Draws(NamedTuple):
+    """Several operators at a point, draw by draw.
+
+    - `exact`: for each operator the sum of what was not sampled.
+    - `sampled`: for each source and each operator the contributions z_r of the draws, along the
+        first axis; the estimate is `exact` plus the sums of all of them. None for an operator that
+        has no part in them.
+    - `jets`: how many were pushed.
     """
-    mean = apply(parts, u, point)
-    variance = jax.tree.map(
-        lambda leaf: jnp.zeros_like(leaf, dtype=jnp.finfo(leaf.dtype).dtype), mean
+
+    exact: list[PyTree]
+    sampled: dict[Source, list[PyTree | None]]
+    jets: int
+
+    def mean(self, operator: int) -> PyTree:
+        """The estimate of one operator."""
+        total = self.exact[operator]
+        for contributions in self.sampled.values():
+            if contributions[operator] is not None:
+                sums = jax.tree.map(lambda z: jnp.sum(z, axis=0), contributions[operator])
+                total = jax.tree.map(jnp.add, total, sums)
+        return total
+
+    def variance(self, operator: int) -> PyTree:
+        """An unbiased estimate of the variance of `mean`: variances of different sources add."""
+        total = jax.tree.map(
+            lambda leaf: jnp.zeros_like(leaf, dtype=jnp.finfo(leaf.dtype).dtype),
+            self.exact[operator],
+        )
+        for (_, design), contributions in self.sampled.items():
+            if contributions[operator] is not None:
+                spread = partial(design_variance, design=design)
+                total = jax.tree.map(jnp.add, total, jax.tree.map(spread, contributions[operator]))
+        return total
+
+
+def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point) -> Draws:
+    """Several operators, each a list of parts, applied to one function at one point.
+
+    **Raises:** `ValueError` for compositions whose inner operator is sampled too.
+    """
+    exact = apply_all(
+        [[part for part in parts if part.draw is None] for parts in operators], u, point
     )
-    total = 0
-    for part in parts:
-        groups, jets = _contributions(part, u, point)
-        total += jets
-        for design, value in groups.items():
-            variance = jax.tree.map(jnp.add, variance, _variance(value, design))
-    return Stats(mean, jax.tree.map(jnp.sqrt, variance), total)
-
-
-def _contributions(
-    part: Part, u: Callable[..., PyTree], point: Point
-) -> tuple[dict[Hashable, PyTree], int]:
-    """For each design the contributions of its draws, and the number of jets of all terms."""
-    requests: list[tuple[Segment, Draw | None]] = []
-    for term in part.terms:
-        if len(term.word) > 1 and part.draw is not None:
-            raise ValueError(
-                "a composition with variable coefficients has no standard error from one "
-                "estimate: its inner operator is sampled too. Estimate it with several keys "
-                "instead."
-            )
-        head = term.word[0] if term.word else Segment((), (), ())
-        requests.append((head, part.draw))
-    if part.draw is None:
-        return {}, _pushed(segment_jets(requests, point))
+    flat = [
+        (position, term, part.draw)
+        for position, parts in enumerate(operators)
+        for part in parts
+        if part.draw is not None
+        for term in part.terms
+    ]
+    requests: list[tuple[Segment, Draw | None]] = [(_head(term), draw) for _, term, draw in flat]
     jets = segment_jets(requests, point)
     values = segment_values(requests, u, point, per_draw=True)
-    groups: dict[Hashable, PyTree] = {}
-    for (head, _), term, each, value in zip(requests, part.terms, jets, values, strict=True):
-        if each is None or each[0].draws is None:
+    numbers = {id(draw): number for number, (_, _, draw) in enumerate(reversed(flat))}
+    sampled: dict[Source, list[PyTree | None]] = {}
+    for (position, term, draw), (head, _), each, value in zip(
+        flat, requests, jets, values, strict=True
+    ):
+        value = scaled(value, term, head, point)
+        design = each[0].design if each else None
+        if design is None:
+            exact[position] = jax.tree.map(jnp.add, exact[position], value)
             continue
-        value, design = scaled(value, term, head, point), each[0].design
-        known = groups.get(design)
-        groups[design] = value if known is None else jax.tree.map(jnp.add, known, value)
-    return groups, _pushed(jets)
+        source = sampled.setdefault((numbers[id(draw)], design), [None] * len(operators))
+        known = source[position]
+        source[position] = value if known is None else jax.tree.map(jnp.add, known, value)
+    every = [request for parts in operators for request in _exact_requests(parts)]
+    return Draws(exact, sampled, _pushed([*jets, *segment_jets(every, point)]))
+
+
+def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
+    """Mean and standard error of a sum of parts at a point."""
+    found = draws([parts], u, point)
+    return Stats(found.mean(0), jax.tree.map(jnp.sqrt, found.variance(0)), found.jets)
+
+
+def _head(term: Term) -> Segment:
+    if len(term.word) > 1:
+        raise ValueError(
+            "a composition with variable coefficients has no standard error from one estimate: its "
+            "inner operator is sampled too. Estimate it with several keys instead."
+        )
+    return term.word[0] if term.word else Segment((), (), ())
+
+
+def _exact_requests(parts: Sequence[Part]) -> list[tuple[Segment, Draw | None]]:
+    """What is pushed for the parts that are not sampled, first segments of their words only."""
+    return [
+        (term.word[0], None)
+        for part in parts
+        if part.draw is None
+        for term in part.terms
+        if term.word
+    ]
 
 
 def _pushed(jets: Sequence[Sequence[WeightedJets] | None]) -> int:
     """Jets with equal directions are pushed once."""
     return sum(group.size for group in together([j for each in jets if each for j in each]))
-
-
-def _variance(contributions: PyTree, design: Hashable) -> PyTree:
-    """The variance of Σ_r z_r estimated from its terms: n Σ |z_r − z̄|² / (n−1), and (1 − n/N) of
-    it for n of N terms.
-    """
-
-    def variance(leaf: Array) -> Array:
-        n = leaf.shape[0]
-        if n < 2:
-            raise ValueError("a standard error needs at least 2 draws; got an estimate with n = 1.")
-        spread = jnp.sum(jnp.abs(leaf - jnp.mean(leaf, axis=0, keepdims=True)) ** 2, axis=0)
-        kept = 1 - n / design[1] if isinstance(design, tuple) and design[0] == "subset" else 1
-        return spread * (n * kept / (n - 1))
-
-    return jax.tree.map(variance, contributions)

@@ -9,6 +9,7 @@ from jaxtyping import PyTree
 from .._types import Key
 from ..jets.planner import Kind
 from ..jets.point import Point
+from ..jets.probes import AbstractProbe
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function
@@ -48,7 +49,7 @@ def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
     return Joint([operator.parts for operator in operators], structure, checked_plan(plan))
 
 
-def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> "Joint":
+def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto") -> "Joint":
     """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the
     structure of `ops`.
 
@@ -77,7 +78,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str = "auto") -> "Joint":
     operators, structure = _flatten(ops)
     draw = make_draw(key, n, probes)
     for operator in operators:
-        check_probes(operator.parts, probes)
+        check_probes(operator.parts, draw.probe)
     parts = [
         tuple(part if part.draw is not None else Part(part.terms, draw) for part in operator.parts)
         for operator in operators

@@ -1,0 +1,65 @@
+"""Powers and products of sums of terms, written out."""
+
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from .directions import take
+from .terms import Block, times
+
+
+def power_of(block: Block, power: int) -> Block:
+    """The m-th power of a sum of terms: one term for each multiset of m of them, with its
+    multinomial coefficient.
+    """
+    if power == 1:
+        return block
+    total = block.weights.shape[0]
+    if power == 2:
+        index = np.stack(np.triu_indices(total), axis=1)
+        multiplicity = np.where(index[:, 0] == index[:, 1], 1.0, 2.0)
+    else:
+        index = np.array(list(itertools.combinations_with_replacement(range(total), power)))
+        multiplicity = np.array([_multinomial(row) for row in index])
+    weights: Any = multiplicity
+    for column in range(power):
+        weights = times(weights, block.weights[index[:, column]])
+    slots = tuple(take(slot, index[:, column]) for column in range(power) for slot in block.slots)
+    return Block(weights, slots, block.exponents * power)
+
+
+def _multinomial(row: np.ndarray) -> float:
+    repeats = Counter(row.tolist()).values()
+    return math.factorial(len(row)) / math.prod(map(math.factorial, repeats))
+
+
+def outer(left: Block, right: Block) -> Block:
+    """The product of two sums of terms: each term of one with each of the other."""
+    rows, columns = left.weights.shape[0], right.weights.shape[0]
+    first, second = np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows)
+    return Block(
+        times(left.weights[first], right.weights[second]),
+        tuple(take(slot, first) for slot in left.slots)
+        + tuple(take(slot, second) for slot in right.slots),
+        left.exponents + right.exponents,
+    )
+
+
+def repeated(block: Block, n: int) -> Block:
+    """A block of one term, n times."""
+    zeros = np.zeros(n, dtype=np.int32)
+    slots = tuple(take(slot, zeros) for slot in block.slots)
+    return Block(block.weights[zeros], slots, block.exponents)
+
+
+def along(left: Block, right: Block) -> Block:
+    """Term by term products of two blocks of n terms."""
+    return Block(
+        times(left.weights, right.weights),
+        left.slots + right.slots,
+        left.exponents + right.exponents,
+        left.signatures + right.signatures,
+    )

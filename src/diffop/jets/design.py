@@ -1,0 +1,76 @@
+"""How draws were made, as far as their standard error depends on it.
+
+An estimate is a sum Σ_r z_r of the contributions of its draws. They come in strata: those of one
+stratum are exchangeable, those of different strata uncorrelated. With n draws in a stratum
+
+    Var[Σ_r z_r] = E[ n/(n−1) Σ_r |z_r − z̄|² ] · (1 − n/N),
+
+where N is infinite for independent draws. For n of N terms without replacement N is their number
+(survey sampling). For n orthogonal directions of R^N it is N as well: Σ_r v_rᵀA v_r over all N of
+them is N tr A, so the covariance of two is −1/(N − 1) times the variance of one, as it is for terms
+without replacement.
+"""
+
+import math
+from collections.abc import Hashable
+from typing import NamedTuple, final
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .._types import AnyArray
+
+
+@final
+class Stratum(NamedTuple):
+    """n draws; `population` is N."""
+
+    n: int
+    population: int | float = math.inf
+
+
+@final
+class Design(NamedTuple):
+    """How the draws of an estimate were made.
+
+    - `name`: estimates of one design, made from one key, use the same draws.
+    - `strata`: in the order of the draws.
+    - `unknown`: why there is no standard error, or None where there is one.
+    """
+
+    name: Hashable
+    strata: tuple[Stratum, ...]
+    unknown: str | None = None
+
+
+def variance(contributions: AnyArray, design: Design) -> Array:
+    """An unbiased estimate of Var[Σ_r z_r] from z, draws along the first axis.
+
+    **Raises:** `ValueError` where the design has no standard error.
+    """
+    if design.unknown is not None:
+        raise ValueError(design.unknown)
+    strata = design.strata
+    for stratum in strata:
+        if stratum.n == 1 and stratum.population != 1:
+            where = "" if len(strata) == 1 else " in each stratum"
+            raise ValueError(
+                f"a standard error needs at least 2 draws{where}; got an estimate with n = 1"
+                f"{where}."
+            )
+    sizes = np.array([stratum.n for stratum in strata])
+    number = np.repeat(np.arange(sizes.size), sizes)
+    selector = np.eye(sizes.size)[number]  # (draws, strata)
+    flat = contributions.reshape(contributions.shape[0], -1)
+    real = jnp.finfo(flat.dtype).dtype
+    means = (selector / sizes).T.astype(real) @ flat
+    spread = jnp.abs(flat - means[number]) ** 2
+    scale = [_factor(stratum) for stratum in strata]
+    total = jnp.asarray(np.array(scale)[number], real) @ spread
+    return total.reshape(contributions.shape[1:])
+
+
+def _factor(stratum: Stratum) -> float:
+    n, population = stratum
+    return 0.0 if n == population else n / (n - 1) * (1 - n / population)

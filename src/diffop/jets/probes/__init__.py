@@ -1,0 +1,27 @@
+"""Kinds of random jets, with their moments."""
+
+from ..design import Design as Design, Stratum as Stratum
+from ..terms import Target as Target
+from .base import (
+    AbstractDenseProbe as AbstractDenseProbe,
+    AbstractProbe as AbstractProbe,
+    Drawn as Drawn,
+)
+from .dense import (
+    Gaussian as Gaussian,
+    Orthogonal as Orthogonal,
+    Rademacher as Rademacher,
+    Sphere as Sphere,
+)
+from .names import NAMED as NAMED, as_probe as as_probe
+from .roots import Roots as Roots
+from .shifted import Shifted as Shifted
+from .sparse import (
+    AbstractTermProbe as AbstractTermProbe,
+    Importance as Importance,
+    Selection as Selection,
+    Sparse as Sparse,
+    Split as Split,
+    Stratified as Stratified,
+    Systematic as Systematic,
+)

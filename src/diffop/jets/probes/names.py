@@ -1,0 +1,41 @@
+"""Probes by name."""
+
+from typing import Any
+
+from .base import AbstractProbe
+from .dense import Gaussian, Orthogonal, Rademacher, Sphere
+from .roots import Roots
+from .shifted import Shifted
+from .sparse import Sparse, Stratified, Systematic
+
+NAMED: dict[str, AbstractProbe] = {
+    "auto": Sparse(),
+    "sparse": Sparse(),
+    "stratified": Stratified(),
+    "systematic": Systematic(),
+    "rademacher": Rademacher(),
+    "gaussian": Gaussian(),
+    "sphere": Sphere(),
+    "orthogonal": Orthogonal(),
+    "roots": Roots(),
+    "shifted": Shifted(),
+}
+"""Those that need no arguments. What is best for every u is not known without looking at u
+(`diffop.evaluate` does): "auto" is "sparse", which is unbiased for everything.
+"""
+
+
+def as_probe(probes: Any) -> AbstractProbe:
+    """A probe from itself or its name.
+
+    **Raises:** `ValueError` for a name that there is not, `TypeError` for anything else.
+    """
+    if isinstance(probes, AbstractProbe):
+        return probes
+    if isinstance(probes, str) and probes in NAMED:
+        return NAMED[probes]
+    kind = ValueError if isinstance(probes, str) else TypeError
+    raise kind(
+        f"probes must be one of {', '.join(NAMED)}, or one of diffop.probes such as "
+        f"diffop.probes.Importance(weights); got {probes!r}."
+    )

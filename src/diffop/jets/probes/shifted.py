@@ -1,0 +1,109 @@
+"""Gaussian directions with a covariance, the paper's estimator of an indefinite C.
+
+For a symmetric C and λ with C + λI positive definite, C + λI = R Rᵀ. With z ~ N(0, I)
+
+    E[(Rz·∇)² − λ (z·∇)²] = (C + λI):∇² − λΔ = C:∇².
+
+The paper takes R from an eigen-decomposition, whose gradient is not finite where eigenvalues
+repeat. Any square root of C + λI will do: here R is the Cholesky factor, with a finite gradient for
+every positive definite matrix.
+"""
+
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from ..._types import AnyArray, Key, Probes
+from ..design import Design, Stratum
+from ..field_terms import CoefficientTerms
+from ..point import Point
+from ..terms import Block
+from .base import AbstractProbe, Factors, Request, number_of_terms
+
+
+@final
+class Shifted(AbstractProbe):
+    """Two jets a draw, along Rz and z with R Rᵀ = C + λI, for second-order operators with a C.
+
+    **Arguments:**
+
+    - `shift`: λ, more than minus the least eigenvalue of C. By default twice that, or a
+        thousandth of C's largest entry if that is more; no gradient flows into it.
+
+    [`diffop.probes.Rademacher`][] has the same expectation from signed pairs of jets, without a
+    square root and with C as a product. This one is here for comparison.
+
+    Source: STDE, section "Dense STDE jets", theorem on arbitrary second-order operators.
+
+    **Raises:** `ValueError` where C is only known by its products, or where C + λI is not positive
+    definite (for a C that is traced by `equinox.error_if`).
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        wave = do.SecondOrder(jnp.diag(jnp.array([1.0, 1.0, -1.0])))
+        wave.estimate(jax.random.key(0), 2, probes=do.probes.Shifted(shift=1.5))
+        ```
+    """
+
+    shift: float | None = eqx.field(static=True, default=None)
+    name: ClassVar[str] = "shifted"
+
+    def __check_init__(self) -> None:
+        if self.shift is not None and not np.isfinite(self.shift):
+            raise ValueError(f"shift of Shifted must be finite, or None; got {self.shift}.")
+
+    def supports(self, factors: Factors) -> bool:
+        terms, power = factors[0]
+        return len(factors) == 1 and power == 1 and isinstance(terms, CoefficientTerms)
+
+    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
+        return number_of_terms(factors, point) <= n
+
+    def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
+        return jax.random.normal(key, (n, size), dtype)
+
+    def block(self, factors: Factors, request: Request) -> Block:
+        ((terms, _),) = factors
+        assert isinstance(terms, CoefficientTerms)  # `supports` was asked
+        point, n = request.point, request.n
+        size, dtype = terms.dimension(point), point.dtype(terms.argnum)
+        key = jax.random.fold_in(request.key, size)
+        z = self.directions(key, n, size, dtype)
+        matrix = terms.matrix(point).astype(dtype)
+        root, shift = self._root((matrix + matrix.T) / 2, terms.symbol)
+        pairs = jnp.stack([z @ root.T, z], axis=1).reshape(2 * n, size)
+        weights = jnp.tile(jnp.stack([jnp.ones_like(shift), -shift]), n) / n
+        rows = {terms.argnum: terms.embed(pairs, point)}
+        design = Design((self.name, size), (Stratum(n),))
+        return Block(weights, (rows,), (2,), None, design)
+
+    def _root(self, matrix: AnyArray, symbol: str) -> tuple[AnyArray, AnyArray]:
+        """R and λ."""
+        least = jnp.min(jnp.linalg.eigvalsh(jax.lax.stop_gradient(matrix)))
+        if self.shift is None:
+            # away from zero by the size of C, so that its root is as smooth as C is
+            margin = 1e-3 * jnp.max(jnp.abs(matrix)) + jnp.finfo(matrix.dtype).tiny
+            shift = jax.lax.stop_gradient(jnp.maximum(-2 * least, margin))
+        else:
+            shift = jnp.asarray(self.shift, matrix.dtype)
+        wrong = least + shift <= 0
+        message = (
+            f"shift of Shifted must be more than minus the least eigenvalue of C of {symbol}, so "
+            f"that C + shift·I is positive definite; got {self.shift}. Leave it out to have it "
+            "chosen."
+        )
+        if isinstance(wrong, Tracer):
+            shift = eqx.error_if(shift, wrong, message)
+        elif bool(wrong):
+            raise ValueError(message)
+        shifted = matrix + shift * jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+        return jnp.linalg.cholesky(shifted), shift
