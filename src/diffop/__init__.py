@@ -16,8 +16,14 @@ from .operators.laplacian import (
     Laplacian as Laplacian,
     PolyLaplacian as PolyLaplacian,
 )
+from .operators.ranking import (
+    ProbeRanking as ProbeRanking,
+    RankedProbe as RankedProbe,
+    rank_probes as rank_probes,
+)
 from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
 from .operators.statistics import Stats as Stats
 from .operators.tensor import TensorOperator as TensorOperator
 from .operators.together import estimate as estimate, exact as exact
+from .operators.variance import Variance as Variance, variance as variance
 from .operators.vector import Divergence as Divergence, Gradient as Gradient

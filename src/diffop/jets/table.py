@@ -72,7 +72,7 @@ class Plan:
 
     def __repr__(self) -> str:
         header = ("operator", "order", "terms", "jets/term", "directions", "weights", "method")
-        table = _table(header, [tuple(map(str, row)) for row in self.rows])
+        table = text_table(header, [tuple(map(str, row)) for row in self.rows])
         return "\n\n".join([table, *map(_scheme_text, self.planned)])
 
 
@@ -129,7 +129,7 @@ class ResolvedPlan:
             )
             for name, each in zip(self.names, self.jets, strict=True)
         ]
-        return _table(header, rows) + f"\n{self.total} jets, {self.coefficients} coefficients"
+        return text_table(header, rows) + f"\n{self.total} jets, {self.coefficients} coefficients"
 
 
 def _tangent(exponents: tuple[int, ...], directions: Any) -> str:
@@ -227,7 +227,8 @@ def _structure(rows: Sparse | Dense) -> str:
     return f"sparse {rows.positions.shape}"
 
 
-def _table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
+def text_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
+    """Rows as aligned columns below a header."""
     widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
     lines = [header, tuple("─" * width for width in widths), *rows]
     return "\n".join(

@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from ..jets.probes import NAMED, AbstractProbe, as_probe
+from ..jets.probes.base import Factors
 from ..jets.products import has_probe
 from .evaluate import Draw, Part
+from .term import Segment
 
 
 def make_draw(key: Any, n: Any, probes: Any) -> Draw:
@@ -38,14 +40,28 @@ def _describe(value: Any) -> str:
 
 def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:
     """Refuse probes that are biased for an operator, at the call that asks for them."""
-    for part in parts:
-        for segment in (segment for term in part.terms for segment in term.word):
-            factors = list(zip(segment.factors, segment.powers, strict=True))
-            if factors and not has_probe(factors, probe):
-                raise ValueError(_biased(factors, probe, segment.text))
+    for segment in _segments(parts):
+        factors = _factors(segment)
+        if not has_probe(factors, probe):
+            raise ValueError(_biased(factors, probe, segment.text))
 
 
-def _biased(factors: Any, probe: AbstractProbe, name: str) -> str:
+def supports(parts: Sequence[Part], probe: AbstractProbe) -> bool:
+    """Whether probes are unbiased for all of an operator."""
+    return all(has_probe(_factors(segment), probe) for segment in _segments(parts))
+
+
+def _segments(parts: Sequence[Part]) -> list[Segment]:
+    """The derivatives in an operator."""
+    words = [term.word for part in parts for term in part.terms]
+    return [segment for word in words for segment in word if segment.factors]
+
+
+def _factors(segment: Segment) -> Factors:
+    return list(zip(segment.factors, segment.powers, strict=True))
+
+
+def _biased(factors: Factors, probe: AbstractProbe, name: str) -> str:
     possible = [n for n, each in NAMED.items() if n != "auto" and each.supports(factors)]
     return (
         f"{probe.name} probes are biased for {name}: no such random jets have it as their "

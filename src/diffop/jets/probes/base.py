@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from ..._types import Key, Probes, Weights
 from ..design import Design, Stratum
@@ -113,6 +114,12 @@ class AbstractDenseProbe(AbstractProbe):
     def family(self, target: Target) -> Hashable:
         """Equal for targets that the same directions are drawn for."""
         return self.name
+
+    def variance_of_form(self, matrix: Array, n: int) -> Array | None:
+        """The variance of n draws of Σ_ij A_ij v_i v_j, from the symmetric matrix A in the last two
+        axes; None where no formula is known.
+        """
+        return None
 
     def supports(self, factors: Factors) -> bool:
         target = target_of(factors)

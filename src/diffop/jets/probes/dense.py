@@ -16,6 +16,7 @@ from typing import ClassVar, final
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..._types import Key, Probes
 from ..design import Stratum
@@ -53,6 +54,9 @@ class Rademacher(AbstractDenseProbe):
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         return _mean(self.directions(key, n, size, dtype), 1.0)
 
+    def variance_of_form(self, matrix: Array, n: int) -> Array:
+        return rademacher_variance(matrix) / n
+
 
 @final
 class Gaussian(AbstractDenseProbe):
@@ -82,6 +86,9 @@ class Gaussian(AbstractDenseProbe):
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         return _mean(self.directions(key, n, size, dtype), _double_factorial(target.order))
+
+    def variance_of_form(self, matrix: Array, n: int) -> Array:
+        return 2 * jnp.sum(matrix**2, axis=(-2, -1)) / n
 
 
 @final
@@ -117,6 +124,11 @@ class Sphere(AbstractDenseProbe):
         return _mean(
             directions, _double_factorial(target.order) * size ** (target.order // 2) / radii
         )
+
+    def variance_of_form(self, matrix: Array, n: int) -> Array:
+        size = matrix.shape[-1]
+        trace = jnp.trace(matrix, axis1=-2, axis2=-1)
+        return 2 * size / (size + 2) * (jnp.sum(matrix**2, axis=(-2, -1)) - trace**2 / size) / n
 
 
 @final
@@ -157,6 +169,16 @@ class Orthogonal(AbstractDenseProbe):
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         weights = np.full(n, 1 / n)
         return Drawn(self.directions(key, n, size, dtype), weights, (Stratum(n, size),))
+
+    def variance_of_form(self, matrix: Array, n: int) -> Array:
+        size = matrix.shape[-1]
+        return Sphere().variance_of_form(matrix, n) * ((size - n) / max(size - 1, 1))
+
+
+def rademacher_variance(matrix: Array) -> Array:
+    """2 Σ_{i≠j} A_ij², the variance of one draw."""
+    diagonal = jnp.diagonal(matrix, axis1=-2, axis2=-1)
+    return 2 * (jnp.sum(matrix**2, axis=(-2, -1)) - jnp.sum(diagonal**2, axis=-1))
 
 
 def _mean(directions: Probes, moment: float) -> Drawn:

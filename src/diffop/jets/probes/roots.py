@@ -33,6 +33,7 @@ from ..._types import Key
 from ..design import Stratum
 from ..terms import Target
 from .base import AbstractDenseProbe, Drawn
+from .dense import rademacher_variance
 
 
 @final
@@ -69,6 +70,9 @@ class Roots(AbstractDenseProbe):
 
     def family(self, target: Target) -> Hashable:
         return (self.name, self.antithetic, target.order)
+
+    def variance_of_form(self, matrix: Array, n: int) -> Array:
+        return rademacher_variance(matrix) / n  # for k = 2 they are signs
 
     def jets_per_draw(self, target: Target) -> int:
         return len(self._shifts(target.order))

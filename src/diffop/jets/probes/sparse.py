@@ -7,7 +7,7 @@ probabilities p, (1/n) Σ_r t_{i_r}/p_{i_r} has the mean T wherever p_i > 0 for 
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias, final
 
 import equinox as eqx
@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import Array
 
 from ..._types import Key, Magnitudes, TermNumbers, Weights
 from .. import sampling
@@ -51,6 +52,15 @@ class AbstractTermProbe(AbstractProbe):
     @abstractmethod
     def select(self, key: Key, total: int, n: int) -> Selection:
         """Draws among the terms 0 … total − 1."""
+
+    def variance_of_terms(
+        self, values: Array, n: int, magnitudes: Magnitudes | None
+    ) -> Array | None:
+        """The variance of n draws from the values of all terms, along the first axis; None where no
+        formula is known. `magnitudes` are those of the terms' coefficients, None where all are
+        alike.
+        """
+        return None
 
     def supports(self, factors: Factors) -> bool:
         large = [power for terms, power in factors if not terms.single]
@@ -93,6 +103,13 @@ class _Independent(AbstractTermProbe):
 
     def supports(self, factors: Factors) -> bool:
         return True
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        if magnitudes is None:
+            magnitudes = jnp.ones(values.shape[0])
+        p = jnp.reshape(magnitudes / jnp.sum(magnitudes), (-1,) + (1,) * (values.ndim - 1))
+        ratios = jnp.where(p > 0, values**2 / jnp.where(p > 0, p, 1), 0)
+        return (jnp.sum(ratios, axis=0) - jnp.sum(values, axis=0) ** 2) / n
 
     def copies(self, factors: Factors, request: Request) -> Block:
         point, n = request.point, request.n
@@ -160,6 +177,11 @@ class Sparse(_Independent):
     def select(self, key: Key, total: int, n: int) -> Selection:
         numbers = sampling.subset(key, total, n)
         return Selection(numbers, np.full(n, total / n), (Stratum(n, total),))
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        if magnitudes is not None:
+            return super().variance_of_terms(values, n, magnitudes)
+        return _without_replacement(values, (Stratum(n, values.shape[0]),))
 
     def block(self, factors: Factors, request: Request) -> Block:
         large, _ = split_by_size(factors, request.point)
@@ -229,6 +251,9 @@ class Importance(_Independent):
             raise ValueError(_UNDRAWN.format(symbol=terms.symbol, got=got))
         return weights
 
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        return super().variance_of_terms(values, n, self.weights)
+
     def block(self, factors: Factors, request: Request) -> Block:
         return self.copies(factors, request)
 
@@ -289,6 +314,9 @@ class Stratified(AbstractTermProbe):
             )
         return Selection(numbers, weights, strata, unknown)
 
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        return _without_replacement(values, cut(values.shape[0], n, max(1, n // self.per_stratum)))
+
 
 def cut(total: int, n: int, number: int) -> tuple[Stratum, ...]:
     """Strata of nearly equal size with nearly equal numbers of draws, large ones first: those have
@@ -320,12 +348,21 @@ class Systematic(AbstractTermProbe):
 
     def select(self, key: Key, total: int, n: int) -> Selection:
         first = sampling.uniform(key, total, 1)
-        numbers = (first + jnp.asarray(np.arange(n) * total // n)) % total
+        numbers = (first + jnp.asarray(self._steps(total, n))) % total
         unknown = (
             "systematic draws have no unbiased standard error: all of them follow from the first. "
             'Use probes="stratified" or "sparse".'
         )
         return Selection(numbers, np.full(n, total / n), (Stratum(n),), unknown)
+
+    def _steps(self, total: int, n: int) -> np.ndarray:
+        return np.arange(n) * total // n
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        """Over all first terms, which are equally likely."""
+        total = values.shape[0]
+        estimates = sum(jnp.roll(values, -int(step), axis=0) for step in self._steps(total, n))
+        return jnp.var(jnp.asarray(estimates) * (total / n), axis=0)
 
 
 @final
@@ -386,6 +423,21 @@ class Split(AbstractTermProbe):
             np.concatenate([np.ones(kept.size), np.full(n, others / n)]),
             tuple(filter(_has_draws, (Stratum(kept.size, kept.size), Stratum(n, others)))),
         )
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        others = jnp.delete(values, np.array(self.exact, int), axis=0)
+        return _without_replacement(others, (Stratum(n, others.shape[0]),))
+
+
+def _without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:
+    """Σ_h N_h²/n_h (1 − n_h/N_h) S_h²."""
+    total, start = jnp.zeros(values.shape[1:], values.dtype), 0
+    for n, size in strata:
+        members = values[start : start + int(size)]
+        start += int(size)
+        if n < size:
+            total = total + size**2 / n * (1 - n / size) * jnp.var(members, axis=0, ddof=1)
+    return total
 
 
 def _has_draws(stratum: Stratum) -> bool:

@@ -1,0 +1,255 @@
+"""The variance of an estimate: by a formula where there is one, from a pilot otherwise.
+
+The formulas need the values of all terms (for draws of terms), or the matrix A of the quadratic
+form q(v) that a dense draw computes. Both are read from the operator's own jets: with every term as one
+draw, and with the directions e_i and e_i + e_j as draws, A_ij = (q(e_i + e_j) − q(e_i) − q(e_j))/2.
+So they hold for sums of operators that share draws, for variable coefficients, and for any C.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, PyTree
+
+from .._types import Key
+from ..jets.design import Stratum
+from ..jets.point import Point
+from ..jets.probes import AbstractDenseProbe, AbstractProbe, Drawn
+from ..jets.probes.base import Factors, target_of
+from ..jets.probes.sparse import AbstractTermProbe, Selection
+from ..jets.terms import TRACE, ProbedTerms, Target, Terms
+from .base import DifferentialOperator, check_function
+from .draws import check_probes, make_draw
+from .evaluate import Draw, Part, apply, segment_jets
+from .statistics import draws
+from .term import Term
+
+
+@final
+class Variance(NamedTuple):
+    """What `variance` returns.
+
+    - `value`: Var of the estimate, with the structure of u's output.
+    - `method`: "formula" where it is exact, "pilot" where it is itself an estimate, "formula and
+        pilot" for a sum of both.
+    - `jets`: how many were pushed to find it.
+    """
+
+    value: PyTree
+    method: str
+    jets: int
+
+
+def variance(
+    op: DifferentialOperator,
+    u: Callable[..., PyTree],
+    *args: Any,
+    probes: str | AbstractProbe = "auto",
+    n: int = 1,
+    key: Key | None = None,
+    pilot: int = 64,
+    max_jets: int = 4096,
+) -> Variance:
+    """The variance of `op.estimate(key, n, probes)(u)(*args)` over keys.
+
+    **Arguments:**
+
+    - `op`: the operator; `u`, `*args`: a function and a point.
+    - `probes`, `n`: as for `Operator.estimate`.
+    - `key`, `pilot`: where there is no formula, the variance is the sample variance of estimates
+        with this many keys made from `key`; its relative error is about √(2/(pilot − 1)).
+    - `max_jets`: formulas that need more jets than this are not used; a quadratic form in d
+        dimensions needs d(d+1)/2, a sum of N terms N.
+
+    **Returns:**
+
+    A [`diffop.Variance`][].
+
+    **Raises:** `ValueError` where a pilot is needed and no key is given, or where a pilot has
+    values that are not finite; what `Operator.estimate` raises.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        u = lambda x: x[0] * x[1] + x[2] ** 2
+        do.variance(do.Laplacian(), u, jnp.ones(3), probes="rademacher").value  # 4.0
+        do.variance(do.Laplacian(), u, jnp.ones(3), probes="sparse").value  # 8.0
+        ```
+    """
+    if not isinstance(op, DifferentialOperator):
+        raise TypeError(
+            f"variance is that of an operator's estimates, such as do.Laplacian(); got {op!r}."
+        )
+    check_function(u)
+    draw = make_draw(jax.random.key(0) if key is None else key, n, probes)
+    check_probes(op.parts, draw.probe)
+    point = Point(args)
+    shape = jax.eval_shape(lambda: point.value_of(u))
+    total = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, _real(leaf.dtype)), shape)
+    methods, jets = [], 0
+    for terms, factors in _groups(op.parts, draw, point).values():
+        found = _formula(terms, factors, u, point, draw, max_jets)
+        if found is None:
+            found = _pilot(terms, u, point, draw, key, pilot)
+        total = jax.tree.map(jnp.add, total, found.value)
+        methods.append(found.method)
+        jets += found.jets
+    return Variance(total, " and ".join(sorted(set(methods))) or "formula", jets)
+
+
+def _groups(
+    parts: Sequence[Part], draw: Draw, point: Point
+) -> dict[Hashable, tuple[list[Term], Factors]]:
+    """The sampled terms by how they are drawn, and the factors of the first: those of one design
+    share their draws, others are independent.
+    """
+    groups: dict[Hashable, tuple[list[Term], Factors]] = {}
+    for term in (term for part in parts for term in part.terms):
+        if not term.word:
+            continue
+        if len(term.word) > 1:
+            raise ValueError(
+                "a composition with variable coefficients has no variance of its draws alone, as "
+                "its inner operator is sampled too; take the sample variance over several keys."
+            )
+        (head,) = term.word
+        (jets,) = segment_jets([(head, draw)], point)
+        if jets and jets[0].design is not None:
+            factors = list(zip(head.factors, head.powers, strict=True))
+            groups.setdefault(jets[0].design, ([], factors))[0].append(term)
+    return groups
+
+
+def _formula(
+    terms: list[Term],
+    factors: Factors,
+    u: Callable[..., PyTree],
+    point: Point,
+    draw: Draw,
+    max_jets: int,
+) -> Variance | None:
+    """The variance of terms with the same draws, where it has a formula."""
+    probe, n = draw.probe, draw.n
+    if isinstance(probe, AbstractTermProbe):
+        large = [(each, power) for each, power in factors if not each.single]
+        if len(large) != 1 or large[0][1] != 1 or not isinstance(large[0][0], Terms):
+            return None
+        factor = large[0][0]
+        count, magnitudes = factor.numbered(point), factor.magnitudes(point)
+        if count > max_jets:
+            return None
+        values = _contributions(terms, u, point, Draw(draw.key, count, _EveryTerm()))
+        found = [probe.variance_of_terms(leaf, n, magnitudes) for leaf in jax.tree.leaves(values)]
+    elif isinstance(probe, AbstractDenseProbe) and factors and target_of(factors) == TRACE:
+        factor = factors[0][0]
+        assert isinstance(factor, ProbedTerms)  # it has a target
+        size = factor.probe_space(point)
+        count = size * (size + 1) // 2
+        if count > max_jets:
+            return None
+        values = _contributions(terms, u, point, Draw(draw.key, count, _EveryPair()))
+        leaves = jax.tree.leaves(values)
+        found = [probe.variance_of_form(_matrix(leaf, size), n) for leaf in leaves]
+    else:
+        return None
+    if any(each is None for each in found):
+        return None
+    return Variance(jax.tree.unflatten(jax.tree.structure(values), found), "formula", count)
+
+
+def _contributions(terms: list[Term], u: Callable[..., PyTree], point: Point, draw: Draw) -> PyTree:
+    """What each draw contributes to a sum of terms."""
+    (contributions,) = draws([(Part(tuple(terms), draw),)], u, point).sampled.values()
+    return contributions[0]
+
+
+def _matrix(values: Array, size: int) -> Array:
+    """A from q(e_i), then q(e_i + e_j) for i < j; in the last two axes."""
+    values = jnp.moveaxis(values, 0, -1)
+    diagonal, sums = values[..., :size], values[..., size:]
+    rows, columns = np.triu_indices(size, 1)
+    upper = (sums - diagonal[..., rows] - diagonal[..., columns]) / 2
+    matrix = jnp.zeros((*diagonal.shape, size), values.dtype)
+    matrix = matrix.at[..., rows, columns].set(upper).at[..., columns, rows].set(upper)
+    return matrix.at[..., np.arange(size), np.arange(size)].set(diagonal)
+
+
+def _pilot(
+    terms: list[Term],
+    u: Callable[..., PyTree],
+    point: Point,
+    draw: Draw,
+    key: Key | None,
+    pilot: int,
+) -> Variance:
+    """The sample variance of estimates with different keys."""
+    if key is None:
+        raise ValueError(
+            f"there is no formula for the variance of {draw.probe.name} probes here within "
+            "max_jets; give a key for a pilot: variance(..., key=jax.random.key(0))."
+        )
+    if pilot < 2:
+        raise ValueError(f"a pilot needs at least 2 estimates; got pilot={pilot}.")
+
+    def estimate(key: Key) -> PyTree:
+        return apply([Part(tuple(terms), Draw(key, draw.n, draw.probe))], u, point)
+
+    values = jax.lax.map(estimate, jax.random.split(key, pilot))
+    found = jax.tree.map(lambda leaf: jnp.var(leaf, axis=0, ddof=1), values)
+    pushed = segment_jets([(term.word[0], draw) for term in terms], point)
+    jets = sum(each.size for group in pushed for each in group or ())
+    return Variance(checked(found, "the pilot"), "pilot", pilot * jets)
+
+
+def checked(values: PyTree, what: str) -> PyTree:
+    """Refuse values that are not finite, where they are known."""
+    for leaf in jax.tree.leaves(values):
+        if not isinstance(leaf, Tracer) and not bool(jnp.all(jnp.isfinite(leaf))):
+            raise ValueError(
+                f"{what} has a variance that is not finite: {leaf}. u or its derivatives are not "
+                "finite at this point, or overflow in this precision."
+            )
+    return values
+
+
+def _real(dtype: Any) -> Any:
+    return jnp.finfo(dtype).dtype
+
+
+@final
+class _EveryTerm(AbstractTermProbe):
+    """Each term as one draw, unweighted."""
+
+    name: ClassVar[str] = "every term"
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        return Selection(np.arange(total), np.ones(total), (Stratum(total),))
+
+    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
+        return False
+
+
+@final
+class _EveryPair(AbstractDenseProbe):
+    """The directions e_i, then e_i + e_j for i < j, each as one draw."""
+
+    name: ClassVar[str] = "every pair"
+
+    def reaches(self, target: Target) -> bool:
+        return target == TRACE
+
+    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
+        return False
+
+    def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
+        unit = np.eye(size)
+        rows, columns = np.triu_indices(size, 1)
+        directions = jnp.asarray(np.concatenate([unit, unit[rows] + unit[columns]]), dtype)
+        return Drawn(directions, np.ones(n), (Stratum(n),))
