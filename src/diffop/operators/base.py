@@ -12,13 +12,15 @@ from jaxtyping import PyTree
 from .._types import Key
 from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe
+from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .canonical import agree
 from .coefficients import Coefficient, Number, as_coefficient, multiply
+from .control import Controlled, Scale
 from .draws import check_probes, make_draw
 from .evaluate import Draw, Part, apply
+from .observation import observe
 from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Stats, statistics
 from .sum import merged, text
@@ -291,6 +293,50 @@ class Estimate(Operator):
             ```
         """
         return lambda *args, **kwargs: statistics(self.samples, u, Point(args, kwargs))
+
+    def controlled(
+        self,
+        control: Function,
+        value: Function | None = None,
+        scale: Scale = 1.0,
+    ) -> Controlled:
+        """The estimate with a control variate: E(u) + s (L g − E(g)) for a function g with a known
+        L g, from one push of both functions.
+
+        **Arguments:**
+
+        - `control`: g, a function like u: an exact solution that u approaches, a smaller network,
+            the network of some steps ago.
+        - `value`: L g as a function of the point; by default it is computed, exactly.
+        - `scale`: s; 1 estimates L(u − g). "fitted" takes for each draw the best s of the other
+            draws, which is unbiased where draws are independent (dense probes, importance), and has
+            a bias of relative size 1/N for n of N terms without replacement.
+
+        **Returns:**
+
+        A [`diffop.Controlled`][]: call it on u, or ask for its `.stats(u)`.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            g = lambda x: jnp.sum(x**4)
+            u = lambda x: g(x) + 0.01 * jnp.prod(x)
+            E = do.Laplacian().estimate(jax.random.key(0), 4)
+            E.controlled(g, lambda x: 12 * jnp.sum(x**2))(u)(jnp.arange(20.0))
+            ```
+        """
+        return Controlled(self.samples, control, value, scale)
+
+    def observe(self, memory: RunningMagnitudes, u: Function) -> Callable[..., RunningMagnitudes]:
+        """What a [`diffop.probes.RunningMagnitudes`][] has learnt from this estimate at a point:
+        `memory = E.observe(memory, u)(*args)`. For estimates of a single sum over coordinates, made
+        with `probes=memory.probe()`.
+        """
+        return lambda *args, **kwargs: observe(memory, self.samples, u, Point(args, kwargs))
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan with its draws; resolved at a point, the directions that were drawn."""

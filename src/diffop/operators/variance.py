@@ -1,9 +1,10 @@
 """The variance of an estimate: by a formula where there is one, from a pilot otherwise.
 
 The formulas need the values of all terms (for draws of terms), or the matrix A of the quadratic
-form q(v) that a dense draw computes. Both are read from the operator's own jets: with every term as one
-draw, and with the directions e_i and e_i + e_j as draws, A_ij = (q(e_i + e_j) − q(e_i) − q(e_j))/2.
-So they hold for sums of operators that share draws, for variable coefficients, and for any C.
+form q(v) that a dense draw computes. Both are read from the operator's own jets: with every term
+as one draw, and with the directions e_i and e_i + e_j as draws, A_ij = (q(e_i + e_j) − q(e_i) −
+q(e_j))/2. So they hold for sums of operators that share draws, for variable coefficients, and for
+any C.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -119,7 +120,7 @@ def _groups(
                 "a composition with variable coefficients has no variance of its draws alone, as "
                 "its inner operator is sampled too; take the sample variance over several keys."
             )
-        (head,) = term.word
+        head = next(iter(term.word))
         (jets,) = segment_jets([(head, draw)], point)
         if jets and jets[0].design is not None:
             factors = list(zip(head.factors, head.powers, strict=True))

@@ -268,7 +268,8 @@ def _sparse_dot(
     values = coefficient.values.astype(rows.dtype)
     lead_shape = values.shape[:lead]
     if shapes.is_vector:
-        if rows.shape[:-2] == lead_shape:  # direction by direction
+        # the same axes, all but the entries' leading; several sums have an axis more
+        if values.ndim == row.ndim == lead + 1:  # direction by direction
             summed = values[..., 0, None] * rows[..., 0, :]
             if values.shape[-1] > 1:
                 summed = jnp.sum(values[..., None] * rows, axis=-2)

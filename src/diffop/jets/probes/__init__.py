@@ -15,6 +15,7 @@ from .dense import (
 )
 from .names import NAMED as NAMED, as_probe as as_probe
 from .roots import Roots as Roots
+from .running import RunningMagnitudes as RunningMagnitudes
 from .shifted import Shifted as Shifted
 from .sparse import (
     AbstractTermProbe as AbstractTermProbe,

@@ -1,0 +1,78 @@
+"""Weights for importance sampling that are learnt from the draws themselves."""
+
+from typing import final
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from ..._types import Magnitudes, PerDirection, TermNumbers
+from .sparse import Importance
+
+
+@final
+class RunningMagnitudes(eqx.Module):
+    """A running mean of the magnitude of each term of a sum, as weights for
+    [`diffop.probes.Importance`][].
+
+    The probabilities p ∝ |t_i| have the least variance. During training the terms t_i change slowly
+    from step to step, so what was seen of them is a good guess of what they are. Estimates stay
+    unbiased whatever the weights are, as these depend on earlier keys only.
+
+    **Arguments:**
+
+    - `terms`: how many there are, such as the number of coordinates for Δ.
+    - `decay`: how much of the old mean a new observation keeps, between 0 and 1.
+    - `floor`: a positive part of the mean magnitude that is added to every weight, so that no term
+        is forgotten.
+
+    **Raises:** `ValueError` for numbers outside of these ranges.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        a = jnp.array([100.0, 1.0, 1.0, 1.0])
+        u, x = (lambda x: a @ x**4), jnp.ones(4)
+        memory = do.probes.RunningMagnitudes(4)
+        for key in jax.random.split(jax.random.key(0), 20):
+            E = do.Laplacian().estimate(key, 2, probes=memory.probe())
+            memory = E.observe(memory, u)(x)
+        memory.probe().weights  # 12 a, and a tenth of its mean added to each
+        ```
+    """
+
+    means: Magnitudes
+    seen: Bool[Array, " terms"]
+    decay: float = eqx.field(static=True)
+    floor: float = eqx.field(static=True)
+
+    def __init__(self, terms: int, *, decay: float = 0.5, floor: float = 0.1) -> None:
+        if terms < 1:
+            raise ValueError(f"terms of RunningMagnitudes must be at least 1; got {terms}.")
+        if not 0 <= decay < 1:
+            raise ValueError(f"decay of RunningMagnitudes must be in [0, 1); got {decay}.")
+        if not floor > 0:
+            raise ValueError(f"floor of RunningMagnitudes must be positive; got {floor}.")
+        self.means, self.seen = jnp.zeros(terms), jnp.zeros(terms, bool)
+        self.decay, self.floor = decay, floor
+
+    def probe(self) -> Importance:
+        """Probes with the weights learnt so far: all alike at first, and a term that was not drawn
+        yet counts as an average one.
+        """
+        average = jnp.sum(self.means) / jnp.maximum(jnp.sum(self.seen), 1)
+        average = jnp.where(average > 0, average, 1.0)
+        return Importance(jnp.where(self.seen, self.means, average) + self.floor * average)
+
+    def observe(self, numbers: TermNumbers, magnitudes: PerDirection) -> "RunningMagnitudes":
+        """The memory after some terms were seen with some magnitudes; a term that was drawn several
+        times counts once. `Estimate.observe` calls this with the draws of an estimate.
+        """
+        old, new = self.means[numbers], magnitudes.astype(self.means.dtype)
+        mixed = jnp.where(self.seen[numbers], self.decay * old + (1 - self.decay) * new, new)
+        means, seen = self.means.at[numbers].set(mixed), self.seen.at[numbers].set(True)
+        return eqx.tree_at(lambda m: (m.means, m.seen), self, (means, seen))
