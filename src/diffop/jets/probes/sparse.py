@@ -8,7 +8,7 @@ probabilities p, (1/n) Σ_r t_{i_r}/p_{i_r} has the mean T wherever p_i > 0 for 
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -24,6 +24,11 @@ from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Block, Terms, times
 from .base import AbstractProbe, Factors, Request, number_of_terms
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
 
 
 @final
@@ -94,6 +99,11 @@ class _Independent(AbstractTermProbe):
     each pair {i, j} comes twice as often as {i, i}.
     """
 
+    same_for_all: AbstractClassVar[bool]
+    """Whether all factors with as many terms have the same probabilities, so that they draw the
+    same terms and can share jets.
+    """
+
     @abstractmethod
     def magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
         """Probabilities up to a factor; None for all alike."""
@@ -127,7 +137,7 @@ class _Independent(AbstractTermProbe):
         for other in drawn[1:]:
             block = along(block, other)
         signature = ("terms", request.tag, n, block.signature)
-        named = len(copies) == 1 and block.signature is not None
+        named = self.same_for_all and len(copies) == 1 and block.signature is not None
         block = Block(
             block.weights / n,
             block.slots,
@@ -170,6 +180,7 @@ class Sparse(_Independent):
     """
 
     name: ClassVar[str] = "sparse"
+    same_for_all: ClassVar[bool] = False
 
     def magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
         return terms.magnitudes(point)
@@ -223,6 +234,7 @@ class Importance(_Independent):
 
     weights: Magnitudes
     name: ClassVar[str] = "importance"
+    same_for_all: ClassVar[bool] = True
 
     def __init__(self, weights: Any) -> None:
         array = jnp.asarray(weights, dtype=jnp.result_type(float))
