@@ -64,7 +64,7 @@ def variance(contributions: AnyArray, design: Design) -> Array:
     selector = np.eye(sizes.size)[number]  # (draws, strata)
     flat = contributions.reshape(contributions.shape[0], -1)
     real = jnp.finfo(flat.dtype).dtype
-    means = (selector / sizes).T.astype(real) @ flat
+    means = (selector / sizes).T.astype(flat.dtype) @ flat
     spread = jnp.abs(flat - means[number]) ** 2
     scale = [_factor(stratum) for stratum in strata]
     total = jnp.asarray(np.array(scale)[number], real) @ spread
