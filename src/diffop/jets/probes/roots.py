@@ -87,7 +87,8 @@ class Roots(AbstractDenseProbe):
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         k, shifts = target.order, self._shifts(target.order)
-        numbers = self.numbers(key, n, size, k)
+        stream = jax.random.fold_in(key, k)  # other roots are drawn apart: their variances add
+        numbers = self.numbers(stream, n, size, k)
         cosines = np.cos(np.pi * np.arange(2 * k) / k)
         cosines = np.where(np.abs(cosines) < 1e-15, 0.0, cosines).astype(dtype)
         places = (2 * numbers[:, None, :] - np.array(shifts)[None, :, None]) % (2 * k)
