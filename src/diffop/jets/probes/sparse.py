@@ -256,7 +256,7 @@ class Importance(_Independent):
         own = terms.magnitudes(point)
         missed = weights <= 0 if own is None else (weights <= 0) & (own > 0)
         if isinstance(missed, Tracer):
-            wrong = missed | ~jnp.isfinite(weights)
+            wrong = missed | ~jnp.isfinite(weights) | (weights < 0)
             return eqx.error_if(weights, wrong, _UNDRAWN.format(symbol=terms.symbol, got="some"))
         if bool(jnp.any(missed)):
             got = _offending(weights, missed)
