@@ -17,8 +17,10 @@ entries that are not all the same one has an odd power below k in it, so E[(v·�
 one jet a draw. The k jets of a complex draw are, up to signs, k such directions, v_i =
 2 cos(2π(l_i + s)/k) for s < k. In every coordinate they go through all values once, so they add up
 to zero: they are antithetic.
-For k = 3 the variance of three such jets is a half of that of three independent ones: with f = v_i²
-and g = v_j at two coordinates, Σ_{s,t} E[f_s f_t] E[g_s g_t] = 3·6·2 + 6·3·(−1) = 18 against 36.
+For k = 3 and one entry D_iij of the derivative the variance of three such jets is a half of that of
+three independent ones: with f = v_i² and g = v_j, Σ_{s,t} E[f_s f_t] E[g_s g_t] = 3·6·2 + 6·3·(−1)
+= 18 against 36. D_iii has no variance at all. One D_ijk has 3·2³ − 6 = 18 against 24, and D_iij and
+D_ijj together, when equal, have 72 against 96.
 """
 
 from collections.abc import Hashable
