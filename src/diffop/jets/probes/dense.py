@@ -164,7 +164,7 @@ class Orthogonal(AbstractDenseProbe):
         normal = jax.random.normal(key, (size, n), dtype)
         basis, triangle = jnp.linalg.qr(normal)
         signs = jnp.where(jnp.diagonal(triangle) < 0, -1, 1).astype(dtype)  # uniform, not only QR's
-        return math.sqrt(size) * (basis * signs).T
+        return math.sqrt(size) * (basis * signs[None, :]).T
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         weights = np.full(n, 1 / n)

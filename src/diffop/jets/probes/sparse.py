@@ -155,6 +155,8 @@ class _Independent(AbstractTermProbe):
         else:
             index, inverse = sampling.weighted(key, magnitudes, n)
         block = terms.take(point, index)
+        if not isinstance(block.weights, np.ndarray):
+            inverse = inverse.astype(block.weights.dtype)
         weights = times(block.weights, inverse)
         return Block(weights, block.slots, block.exponents, block.signature)
 
@@ -429,7 +431,8 @@ class Split(AbstractTermProbe):
         others = total - kept.size
         drawn = sampling.subset(key, others, n)
         # the j-th of the others is j plus as many as are kept before it
-        drawn = drawn + jnp.searchsorted(jnp.asarray(kept - np.arange(kept.size)), drawn, "right")
+        before = jnp.asarray(kept - np.arange(kept.size), drawn.dtype)
+        drawn = drawn + jnp.searchsorted(before, drawn, "right").astype(drawn.dtype)
         return Selection(
             jnp.concatenate([jnp.asarray(kept), drawn.astype(kept.dtype)]),
             np.concatenate([np.ones(kept.size), np.full(n, others / n)]),
