@@ -4,7 +4,15 @@ from . import jets as jets, nn as nn, pde as pde, taylor as taylor, train as tra
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .operators.base import Estimate as Estimate, Operator as Operator
+from .operators.choice import (
+    Evaluation as Evaluation,
+    Explanation as Explanation,
+    Pilot as Pilot,
+    Way as Way,
+    evaluate as evaluate,
+)
 from .operators.control import Controlled as Controlled
+from .operators.deflation import Deflated as Deflated
 from .operators.elementary import (
     Directional as Directional,
     Identity as Identity,

@@ -16,6 +16,7 @@ RowArray: TypeAlias = Shaped[Array, "n d"]
 """Directions of a whole argument, one a row."""
 SubRows: TypeAlias = Shaped[Array, "n m"]
 """Directions in the coordinates that an operator acts on."""
+SquareArray: TypeAlias = Shaped[Array, "m m"]
 PerDirection: TypeAlias = Shaped[Array, " n"]
 Weights: TypeAlias = Shaped[Array | np.ndarray, " n"]
 CollapsingWeights: TypeAlias = Shaped[Array | np.ndarray, "*m n"]

@@ -71,6 +71,10 @@ class _QuadraticTerms(_FieldTerms, ProbedTerms):
     def target(self, power: int) -> Target | None:
         return TRACE if power == 1 else None
 
+    @abstractmethod
+    def product(self, point: Point) -> Callable[[Array], Array]:
+        """v ↦ Cv at a point; v ↦ σv for a square root."""
+
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
@@ -152,6 +156,10 @@ class DiagonalForm(CoefficientTerms):
     def magnitudes(self, point: Point) -> Array | None:
         return None if self.equal else jnp.abs(jnp.asarray(self.field))
 
+    def product(self, point: Point) -> Callable[[Array], Array]:
+        self.count(point)
+        return _product(jnp.asarray(self.field))
+
     def probe_space(self, point: Point) -> int:
         return self.count(point)
 
@@ -216,6 +224,10 @@ class EntryForm(CoefficientTerms):
         matrix = jnp.asarray(self.field)
         return (matrix + matrix.T) / 2
 
+    def product(self, point: Point) -> Callable[[Array], Array]:
+        self.count(point)
+        return _product(jnp.asarray(self.field))
+
     def probe_space(self, point: Point) -> int:
         self.count(point)
         return self.dimension(point)
@@ -263,6 +275,9 @@ class RowForm(CoefficientTerms):
 
     def magnitudes(self, point: Point) -> None:
         return None
+
+    def product(self, point: Point) -> Callable[[Array], Array]:
+        return _product(self._value(point))
 
     def probe_space(self, point: Point) -> int:
         return self.dimension(point)
@@ -335,6 +350,9 @@ class SquareRoot(_QuadraticTerms):
 
     def magnitudes(self, point: Point) -> None:
         return None
+
+    def product(self, point: Point) -> Callable[[Array], Array]:
+        return _product(self._value(point))
 
     def probe_space(self, point: Point) -> int:
         return self.count(point)

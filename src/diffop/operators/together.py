@@ -45,7 +45,7 @@ def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
         parts(jnp.ones(3))  # {"u": 3.0, "lap": 6.0}
         ```
     """
-    operators, structure = _flatten(ops)
+    operators, structure = flatten(ops)
     return Joint([operator.parts for operator in operators], structure, checked_plan(plan))
 
 
@@ -75,7 +75,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
         do.estimate(ops, jax.random.key(0), 4)(lambda x: jnp.sum(x**4))(jnp.ones(100))
         ```
     """
-    operators, structure = _flatten(ops)
+    operators, structure = flatten(ops)
     draw = make_draw(key, n, probes)
     for operator in operators:
         check_probes(operator.parts, draw.probe)
@@ -86,7 +86,8 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
     return Joint(parts, structure, "auto")
 
 
-def _flatten(ops: PyTree) -> tuple[list[Operator], Any]:
+def flatten(ops: PyTree) -> tuple[list[Operator], Any]:
+    """The operators in a pytree of them, and its structure."""
     leaves, structure = jax.tree.flatten(ops, is_leaf=lambda node: isinstance(node, Operator))
     for leaf in leaves:
         if not isinstance(leaf, Operator):

@@ -1,0 +1,126 @@
+"""Second-order operators and the divergence as traces of matrices, known by their products.
+
+With H the Hessian of u in the coordinates acted on and J the Jacobian of a vector-valued u,
+
+    Δu = tr H,    Σ C_ij ∂_i∂_j u = tr(HC),    ½ tr(σσᵀH) = tr(½ σᵀHσ),    div u = tr J.
+
+A product with H is a derivative of the gradient along a direction; one with J a derivative of u.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, PyTree
+
+from .._types import ScalarArray, SubRows, Vector
+from ..jets.field_terms import DiagonalForm, EntryForm, RowForm, SquareRoot
+from ..jets.index_terms import PowerSum
+from ..jets.point import Point
+from ..jets.terms import Factor
+from ..jets.trace_estimators import Products
+from ..jets.vector_terms import DivergenceTerms
+from .term import Term
+
+Trace: TypeAlias = PowerSum | DiagonalForm | EntryForm | RowForm | SquareRoot | DivergenceTerms
+
+
+def as_trace(term: Term) -> Trace | None:
+    """The factor of a term that is, up to coefficients, the trace of a matrix; else None."""
+    if len(term.word) != 1 or term.word[0].powers != (1,):
+        return None
+    (factor,) = term.word[0].factors
+    if isinstance(factor, PowerSum):
+        return factor if factor.power == 2 else None
+    if isinstance(factor, DiagonalForm | EntryForm | RowForm | SquareRoot | DivergenceTerms):
+        return factor
+    return None
+
+
+def is_exact(term: Term) -> bool:
+    """Whether nothing is to be estimated: order at most one, or one derivative only."""
+    factors = [factor for segment in term.word for factor in segment.factors]
+    return sum(segment.order for segment in term.word) <= 1 or all(map(_is_single, factors))
+
+
+def _is_single(factor: Factor) -> bool:
+    return factor.single
+
+
+def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point: Point) -> Products:
+    """Products with H, HC or ½σᵀHσ for a scalar function.
+
+    Of z ↦ u(x + σz) the Hessian at z = 0 is σᵀHσ: σᵀ is never asked for.
+    """
+    if isinstance(factor, PowerSum | DivergenceTerms):
+        left, right = _same, _same
+    elif isinstance(factor, SquareRoot):
+        left, right = factor.product(point), lambda v: v / 2
+    else:
+        left, right = _same, factor.product(point)
+    moved = _moved(factor, function, point, left)
+    return _linearised(jax.grad(moved), factor, point, right)
+
+
+def _same(v: Vector) -> Vector:
+    return v
+
+
+def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> Products:
+    """Products with the Jacobian of u, restricted to the coordinates acted on.
+
+    **Raises:** `ValueError` for a u with another number of values than there are coordinates.
+    """
+    size, values = point.size(factor.argnum, factor.symbol), _count(u, point)
+    if values not in (size, factor.probe_space(point)):
+        raise ValueError(
+            f"{factor.symbol} needs a vector-valued u with one value for each of the {size} "
+            f"coordinates of argument {factor.argnum}; got {values} value(s)."
+        )
+    rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
+    moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
+    return _linearised(moved, factor, point, _same)
+
+
+def _count(u: Callable[..., PyTree], point: Point) -> int:
+    """How many values u has at a point."""
+    shapes = jax.tree.leaves(jax.eval_shape(lambda: point.value_of(u)))
+    return sum(leaf.size for leaf in shapes)
+
+
+def _moved(
+    factor: Trace, function: Callable[..., Array], point: Point, left: Callable[[Vector], Vector]
+) -> Callable[[Vector], Array]:
+    """z ↦ function(x + left z)."""
+    argnum, positions = factor.argnum, factor.dims
+    flat, unravel = ravel_pytree(point.args[argnum])
+
+    def moved(z: Vector) -> Array:
+        step = jnp.asarray(left(z)).astype(flat.dtype)
+        here = flat + step if positions is None else flat.at[np.asarray(positions)].add(step)
+        args = (*point.args[:argnum], unravel(here), *point.args[argnum + 1 :])
+        return function(*args, **point.kwargs)
+
+    return moved
+
+
+def _linearised(
+    function: Callable[[Vector], Array],
+    factor: Trace,
+    point: Point,
+    right: Callable[[Vector], Vector],
+) -> Products:
+    """Derivatives along `right` of each row, in single precision at least (which QR needs)."""
+    dtype = point.dtype(factor.argnum)
+    _, tangent = jax.linearize(function, jnp.zeros(factor.probe_space(point), dtype))
+
+    def product(v: Vector) -> Any:
+        return tangent(jnp.asarray(right(v.astype(dtype))).astype(dtype)).astype(v.dtype)
+
+    def products(rows: SubRows) -> SubRows:
+        return jax.vmap(product)(rows)
+
+    return products
