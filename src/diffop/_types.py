@@ -16,6 +16,10 @@ RowArray: TypeAlias = Shaped[Array, "n d"]
 """Directions of a whole argument, one a row."""
 SubRows: TypeAlias = Shaped[Array, "n m"]
 """Directions in the coordinates that an operator acts on."""
+SketchRows: TypeAlias = Shaped[Array, "k m"]
+"""Test vectors whose images show where a matrix is large."""
+ColumnArray: TypeAlias = Shaped[Array, "d k"]
+"""Vectors as columns."""
 SquareArray: TypeAlias = Shaped[Array, "m m"]
 PerDirection: TypeAlias = Shaped[Array, " n"]
 Weights: TypeAlias = Shaped[Array | np.ndarray, " n"]

@@ -15,23 +15,31 @@ over the probe, which is independent of Q, is tr A for *every* matrix A, not onl
 Q came from. Differentiating E[t(A(θ); Q)] = tr A(θ), an identity in θ at fixed Q, shows that the
 derivative is unbiased too. A derivative through Q would add E[∂t/∂Q · dQ/dθ], which is zero for the
 same reason (the expectation is the same for all Q), so nothing is lost but variance and the
-derivative of a QR factorisation, which does not exist for matrices of low rank.
+derivative of an orthonormal basis, which does not exist for matrices of low rank.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 
-from .._types import AnyArray, PerDirection, SquareArray, SubRows
+from .._types import (
+    AnyArray,
+    ColumnArray,
+    PerDirection,
+    ScalarArray,
+    SketchRows,
+    SquareArray,
+    SubRows,
+    Vector,
+)
 
 Products: TypeAlias = Callable[[SubRows], SubRows]
 """A v_r for each row v_r."""
 
 
-def hutch_plus_plus(products: Products, sketch: SubRows, probes: SubRows) -> PerDirection:
+def hutch_plus_plus(products: Products, sketch: SketchRows, probes: SubRows) -> PerDirection:
     """One estimate of tr A from each probe, with the range of A times the sketch deflated.
 
     For a probe with E[ggᵀ] = I that is independent of Q and g' = (I − P)g,
@@ -60,8 +68,7 @@ def hutch_plus_plus(products: Products, sketch: SubRows, probes: SubRows) -> Per
         hutch_plus_plus(lambda rows: rows.at[:, 1:].set(0), sketch, probes)  # [1.0]
         ```
     """
-    # Of images that depend on each other QR makes an orthonormal basis all the same.
-    Q, _ = jnp.linalg.qr(jax.lax.stop_gradient(products(sketch)).T)
+    Q = orthonormal(jax.lax.stop_gradient(products(sketch)).T)
     rest = probes - _dot(_dot(probes, Q), Q.T)
     deflated = jnp.sum(Q.T * products(Q.T))
     return deflated + jnp.sum(rest * products(rest), axis=1)
@@ -111,8 +118,9 @@ def xtrace(products: Products, tests: SubRows) -> PerDirection:
     """
     (m, size), omega = tests.shape, tests.T
     images = products(tests).T
-    Q, R = jnp.linalg.qr(jax.lax.stop_gradient(images))
-    S, W = left_out(R), _dot(Q.T, omega)
+    fixed = jax.lax.stop_gradient(images)
+    Q = orthonormal(fixed)
+    S, W = left_out(jnp.triu(_dot(Q.T, fixed))), _dot(Q.T, omega)
     coefficients = W - S * jnp.sum(S * W, axis=0, keepdims=True)
     rest = omega - _dot(Q, coefficients)
     basis_images = products(Q.T).T
@@ -122,25 +130,57 @@ def xtrace(products: Products, tests: SubRows) -> PerDirection:
     return deflated + form * ((size - m + 1) / jnp.sum(rest**2, axis=0))
 
 
+def orthonormal(columns: ColumnArray) -> ColumnArray:
+    """An orthonormal basis Q of the space of the columns: QQᵀ is the projection onto it. A column
+    that depends on those before it, up to rounding, leaves a column of zeros.
+
+    Gram-Schmidt with every column projected again (once more than the "twice is enough" of columns
+    that are not lost), because of its own zeros and because batched factorisations by LAPACK, two
+    of them in one program, can wait for each other for ever on a CPU with few threads.
+    """
+
+    def normalised(v: Vector) -> tuple[Vector, ScalarArray]:
+        length = jnp.linalg.norm(v)
+        return v / jnp.where(length > 0, length, 1), length
+
+    def step(k: Any, Q: ColumnArray) -> ColumnArray:
+        v, length = normalised(columns[:, k])
+        kept = jnp.sign(length)  # zero for a column of zeros
+        for _ in range(3):
+            v, length = normalised(v - _dot(Q, _dot(Q.T, v)))
+            kept = kept * length
+        return Q.at[:, k].set(jnp.where(kept > _least(v), v, 0))
+
+    return jax.lax.fori_loop(0, columns.shape[1], step, jnp.zeros_like(columns))
+
+
 def left_out(R: SquareArray) -> SquareArray:
     """Unit vectors s_i, as columns, with s_i orthogonal to all columns of R but the i-th.
 
-    (R⁻ᵀe_i)ᵀ Re_j = δ_ij: they are the columns of R⁻ᵀ at unit length. Pivots that are lost in
-    rounding (those of a matrix A of rank below m, all of them for A = 0) are raised to a few units
-    in the last place of R's largest entry: s_i stays finite, and orthogonal to the others up to
-    rounding errors of R's own size. Any such s_i will do, for the other columns span the range of
-    A then.
+    (R⁻ᵀe_i)ᵀ Re_j = δ_ij: they are the columns of R⁻ᵀ at unit length, R upper triangular. Pivots
+    that are lost in rounding (those of a matrix A of rank below m, all of them for A = 0) are
+    raised to a few units in the last place of R's largest entry: s_i stays finite, and orthogonal
+    to the others up to rounding errors of R's own size. Any such s_i will do, for the other columns
+    span the range of A then.
     """
     largest = jnp.max(jnp.abs(R))
     R = R / jnp.where(largest > 0, largest, 1)
     pivots = jnp.diagonal(R)
-    least = 10 * jnp.finfo(R.dtype).eps
-    raised = jnp.where(jnp.abs(pivots) < least, least, pivots)
-    inverse = solve_triangular(
-        (R + jnp.diag(raised - pivots)).T, jnp.eye(*R.shape, dtype=R.dtype), lower=True
-    )
+    pivots = jnp.where(jnp.abs(pivots) < _least(R), _least(R), pivots)
+    unit = jnp.eye(*R.shape, dtype=R.dtype)
+
+    def substitute(k: Any, inverse: SquareArray) -> SquareArray:
+        """Row k of R⁻ᵀ from the rows above it; the others are zero yet."""
+        return inverse.at[k].set((unit[k] - _dot(R[:, k], inverse)) / pivots[k])
+
+    inverse = jax.lax.fori_loop(0, R.shape[0], substitute, jnp.zeros_like(R))
     inverse = inverse / jnp.max(jnp.abs(inverse), axis=0, keepdims=True)  # no overflow in squares
     return inverse / jnp.linalg.norm(inverse, axis=0, keepdims=True)
+
+
+def _least(array: AnyArray) -> float:
+    """What is below this, relative to the largest, is lost in rounding."""
+    return 10 * float(jnp.finfo(array.dtype).eps)
 
 
 def _dot(left: AnyArray, right: AnyArray) -> AnyArray:

@@ -131,7 +131,7 @@ class Deflated(eqx.Module):
 
     def _draw(self, key: Key, size: int, dtype: Any, products: Products) -> PerDirection:
         """Estimates of the trace of a matrix of this size."""
-        dtype = jnp.promote_types(dtype, jnp.float32)
+        dtype = dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32  # a basis needs it
         if self.method == "xtrace":
             return xtrace(products, jax.random.normal(key, (self.n // 2, size), dtype))
         third, (for_sketch, for_probes) = self.n // 3, jax.random.split(key)

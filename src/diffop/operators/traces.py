@@ -113,7 +113,7 @@ def _linearised(
     point: Point,
     right: Callable[[Vector], Vector],
 ) -> Products:
-    """Derivatives along `right` of each row, in single precision at least (which QR needs)."""
+    """Derivatives along `right` of each row, in the rows' own precision."""
     dtype = point.dtype(factor.argnum)
     _, tangent = jax.linearize(function, jnp.zeros(factor.probe_space(point), dtype))
 

@@ -1,0 +1,379 @@
+"""Deflation: Hutch++ and XTrace against enumeration, a naive leave-one-out, and exact traces."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jaxtyping
+import numpy as np
+import pytest
+import scipy.stats
+
+import diffop as do
+from diffop.jets.trace_estimators import hutch_plus_plus, xtrace
+
+from .. import oracle
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+METHODS = ["xtrace", "hutch++"]
+SIGMAS = 4.5  # of each statistical test here: a correct library fails it with p = 7e-6 (fixed keys)
+D = 7
+KEYS = 2000
+RNG = np.random.default_rng(0)
+C, SIGMA, B = RNG.normal(size=(D, D)), RNG.normal(size=(D, D + 2)), RNG.normal(size=D)
+W = RNG.normal(size=(D, D)) / 2
+
+
+def point():
+    return jnp.linspace(-1.0, 1.0, D)
+
+
+def quadratic(A):
+    return lambda x: 0.5 * x @ jnp.asarray(A) @ x
+
+
+def products_with(A):
+    return lambda rows: rows @ jnp.asarray(A).T
+
+
+def wave(x):
+    return jnp.sum(jnp.sin(jnp.asarray(W) @ x)) * (1 + x[0] ** 2)
+
+
+def field(x):
+    return jnp.tanh(jnp.asarray(W) @ x) * (1 + x[1])
+
+
+def number_of(x):
+    return jnp.cos(x[0])
+
+
+def matrix_of(x):
+    return jnp.asarray(C) + jnp.outer(x, jnp.sin(x))
+
+
+def sigma_of(x):
+    return jnp.asarray(SIGMA) * x[0]
+
+
+def spread(estimate, count=KEYS, seed=1):
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(estimate))(jr.split(jr.key(seed), count)))
+
+
+def check_mean(values, exact):
+    """Of independent values, one a row, the mean is the exact value up to chance."""
+    error = np.std(values, axis=0, ddof=1) / np.sqrt(len(values))
+    assert np.all(np.abs(np.mean(values, axis=0) - exact) <= SIGMAS * error + 1e-12)
+    assert np.all(error > 1e-9)  # nothing was exact by accident
+
+
+# Unbiased
+
+DIMS = (5, 0, 2, 3, 6, 1)
+EMBEDDED = np.eye(D)[:, list(DIMS)]
+OPERATORS = {
+    "laplacian": lambda: (do.Laplacian(), oracle.laplacian(D)),
+    "laplacian_dims": lambda: (do.Laplacian(dims=DIMS), oracle.laplacian(D, DIMS)),
+    "matrix": lambda: (do.SecondOrder(C), oracle.second_order(C)),
+    "matrix_dims": lambda: (
+        do.SecondOrder(C[:6, :6], dims=DIMS),
+        oracle.second_order(EMBEDDED @ C[:6, :6] @ EMBEDDED.T),
+    ),
+    "vector": lambda: (do.SecondOrder(B), oracle.second_order(B)),
+    "of_point": lambda: (do.SecondOrder(matrix_of), oracle.second_order(matrix_of)),
+    "matvec": lambda: (do.SecondOrder(do.MatVec(lambda v: C @ v)), oracle.second_order(C)),
+    "sigma": lambda: (do.ParabolicTrace(SIGMA), oracle.parabolic(SIGMA, D)),
+    "sigma_dims": lambda: (
+        do.ParabolicTrace(SIGMA[:6], dims=DIMS),
+        oracle.parabolic(EMBEDDED @ SIGMA[:6], D),
+    ),
+    "sigma_vector": lambda: (do.ParabolicTrace(B), oracle.parabolic(B, D)),
+    "sigma_number": lambda: (do.ParabolicTrace(0.5), oracle.parabolic(0.5, D)),
+    "sigma_of_point": lambda: (do.ParabolicTrace(sigma_of), oracle.parabolic(sigma_of, D)),
+    "sigma_matvec": lambda: (do.ParabolicTrace(do.MatVec(lambda v: C @ v)), oracle.parabolic(C, D)),
+    "sigma_sparse": lambda: (
+        do.ParabolicTrace(do.SparseColumns(np.arange(D)[:, None], jnp.asarray(B)[:, None], D)),
+        oracle.parabolic(B, D),
+    ),
+    "sum": lambda: (
+        jnp.array(2.0) * do.Laplacian()
+        - do.SecondOrder(C) / 2
+        + do.Mixed({0: 2, 1: 1})
+        + do.Partial(1)
+        - 3 * do.Identity(),
+        2.0 * oracle.laplacian(D)
+        + (-0.5) * oracle.second_order(C)
+        + oracle.mixed(D, {0: 2, 1: 1})
+        + oracle.partial(D, 1)
+        + (-3.0) * oracle.identity(),
+    ),
+    "coefficient": lambda: (number_of * do.Laplacian(), number_of * oracle.laplacian(D)),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_unbiased(name, method):
+    operator, reference = OPERATORS[name]()
+    values = spread(lambda key: operator.deflate(key, 4, method)(wave)(point()))
+    check_mean(values, jax.jit(reference(wave))(point()))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dims", [None, DIMS])
+def test_unbiased_divergence(dims, method):
+    exact = jnp.trace(jax.jacfwd(field)(point())[jnp.ix_(*[jnp.array(dims or range(D))] * 2)])
+    operator = -2.0 * do.Divergence(dims=dims)
+    check_mean(spread(lambda key: operator.deflate(key, 5, method)(field)(point())), -2 * exact)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_trees_of_several_arguments(method):
+    """Each value of u has a Hessian of its own, in the coordinates of a pytree."""
+    pair = lambda x: (jnp.stack([wave(x), wave(-2 * x)]),)
+    u = lambda t, p: {"a": wave(p["x"].ravel()) * p["s"], "b": pair(t * p["x"].ravel())}
+    args = (jnp.array(2.0), {"x": point().reshape(D, 1), "s": jnp.array(0.5)})
+    operator = do.Laplacian(argnum=1) + do.Partial(argnum=0)
+    got = spread(lambda key: operator.deflate(key, 6, method)(u)(*args))
+    exact = jax.jit(operator.exact(u))(*args)
+    assert jax.tree.structure(got) == jax.tree.structure(exact)
+    for values, expected in zip(*map(jax.tree.leaves, (got, exact)), strict=True):
+        check_mean(values, expected)
+
+
+def test_enumerated_probes_of_hutch_plus_plus():
+    """All signs of the probe, for one sketch: their mean is the trace."""
+    A = RNG.normal(size=(3, 3))
+    probes = jnp.array(list(itertools.product([1.0, -1.0], repeat=3)))
+    for seed in range(5):
+        sketch = jr.normal(jr.key(seed), (1, 3))
+        values = hutch_plus_plus(products_with(A), sketch, probes)
+        np.testing.assert_allclose(jnp.mean(values), np.trace(A), rtol=1e-12)
+        assert float(jnp.std(values)) > 1e-3
+
+
+def naive_xtrace(A, tests):
+    """A QR factorisation for each test vector that is left out."""
+    m, size = tests.shape
+    values = []
+    for i in range(m):
+        Q, _ = np.linalg.qr(A @ np.delete(tests, i, axis=0).T)
+        rest = tests[i] - Q @ (Q.T @ tests[i])
+        scale = (size - m + 1) / (rest @ rest)
+        values.append(np.trace(Q.T @ A @ Q) + scale * rest @ A @ rest)
+    return values
+
+
+@pytest.mark.parametrize("m", [2, 3, 8])
+def test_xtrace_is_leave_one_out(m):
+    A, tests = RNG.normal(size=(20, 20)), RNG.normal(size=(m, 20))
+    values = jax.jit(lambda tests: xtrace(products_with(A), tests))(jnp.asarray(tests))
+    np.testing.assert_allclose(values, naive_xtrace(A, tests), rtol=1e-10)
+
+
+# Where the large part is all there is
+
+
+def of_rank(rank, size, dtype=np.float64):
+    left, right = np.random.default_rng(rank).normal(size=(2, size, rank))
+    return (left @ right.T + right @ left.T).astype(dtype)  # of rank 2·rank
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("half", [0, 1, 2])
+def test_low_rank_is_exact(half, method):
+    A, n = of_rank(half, 40), 20
+    D = do.Laplacian().deflate(jr.key(0), n, method)
+    mean, error, jets = jax.jit(lambda x: D.stats(quadratic(A))(x))(jnp.ones(40))
+    np.testing.assert_allclose(mean, np.trace(A), rtol=1e-10, atol=1e-10)
+    assert float(error) <= 1e-10
+    assert jets == n
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_matrices_with_few_entries(dtype, method):
+    """Images are zero, or equal up to a factor, exactly: no factorisation may divide by zero."""
+    for entries in ([], [0], [3, 7], range(30)):
+        A = np.zeros((64, 64), dtype)
+        A[list(entries), list(entries)] = 2.0
+        D, x = do.Laplacian().deflate(jr.key(2), 62, method), jnp.ones(64, dtype)
+        value = lambda s, A=A: D.stats(lambda x: s * quadratic(A)(x))(x)[:2]
+        first, one = lambda s: value(s)[0], jnp.ones((), dtype)
+        (mean, error), gradient = jax.jit(lambda s: (value(s), jax.grad(first)(s)))(one)
+        assert mean.dtype == error.dtype == dtype
+        if len(entries) < 20:  # the rank of both sketches at least
+            tolerance = {"float32": 1e-4, "float64": 1e-11}[dtype]
+            np.testing.assert_allclose(mean, np.trace(A), atol=tolerance, rtol=0)
+            assert float(error) <= tolerance
+        np.testing.assert_allclose(gradient, mean, rtol=1e-4, atol=1e-4)
+
+
+def test_float32_of_decaying_spectrum():
+    """Eigenvalues far below the precision: the trace to a few units in its last place."""
+    A = decaying(0.3, np.float32)
+    D = do.Laplacian().deflate(jr.key(2), 100)
+    got = D(quadratic(A))(jnp.ones(200, jnp.float32))
+    np.testing.assert_allclose(got, np.trace(A.astype(float)), rtol=2e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_as_many_products_as_coordinates_are_exact(method):
+    stats = do.Laplacian().deflate(jr.key(0), D, method).stats(wave)(point())
+    np.testing.assert_allclose(stats.mean, do.Laplacian().exact(wave)(point()), rtol=1e-12)
+    assert float(stats.standard_error) == 0 and stats.jets == D
+    alone = do.Partial(0, order=3).deflate(jr.key(0), 4, method).stats(wave)(point())
+    np.testing.assert_allclose(alone.mean, do.Partial(0, order=3).exact(wave)(point()), rtol=1e-12)
+    assert float(alone.standard_error) == 0
+
+
+# The variance
+
+
+def decaying(base, dtype=np.float64):
+    Q, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(200, 200)))
+    return ((Q * base ** np.arange(200.0)) @ Q.T).astype(dtype)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_less_variance_than_plain_probes(method):
+    u, x, n = quadratic(decaying(0.8)), jnp.zeros(200), 60
+    deflated = spread(lambda key: do.Laplacian().deflate(key, n, method)(u)(x), 200)
+    plain = spread(lambda key: do.Laplacian().estimate(key, n, probes="rademacher")(u)(x), 200)
+    assert np.var(plain) > 10 * np.var(deflated)
+
+
+def test_standard_error_of_hutch_plus_plus():
+    """Over 40 batches of keys, (mean of SE²) − (variance of the estimates) is 0 up to chance."""
+    stats = spread(
+        lambda key: do.Laplacian().deflate(key, 6, "hutch++").stats(wave)(point())[:2], 4000
+    )
+    mean, error = (s.reshape(40, 100) for s in stats)
+    difference = (error**2).mean(1) - mean.var(1, ddof=1)
+    assert scipy.stats.ttest_1samp(difference, 0.0).pvalue > 1e-5
+    assert difference.std() / np.sqrt(40) * SIGMAS < 0.25 * mean.var()
+
+
+def test_standard_error_of_xtrace():
+    """Not unbiased, but of the right size, as its authors find."""
+    u, x = quadratic(decaying(0.9)), jnp.zeros(200)
+    stats = spread(lambda key: do.Laplacian().deflate(key, 40).stats(u)(x)[:2], 200)
+    assert 0.5 < np.mean(stats[1]) / np.std(stats[0]) < 2
+
+
+def test_errors_of_a_sum_add_up():
+    """Parts have test vectors of their own; factors scale the error with the value."""
+    one = lambda L: L.deflate(jr.key(0), 4).stats(wave)(point())
+    laplacian = one(do.Laplacian())
+    for factor, operator in [
+        (-2.0, -2.0 * do.Laplacian()),
+        (number_of(point()), number_of * do.Laplacian()),
+    ]:
+        scaled = one(operator)
+        np.testing.assert_allclose(scaled.mean, factor * laplacian.mean, rtol=1e-12)
+        np.testing.assert_allclose(scaled[1], abs(factor) * laplacian[1], rtol=1e-12)
+    total = one(do.Laplacian() + do.SecondOrder(C) + do.Identity())
+    assert total[1] > laplacian[1] and total.jets == 8
+
+
+# Transformations
+
+
+def network(w, x):
+    return jnp.sum(jnp.sin(w @ x))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gradients_are_unbiased(method):
+    """With respect to parameters, of u and of the operator, and to the point."""
+
+    def value(make):
+        def of(w, s, x):
+            return make(s * do.Laplacian() + do.ParabolicTrace(s * SIGMA))(lambda x: network(w, x))(
+                x
+            )
+
+        return of
+
+    arguments = (jnp.asarray(W[:2]), jnp.array(0.5), point())
+    exact = jax.jit(jax.grad(value(lambda L: L.exact), (0, 1, 2)))(*arguments)
+    # The Hessian has rank 2: one sketched vector leaves half of it.
+    sampled = lambda key: value(lambda L: L.deflate(key, 4, method))
+    got = spread(lambda key: jax.grad(sampled(key), (0, 1, 2))(*arguments), 4000)
+    for values, expected in zip(got, exact, strict=True):
+        check_mean(values, np.asarray(expected))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_jit_vmap_and_pytrees(method):
+    E = do.Laplacian().deflate(jr.key(3), 5, method)
+    points = jr.normal(jr.key(4), (3, D))
+    one = [E(wave)(x) for x in points]
+    np.testing.assert_allclose(jax.jit(jax.vmap(E(wave)))(points), one, rtol=1e-9)
+    passed = eqx.filter_jit(lambda E, x: E(wave)(x))(E, points[0])
+    np.testing.assert_allclose(passed, one[0], rtol=1e-9)
+    assert (
+        abs(float(E(wave)(point()) - do.Laplacian().deflate(jr.key(4), 5, method)(wave)(point())))
+        > 1e-6
+    )
+    old_style = do.Laplacian().deflate(jr.PRNGKey(3), 5, method)
+    np.testing.assert_allclose(old_style(wave)(point()), E(wave)(point()), rtol=1e-12)
+
+
+def test_half_precision():
+    """The factorisations are made in single precision; the result has u's own type."""
+    x = jnp.ones(20, jnp.bfloat16)
+    got = do.Laplacian().deflate(jr.key(0), 8)(lambda x: jnp.sum(x[:2] ** 2))(x)
+    assert got.dtype == jnp.bfloat16 and float(got) == 4.0
+
+
+# Bad input
+
+KEY = jr.key(0)
+L = do.Laplacian()
+ERRORS = {
+    "xtrace_n": (lambda: L.deflate(KEY, 3), ValueError, "xtrace needs at least n = 4.*got 3"),
+    "hutch_n": (lambda: L.deflate(KEY, 2, "hutch++"), ValueError, "at least n = 3.*got 2"),
+    "hutch_error": (
+        lambda: L.deflate(KEY, 3, "hutch++").stats(wave)(point()),
+        ValueError,
+        "standard error.*n = 3.*n = 4",
+    ),
+    "real_n": (lambda: L.deflate(KEY, 4.0), TypeError, "integer.*4.0"),
+    "method": (lambda: L.deflate(KEY, 4, "lanczos"), ValueError, "xtrace, hutch.*'lanczos'"),
+    "key": (lambda: L.deflate(0, 4), TypeError, "JAX random key.*0 of type int"),
+    "biharmonic": (lambda: (L + do.Biharmonic()).deflate(KEY, 4), ValueError, "traces.*got Δ²"),
+    "third_order": (lambda: do.DiagonalK(3).deflate(KEY, 4), ValueError, "traces.*got Σᵢ∂ᵢ³"),
+    "composition": (lambda: (L @ (number_of * L)).deflate(KEY, 4), ValueError, "traces.*Δ"),
+    "operator": (lambda: L.deflate(KEY, 4)(L), TypeError, "function u; got Laplacian"),
+    "complex": (
+        lambda: L.deflate(KEY, 4)(lambda x: jax.lax.complex(x[0], x[1]))(point()),
+        TypeError,
+        "real u.*complex128",
+    ),
+    "complex_point": (
+        lambda: L.deflate(KEY, 4)(lambda x: jnp.sum(x).real)(point().astype(complex)),
+        TypeError,
+        "argument 0 of type complex128",
+    ),
+    "integer_point": (lambda: L.deflate(KEY, 4)(wave)(jnp.arange(D)), TypeError, "float.*int"),
+    "divergence": (
+        lambda: do.Divergence().deflate(KEY, 4)(lambda x: x[:2])(point()),
+        ValueError,
+        "each of the 7 coordinates.*got 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name):
+    call, kind, message = ERRORS[name]
+    jaxtyping.config.update("jaxtyping_disable", True)  # as users see it
+    try:
+        with pytest.raises(kind, match=message):
+            call()
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
