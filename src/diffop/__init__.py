@@ -3,6 +3,7 @@
 from . import jets as jets, nn as nn, pde as pde, taylor as taylor, train as train
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
+from .jets.low_rank import LowRank as LowRank
 from .operators.base import Estimate as Estimate, Operator as Operator
 from .operators.choice import (
     Evaluation as Evaluation,
@@ -13,6 +14,7 @@ from .operators.choice import (
 )
 from .operators.control import Controlled as Controlled
 from .operators.deflation import Deflated as Deflated
+from .operators.divergence_form import DivergenceForm as DivergenceForm
 from .operators.elementary import (
     Directional as Directional,
     Identity as Identity,

@@ -46,6 +46,12 @@ def number_of(*args):
     return jnp.sin(coordinates(*args)[0])
 
 
+def slope_of(*args):
+    """The gradient of `number_of`."""
+    x = coordinates(*args)
+    return jnp.zeros_like(x).at[0].set(jnp.cos(x[0]))
+
+
 def vector_of(*args):
     x = coordinates(*args)
     return jnp.cos(x) * jnp.asarray(B, x.dtype)
@@ -108,6 +114,16 @@ def operators() -> list[Case]:
             "second_order_matvec",
             lambda a: do.SecondOrder(do.MatVec(lambda v: a(C) @ v)),
             oracle.second_order(C),
+        ),
+        Case(
+            "second_order_low_rank",
+            lambda a: do.SecondOrder(do.LowRank(a(SIGMA), a([2.0, -0.5]))),
+            oracle.second_order((SIGMA * np.array([2.0, -0.5])) @ SIGMA.T),
+        ),
+        Case(
+            "divergence_form",
+            lambda a: do.DivergenceForm(number_of),
+            number_of * oracle.laplacian(3) + oracle.directional(slope_of),
         ),
         Case("parabolic", lambda a: do.ParabolicTrace(a(SIGMA)), oracle.parabolic(SIGMA, 3)),
         Case(

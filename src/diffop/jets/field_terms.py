@@ -65,7 +65,7 @@ class _FieldTerms(Terms):
         return to_dense(unit, size, point.dtype(self.argnum))
 
 
-class _QuadraticTerms(_FieldTerms, ProbedTerms):
+class QuadraticTerms(_FieldTerms, ProbedTerms):
     """What second-order factors with a field share: isotropic directions are enough."""
 
     def target(self, power: int) -> Target | None:
@@ -73,13 +73,13 @@ class _QuadraticTerms(_FieldTerms, ProbedTerms):
 
     @abstractmethod
     def product(self, point: Point) -> Callable[[Array], Array]:
-        """v ↦ Cv at a point; v ↦ σv for a square root."""
+        """v ↦ Cv at a point; v ↦ σv for a square root, v ↦ Fv for a product of factors."""
 
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
 
-class CoefficientTerms(_QuadraticTerms):
+class CoefficientTerms(QuadraticTerms):
     """Those that are C:∇² for a C with entries."""
 
     @abstractmethod
@@ -303,7 +303,7 @@ class RowForm(CoefficientTerms):
 
 
 @final
-class SquareRoot(_QuadraticTerms):
+class SquareRoot(QuadraticTerms):
     """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
 
     field: Field

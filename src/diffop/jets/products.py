@@ -49,9 +49,7 @@ def sampled_jets(
     First-order parts need no draws: all their directions add up to a single jet.
     """
     contracted = _is_contracted(factors)
-    if all(terms.count(point) == 1 for terms, _ in factors) or is_linear(factors):
-        return exact_jets(factors, point, kind)
-    if draw.probe.is_exhaustive(factors, point, draw.n):
+    if not is_sampled(factors, point, draw.probe, draw.n):
         return exact_jets(factors, point, kind)
     block = draw.probe.block(factors, Request(point, draw.key, draw.n, draw.tag))
     assert block.design is not None  # it was drawn
@@ -59,6 +57,12 @@ def sampled_jets(
     if len(block.slots) == 1:
         return [along_slot(block, draws, contracted)]
     return planned_jets(block, point, kind, draws=draws)
+
+
+def is_sampled(factors: Factors, point: Point, probe: AbstractProbe, n: int) -> bool:
+    """Whether n draws are taken of a product of factors at a point."""
+    single = all(terms.count(point) == 1 for terms, _ in factors)
+    return not (single or is_linear(factors) or probe.is_exhaustive(factors, point, n))
 
 
 @final
@@ -82,7 +86,7 @@ def has_probe(factors: Factors, probe: AbstractProbe) -> bool:
 
 def is_linear(factors: Factors) -> bool:
     """Whether all directions add up to one."""
-    return order_of(factors) == 1 and not _is_contracted(factors)
+    return order_of(factors) <= 1 and not _is_contracted(factors)
 
 
 def _sets(factors: Factors) -> list[tuple[Terms, int]]:

@@ -17,11 +17,12 @@ from .terms import TRACE, Block, Factor, ProbedTerms, Target
 
 @final
 class GradientTerms(Factor):
-    """∇ or σᵀ∇: by reverse mode, so there are no jets to take."""
+    """∇, σᵀ∇ or, not transposed, the flux a∇: by reverse mode, so there are no jets to take."""
 
     field: Field | None
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    transposed: bool = eqx.field(static=True, default=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 1
     count_symbol: ClassVar[str] = "0"
@@ -30,7 +31,9 @@ class GradientTerms(Factor):
     @property
     def symbol(self) -> str:
         mark = dims_mark(self.dims) + argument_mark(self.argnum)
-        return f"∇{mark}" if self.field is None else f"σᵀ∇{mark}"
+        if self.field is None:
+            return f"∇{mark}"
+        return f"σᵀ∇{mark}" if self.transposed else f"a∇{mark}"
 
     @property
     def constant(self) -> bool:
@@ -38,7 +41,8 @@ class GradientTerms(Factor):
 
     @property
     def key(self) -> Hashable:
-        return ("gradient", None if self.field is None else id(self.field), self.argnum, self.dims)
+        field = None if self.field is None else id(self.field)
+        return ("gradient", field, self.argnum, self.dims, self.transposed)
 
     def count(self, point: Point) -> int:
         return point.coordinates(self.argnum, self.dims, self.symbol)

@@ -19,6 +19,7 @@ from jax.flatten_util import ravel_pytree
 from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, SquareRoot
 from ..jets.fields import Scalar, SparseColumns
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
+from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
 from .coefficients import plain
 from .term import Segment, Term
@@ -104,6 +105,9 @@ def _factor(factor: Factor) -> Monomials:
             return _diagonal(factor, _concrete(factor.field))
         case EntryForm():
             return _form(factor, _concrete(factor.field))
+        case LowRankForm():
+            columns, weights = _concrete(factor.field.factors), _concrete(factor.field.weights)
+            return _form(factor, (columns * weights) @ columns.T)
         case SquareRoot(field=SparseColumns()):
             sigma = _dense(factor.field)
             return _form(factor, sigma @ sigma.T / 2)
@@ -136,7 +140,8 @@ def _opaque(factor: Factor) -> Hashable:
     field = getattr(factor, "field", None)
     if not callable(field) and not hasattr(field, "mv"):
         return factor.key
-    place = tuple(getattr(factor, name, None) for name in ("argnum", "dims", "exponents", "rows"))
+    names = ("argnum", "dims", "exponents", "rows", "transposed")
+    place = tuple(getattr(factor, name, None) for name in names)
     return (type(factor).__name__, _name(field), place)
 
 

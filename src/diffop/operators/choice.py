@@ -16,6 +16,7 @@ draws.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import jax
@@ -309,8 +310,8 @@ def _error(
         if name not in LEAST and name != "systematic":  # which has no standard error
             spread = jax.vmap(lambda key: _spread(operators, name, n, key, pilot, args))
             return jnp.mean(spread(keys))
-        estimate = lambda key: _evaluator(operators, structure, name, n, key)(pilot.u)(*args)
-        values = jax.vmap(estimate)(keys)
+        in_this_way = partial(_evaluator, operators, structure, name, n)
+        values = jax.vmap(lambda key: in_this_way(key)(pilot.u)(*args))(keys)
         return sum(jnp.sum(jnp.var(leaf, axis=0, ddof=1)) for leaf in jax.tree.leaves(values))
 
     found = float(jnp.mean(jax.jit(jax.vmap(variances))(keys, *pilot.args)))

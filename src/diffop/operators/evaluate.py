@@ -29,6 +29,7 @@ from .coefficients import Number, plain, times
 from .family import Family, families_of
 from .gradient import gradient
 from .nesting import nested
+from .product_rule import product_rule
 from .term import Segment, Term, Word
 
 
@@ -69,10 +70,11 @@ def apply_all(
     pushes.
     """
     flat = [
-        (position, term, part.draw)
+        (position, each, part.draw)
         for position, parts in enumerate(operators)
         for part in parts
         for term in part.terms
+        for each in product_rule(term, point)
     ]
     contributions = _contributions([(term, draw) for _, term, draw in flat], u, point)
     sums: list[list[PyTree]] = [[] for _ in operators]
@@ -90,14 +92,14 @@ def _contributions(
     ]
     heads = [term.word[0] if term.word else Segment((), (), ()) for term, _ in requests]
     results: list[PyTree] = [None] * len(requests)
-    for members, function in _by_inner_function(requests, u, point):
+    for members, function in by_inner_function(requests, u, point):
         values = segment_values([(heads[i], requests[i][1]) for i in members], function, point)
         for i, value in zip(members, values, strict=True):
             results[i] = scaled(value, requests[i][0], heads[i], point)
     return results
 
 
-def _by_inner_function(
+def by_inner_function(
     requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree], point: Point
 ) -> list[tuple[list[int], Callable[..., PyTree]]]:
     """Terms grouped by the function that their first segment acts on: u, or what the rest of the

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ..jets.fields import expect_shape, resolve
+from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
-    """∇u like the argument; σᵀ∇u, or ∇u restricted to some coordinates, as a vector. Behind u's own
-    axes.
+    """∇u like the argument; σᵀ∇u, a∇u, or ∇u restricted to some coordinates, as a vector. Behind
+    u's own axes.
     """
     factor.count(point)
     jacobian = _jacobian(u, point, factor.argnum)
@@ -27,7 +27,8 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
     if factor.dims is not None:
         flat = [row[..., np.asarray(factor.dims)] for row in flat]
     if factor.field is not None:
-        flat = [_transposed_product(factor, point, row) for row in flat]
+        product = _transposed_product if factor.transposed else _product
+        flat = [product(factor, point, row) for row in flat]
     return jax.tree.unflatten(outputs, flat)
 
 
@@ -82,3 +83,18 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
         expect_shape(sigma, ((), (size,), (size, size)), "sigma of Gradient")
     sigma = sigma.astype(row.dtype)
     return jnp.matmul(row, sigma) if sigma.ndim == 2 else row * jnp.broadcast_to(sigma, row.shape)
+
+
+def _product(factor: GradientTerms, point: Point, row: Array) -> Array:
+    """a g along the last axis."""
+    a, size = resolve(factor.field, point), row.shape[-1]
+    if isinstance(a, SparseColumns):
+        expect_shape(a, ((size, size),), "a of DivergenceForm")
+        a = a.mv
+    if callable(a):
+        matrix: Callable[..., Any] = a
+        flux = apply_rows(matrix, row.reshape(-1, size))
+        return flux.reshape(*row.shape[:-1], flux.shape[-1])
+    expect_shape(a, ((), (size,), (size, size)), "a of DivergenceForm")
+    a = a.astype(row.dtype)
+    return jnp.matmul(row, a.T) if a.ndim == 2 else row * jnp.broadcast_to(a, row.shape)

@@ -9,6 +9,7 @@ from ..jets.planner import Kind, Planned
 from ..jets.point import Point
 from ..jets.table import Plan, PlanRow, ResolvedPlan, describe, describe_derivative
 from .evaluate import Draw, Part, segment_jets
+from .product_rule import product_rule
 from .term import Segment, Word
 
 _I = Segment((), (), ())
@@ -42,7 +43,11 @@ def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> R
     """The jets at a point."""
     point = Point(args, plan=kind)
     requests = [
-        request for part in parts for term in part.terms for request in _by_depth(term.word, part)
+        request
+        for part in parts
+        for term in part.terms
+        for each in product_rule(term, point)
+        for request in _by_depth(each.word, part)
     ]
     jets = segment_jets(requests, point)
     found = [

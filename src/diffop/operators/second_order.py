@@ -8,6 +8,7 @@ from jax.experimental.sparse import BCOO
 
 from ..jets.field_terms import DiagonalForm, EntryForm, RowForm, SquareRoot
 from ..jets.fields import Field, is_constant, is_matvec, sparse_columns
+from ..jets.low_rank import LowRank, LowRankForm
 from ..jets.terms import Terms
 from .arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
 from .base import DifferentialOperator
@@ -22,12 +23,14 @@ class SecondOrder(DifferentialOperator):
 
     - `C`: any square matrix (only its symmetric part matters), a vector for a diagonal one, a
         callable C(*args) that returns one of these or a matrix-vector product, a
-        [`diffop.MatVec`][], or anything with a method `mv`.
+        [`diffop.MatVec`][], a [`diffop.LowRank`][], or anything with a method `mv`, such as a
+        `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
     Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that varies with the
-    point); densely, from signed pairs ¼[(v + Cv)² − (v − Cv)²], right for indefinite C without its
-    eigenvectors. The paper's version is the shifted eigen-decomposition (section on dense jets).
+    point; columns f_r of a LowRank, with p ∝ |s_r| |f_r|²); densely, from signed pairs
+    ¼[(v + Cv)² − (v − Cv)²], right for indefinite C without its eigenvectors. The paper's version
+    is the shifted eigen-decomposition (section on dense jets).
 
     **Raises:** `ValueError` for a C that is not square, or does not fit the point.
 
@@ -54,17 +57,27 @@ class SecondOrder(DifferentialOperator):
             raise ValueError(f"C of SecondOrder must be {forms}; got shape {self.C.shape}.")
         self.argnum = checked_argnum(argnum)
         self.dims = checked_dims(dims)
-        self.equal = isinstance(self.C, jax.Array) and self.C.ndim == 1 and equal_magnitudes(self.C)
+        self.equal = is_equal_diagonal(self.C)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(self._factor()),)
+        return (factor_term(quadratic_form(self.C, self.argnum, self.dims, self.equal)),)
 
-    def _factor(self) -> Terms:
-        if is_matvec(self.C) or not is_constant(self.C):
-            return RowForm(self.C, self.argnum, self.dims)
-        if self.C.ndim == 1:
-            return DiagonalForm(self.C, self.argnum, self.dims, self.equal)
-        return EntryForm(self.C, self.argnum, self.dims)
+
+def is_equal_diagonal(C: Field) -> bool:
+    return isinstance(C, jax.Array) and C.ndim == 1 and equal_magnitudes(C)
+
+
+def quadratic_form(C: Field, argnum: int, dims: tuple[int, ...] | None, equal: bool) -> Terms:
+    """Σ_ij C_ij ∂_i∂_j for a C in any form; `equal` for a vector whose entries have one
+    magnitude.
+    """
+    if isinstance(C, LowRank):
+        return LowRankForm(C, argnum, dims)
+    if is_matvec(C) or not is_constant(C):
+        return RowForm(C, argnum, dims)
+    if C.ndim == 1:
+        return DiagonalForm(C, argnum, dims, equal)
+    return EntryForm(C, argnum, dims)
 
 
 @final
@@ -76,7 +89,8 @@ class ParabolicTrace(DifferentialOperator):
     - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a sparse matrix
         ([`diffop.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`, whose columns stay
         sparse directions), a callable sigma(*args) that returns one of these or a matrix-vector
-        product, a [`diffop.MatVec`][], or anything with a method `mv`.
+        product, a [`diffop.MatVec`][], or anything with a method `mv`, such as a `lineax` linear
+        operator.
     - `argnum`, `dims`: which argument, and which of its coordinates σ refers to.
 
     One jet for each column of σ: ½ Σ_i (σe_i·∇)² (STDE, section on second-order parabolic PDEs).

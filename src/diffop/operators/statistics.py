@@ -11,8 +11,18 @@ from jaxtyping import PyTree
 from ..jets.design import Design, variance as design_variance
 from ..jets.families import together
 from ..jets.point import Point
+from ..jets.products import is_sampled
 from ..jets.weighted_jets import WeightedJets
-from .evaluate import Draw, Part, apply_all, scaled, segment_jets, segment_values
+from .evaluate import (
+    Draw,
+    Part,
+    apply_all,
+    by_inner_function,
+    scaled,
+    segment_jets,
+    segment_values,
+)
+from .product_rule import product_rule
 from .term import Segment, Term
 
 
@@ -74,9 +84,11 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
 
     **Raises:** `ValueError` for compositions whose inner operator is sampled too.
     """
-    exact = apply_all(
-        [[part for part in parts if part.draw is None] for parts in operators], u, point
-    )
+    operators = [[_checked(part, point) for part in parts] for parts in operators]
+    own = [[part for part in parts if part.draw is None] for parts in operators]
+    exact: list[PyTree | None] = [
+        value if parts else None for value, parts in zip(apply_all(own, u, point), own, strict=True)
+    ]
     flat = [
         (position, term, part.draw)
         for position, parts in enumerate(operators)
@@ -84,24 +96,32 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         if part.draw is not None
         for term in part.terms
     ]
-    requests: list[tuple[Segment, Draw | None]] = [(_head(term), draw) for _, term, draw in flat]
-    jets = segment_jets(requests, point)
-    values = segment_values(requests, u, point, per_draw=True)
-    numbers = {id(draw): number for number, (_, _, draw) in enumerate(reversed(flat))}
+    numbers = {id(draw): number for number, (_, _, draw) in enumerate(flat)}
     sampled: dict[Source, list[PyTree | None]] = {}
-    for (position, term, draw), (head, _), each, value in zip(
-        flat, requests, jets, values, strict=True
-    ):
-        value = scaled(value, term, head, point)
-        design = each[0].design if each else None
-        if design is None:
-            exact[position] = jax.tree.map(jnp.add, exact[position], value)
-            continue
-        source = sampled.setdefault((numbers[id(draw)], design), [None] * len(operators))
-        known = source[position]
-        source[position] = value if known is None else jax.tree.map(jnp.add, known, value)
-    every = [request for parts in operators for request in _exact_requests(parts)]
-    return Draws(exact, sampled, _pushed([*jets, *segment_jets(every, point)]))
+    pushed = _pushed(segment_jets(_exact_requests(operators), point))
+    for members, function in by_inner_function([(t, draw) for _, t, draw in flat], u, point):
+        requests: list[tuple[Segment, Draw | None]] = [
+            (_head(flat[i][1]), flat[i][2]) for i in members
+        ]
+        jets = segment_jets(requests, point)
+        pushed += _pushed(jets)
+        values = segment_values(requests, function, point, per_draw=True)
+        for i, (head, _), each, value in zip(members, requests, jets, values, strict=True):
+            position, term, draw = flat[i]
+            value = scaled(value, term, head, point)
+            design = each[0].design if each else None
+            if design is None:
+                exact[position] = _plus(exact[position], value)
+                continue
+            source = sampled.setdefault((numbers[id(draw)], design), [None] * len(operators))
+            source[position] = _plus(source[position], value)
+    known = [
+        _nothing([values[position] for values in sampled.values()], u, point)
+        if value is None
+        else value
+        for position, value in enumerate(exact)
+    ]
+    return Draws(known, sampled, pushed)
 
 
 def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
@@ -110,24 +130,46 @@ def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) ->
     return Stats(found.mean(0), jax.tree.map(jnp.sqrt, found.variance(0)), found.jets)
 
 
+def _plus(known: PyTree | None, value: PyTree) -> PyTree:
+    return value if known is None else jax.tree.map(jnp.add, known, value)
+
+
+def _nothing(
+    contributions: Sequence[PyTree | None], u: Callable[..., PyTree], point: Point
+) -> PyTree:
+    """The exact part of an operator that has none: as its values, which need not be as those of
+    u.
+    """
+    drawn = [jax.tree.map(lambda z: z[0], each) for each in contributions if each is not None]
+    return jax.tree.map(jnp.zeros_like, drawn[0] if drawn else point.value_of(u))
+
+
+def _checked(part: Part, point: Point) -> Part:
+    """The terms as they are at the point. Only what is applied last may be sampled: its draws are
+    linear in an inner function that is exact, such as a gradient.
+    """
+    terms = tuple(each for term in part.terms for each in product_rule(term, point))
+    for segment in (segment for term in terms for segment in term.word[1:]):
+        if part.draw is None or segment.rank > 0:
+            continue
+        factors = list(zip(segment.factors, segment.powers, strict=True))
+        if is_sampled(factors, point, part.draw.probe, part.draw.n):
+            raise ValueError(
+                "a composition with variable coefficients has no standard error from one "
+                "estimate: its inner operator is sampled too. Estimate it with several keys "
+                "instead."
+            )
+    return Part(terms, part.draw)
+
+
 def _head(term: Term) -> Segment:
-    if len(term.word) > 1:
-        raise ValueError(
-            "a composition with variable coefficients has no standard error from one estimate: its "
-            "inner operator is sampled too. Estimate it with several keys instead."
-        )
     return term.word[0] if term.word else Segment((), (), ())
 
 
-def _exact_requests(parts: Sequence[Part]) -> list[tuple[Segment, Draw | None]]:
+def _exact_requests(operators: Sequence[Sequence[Part]]) -> list[tuple[Segment, Draw | None]]:
     """What is pushed for the parts that are not sampled, first segments of their words only."""
-    return [
-        (term.word[0], None)
-        for part in parts
-        if part.draw is None
-        for term in part.terms
-        if term.word
-    ]
+    parts = [part for parts in operators for part in parts if part.draw is None]
+    return [(_head(term), None) for part in parts for term in part.terms]
 
 
 def _pushed(jets: Sequence[Sequence[WeightedJets] | None]) -> int:

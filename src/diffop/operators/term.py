@@ -127,21 +127,27 @@ def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
     trace = _divergence_of_gradient(last, segment)
     if trace is not None:
         return _append(word[:-1], trace)
-    if last.rank or segment.rank or not (segment.constant or last.order == 0):
+    if last.rank or (last.order and (segment.rank or not segment.constant)):
         return [*word, segment]
     return [*word[:-1], _product(last, segment)]
 
 
 def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
-    """div ∇ = Δ, where both act on the same coordinates."""
-    if left.functions or right.functions or len(left.factors) != 1 or len(right.factors) != 1:
+    """c(x) div ∇ = c(x) Δ, where both act on the same coordinates."""
+    grad = flux(left, right)
+    if grad is None or grad.field is not None:
+        return None
+    return Segment(left.functions, (PowerSum(grad.argnum, 2, grad.dims),), (1,))
+
+
+def flux(left: Segment, right: Segment) -> GradientTerms | None:
+    """The gradient that a divergence is taken of, where both act on the same coordinates."""
+    if right.functions or len(left.factors) != 1 or len(right.factors) != 1:
         return None
     div, grad = left.factors[0], right.factors[0]
     if not (isinstance(div, DivergenceTerms) and isinstance(grad, GradientTerms)):
         return None
-    if grad.field is not None or (div.argnum, div.dims) != (grad.argnum, grad.dims):
-        return None
-    return Segment((), (PowerSum(grad.argnum, 2, grad.dims),), (1,))
+    return grad if (div.argnum, div.dims) == (grad.argnum, grad.dims) else None
 
 
 def _product(left: Segment, right: Segment) -> Segment:

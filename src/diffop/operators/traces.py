@@ -17,15 +17,16 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from .._types import ScalarArray, SubRows, Vector
-from ..jets.field_terms import DiagonalForm, EntryForm, RowForm, SquareRoot
+from ..jets.field_terms import QuadraticTerms, SquareRoot
 from ..jets.index_terms import PowerSum
+from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.trace_estimators import Products
 from ..jets.vector_terms import DivergenceTerms
 from .term import Term
 
-Trace: TypeAlias = PowerSum | DiagonalForm | EntryForm | RowForm | SquareRoot | DivergenceTerms
+Trace: TypeAlias = PowerSum | QuadraticTerms | DivergenceTerms
 
 
 def as_trace(term: Term) -> Trace | None:
@@ -35,7 +36,7 @@ def as_trace(term: Term) -> Trace | None:
     (factor,) = term.word[0].factors
     if isinstance(factor, PowerSum):
         return factor if factor.power == 2 else None
-    if isinstance(factor, DiagonalForm | EntryForm | RowForm | SquareRoot | DivergenceTerms):
+    if isinstance(factor, QuadraticTerms | DivergenceTerms):
         return factor
     return None
 
@@ -51,7 +52,7 @@ def _is_single(factor: Factor) -> bool:
 
 
 def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point: Point) -> Products:
-    """Products with H, HC or ½σᵀHσ for a scalar function.
+    """Products with H, HC, ½σᵀHσ, or FᵀHF diag(s) for C = F diag(s) Fᵀ, for a scalar function.
 
     Of z ↦ u(x + σz) the Hessian at z = 0 is σᵀHσ: σᵀ is never asked for.
     """
@@ -59,6 +60,9 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
         left, right = _same, _same
     elif isinstance(factor, SquareRoot):
         left, right = factor.product(point), lambda v: v / 2
+    elif isinstance(factor, LowRankForm):
+        weights = factor.field.weights
+        left, right = factor.product(point), lambda v: weights.astype(v.dtype) * v
     else:
         left, right = _same, factor.product(point)
     moved = _moved(factor, function, point, left)

@@ -1,0 +1,145 @@
+"""Coefficient matrices of low rank, and the second-order factor that they make."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .._types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
+from .field_terms import QuadraticTerms, signed_pairs
+from .point import Point
+from .terms import Block
+
+
+@final
+class LowRank(eqx.Module):
+    """The matrix F diag(s) Fᵀ = Σ_r s_r f_r f_rᵀ, never formed: a coefficient of
+    [`diffop.SecondOrder`][] that costs r jets and not d.
+
+    **Arguments:**
+
+    - `factors`: F, of shape `(d, r)`.
+    - `weights`: s, of shape `(r,)`, of any sign; ones by default.
+
+    **Raises:** `ValueError` for factors that are no matrix, or weights that do not fit them,
+    `TypeError` for what is not a real array.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        C = do.LowRank(jnp.ones((1000, 1)))  # every entry is 1
+        do.SecondOrder(C).exact(lambda x: jnp.sum(x) ** 2)(jnp.zeros(1000))  # 2 · 1000² = 2e6
+        ```
+    """
+
+    factors: FactorColumns
+    weights: FactorWeights
+
+    def __init__(self, factors: Any, weights: Any = None) -> None:
+        columns = _real(factors, "factors of LowRank", "a matrix (d, r)")
+        if columns.ndim != 2:
+            raise ValueError(
+                f"factors of LowRank must be a matrix (d, r), one column for each term; got shape "
+                f"{columns.shape}. A single vector f is f[:, None]."
+            )
+        rank = columns.shape[1]
+        if weights is None:
+            weights = jnp.ones(rank, columns.dtype)
+        s = _real(weights, "weights of LowRank", "a vector (r,)")
+        if s.shape != (rank,):
+            raise ValueError(
+                f"weights of LowRank must have shape {(rank,)}, one for each column of factors; "
+                f"got {s.shape}."
+            )
+        self.factors, self.weights = columns, s
+
+    def mv(self, v: Vector) -> Vector:
+        """The product with a vector, in O(d r)."""
+        factors, weights = self.factors.astype(v.dtype), self.weights.astype(v.dtype)
+        return factors @ (weights * (factors.T @ v))
+
+
+def _real(values: Any, name: str, form: str) -> Array:
+    try:
+        array = jnp.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be {form}; got {type(values).__name__}.") from error
+    if jnp.iscomplexobj(array):
+        raise TypeError(
+            f"{name} must be real; got {array.dtype}. Scale the operator by a complex number."
+        )
+    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
+
+
+@final
+class LowRankForm(QuadraticTerms):
+    """Σ_r s_r (f_r·∇)²: one term for each column of the factors.
+
+    Densely, with z isotropic in R^r, from the signed pair of Fz and F(s z):
+
+        (Fz·∇)(F(s z)·∇) = ¼ [(F(z + s z)·∇)² − (F(z − s z)·∇)²],
+
+    whose expectation is F E[z zᵀ] diag(s) Fᵀ : ∇² = F diag(s) Fᵀ : ∇². It is a polynomial in F and
+    s, without the roots √|s| of a pair that is scaled alike, so its gradient is finite at s_r = 0.
+    """
+
+    field: LowRank
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (2,)
+    rank: ClassVar[int] = 0
+    jets_per_probe: ClassVar[int] = 2
+    count_symbol: ClassVar[str] = "r"
+    direction_symbol: ClassVar[str] = "fᵣ"
+
+    @property
+    def symbol(self) -> str:
+        return f"Σᵣsᵣ(fᵣ·∇)²{self.mark}"
+
+    @property
+    def key(self) -> Hashable:
+        """By the arrays: they outlive the object that holds them where a pytree is rebuilt."""
+        parts = (id(self.field.factors), id(self.field.weights))
+        return (type(self).__name__, *parts, self.argnum, self.dims)
+
+    def count(self, point: Point) -> int:
+        size, shape = self.dimension(point), self.field.factors.shape
+        if shape[0] != size:
+            raise ValueError(
+                f"factors of LowRank must have {size} rows at this point, one for each coordinate; "
+                f"got shape {shape}."
+            )
+        return shape[1]
+
+    def take(self, point: Point, index: TermNumbers | None) -> Block:
+        self.count(point)
+        columns, weights = self.field.factors.T, self.field.weights
+        if index is not None:
+            columns, weights = columns[index], weights[index]
+        slot = {self.argnum: self.embed(columns, point)}
+        return Block(weights, (slot,), self.exponents)
+
+    def magnitudes(self, point: Point) -> Array:
+        """|s_r| |f_r|², the size of a term's matrix."""
+        return jnp.abs(self.field.weights).astype(self.field.factors.dtype) * jnp.sum(
+            self.field.factors**2, axis=0
+        )
+
+    def product(self, point: Point) -> Callable[[Array], Array]:
+        """z ↦ Fz."""
+        self.count(point)
+        factors = self.field.factors
+        return lambda z: factors.astype(z.dtype) @ z
+
+    def probe_space(self, point: Point) -> int:
+        return self.count(point)
+
+    def probe(self, point: Point, directions: SubRows) -> Block:
+        rows = self.field.factors.T.astype(directions.dtype)
+        scaled = directions * self.field.weights.astype(directions.dtype)[None, :]
+        return signed_pairs(self, point, directions @ rows, scaled @ rows)

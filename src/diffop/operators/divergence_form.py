@@ -1,0 +1,75 @@
+"""Operators in divergence form: diffusion with a coefficient inside the divergence."""
+
+from typing import Any, final
+
+import equinox as eqx
+import jax
+
+from ..jets.fields import Field, Scalar, is_constant, is_matvec
+from ..jets.index_terms import PowerSum
+from ..jets.vector_terms import DivergenceTerms, GradientTerms
+from .arguments import checked_argnum, checked_dims, checked_field
+from .base import DifferentialOperator
+from .coefficients import Number
+from .second_order import is_equal_diagonal, quadratic_form
+from .term import Term, compose, factor_term
+
+
+@final
+class DivergenceForm(DifferentialOperator):
+    """∇·(a∇u) of a scalar u, as diffusion is written where the coefficient varies.
+
+    **Arguments:**
+
+    - `a`: a number, a 0-d array, a vector (a diagonal matrix), a square matrix, a
+        [`diffop.LowRank`][], a [`diffop.MatVec`][], anything with a method `mv` such as a `lineax`
+        linear operator; or a callable a(*args) that returns a scalar, a vector, a square matrix or
+        a matrix-vector product.
+    - `argnum`, `dims`: which argument, and which of its coordinates a refers to.
+
+    A constant a is a Δ, or `SecondOrder(a)`. A callable is div (a∇u): the flux a∇u in reverse mode,
+    its divergence by d first-order jets, or n draws of them. Where the value of the callable is a
+    scalar, the product rule makes it a(x) Δu + ∇a·∇u: the jets of the Laplacian and one more.
+
+    An estimate is unbiased, since only the divergence is sampled and never the flux inside it.
+
+    **Raises:** `ValueError` for an a that is not square, or does not fit the point.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        diffusion = do.DivergenceForm(lambda x: 1 + jnp.sum(x**2))
+        diffusion.exact(lambda x: jnp.sum(x**2))(jnp.ones(3))  # 4 · 6 + 2 · 2 · 3 = 36
+        ```
+    """
+
+    a: Field
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    equal: bool = eqx.field(static=True)
+
+    def __init__(self, a: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        forms = (
+            "a number, a vector (its diagonal), a square matrix, a callable of the point, "
+            "a LowRank or a MatVec"
+        )
+        self.a = checked_field(a, "a of DivergenceForm", (0, 1, 2), forms)
+        if isinstance(self.a, jax.Array) and self.a.ndim == 2 and len(set(self.a.shape)) != 1:
+            raise ValueError(f"a of DivergenceForm must be {forms}; got shape {self.a.shape}.")
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+        self.equal = is_equal_diagonal(self.a)
+
+    def terms(self) -> tuple[Term, ...]:
+        if not is_constant(self.a):
+            outer = factor_term(DivergenceTerms(self.argnum, self.dims))
+            flux = GradientTerms(self.a, self.argnum, self.dims, transposed=False)
+            return (compose(outer, factor_term(flux)),)
+        if isinstance(self.a, Scalar) or (not is_matvec(self.a) and self.a.ndim == 0):
+            coefficient = Number(self.a.value) if isinstance(self.a, Scalar) else self.a
+            laplacian = factor_term(PowerSum(self.argnum, 2, self.dims))
+            return (Term(coefficient, laplacian.word),)
+        return (factor_term(quadratic_form(self.a, self.argnum, self.dims, self.equal)),)
