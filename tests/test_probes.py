@@ -1,0 +1,197 @@
+"""Probes: what they refuse, their gradients, and a million dimensions.
+
+`jets/test_probe_enumeration.py` shows that they are unbiased, `test_standard_errors.py` how large
+their errors are.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop import probes
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+D = 4
+X = np.array([0.3, -0.5, 0.8, 0.1])
+SYMMETRIC = np.diag([2.0, -1.0, 0.5, 1.0]) + 0.3
+u = lambda x: jnp.exp(x @ jnp.array([0.9, -0.4, 0.6, 0.7])) + x[0] ** 2 * x[1] * x[3]
+
+
+def estimate(operator, probe, n=2):
+    return operator.estimate(jr.key(0), n, probes=probe)
+
+
+def value(operator, probe, n=2):
+    return estimate(operator, probe, n)(u)(jnp.asarray(X))
+
+
+MATRIX = do.SecondOrder(jnp.asarray(SYMMETRIC))
+MATVEC = do.SecondOrder(do.MatVec(lambda v: jnp.asarray(SYMMETRIC) @ v))
+MADE = {
+    "negative weight": (lambda: probes.Importance([1.0, -2.0]), "not negative; got -2 at number 1"),
+    "weight nan": (lambda: probes.Importance([1.0, np.nan]), "finite .*; got nan at number 1"),
+    "weight infinite": (lambda: probes.Importance([np.inf]), "finite .*; got inf at number 0"),
+    "no draws in strata": (lambda: probes.Stratified(0), "at least 1; got 0"),
+    "repeated numbers": (lambda: probes.Split([1, 1]), r"different numbers .* got \[1, 1\]"),
+    "negative number": (lambda: probes.Split([-1]), r"counted from 0; got \[-1\]"),
+    "infinite shift": (lambda: probes.Shifted(np.inf), "shift of Shifted must be finite"),
+}
+CHOSEN = {
+    "name": (do.Laplacian(), "uniform", "one of .*rademacher.*orthogonal.*Importance.*'uniform'"),
+    "roots of a power": (do.Biharmonic(), "roots", "roots .* Δ².*: sparse, gaussian, sphere"),
+    "gaussian diagonal": (do.DiagonalK(3), "gaussian", "sparse, stratified, systematic, roots"),
+    "orthogonal power": (do.Biharmonic(), "orthogonal", "orthogonal .*sparse, gaussian, sphere"),
+    "strata of a power": (do.Biharmonic(), "stratified", "stratified .*sparse, gaussian, sphere"),
+    "split power": (do.Biharmonic(), probes.Split([0]), "split probes are biased"),
+    "shifted laplacian": (do.Laplacian(), "shifted", "shifted .*rademacher"),
+    "part of a sum": (do.Laplacian() + do.Biharmonic(), "orthogonal", "orthogonal .* Δ²"),
+    "roots of mixed": (do.Laplacian() @ do.DiagonalK(3), "roots", "roots .*: sparse"),
+}
+USED = {
+    "too few weights": (do.Laplacian(), probes.Importance([1.0, 2.0]), "each of the 4 .*got 2"),
+    "weights of rows": (MATRIX, probes.Importance(np.ones(D)), "each of the 16 terms .*got 4"),
+    "zero weight": (do.Laplacian(), probes.Importance([1, 0, 1, 1]), "positive.*0 at number 1"),
+    "zero entry": (MATRIX, probes.Importance(np.eye(D)), "positive .*got 0 at number 1"),
+    "split": (do.Laplacian(), probes.Split([7]), "names term 7, but there are only 4"),
+    "shift": (MATRIX, probes.Shifted(0.5), "more than minus the least eigenvalue.*got 0.5"),
+    "shift of a function": (
+        do.SecondOrder(lambda x: jnp.asarray(SYMMETRIC)),
+        probes.Shifted(0.5),
+        "more than minus the least eigenvalue",
+    ),
+    "products": (MATVEC, "shifted", 'known by its products alone; use probes="rademacher"'),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_refused_when_made(name):
+    make, message = MADE[name]
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_refused_when_chosen(name):
+    operator, probe, message = CHOSEN[name]
+    with pytest.raises(ValueError, match=message):
+        estimate(operator, probe)
+
+
+@pytest.mark.parametrize("name", USED)
+def test_refused_when_used(name):
+    operator, probe, message = USED[name]
+    with pytest.raises(ValueError, match=message):
+        value(operator, probe)
+
+
+@pytest.mark.parametrize("probe", [3, None, np.ones(4), probes.Rademacher])
+def test_probes_of_a_wrong_type(probe):
+    with pytest.raises(TypeError, match="probes must be one of"):
+        probes.as_probe(probe)
+
+
+TRACED = {
+    "zero": (do.Laplacian(), [1.0, 0.0, 1.0, 1.0]),
+    "negative": (do.Laplacian(), [1.0, -1.0, 1.0, 1.0]),
+    "nan": (do.Laplacian(), [1.0, np.nan, 1.0, 1.0]),
+    "negative without a term": (do.SecondOrder(jnp.eye(D)), np.eye(D) - 0.1 * np.eye(D, k=1)),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_traced_weights_are_checked(name):
+    operator, weights = TRACED[name]
+    run = eqx.filter_jit(lambda w: value(operator, probes.Importance(w)))
+    assert np.isfinite(run(jnp.asarray(np.eye(D) if np.ndim(weights) == 2 else np.ones(D))))
+    with pytest.raises(Exception, match="weights of Importance must be positive and finite"):
+        jax.block_until_ready(run(jnp.asarray(weights)))
+
+
+def test_a_traced_matrix_is_checked_for_its_shift():
+    run = eqx.filter_jit(lambda C: value(do.SecondOrder(C), probes.Shifted(1.0)))
+    assert np.isfinite(run(jnp.eye(D)))
+    with pytest.raises(Exception, match="more than minus the least eigenvalue"):
+        jax.block_until_ready(run(-2 * jnp.eye(D)))
+
+
+# Gradients
+
+
+@pytest.mark.parametrize("name", ["identity", "indefinite"])
+def test_gradient_through_a_shifted_matrix(name):
+    """Finite at C = I, whose eigenvalues repeat, and that of central differences."""
+    C = {"identity": np.eye(D), "indefinite": SYMMETRIC}[name]
+    run = jax.jit(lambda C: value(do.SecondOrder(C), probes.Shifted(3.0)))
+    got = np.asarray(jax.jit(jax.grad(run))(jnp.asarray(C)))
+    for i, j in [(0, 0), (1, 2), (3, 1)]:
+        step = np.zeros((D, D))
+        step[i, j] = 1e-5
+        expected = (run(jnp.asarray(C + step)) - run(jnp.asarray(C - step))) / 2e-5
+        np.testing.assert_allclose(got[i, j], expected, rtol=1e-6)
+
+
+def test_gradient_with_the_default_shift():
+    """The shift is chosen from C, and no gradient flows into it: its mean has no part in it."""
+    one = lambda C, key: do.SecondOrder(C).estimate(key, 3, probes="shifted")(u)(jnp.asarray(X))
+    keys = jr.split(jr.key(0), 4000)
+    gradients = jax.jit(jax.vmap(jax.grad(one), in_axes=(None, 0)))(jnp.eye(D), keys)
+    error = np.std(gradients, 0) / np.sqrt(4000)
+    hessian = np.asarray(jax.jit(jax.hessian(u))(jnp.asarray(X)))
+    assert np.all(np.isfinite(gradients))
+    assert np.all(np.abs(np.mean(gradients, 0) - hessian) <= 4.5 * error)
+
+
+def test_no_gradient_into_weights():
+    run = lambda w: value(do.Laplacian(), probes.Importance(w))
+    np.testing.assert_array_equal(jax.jit(jax.grad(run))(jnp.arange(1.0, 5.0)), 0.0)
+
+
+# A million dimensions
+
+MILLION = 10**6
+LARGE = {
+    "stratified": (do.Laplacian(), "stratified", 64, True),
+    "one of each": (do.Laplacian(), probes.Stratified(1), 64, False),
+    "systematic": (do.Laplacian(), "systematic", 64, False),
+    "split": (do.Laplacian(), probes.Split([0, 999_999]), 64, True),
+    "orthogonal": (do.Laplacian(), "orthogonal", 8, True),
+    "roots": (do.DiagonalK(3), "roots", 2, False),
+}
+
+
+def rising(x):
+    """∂_i² and ∂_i³ are i/d times eˣ."""
+    return jnp.sum(jnp.linspace(0.0, 1.0, MILLION, dtype=x.dtype) * jnp.exp(x))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_million_dimensions(name):
+    """Σ_i i/d = d/2: within 5 standard errors, or within 2 % (roots are exact for pure powers)."""
+    operator, probe, n, has_error = LARGE[name]
+    E = operator.estimate(jr.key(1), n, probes=probe)
+    x = jnp.zeros(MILLION, jnp.float32)
+    if has_error:
+        mean, error, _ = jax.jit(E.stats(rising))(x)
+        assert 0 < error < 0.25 * MILLION
+        assert abs(mean - MILLION / 2) <= 5 * error
+    else:
+        np.testing.assert_allclose(jax.jit(E(rising))(x), MILLION / 2, rtol=0.02)
+
+
+def test_a_million_weights():
+    """p proportional to the terms: no variance."""
+
+    def run(weights, x):
+        function = lambda x: jnp.sum(weights * jnp.exp(x))
+        probe = probes.Importance(weights)
+        return do.Laplacian().estimate(jr.key(0), 8, probes=probe).stats(function)(x)
+
+    mean, error, jets = jax.jit(run)(jnp.linspace(1.0, 2.0, MILLION), jnp.zeros(MILLION))
+    np.testing.assert_allclose(mean, 1.5 * MILLION, rtol=1e-9)
+    assert error <= 1e-6 * MILLION
+    assert jets == 8
