@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 import diffop as do
+from diffop import probes
 from diffop.jets import sampling
 from diffop.jets.design import Stratum
 from diffop.jets.probes.sparse import cut
@@ -94,3 +95,17 @@ def test_cuts_of_every_small_number():
                 for each in (draws, sizes):
                     assert np.ptp(each) <= 1
                     assert np.all(np.diff(each) <= 0)
+
+
+def test_roots_of_different_orders_have_different_keys(monkeypatch):
+    """Numbers modulo 2 and modulo 4 from one key would agree, and their variances would not add."""
+    keys = []
+
+    def numbers(self, key, n, size, k):
+        keys.append(tuple(jax.random.key_data(key).tolist()))
+        return jnp.zeros((n, size), jnp.int32)
+
+    monkeypatch.setattr(probes.Roots, "numbers", numbers)
+    operator = do.Laplacian() + do.DiagonalK(4)
+    operator.estimate(jax.random.key(0), 2, probes="roots").jets(jnp.ones(5))
+    assert len(set(keys)) == len(keys) == 2
