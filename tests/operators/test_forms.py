@@ -13,7 +13,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import diffop as do
-from diffop.jets import probes, sampling
+from diffop.jets import sampling
 
 from .. import jaxprs, oracle
 from ..jets.test_enumeration import mean_over, signs, subsets, weighted_draws
@@ -182,7 +182,7 @@ def test_low_rank_signs_are_unbiased(monkeypatch, columns):
     operator = do.SecondOrder(do.LowRank(F[:, :columns], S[:columns]))
     C = (F[:, :columns] * S[:columns]) @ F[:, :columns].T
     outcomes = signs(columns, 1)
-    got = mean_over(monkeypatch, "draw", outcomes, operator, 1, u, kind="rademacher")
+    got = mean_over(monkeypatch, "directions", outcomes, operator, 1, u, kind="rademacher")
     close(got, oracle.second_order(C)(u)(jnp.asarray(X)))
 
 
@@ -205,7 +205,7 @@ def test_low_rank_gradients_through_probes(monkeypatch):
     close(exact.weights, expected.weights)
 
     def one(z):
-        monkeypatch.setattr(probes, "draw", lambda *args: z)
+        monkeypatch.setattr(do.probes.Rademacher, "directions", lambda *args: z)
         return gradient(lambda L: L.estimate(KEY, 1, probes="rademacher"))
 
     every = jax.vmap(one)(jnp.stack([z for (z,), _ in signs(3, 1)]))
@@ -417,7 +417,7 @@ def test_subsets_are_unbiased(monkeypatch, name, n):
 def test_signs_are_unbiased(monkeypatch, name):
     a, outcomes = FIELDS[name], signs(D, 1)
     operator = do.DivergenceForm(a)
-    got = mean_over(monkeypatch, "draw", outcomes, operator, 1, u, kind="rademacher")
+    got = mean_over(monkeypatch, "directions", outcomes, operator, 1, u, kind="rademacher")
     close(got, divergence_form(a, u)(jnp.asarray(X)))
 
 
