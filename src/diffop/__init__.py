@@ -4,6 +4,7 @@ from . import jets as jets, nn as nn, pde as pde, taylor as taylor, train as tra
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank
+from .operators.adaptive import Adaptive as Adaptive
 from .operators.base import Estimate as Estimate, Operator as Operator
 from .operators.choice import (
     Evaluation as Evaluation,

@@ -197,11 +197,9 @@ class Sparse(_Independent):
         return _without_replacement(values, (Stratum(n, values.shape[0]),))
 
     def block(self, factors: Factors, request: Request) -> Block:
-        large, _ = split_by_size(factors, request.point)
-        alike = len(large) == 1 and large[0][1] == 1
-        if alike and large[0][0].magnitudes(request.point) is None:
-            return super().block(factors, request)
-        return self.copies(factors, request)
+        if alike(factors, request.point) is None:
+            return self.copies(factors, request)
+        return super().block(factors, request)
 
 
 @final
@@ -467,6 +465,15 @@ def split_by_size(factors: Factors, point: Point) -> tuple[Sets, Sets]:
     sets = [(terms, power) for terms, power in factors if isinstance(terms, Terms)]
     large = [(terms, power) for terms, power in sets if terms.count(point) > 1]
     return large, [(terms, power) for terms, power in sets if terms.count(point) == 1]
+
+
+def alike(factors: Factors, point: Point) -> Terms | None:
+    """The only factor with many terms, if all of these have the same weight."""
+    large, _ = split_by_size(factors, point)
+    if len(large) != 1 or large[0][1] != 1:
+        return None
+    terms, _ = large[0]
+    return terms if terms.magnitudes(point) is None else None
 
 
 def with_constants(block: Block, small: Factors, request: Request) -> Block:

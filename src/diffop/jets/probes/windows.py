@@ -1,0 +1,73 @@
+"""Terms without replacement in rounds: no round repeats a term of an earlier one.
+
+A random order of m of N terms is drawn once, and round r takes the members r b … (r+1) b − 1 of it.
+In a uniformly random order the first k are a draw of k without replacement for every k, so all the
+rounds that were made together are one, with the standard error of survey sampling: none after N.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._types import Key, ScalarArray, TermNumbers
+from .. import sampling
+from ..design import Design, Stratum
+from ..point import Point
+from ..terms import Block
+from .base import Factors, Request
+from .sparse import AbstractTermProbe, Selection, Sparse, alike
+
+
+@final
+class Window(AbstractTermProbe):
+    """One round of [`diffop.probes.Sparse`][]: the members of a random order from `start` on. What
+    `Sparse` draws independently, this does too.
+
+    - `orders`: for each number of terms a random order of some of them, as long as all rounds.
+    - `start`: where the round begins. Past the end of an order its last members come again.
+    """
+
+    orders: dict[int, TermNumbers]
+    start: ScalarArray
+    name: ClassVar[str] = "window"
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        numbers = jax.lax.dynamic_slice_in_dim(self.orders[total], self.start, n)
+        return Selection(numbers, np.full(n, total / n), (Stratum(n, total),))
+
+    def supports(self, factors: Factors) -> bool:
+        return True
+
+    def block(self, factors: Factors, request: Request) -> Block:
+        if alike(factors, request.point) is None:
+            return Sparse().block(factors, request)
+        return super().block(factors, request)
+
+
+def is_window(design: Design) -> bool:
+    """Whether draws are a part of a random order."""
+    return isinstance(design.name, tuple) and design.name[0] == Window.name
+
+
+def orders(
+    products: Sequence[Factors], point: Point, key: Key, most: int, batch: int
+) -> dict[int, TermNumbers]:
+    """A random order for each number of terms among the products that are drawn without
+    replacement: of at most `most` of the terms, filled up to whole rounds by repetition.
+    """
+    sets = [alike(factors, point) for factors in products]
+    totals = {terms.numbered(point) for terms in sets if terms is not None}
+    return {total: _order(jax.random.fold_in(key, total), total, most, batch) for total in totals}
+
+
+def _order(key: Key, total: int, most: int, batch: int) -> TermNumbers:
+    """Floyd's algorithm says which terms. It does not return them in a random order (the last of
+    all terms can only come last), so they are permuted.
+    """
+    members, arrangement = jax.random.split(key)
+    size = min(most, total)
+    order = jax.random.permutation(arrangement, sampling.subset(members, total, size))
+    return order[jnp.asarray(np.arange(-(-size // batch) * batch) % size)]

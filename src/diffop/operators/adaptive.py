@@ -1,0 +1,272 @@
+"""Estimates with as many draws as an accuracy needs."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, final
+
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from .._types import Key, ScalarArray
+from ..jets.design import Design
+from ..jets.point import Point
+from ..jets.probes import AbstractProbe, Sparse, Stratified, Systematic
+from ..jets.probes.windows import Window, orders
+from ..jets.rounds import AbstractRounds, Moments, no_moments, rounds_of
+from .arguments import checked_integer
+from .draws import make_draw
+from .evaluate import Draw, Part, segment_jets
+from .statistics import draws
+from .term import Term
+
+_LEAST = 16
+"""So many draws at least, and two rounds: k of them know their spread to about 1/√(2k), a fifth
+for 16. Fewer would often stop because the spread came out small by chance.
+"""
+
+
+class Adaptive(NamedTuple):
+    """What `L.estimate_to(key, …)(u)(*args)` returns.
+
+    - `mean`: the estimate.
+    - `standard_error`: zero where it is exact.
+    - `jets`: how many were pushed.
+    - `n`: how many draws were made for each set of terms (0 where nothing is sampled).
+    - `converged`: whether the standard error is as small as was asked for; False where the draws
+        ran out before.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        estimate = do.Laplacian().estimate_to(jax.random.key(0), rtol=0.05)
+        estimate(lambda x: jnp.sum(x**4))(jnp.linspace(0, 1, 1000)).converged  # True
+        ```
+    """
+
+    mean: PyTree
+    standard_error: PyTree
+    jets: Array
+    n: Array
+    converged: Array
+
+
+@final
+class Accuracy(NamedTuple):
+    """When to stop: a standard error of at most max(atol, rtol |mean|), or max_n draws."""
+
+    rtol: float
+    atol: float
+    max_n: int
+    batch: int
+
+    def holds(self, mean: Sequence[Array], error: Sequence[Array]) -> Array:
+        """For every entry; never for one that is not a number."""
+        within = [
+            jnp.all(e <= jnp.maximum(self.atol, self.rtol * jnp.abs(m)))
+            for m, e in zip(mean, error, strict=True)
+        ]
+        return jnp.all(jnp.stack(within))
+
+
+def checked_accuracy(rtol: Any, atol: Any, max_n: Any, batch: Any) -> Accuracy:
+    """What tells when to stop, checked at the call."""
+    rtol, atol = _tolerance(rtol, "rtol"), _tolerance(atol, "atol")
+    if rtol == 0 == atol:
+        raise ValueError(
+            "one of rtol and atol must be positive; got 0 for both. For the exact value use "
+            "`L.exact`, for a fixed number of draws `L.estimate`."
+        )
+    batch = checked_integer(batch, "batch, the draws in a round,", 2)
+    max_n = checked_integer(max_n, "max_n, the number of draws in all,", 1)
+    if max_n < 2 * batch:  # a smaller batch would be another memory and another cost: ask for it
+        raise ValueError(
+            f"max_n must allow for two rounds, 2·batch = {2 * batch} draws; got {max_n}. Choose a "
+            "smaller batch or more draws."
+        )
+    return Accuracy(rtol, atol, max_n, batch)
+
+
+def _tolerance(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a Python number; got {value!r} of {type(value).__name__}.")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and not negative; got {value}.")
+    return float(value)
+
+
+def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
+    """What the first round is drawn from: probes with a standard error.
+
+    **Raises:** `ValueError` for others.
+    """
+    draw = make_draw(key, batch, probes)
+    if isinstance(draw.probe, Systematic | Stratified):  # they know when one of many terms is drawn
+        unknown = draw.probe.select(jax.random.key(0), 4 * batch, batch).unknown
+        if unknown is not None:
+            raise ValueError(f"an accuracy needs a standard error, but {unknown}")
+    return draw
+
+
+def adaptive(
+    parts: Sequence[Part], draw: Draw, accuracy: Accuracy, u: Callable[..., PyTree], point: Point
+) -> Adaptive:
+    """The sum of all parts at a point, from as many rounds like `draw` as are needed."""
+    exact, sampled = _split(parts, draw, point)
+    known = draws([[Part(exact, None)]], u, point) if exact or not sampled else None
+    if sampled:
+        value, jets = (None, 0) if known is None else (known.exact[0], known.jets)
+        return _sampled(value, jets, _Rounds(sampled, draw, accuracy, u, point))
+    assert known is not None
+    (mean,) = known.exact
+    error = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, jnp.finfo(leaf.dtype).dtype), mean)
+    return Adaptive(mean, error, jnp.asarray(known.jets), jnp.asarray(0), jnp.asarray(True))
+
+
+def _split(
+    parts: Sequence[Part], draw: Draw, point: Point
+) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """The terms that a round would not sample, and those that it would."""
+    exact, sampled = [], []
+    for term in (term for part in parts for term in part.terms):
+        jets = segment_jets([(segment, draw) for segment in term.word], point)
+        drawn = any(each[0].design is not None for each in jets if each)
+        (sampled if drawn else exact).append(term)
+    return tuple(exact), tuple(sampled)
+
+
+@final
+class _Rounds:
+    """Rounds of draws of some terms, numbered from 0. They are independent, but for what is drawn
+    without replacement.
+    """
+
+    def __init__(
+        self,
+        terms: tuple[Term, ...],
+        draw: Draw,
+        accuracy: Accuracy,
+        u: Callable[..., PyTree],
+        point: Point,
+    ) -> None:
+        self.accuracy = accuracy
+        self._terms, self._draw, self._u, self._point = terms, draw, u, point
+        self._key, order = jax.random.split(draw.key)
+        self._orders = None
+        if isinstance(draw.probe, Sparse):
+            segments = [segment for term in terms for segment in term.word]
+            products = [list(zip(s.factors, s.powers, strict=True)) for s in segments]
+            self._orders = orders(products, point, order, accuracy.max_n, accuracy.batch)
+
+    def draw(self, number: ScalarArray) -> tuple[list[PyTree], list[Design], int]:
+        """The contributions of a round for each design, the designs, and the jets pushed."""
+        probe = self._draw.probe
+        if self._orders is not None:
+            probe = Window(self._orders, number * self.accuracy.batch)
+        key = jax.random.fold_in(self._key, number)
+        part = Part(self._terms, Draw(key, self._draw.n, probe))
+        found = draws([[part]], self._u, self._point)
+        designs = [design for _, design in found.sampled]
+        return [values[0] for values in found.sampled.values()], designs, found.jets
+
+
+AllMoments: TypeAlias = list[list[Moments]]
+"""For each design and each output."""
+
+
+@final
+class _Total:
+    """The exact value plus what the rounds of each design add to it, output by output."""
+
+    def __init__(self, exact: Sequence[Array], rules: Sequence[AbstractRounds]) -> None:
+        self._exact, self._rules = exact, rules
+        self.rounds = max(rule.number for rule in rules)
+
+    def add(
+        self, moments: AllMoments, contributions: Sequence[PyTree], number: ScalarArray
+    ) -> AllMoments:
+        return [
+            [rule.add(m, z, number) for m, z in zip(known, jax.tree.leaves(tree), strict=True)]
+            for rule, known, tree in zip(self._rules, moments, contributions, strict=True)
+        ]
+
+    def summary(self, number: ScalarArray, moments: AllMoments) -> tuple[list[Array], list[Array]]:
+        """Means and standard errors after so many rounds: variances of different designs add."""
+        means, errors = [], []
+        for position, value in enumerate(self._exact):
+            found = [each[position] for each in moments]
+            sums = [m.mean for m in found]
+            spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
+            means.append(sum(sums, start=value.astype(sums[0].dtype)))
+            errors.append(_root(sum(spreads[1:], start=spreads[0])))
+        return means, errors
+
+    def used(self, number: ScalarArray) -> Array:
+        return jnp.max(jnp.stack([rule.used(number) for rule in self._rules]))
+
+
+def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
+    """Rounds until the accuracy is reached."""
+    accuracy = rounds.accuracy
+    shapes, designs, jets = eqx.filter_eval_shape(rounds.draw, jnp.asarray(0))
+    if exact is None:
+        exact = jax.tree.map(lambda z: jnp.zeros(z.shape[1:], z.dtype), shapes[0])
+    leaves, structure = jax.tree.flatten(exact)
+    rules = [rounds_of(design, accuracy.batch, accuracy.max_n) for design in designs]
+    total = _Total(leaves, rules)
+    start = [[no_moments(leaf) for leaf in jax.tree.leaves(tree)] for tree in shapes]
+    number, moments = _loop(rounds, total, start)
+    means, errors = total.summary(number, moments)
+    converged = accuracy.holds(means, errors)
+    means = [m.astype(leaf.dtype) for m, leaf in zip(means, leaves, strict=True)]
+    errors = [e.astype(jnp.finfo(m.dtype).dtype) for e, m in zip(errors, means, strict=True)]
+    return Adaptive(
+        jax.tree.unflatten(structure, means),
+        jax.tree.unflatten(structure, errors),
+        exact_jets + jets * number,
+        total.used(number),
+        converged,
+    )
+
+
+def _loop(rounds: _Rounds, total: _Total, start: AllMoments) -> tuple[Array, AllMoments]:
+    """How many rounds were made, and what they add up to.
+
+    Equinox's checkpointed loop has a reverse mode, in which u and the point may be closed over. A
+    checkpoint for each round is no more than some copies of u's output.
+    """
+    accuracy = rounds.accuracy
+    least = max(2, -(-_LEAST // accuracy.batch))
+
+    def unfinished(state: tuple[Array, AllMoments]) -> Array:
+        return (state[0] < least) | ~accuracy.holds(*total.summary(*state))
+
+    def one_more(state: tuple[Array, AllMoments]) -> tuple[Array, AllMoments]:
+        number, moments = state
+        # Under vmap all points that need more rounds are in the same one, the latest, and share its
+        # jets, as they do those of an estimate. What is computed for the others is thrown away.
+        number = eqxi.unvmap_max(number)
+        contributions, _, _ = rounds.draw(number)
+        return number + 1, total.add(moments, contributions, number)
+
+    return eqxi.while_loop(
+        unfinished,
+        one_more,
+        (jnp.asarray(0), start),
+        max_steps=total.rounds,
+        kind="checkpointed",
+        checkpoints=total.rounds,
+    )
+
+
+def _root(variance: Array) -> Array:
+    """√, with the gradient zero where there is no variance."""
+    positive = variance > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1)), variance)
