@@ -431,3 +431,27 @@ def test_an_exact_part_has_no_standard_error():
     for operator, n in [(do.Laplacian(), D), (do.Mixed({0: 1, 1: 1}), 1), (do.Partial(0), 1)]:
         stats = operator.estimate(jr.key(0), n).stats(separable)(x)
         assert float(stats[1]) == 0.0
+
+
+def test_stats_of_values_that_are_not_as_those_of_u():
+    """The divergence of a vector is a number, the gradient of a number a vector."""
+    x = jnp.arange(1.0, 1.0 + D)
+    estimate = do.Divergence().estimate(jr.key(0), 3)
+    mean, error, _ = estimate.stats(lambda x: x**2)(x)
+    np.testing.assert_allclose(mean, estimate(lambda x: x**2)(x), rtol=1e-12)
+    assert error.shape == () and float(error) > 0
+    assert do.Gradient().estimate(jr.key(0), 3).stats(separable)(x).mean.shape == (D,)
+
+
+def test_roots_of_different_orders_are_drawn_independently(monkeypatch):
+    """Their variances are added, so what is drawn for one order must not follow from another's."""
+    keys = []
+
+    def numbers(self, key, n, size, k):
+        keys.append(tuple(jr.key_data(key).tolist()))
+        return jnp.zeros((n, size), int)
+
+    monkeypatch.setattr(do.probes.Roots, "numbers", numbers)
+    operator = do.Laplacian() + do.DiagonalK(3) + do.DiagonalK(4)
+    operator.estimate(jr.key(0), 2, probes="roots")(separable)(jnp.ones(D))
+    assert len(keys) == len(set(keys)) == 3
