@@ -36,6 +36,12 @@ from .operators.ranking import (
 from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
 from .operators.statistics import Stats as Stats
 from .operators.tensor import TensorOperator as TensorOperator
-from .operators.together import estimate as estimate, exact as exact
+from .operators.together import (
+    Joint as Joint,
+    JointDraws as JointDraws,
+    Moments as Moments,
+    estimate as estimate,
+    exact as exact,
+)
 from .operators.variance import Variance as Variance, variance as variance
 from .operators.vector import Divergence as Divergence, Gradient as Gradient

@@ -12,6 +12,7 @@ from . import pde, train
 from .pde._registry import summary
 from .train._output import written
 from .train._settings import ESTIMATORS
+from .train._squares import SQUARES
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 
@@ -85,11 +86,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     for name, kind, text in _OPTIONS:
         parser.add_argument(f"--{name}", type=kind, help=text)
     parser.add_argument("--estimator", choices=ESTIMATORS, help="how operators are taken")
-    parser.add_argument(
-        "--unbiased",
-        action=argparse.BooleanOptionalAction,
-        help="make the loss of two independent draws of jets",
-    )
+    parser.add_argument("--square", choices=SQUARES, help="how an estimated residual is squared")
 
 
 def _recommendation(name: str) -> str:

@@ -137,9 +137,7 @@ def _plus(known: PyTree | None, value: PyTree) -> PyTree:
 def _nothing(
     contributions: Sequence[PyTree | None], u: Callable[..., PyTree], point: Point
 ) -> PyTree:
-    """The exact part of an operator that has none: as its values, which need not be as those of
-    u.
-    """
+    """What an operator without exact part has of it: zeros like its values, not like those of u."""
     drawn = [jax.tree.map(lambda z: z[0], each) for each in contributions if each is not None]
     return jax.tree.map(jnp.zeros_like, drawn[0] if drawn else point.value_of(u))
 

@@ -1,12 +1,16 @@
 """Several operators on one function at once."""
 
-from collections.abc import Sequence
-from typing import Any, final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, final
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import Key
+from ..jets.design import Design, variance
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
@@ -16,6 +20,7 @@ from .base import Function, Operator, check_function
 from .draws import check_probes, make_draw
 from .evaluate import Part, apply_all
 from .plans import plan as symbolic_plan, resolved_plan
+from .statistics import Draws, Stats, draws
 
 
 def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
@@ -98,10 +103,118 @@ def flatten(ops: PyTree) -> tuple[list[Operator], Any]:
 
 
 @final
+class Moments(NamedTuple):
+    """A function of estimates, and an unbiased estimate of its variance.
+
+    - `value`: the function of the estimates.
+    - `variance`: in the same structure, real; zero where nothing was sampled.
+    """
+
+    value: PyTree
+    variance: PyTree
+
+
+@final
+class JointDraws(eqx.Module):
+    """What `Joint.draws` returns: estimates of several operators at a point, draw by draw.
+
+    An estimate is what is exact plus Σ_s Σ_r z_sr, the sources s being independent and r the draws
+    of one. All the operators use the same draws of a source.
+
+    - `mean`: the estimates, in the structure of the operators.
+    - `contributions`: for each source z_s in that structure, draws along the first axis of every
+        array; zero for an operator that has no part in the source.
+    - `designs`: for each source, how its draws were made.
+    - `jets`: how many were pushed.
+    """
+
+    mean: PyTree
+    contributions: list[PyTree]
+    designs: tuple[Design, ...] = eqx.field(static=True)
+    jets: int = eqx.field(static=True)
+
+    def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
+        """A function of the estimates with an estimate of its variance.
+
+        With F' the function's derivative at the mean, F changes by F'(z_sr) with a draw, so that
+        its draws are these, and its variance is the sum of those of the sources. For an F that is
+        affine in what is sampled this is exact (F may depend in any manner on what is exact), and
+        the estimate unbiased. For others it is the variance to first order.
+
+        **Arguments:**
+
+        - `function`: from values in the structure of the operators to a pytree of arrays.
+
+        **Returns:** a `diffop.Moments`.
+
+        **Raises:** `ValueError` where a source has no standard error, such as one draw.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            ops = {"u": do.Identity(), "lap": do.Laplacian()}
+            draws = do.estimate(ops, jax.random.key(0), 4).draws(lambda x: jnp.sum(x**4))
+            draws(jnp.arange(9.0)).moments(lambda v: v["lap"] + v["u"] ** 3)
+            ```
+        """
+        value, derivative = jax.linearize(function, self.mean)
+        total = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, dtype=_real(leaf)), value)
+        for contributions, design in zip(self.contributions, self.designs, strict=True):
+            each = jax.vmap(derivative)(contributions)
+            spread = jax.tree.map(partial(variance, design=design), each)
+            total = jax.tree.map(jnp.add, total, spread)
+        return Moments(value, total)
+
+
+def _real(leaf: jax.Array) -> Any:
+    return jnp.finfo(leaf.dtype).dtype
+
+
+def _by_source(found: Draws, structure: Any) -> JointDraws:
+    """Draws in the structure of the operators, zero where an operator has no part in them."""
+    mean = [found.mean(position) for position in range(len(found.exact))]
+
+    def full(value: PyTree, known: PyTree | None, n: int) -> PyTree:
+        if known is None:
+            return jax.tree.map(lambda leaf: jnp.zeros((n, *leaf.shape), leaf.dtype), value)
+        return jax.tree.map(lambda z, leaf: z.astype(leaf.dtype), known, value)
+
+    contributions = [
+        jax.tree.unflatten(
+            structure,
+            [
+                full(value, known, sum(stratum.n for stratum in design.strata))
+                for value, known in zip(mean, source, strict=True)
+            ],
+        )
+        for (_, design), source in found.sampled.items()
+    ]
+    designs = tuple(design for _, design in found.sampled)
+    return JointDraws(jax.tree.unflatten(structure, mean), contributions, designs, found.jets)
+
+
+@final
 class Joint:
-    """What `exact` and `estimate` return: called with a function u, and how many directions to push
-    together at most, it returns the function that the operators make of u. `jets` shows their
-    common plan.
+    """What `diffop.exact` and `diffop.estimate` return: several operators as one map.
+
+    Called with a function u, and how many directions to push together at most (`chunk`), it returns
+    the function that the operators make of u, whose values have the structure of the operators.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        ops = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+        joint = do.estimate(ops, jax.random.key(0), 4)
+        joint(lambda x: jnp.sum(x**4))(jnp.ones(9))  # {"lap": 108.0, "fourth": 216.0}
+        ```
     """
 
     def __init__(self, parts: Sequence[tuple[Part, ...]], structure: Any, plan: Kind) -> None:
@@ -115,6 +228,68 @@ class Joint:
         return lambda *args, **kwargs: jax.tree.unflatten(
             self._structure, apply_all(self._parts, u, Point(args, kwargs, size, self._plan))
         )
+
+    def draws(self, u: Function) -> Callable[..., JointDraws]:
+        """The estimates draw by draw: from them the variance of what is made of them follows.
+
+        **Arguments:**
+
+        - `u`: a function of arrays or pytrees; traced as under `jax.jit`.
+
+        **Returns:** a function with u's own signature, for one point, to a
+        [`diffop.JointDraws`][].
+
+        **Raises:** `ValueError`, when it is called, for a composition with variable coefficients,
+        whose inner operator is sampled too.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            joint = do.estimate([do.Laplacian(), do.DiagonalK(4)], jax.random.key(0), 4)
+            drawn = joint.draws(lambda x: jnp.sum(x**4))(jnp.ones(9))
+            drawn.contributions  # [[[27, 27, 27, 27], [54, 54, 54, 54]]]: one source, 4 draws
+            ```
+        """
+        check_function(u)
+
+        def at(*args: Any, **kwargs: Any) -> JointDraws:
+            point = Point(args, kwargs, None, self._plan)
+            return _by_source(draws(self._parts, u, point), self._structure)
+
+        return at
+
+    def stats(self, u: Function) -> Callable[..., Stats]:
+        """The estimates with their standard errors: `joint.stats(u)(*args)` is a
+        [`diffop.Stats`][] whose `mean` and `standard_error` have the structure of the operators,
+        and whose `jets` is the number pushed for all of them.
+
+        **Raises:** `ValueError`, when it is called, where one draw was made or the probes have no
+        standard error, and for a composition with variable coefficients, whose inner operator is
+        sampled too.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            joint = do.estimate({"lap": do.Laplacian(), "u": do.Identity()}, jax.random.key(0), 8)
+            joint.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0)).standard_error  # u: 0.0
+            ```
+        """
+        drawn = self.draws(u)
+
+        def at(*args: Any, **kwargs: Any) -> Stats:
+            found = drawn(*args, **kwargs)
+            mean, spread = found.moments(lambda values: values)
+            return Stats(mean, jax.tree.map(jnp.sqrt, spread), found.jets)
+
+        return at
 
     def jets(self, *args: Any) -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""

@@ -33,7 +33,7 @@ class Recommended:
     depth: int = 3
     input_scale: int | float = 1.0
     estimator: str = "sparse"
-    unbiased: bool = False
+    square: str = "biased"
     data_weight: int | float = 1.0
     gpinn: int | float = 0.0
     gpinn_terms: int = 4

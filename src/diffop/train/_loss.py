@@ -1,17 +1,23 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ..operators.together import estimate, exact
+from ..jets.probes import AbstractProbe, as_probe
+from ..operators.together import Joint, estimate, exact
 from ..pde import AbstractProblem
-from ._residual import Coordinates, Residual, operators, residual
+from ._residual import Coordinates, Residual, operators
 from ._settings import ESTIMATORS
+from ._squares import SQUARES, RandomResidual
+
+# A number that no set of terms has: the first draw's key is folded with such sizes, and with 0 and
+# 1 for other streams, which the second draw has to be independent of.
+_SECOND = 2**32 - 1
 
 
 def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
@@ -20,6 +26,18 @@ def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
     Over all first ones each coordinate occurs equally often.
     """
     return tuple((first + k * dim // terms) % dim for k in range(terms))
+
+
+def _probe_of(estimator: Any) -> AbstractProbe | None:
+    """The probes by which operators are estimated; None where they are exact."""
+    if estimator is None or isinstance(estimator, AbstractProbe):
+        return estimator  # converted before
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
+        raise ValueError(
+            f"ResidualLoss expects an estimator among {', '.join(ESTIMATORS)}, or one of "
+            f"diffop.probes, got {estimator!r}."
+        )
+    return None if estimator == "exact" else as_probe(estimator)
 
 
 @final
@@ -32,35 +50,44 @@ class ResidualLoss(eqx.Module):
     random first one on, and scaled by d/m: every j is as likely as any other, so the mean is the
     whole sum.
 
-    One draw of jets serves all points of a call. The square of an unbiased estimate is not
-    unbiased: what is minimised is the squared residual plus the estimate's variance. `unbiased`
-    makes two independent draws instead and takes the product of the two residuals, and of their
-    derivatives likewise, whose mean is the square if the residual is affine in what is estimated;
-    such a loss may be negative.
+    One draw of jets serves all points of a call. The square of an unbiased estimate R̂ is not
+    unbiased: its mean is R² + Var[R̂], so the variance is minimised too. There are three squares, of
+    the residual and of its derivatives alike:
+
+    - `"biased"`: R̂². [`bias`][diffop.train.ResidualLoss.bias] tells how much of it is variance.
+    - `"product"`: R̂₁R̂₂, of two independent draws, with twice the jets.
+    - `"pairs"`: R̂² − V, V being an unbiased estimate of the variance from the same draws; for
+        independent draws R_r it is the mean of R_r R_s over all pairs r ≠ s. At equal numbers of
+        independent draws its variance is never more than that of the product.
+
+    The mean of the last two is the exact loss, and that of their gradients its gradient, if the
+    residual is affine in what is sampled; such losses may be negative.
 
     Sources: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", the amortised loss of the
     appendix "Experiment setup", which omits the square in print, and "Amortized gradient-enhanced
     PINN", whose bound on the sampled sum does not hold: here the sampled sum itself is squared. Yu
-    et al. 2022, "Gradient-enhanced physics-informed neural networks".
+    et al. 2022, "Gradient-enhanced physics-informed neural networks". Hoeffding 1948, "A class of
+    statistics with asymptotically normal distribution", for the pairs.
 
     **Arguments:**
 
     - `problem`: the equation.
     - `batch`: how many points, and how many for each condition; at least 1.
     - `n`: how many draws of jets; not used by `"exact"`.
-    - `estimator`: `"exact"` or the `probes` of `diffop.estimate`.
+    - `estimator`: `"exact"` or the `probes` of `diffop.estimate`, by name or from `diffop.probes`.
     - `data_weight`: the weight of the problem's conditions.
     - `gpinn`: the weight of the residual's gradient; 0 for none. It multiplies the whole sum over
         j, estimated without bias; a weight of the sum over the sampled j alone, which is what the
         paper states, is d/m times as large.
     - `gpinn_terms`: how many of its components are taken at each call; all if there are no more.
-    - `unbiased`: whether two independent draws make the loss.
+    - `square`: `"biased"`, `"product"` or `"pairs"`.
 
     **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar: a
     scalar. Equal keys give equal points and jets.
 
-    **Raises:** `ValueError` if the estimator is unknown, if it is biased for one of the operators,
-    or if `unbiased` is asked of the exact one.
+    **Raises:** `ValueError` if the estimator or the square is unknown, if the estimator is biased
+    for one of the operators, if `"product"` or `"pairs"` is asked of the exact one, or `"pairs"` of
+    one that has no standard error, such as a single draw.
 
     !!! example
 
@@ -69,7 +96,7 @@ class ResidualLoss(eqx.Module):
         import diffop as do
 
         problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
-        loss = do.train.ResidualLoss(problem, batch=100, n=4, estimator="sparse")
+        loss = do.train.ResidualLoss(problem, batch=100, n=4, estimator="sparse", square="pairs")
         loss(problem.solution, jax.random.key(1))
         ```
     """
@@ -77,43 +104,84 @@ class ResidualLoss(eqx.Module):
     problem: AbstractProblem
     batch: int = eqx.field(static=True)
     n: int = eqx.field(static=True)
-    estimator: str = eqx.field(static=True)
+    estimator: AbstractProbe | None = eqx.field(converter=_probe_of)
     data_weight: int | float = eqx.field(static=True, default=1.0)
     gpinn: int | float = eqx.field(static=True, default=0.0)
     gpinn_terms: int = eqx.field(static=True, default=4)
-    unbiased: bool = eqx.field(static=True, default=False)
+    square: str = eqx.field(static=True, default="biased")
 
     def __check_init__(self) -> None:
-        if self.estimator not in ESTIMATORS:
+        if self.square not in SQUARES:
             raise ValueError(
-                f"ResidualLoss expects an estimator among {', '.join(ESTIMATORS)}, got "
-                f"{self.estimator!r}."
+                f"ResidualLoss expects a square among {', '.join(SQUARES)}, got {self.square!r}."
             )
-        if self.unbiased and self.estimator == "exact":
+        if self.square != "biased" and self.estimator is None:
             raise ValueError(
-                "an unbiased loss is made of two draws of random jets, got the estimator 'exact', "
-                "whose loss has no bias; leave one of the two out."
+                f"the square {self.square!r} takes away the bias of random jets, got the estimator "
+                "'exact', whose loss has no bias; leave one of the two out."
             )
         # probes that are biased for an operator are refused here, before any training
-        self._evaluator((0,) if self.gpinn else (), jax.random.key(0))
+        self._joint((0,) if self.gpinn else (), jax.random.key(0))
+        if self.square == "pairs":
+            self._check_variance()
 
     def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
+        points_key, _ = jax.random.split(key)
+        loss = self._mean(SQUARES[self.square](self._random(u, key)))
+        return loss + self.data_weight * self._misfit(u, jax.random.fold_in(points_key, 0))
+
+    def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
+        """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
+        noise of the jets rather than a residual.
+
+        For `"biased"` it is the mean of V over the points, with the derivatives' V weighted as
+        their squares are; the loss minus its bias is the loss of `"pairs"`. It is zero for the
+        other squares and for the exact estimator.
+
+        **Arguments:** as for the loss; equal keys give equal points and jets.
+
+        **Returns:** a scalar.
+
+        **Raises:** `ValueError` where the estimate has no standard error, such as a single draw.
+
+        !!! example
+
+            ```python
+            import jax
+            import diffop as do
+
+            problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+            loss = do.train.ResidualLoss(problem, batch=100, n=4, estimator="sparse")
+            key = jax.random.key(1)
+            loss.bias(problem.solution, key) / loss(problem.solution, key)  # about 1: all is noise
+            ```
+        """
+        if self.square != "biased":
+            return jnp.zeros(())
+        return self._mean(self._random(u, key).moments(0).variance)
+
+    def _mean(self, squares: Residual) -> Float[Array, ""]:
+        """The mean over the points, with the weight of the derivatives."""
+        mean = jnp.mean(squares.value)
+        terms = squares.gradient.shape[1]
+        if terms:
+            whole = self.problem.dim / terms
+            mean = mean + self.gpinn * whole * jnp.mean(jnp.sum(squares.gradient, axis=1))
+        return mean
+
+    def _random(self, u: Callable, key: PRNGKeyArray) -> RandomResidual:
+        """The residual at the points of a call, with its draws of jets."""
         points_key, jets_key = jax.random.split(key)
         points = self.problem.sample(points_key, self.batch)
         coordinates = self._coordinates(jax.random.fold_in(jets_key, 0))
-
-        def draw(key: PRNGKeyArray) -> Residual:
-            values = self._evaluator(coordinates, key)(u)
-            return jax.vmap(residual(self.problem, coordinates, values))(points)
-
-        first = draw(jets_key)
-        second = draw(jax.random.fold_in(jets_key, 1)) if self.unbiased else first
-        loss = jnp.mean(first.value * second.value)
-        if coordinates:
-            whole = self.problem.dim / len(coordinates)
-            products = jnp.sum(first.gradient * second.gradient, axis=1)
-            loss = loss + self.gpinn * whole * jnp.mean(products)
-        return loss + self.data_weight * self._misfit(u, jax.random.fold_in(points_key, 0))
+        keys = (jets_key, jax.random.fold_in(jets_key, _SECOND))
+        return RandomResidual(
+            self.problem,
+            coordinates,
+            points,
+            u,
+            lambda number: self._joint(coordinates, keys[number]),
+        )
 
     def _misfit(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""] | float:
         """The sum over the conditions of the mean squares of what u misses."""
@@ -132,8 +200,21 @@ class ResidualLoss(eqx.Module):
             return tuple(range(dim))
         return spread(jax.random.randint(key, (), 0, dim), dim, terms)
 
-    def _evaluator(self, coordinates: Coordinates, key: PRNGKeyArray) -> Callable:
+    def _joint(self, coordinates: Coordinates, key: PRNGKeyArray) -> Joint:
         ops = operators(self.problem, coordinates)
-        if self.estimator == "exact":
+        if self.estimator is None:
             return exact(ops)
         return estimate(ops, key, self.n, probes=self.estimator)
+
+    def _check_variance(self) -> None:
+        """Whether there is one depends on the shapes of the sampled operators alone."""
+
+        def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> Residual:
+            return loss._random(jnp.sum, key).moments(0).variance
+
+        try:
+            eqx.filter_eval_shape(variance, self, jax.random.key(0))
+        except ValueError as error:
+            raise ValueError(
+                f"the square 'pairs' takes the variance of an estimate away: {error}"
+            ) from None

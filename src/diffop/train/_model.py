@@ -27,7 +27,7 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         data_weight=settings.data_weight,
         gpinn=settings.gpinn,
         gpinn_terms=settings.gpinn_terms,
-        unbiased=settings.unbiased,
+        square=settings.square,
     )
 
 

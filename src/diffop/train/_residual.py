@@ -9,7 +9,7 @@ the derivative of `residual` along ((∂_j ∘ D) u for every D, e_j). All opera
 together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on the same coordinates i.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, final
 
 import jax
@@ -51,24 +51,20 @@ def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
 
 
 def residual(
-    problem: AbstractProblem, coordinates: Coordinates, values: Callable
-) -> Callable[[Float[Array, " dim"]], Residual]:
-    """The residual as a function of the point.
+    problem: AbstractProblem, coordinates: Coordinates, values: PyTree, x: Float[Array, " dim"]
+) -> Residual:
+    """The residual at a point, affine in all the values in which the equation's is.
 
     **Arguments:**
 
     - `problem`: the equation.
     - `coordinates`: along which the derivatives are taken.
-    - `values`: maps a point to the values of `operators(problem, coordinates)`.
+    - `values`: those of `operators(problem, coordinates)` at the point.
+    - `x`: the point.
     """
-
-    def at(x: Float[Array, " dim"]) -> Residual:
-        here = values(x)
-        value, derivative = jax.linearize(problem.residual, here["own"], x)
-        gradient = [
-            derivative(tangents, jax.nn.one_hot(j, x.size, dtype=x.dtype))
-            for j, tangents in zip(coordinates, here["derivatives"], strict=True)
-        ]
-        return Residual(value, jnp.stack(gradient) if gradient else jnp.zeros(0, x.dtype))
-
-    return at
+    value, derivative = jax.linearize(problem.residual, values["own"], x)
+    gradient = [
+        derivative(tangents, jax.nn.one_hot(j, x.size, dtype=x.dtype))
+        for j, tangents in zip(coordinates, values["derivatives"], strict=True)
+    ]
+    return Residual(value, jnp.stack(gradient) if gradient else jnp.zeros(0, x.dtype))

@@ -5,8 +5,10 @@ import math
 from typing import Any, final
 
 from .. import pde
+from ..jets.probes import NAMED
+from ._squares import SQUARES
 
-ESTIMATORS = ("sparse", "exact", "rademacher", "gaussian", "sphere")
+ESTIMATORS = ("exact", *NAMED)
 _POSITIVE_INTEGERS = ("dim", "steps", "n", "batch", "width", "depth", "gpinn_terms")
 _POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
 
@@ -34,10 +36,10 @@ class Settings:
     - `batch`: how many fresh points at each step, and how many for each condition.
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
     - `input_scale`: the network sees the point times this number.
-    - `estimator`: `"exact"`, or the kind of random jets: `"sparse"`, `"rademacher"`, `"gaussian"`
-        or `"sphere"`.
-    - `unbiased`: whether the loss is made of two independent draws of jets at each step, so that
-        its mean is the exact loss.
+    - `estimator`: `"exact"`, or the kind of random jets: the name of a probe, as for
+        `diffop.estimate`.
+    - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
+        `"biased"`, `"product"` of two draws, or `"pairs"` of one.
     - `data_weight`: the weight of the problem's conditions in the loss, if it has any.
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: of how many coordinates' derivatives of the residual that gradient is estimated
@@ -66,7 +68,7 @@ class Settings:
     depth: int = THE_PROBLEMS
     input_scale: int | float = THE_PROBLEMS
     estimator: str = THE_PROBLEMS
-    unbiased: bool = THE_PROBLEMS
+    square: str = THE_PROBLEMS
     data_weight: int | float = THE_PROBLEMS
     gpinn: int | float = THE_PROBLEMS
     gpinn_terms: int = THE_PROBLEMS
@@ -79,12 +81,9 @@ class Settings:
         for name in _POSITIVE_NUMBERS:
             _expect(name, getattr(self, name), "a finite positive number", _is_positive)
         _expect("gpinn", self.gpinn, "a finite non-negative number", _is_not_negative)
-        _expect(
-            "estimator",
-            self.estimator,
-            f"one of {', '.join(ESTIMATORS)}",
-            lambda value: value in ESTIMATORS,
-        )
+        for name, known in (("estimator", ESTIMATORS), ("square", SQUARES)):
+            expected = f"one of {', '.join(known)}"
+            _expect(name, getattr(self, name), expected, known.__contains__)
 
     def _complete(self, recommended: pde.Recommended) -> None:
         for field in dataclasses.fields(recommended):

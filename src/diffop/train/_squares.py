@@ -1,0 +1,95 @@
+"""The square of a residual R of which only a random, unbiased estimate R̂ is known.
+
+- *biased*: R̂², with the mean R² + Var[R̂].
+- *product*: R̂₁R̂₂ of two independent estimates, with the mean E[R̂₁] E[R̂₂] = R².
+- *pairs*: R̂² − V with an unbiased estimate V of Var[R̂] from the same draws, with the mean
+    R² + Var[R̂] − Var[R̂] = R².
+
+V is known for every design that has a standard error (`jets.design`): independent draws, terms
+without replacement, strata, orthogonal directions. Where R̂ = (1/n) Σ_r R_r is the mean of n
+independent draws, V is the squared standard error
+
+    V = 1/(n(n−1)) Σ_r (R_r − R̂)² = 1/(n(n−1)) (Σ_r R_r² − n R̂²),
+
+and with Σ_{r≠s} R_r R_s = n² R̂² − Σ_r R_r²
+
+    1/(n(n−1)) Σ_{r≠s} R_r R_s = 1/(n(n−1)) ((n² − n) R̂² − (Σ_r R_r² − n R̂²)) = R̂² − V:
+
+the mean over all pairs of different draws, a U-statistic (Hoeffding 1948). With σ² the variance of
+a draw, its own variance is
+
+    4 R²σ²/n + 2 σ⁴/(n(n−1))                     (pairs of n draws),
+    2 R²σ²/n + σ⁴/n²                             (product of two estimates of n draws each).
+
+The product takes twice the jets; of 2n draws the pairs have 2 R²σ²/n + σ⁴/(n(2n−1)), which is never
+more than the product's and half of it in the limit of many draws and a vanishing R.
+
+R has to be unbiased itself, so it has to be affine in what is estimated: any function of what is
+exact, such as u and its first derivatives, times what is sampled. The draws do not depend on the
+network's parameters θ, so that E[∂_θ loss] = ∂_θ E[loss]: where the mean of the loss is exact, so
+is that of its gradient.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import TypeAlias, final
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from ..operators.together import Joint, Moments
+from ..pde import AbstractProblem
+from ._residual import Coordinates, Residual, residual
+
+
+@final
+class RandomResidual(eqx.Module):
+    """The residual of u at some points, with as many independent draws of jets as are wanted.
+
+    - `joint`: the operators of `_residual.operators`, with the draw of a number.
+    """
+
+    problem: AbstractProblem
+    coordinates: Coordinates
+    points: Float[Array, "points dim"]
+    u: Callable
+    joint: Callable[[int], Joint]
+
+    def draw(self, number: int) -> Residual:
+        """At all points, with one draw of jets."""
+        values = self.joint(number)(self.u)
+        return jax.vmap(lambda x: residual(self.problem, self.coordinates, values(x), x))(
+            self.points
+        )
+
+    def moments(self, number: int) -> Moments:
+        """The same, with an unbiased estimate of its variance."""
+        draws = self.joint(number).draws(self.u)
+
+        def at(x: Float[Array, " dim"]) -> Moments:
+            return draws(x).moments(lambda v: residual(self.problem, self.coordinates, v, x))
+
+        return jax.vmap(at)(self.points)
+
+
+def biased(random: RandomResidual) -> Residual:
+    """R̂² at each point."""
+    value = random.draw(0)
+    return jax.tree.map(operator.mul, value, value)
+
+
+def product(random: RandomResidual) -> Residual:
+    """R̂₁R̂₂ at each point."""
+    return jax.tree.map(operator.mul, random.draw(0), random.draw(1))
+
+
+def pairs(random: RandomResidual) -> Residual:
+    """R̂² − V at each point."""
+    value, variance = random.moments(0)
+    return jax.tree.map(lambda r, v: r * r - v, value, variance)
+
+
+Square: TypeAlias = Callable[[RandomResidual], Residual]
+
+SQUARES: dict[str, Square] = {"biased": biased, "product": product, "pairs": pairs}
