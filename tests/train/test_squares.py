@@ -1,0 +1,292 @@
+"""Three squares of an estimated residual: which of them are unbiased, by enumeration of all draws.
+
+The random sources of the probes are replaced by every outcome that they can have, for the two draws
+of a call apart; what these sources themselves return is proved in `tests/jets`.
+"""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.jets import sampling
+from diffop.train._squares import SQUARES
+
+from .toy import Wrapped
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KEY = jax.random.key(3)
+
+
+class Frozen(Wrapped):
+    """A problem whose points are always the same, so that only jets are random."""
+
+    def sample(self, key, count):
+        return self.open.sample(jax.random.key(7), count)
+
+
+class Quasilinear(Frozen):
+    """(2 + u + u_0²) Δu = f: affine in what is sampled, and not in what is exact."""
+
+    def operators(self):
+        return {"u": do.Identity(), "slope": do.Partial(0), "lap": do.Laplacian()}
+
+    def residual(self, values, x):
+        factor = 2 + values["u"] + values["slope"] ** 2
+        return factor * values["lap"] - self.source(x)
+
+
+def allen_cahn(dim):
+    return Frozen(do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0)))
+
+
+def quasilinear(dim):
+    return Quasilinear(do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0)))
+
+
+@pytest.fixture(scope="module")
+def networks(x64):
+    """A network for each dimension."""
+
+    def network(dim):
+        net = eqx.nn.MLP(dim, "scalar", 3, depth=1, activation=jnp.tanh, key=jax.random.key(1))
+        return do.nn.ZeroOnUnitSphere(net)
+
+    return {dim: network(dim) for dim in (3, 6)}
+
+
+def loss_of(problem, square, n, estimator, gpinn=0.0):
+    return do.train.ResidualLoss(
+        problem, 2, n, estimator, gpinn=gpinn, gpinn_terms=problem.dim, square=square
+    )
+
+
+def with_gradient(function, u):
+    """The value of a function of the network and its gradient in the parameters, as one vector."""
+    parameters, static = eqx.partition(u, eqx.is_inexact_array)
+    flat, unravel = jax.flatten_util.ravel_pytree(parameters)
+    value, gradient = jax.value_and_grad(lambda p: function(eqx.combine(unravel(p), static)))(flat)
+    return jnp.append(gradient, value)
+
+
+def mean_over(monkeypatch, owner, name, outcomes, function):
+    """E over two independent outcomes: in a call the draw with the first key is the first one.
+
+    `outcomes` are arrays, with their probabilities; the sources are called with the draw's key
+    folded with the number of terms or coordinates.
+    """
+    values, probabilities = outcomes
+    first_of_call = jax.random.split(KEY)[1]
+
+    def one(first, second):
+        def source(*args):
+            key = next(each for each in args if _is_key(each))
+            numbers = [jax.random.fold_in(first_of_call, number) for number in (3, 6)]
+            numbers += [_stream(first_of_call, 1, number) for number in (3, 6)]
+            same = [jnp.all(jax.random.key_data(key) == jax.random.key_data(k)) for k in numbers]
+            chosen = jnp.any(jnp.stack(same))
+            return jax.tree.map(lambda a, b: jnp.where(chosen, a, b), first, second)
+
+        monkeypatch.setattr(owner, name, source)
+        return function(KEY)
+
+    each = jax.vmap(jax.vmap(one, (None, 0)), (0, None))
+    found = jax.jit(each)(values, values)
+    return np.einsum("a,b,abk->k", probabilities, probabilities, found)
+
+
+def _is_key(value):
+    return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def _stream(key, copies, count):
+    """Where independent terms are drawn from."""
+    for number in (0, copies, count, 0):
+        key = jax.random.fold_in(key, number)
+    return key
+
+
+def uniform(outcomes):
+    rows = jnp.asarray(list(outcomes))
+    return rows, np.full(len(rows), 1 / len(rows))
+
+
+def signs():
+    return uniform(np.reshape(list(itertools.product([-1.0, 1.0], repeat=6)), (-1, 2, 3)))
+
+
+def importance():
+    p = np.array([0.5, 0.25, 0.25])
+    index = np.array(list(itertools.product(range(3), repeat=2)))
+    return (jnp.asarray(index), jnp.asarray(1 / p[index])), p[index].prod(axis=1)
+
+
+def strata():
+    pairs = list(itertools.combinations(range(3), 2))
+    return uniform([[*a, *(3 + i for i in b)] for a in pairs for b in pairs])
+
+
+def frames():
+    """Two columns of each rotation of the icosahedron, times √3: they average polynomials of
+    degree 5 in the columns, such as R̂², as all rotations do.
+    """
+    phi = (1 + 5**0.5) / 2
+    even = [(0, 1, 2, 3), (1, 2, 0, 3), (2, 0, 1, 3), (0, 2, 3, 1), (0, 3, 1, 2), (1, 0, 3, 2)]
+    even += [(1, 3, 2, 0), (2, 1, 3, 0), (2, 3, 0, 1), (3, 0, 2, 1), (3, 1, 0, 2), (3, 2, 1, 0)]
+    units = {tuple(s * row) for s in (1, -1) for row in np.eye(4)}
+    units |= set(itertools.product([0.5, -0.5], repeat=4))
+    for a, b, c in itertools.product([1, -1], repeat=3):
+        corner = np.array([a * phi, b, c / phi, 0]) / 2
+        units |= {tuple(corner[list(order)]) for order in even}
+    quaternions = np.array(sorted(units))
+    assert quaternions.shape == (120, 4)
+    w, x, y, z = quaternions.T
+    first = [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)]
+    second = [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)]
+    columns = np.sqrt(3) * np.stack([np.stack(first), np.stack(second)]).transpose(2, 0, 1)
+    return uniform(columns[w + 1e-9 * (x + 2 * y + 4 * z) > 0])  # q and −q are the same rotation
+
+
+WEIGHTS = np.array([2.0, 1.0, 1.0])
+CASES = {
+    "sparse": ("sparse", 2, 3, 0.3, sampling, "subset", lambda: uniform([[0, 1], [0, 2], [1, 2]])),
+    "importance": (do.probes.Importance(WEIGHTS), 2, 3, 0.0, sampling, "weighted", importance),
+    "stratified": ("stratified", 4, 6, 0.0, sampling, "stratified", strata),
+    "rademacher": ("rademacher", 2, 3, 0.0, do.probes.Rademacher, "directions", signs),
+    "orthogonal": ("orthogonal", 2, 3, 0.0, do.probes.Orthogonal, "directions", frames),
+}
+
+
+@pytest.mark.parametrize("make", [allen_cahn, quasilinear])
+@pytest.mark.parametrize("case", CASES)
+def test_means_over_all_draws(monkeypatch, networks, case, make):
+    """Product and pairs have the exact loss and gradient as their means, the biased square with
+    what it tells to be its bias."""
+    estimator, n, dim, gpinn, owner, name, outcomes = CASES[case]
+    problem, u = make(dim), networks[dim]
+    losses = {square: loss_of(problem, square, n, estimator, gpinn) for square in SQUARES}
+
+    def every(key):
+        biased = losses["biased"]
+        functions = [lambda u, loss=loss: loss(u, key) for loss in losses.values()]
+        functions.append(lambda u: biased.bias(u, key))
+        return jnp.concatenate([with_gradient(each, u) for each in functions])
+
+    found = mean_over(monkeypatch, owner, name, outcomes(), every).reshape(4, -1)
+    means = dict(zip([*losses, "bias"], found, strict=True))
+    exact = loss_of(problem, "biased", n, "exact", gpinn)
+    expected = jax.jit(lambda: with_gradient(lambda u: exact(u, KEY), u))()
+    close = {"rtol": 1e-9, "atol": 1e-10 * np.abs(expected).max()}
+    np.testing.assert_allclose(means["product"], expected, **close)
+    np.testing.assert_allclose(means["pairs"], expected, **close)
+    np.testing.assert_allclose(means["biased"] - means["bias"], expected, **close)
+    assert means["bias"][-1] > 0.01 * expected[-1]
+
+
+def test_pairs_are_the_mean_over_pairs_of_draws(networks):
+    """The definition: R_r R_s over all r ≠ s, each R_r an estimate by one direction."""
+    problem, u = allen_cahn(3), networks[3]
+    key = jax.random.key(0)
+    points_key, jets_key = jax.random.split(key)
+    points = problem.sample(points_key, 2)
+    joint = do.estimate(problem.operators(), jets_key, 2, probes="rademacher")
+
+    def squared(x):
+        drawn = joint.draws(u)(x)
+        (source,) = drawn.contributions  # Δu is the sum of two draws, which is the mean of 2 z_r
+        one = [
+            jax.tree.map(lambda v, z: v + 2 * z[r] - z.sum(), drawn.mean, source) for r in (0, 1)
+        ]
+        return problem.residual(one[0], x) * problem.residual(one[1], x)
+
+    loss = loss_of(problem, "pairs", 2, "rademacher")
+    both = eqx.filter_jit(lambda: (loss(u, key), jnp.mean(jax.vmap(squared)(points))))()
+    np.testing.assert_allclose(*both, rtol=1e-11)
+
+
+@pytest.mark.parametrize("gpinn", [0.0, 0.3])
+def test_the_biased_square_is_the_pairs_and_the_bias(networks, gpinn):
+    problem, u = allen_cahn(3), networks[3]
+    biased, pairs = (
+        do.train.ResidualLoss(problem, 2, 2, "sparse", gpinn=gpinn, gpinn_terms=1, square=square)
+        for square in ("biased", "pairs")
+    )
+    values = eqx.filter_jit(lambda: [biased(u, KEY), biased.bias(u, KEY), pairs(u, KEY)])()
+    np.testing.assert_allclose(values[0] - values[1], values[2], rtol=1e-11)
+    assert values[1] > 0 and pairs.bias(u, KEY) == 0
+
+
+@pytest.mark.parametrize("estimator", ["exact", "auto"])
+def test_nothing_sampled_has_no_bias(networks, estimator):
+    """All three terms are taken, so there is no variance either."""
+    loss = loss_of(allen_cahn(3), "biased", 3, estimator, 0.3)
+    assert eqx.filter_jit(loss.bias)(networks[3], KEY) == 0.0
+
+
+def test_the_draws_of_a_product_are_independent(monkeypatch, networks):
+    """No key of the first draw, the ones for inner operators among them, is one of the second."""
+
+    class Composed(Frozen):
+        def operators(self):
+            variable = (lambda x: 1 + x[0]) * do.Laplacian()
+            return do.Laplacian() @ variable
+
+        def residual(self, values, x):
+            return values
+
+    keys = []
+
+    def subset(key, total, n):
+        keys.append(tuple(jax.random.key_data(key).tolist()))
+        return jnp.arange(n)
+
+    monkeypatch.setattr(sampling, "subset", subset)
+    loss = loss_of(Composed(allen_cahn(3)), "product", 2, "sparse")
+    with jax.disable_jit():
+        loss(networks[3], KEY)
+    half = len(keys) // 2
+    assert len(set(keys)) > 2 and not set(keys[:half]) & set(keys[half:])
+
+
+@pytest.mark.parametrize(
+    ("n", "estimator", "message"),
+    [
+        (1, "sparse", "'pairs' takes the variance .* away: .* at least 2 draws; .* n = 1"),
+        (1, "rademacher", "at least 2 draws; got an estimate with n = 1"),
+        (2, "systematic", "systematic draws have no unbiased standard error"),
+        (2, do.probes.Stratified(1), "one draw from each stratum has no unbiased standard error"),
+    ],
+)
+def test_pairs_need_a_standard_error(n, estimator, message):
+    with pytest.raises(ValueError, match=message):
+        loss_of(allen_cahn(3), "pairs", n, estimator)
+
+
+def test_one_draw_of_a_biased_square_has_no_known_bias(networks):
+    with pytest.raises(ValueError, match="at least 2 draws"):
+        loss_of(allen_cahn(3), "biased", 1, "sparse").bias(networks[3], KEY)
+
+
+@pytest.mark.parametrize("square", ["product", "pairs"])
+def test_squares_of_what_is_exact(square):
+    with pytest.raises(ValueError, match=f"'{square}' takes away .* 'exact', whose loss has no"):
+        loss_of(allen_cahn(3), square, 2, "exact")
+
+
+def test_unknown_square():
+    with pytest.raises(ValueError, match="a square among biased, product, pairs, got 'both'"):
+        loss_of(allen_cahn(3), "both", 2, "sparse")
+
+
+@pytest.mark.parametrize("estimator", ["auto", "orthogonal", do.probes.Sparse()])
+def test_estimators_are_probes_by_name_or_themselves(networks, estimator):
+    loss = loss_of(allen_cahn(3), "biased", 2, estimator)
+    again = loss_of(allen_cahn(3), "biased", 2, do.probes.as_probe(estimator))
+    same = eqx.filter_jit(lambda: (loss(networks[3], KEY), again(networks[3], KEY)))()
+    assert same[0] == same[1]
