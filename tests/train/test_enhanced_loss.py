@@ -102,9 +102,9 @@ def test_two_draws_are_unbiased_and_one_is_not(weight, terms):
     u = lambda x: jnp.sin(3.0 * x[0] + x[1] * x[2])
     one, two = (
         do.train.ResidualLoss(
-            problem, 4, 1, "sparse", gpinn=weight, gpinn_terms=terms, unbiased=unbiased
+            problem, 4, 1, "sparse", gpinn=weight, gpinn_terms=terms, square=square
         )
-        for unbiased in (False, True)
+        for square in ("biased", "product")
     )
     exact = do.train.ResidualLoss(problem, 4, 1, "exact", gpinn=weight)
 
@@ -130,8 +130,8 @@ def test_the_mean_of_the_gradient_is_the_exact_one():
     problem = Frozen(do.pde.SineGordonTwoBody(4, key=jax.random.key(0)))
     u = network(problem)
     exact, two = (
-        do.train.ResidualLoss(problem, 3, 1, estimator, unbiased=unbiased)
-        for estimator, unbiased in (("exact", False), ("sparse", True))
+        do.train.ResidualLoss(problem, 3, 1, estimator, square=square)
+        for estimator, square in (("exact", "biased"), ("sparse", "product"))
     )
 
     @eqx.filter_jit

@@ -97,7 +97,7 @@ def test_the_loss_sees_the_data_and_not_the_solution(name):
 
 
 def test_unknown_estimator(problem):
-    with pytest.raises(ValueError, match="sparse, exact, .*, got 'dense'"):
+    with pytest.raises(ValueError, match="exact, auto, sparse, .*, got 'dense'"):
         do.train.ResidualLoss(problem, batch=1, n=1, estimator="dense")
 
 
@@ -107,5 +107,5 @@ def test_a_biased_estimator_of_the_gradient(problem):
 
 
 def test_two_draws_of_what_is_exact(problem):
-    with pytest.raises(ValueError, match="two draws of random jets, got the estimator 'exact'"):
-        do.train.ResidualLoss(problem, batch=1, n=1, estimator="exact", unbiased=True)
+    with pytest.raises(ValueError, match="bias of random jets, got the estimator 'exact'"):
+        do.train.ResidualLoss(problem, batch=1, n=1, estimator="exact", square="product")

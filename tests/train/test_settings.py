@@ -25,7 +25,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "depth": 3,
         "input_scale": 1.0,
         "estimator": "sparse",
-        "unbiased": False,
+        "square": "biased",
         "data_weight": 1.0,
         "gpinn": 0.0,
         "gpinn_terms": 4,
@@ -40,8 +40,8 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 
 def test_explicit_settings_override():
-    settings = do.train.Settings("g-kdv-1d", steps=7, gpinn=0.0, unbiased=True)
-    assert (settings.steps, settings.gpinn, settings.unbiased) == (7, 0.0, True)
+    settings = do.train.Settings("g-kdv-1d", steps=7, gpinn=0.0, square="product")
+    assert (settings.steps, settings.gpinn, settings.square) == (7, 0.0, "product")
     assert settings.dim == 2 and settings.estimator == "exact"
 
 
@@ -81,9 +81,16 @@ def test_gpinn(value):
 
 def test_estimator():
     with pytest.raises(
-        ValueError, match="^estimator must be one of sparse, exact, .* got 'dense'.$"
+        ValueError, match="^estimator must be one of exact, auto, sparse, .* got 'dense'.$"
     ):
         do.train.Settings(NAME, estimator="dense")
+
+
+def test_square():
+    with pytest.raises(
+        ValueError, match="^square must be one of biased, product, pairs, got True.$"
+    ):
+        do.train.Settings(NAME, square=True)
 
 
 def test_every_setting_is_documented():
