@@ -87,10 +87,9 @@ def test_estimator():
 
 
 def test_square():
-    with pytest.raises(
-        ValueError, match="^square must be one of biased, product, pairs, got True.$"
-    ):
-        do.train.Settings(NAME, square=True)
+    expected = "^square must be one of biased, product, pairs, got 'both'.$"
+    with pytest.raises(ValueError, match=expected):
+        do.train.Settings(NAME, square="both")
 
 
 def test_every_setting_is_documented():

@@ -6,7 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..jets.probes import NAMED, AbstractProbe, as_probe
+from ..jets.probes import (
+    NAMED as NAMED,
+    AbstractProbe as AbstractProbe,
+    as_probe as as_probe,
+)
 from ..jets.probes.base import Factors
 from ..jets.products import has_probe
 from .evaluate import Draw, Part

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from ..jets.probes import AbstractProbe, as_probe
+from ..operators.draws import AbstractProbe, as_probe
 from ..operators.together import Joint, estimate, exact
 from ..pde import AbstractProblem
 from ._residual import Coordinates, Residual, operators

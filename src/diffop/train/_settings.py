@@ -5,7 +5,7 @@ import math
 from typing import Any, final
 
 from .. import pde
-from ..jets.probes import NAMED
+from ..operators.draws import NAMED
 from ._squares import SQUARES
 
 ESTIMATORS = ("exact", *NAMED)
