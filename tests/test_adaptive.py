@@ -97,6 +97,24 @@ def test_all_terms_are_exact(batch, jets):
     assert (int(got.n), int(got.jets)) == (40, jets)
 
 
+@pytest.mark.parametrize("number", [41, 49, 50, 55])
+def test_all_terms_are_exact_in_single_precision(number):
+    terms = lognormal(number).astype(np.float32)
+    got = laplacian(separable(terms), jnp.ones(number, jnp.float32), rtol=NEVER, max_n=64)
+    np.testing.assert_allclose(got.mean, terms.sum(), rtol=1e-5)
+    assert bool(got.converged) and float(got.standard_error) == 0.0
+
+
+def test_all_terms_of_a_composition_are_exact():
+    """The inner operator has one term: only the outer one is sampled."""
+    c = lambda x: jnp.sum(jnp.sin(x))
+    operator = (c * do.Laplacian()) @ (c * do.Partial(0))
+    u, x = lambda x: jnp.sum(x**4) * x[0], jnp.linspace(0.1, 1, 50)
+    got = jax.jit(operator.estimate_to(key, NEVER, max_n=64)(u))(x)
+    np.testing.assert_allclose(got.mean, jax.jit(operator.exact(u))(x), rtol=1e-10)
+    assert bool(got.converged) and int(got.n) == 50
+
+
 @pytest.mark.parametrize(
     "probes, n", [("sparse", 40), ("rademacher", 40), ("stratified", 32), ("orthogonal", 32)]
 )

@@ -102,7 +102,10 @@ class Pooled(AbstractRounds):
 
     def variance(self, moments: Moments, rounds: ScalarArray) -> Array:
         k = jnp.maximum(self.used(rounds), 2).astype(moments.spread.dtype)
-        return moments.spread / (k * (k - 1)) * (1 - k / self.population)
+        variance = moments.spread / (k * (k - 1))
+        if math.isinf(self.population):
+            return variance
+        return variance * ((self.population - k) / self.population)  # 1 − k/N rounds: not 0 for N
 
 
 @final
