@@ -6,6 +6,7 @@ within strata, the first of a systematic draw, subsets of what `Split` leaves, i
 a group of orthogonal frames, and Gaussian directions by a quadrature that is exact for them.
 """
 
+import functools
 import itertools
 from math import comb
 
@@ -51,6 +52,13 @@ for _name, _sigma in {"matrix": SIGMA, "number": 0.5}.items():
     )
 
 
+@functools.cache
+def derivatives(function):
+    """At X, as often as any operator here needs them."""
+    order = 1 if function is field else 5
+    return jax.jit(lambda x: oracle.derivatives(function, (x,), order))(jnp.asarray(X))
+
+
 def check(monkeypatch, owner, name, outcomes, case, n, probe, x=X):
     """The mean over outcomes (one value for each call, probability) is the operator's value."""
     operator, reference, function = case
@@ -64,7 +72,10 @@ def check(monkeypatch, owner, name, outcomes, case, n, probe, x=X):
 
     estimates = jax.jit(jax.vmap(one))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *values))
     assert np.ptp(estimates) > 1e-8  # something was drawn
-    expected = reference(function)(jnp.asarray(x))
+    if x is X:
+        expected = reference.value(derivatives(function), (jnp.asarray(X),))
+    else:
+        expected = jax.jit(reference(function))(jnp.asarray(x))
     np.testing.assert_allclose(np.dot(probabilities, estimates), expected, rtol=1e-10)
 
 
@@ -81,7 +92,7 @@ def roots(k, size):
     return alike(np.array(row)[None] for row in itertools.product(range(k), repeat=size))
 
 
-ANTITHETIC = [(k, True) for k in (2, 3, 4, 5)] + [(3, False), (5, False), (2, False), (4, False)]
+ANTITHETIC = [(k, True) for k in (2, 3, 4, 5)] + [(3, False), (4, False)]
 
 
 @pytest.mark.parametrize(("k", "antithetic"), ANTITHETIC)
@@ -133,7 +144,7 @@ def separable_case(d, k):
 
 @pytest.mark.parametrize(
     ("d", "n", "k", "per_stratum"),
-    [(5, 2, 2, 1), (5, 3, 3, 1), (5, 3, 4, 2), (7, 5, 2, 2), (7, 5, 2, 3), (4, 1, 3, 2)],
+    [(5, 2, 2, 1), (5, 3, 4, 2), (7, 5, 2, 2), (7, 5, 2, 3), (4, 1, 3, 2)],
 )
 def test_strata(monkeypatch, d, n, k, per_stratum):
     """Sizes that do not divide: strata of different sizes, with different numbers of draws."""
@@ -151,7 +162,7 @@ def test_strata_of_operators(monkeypatch, name):
     check(monkeypatch, sampling, "stratified", outcomes, case, total - 1, "stratified")
 
 
-@pytest.mark.parametrize(("d", "n", "k"), [(5, 1, 2), (5, 3, 3), (5, 2, 4), (7, 6, 2)])
+@pytest.mark.parametrize(("d", "n", "k"), [(5, 1, 2), (5, 3, 3), (7, 6, 2)])
 def test_systematic(monkeypatch, d, n, k):
     """All starts, on circles that n does not divide."""
     case, x = separable_case(d, k)
@@ -159,14 +170,19 @@ def test_systematic(monkeypatch, d, n, k):
     check(monkeypatch, sampling, "uniform", starts, case, n, "systematic", x)
 
 
-@pytest.mark.parametrize("name", TERMWISE)
+# Which terms are drawn and what a term is are apart: strata are of every operator, the others of
+# one for each form of terms.
+FORMS = ["laplacian", "diagonal5", "divergence", "matvec", "product"]
+
+
+@pytest.mark.parametrize("name", [*FORMS, "parabolic_matrix"])
 def test_systematic_of_operators(monkeypatch, name):
     total = 2 if name == "parabolic_matrix" else D
     starts = alike(np.array([i]) for i in range(total))
     check(monkeypatch, sampling, "uniform", starts, TERMWISE[name], total - 1, "systematic")
 
 
-SPLITS = [(5, 1, (1,), 2), (5, 2, (0, 4), 3), (6, 2, (5, 2, 3), 4), (5, 3, (), 2), (5, 3, (2,), 3)]
+SPLITS = [(5, 1, (1,), 2), (5, 2, (0, 4), 3), (6, 2, (5, 2, 3), 2), (5, 3, (), 2), (5, 3, (2,), 3)]
 
 
 @pytest.mark.parametrize(("d", "n", "exact", "k"), SPLITS)
@@ -177,7 +193,7 @@ def test_split(monkeypatch, d, n, exact, k):
     check(monkeypatch, sampling, "subset", subsets, case, n, probes.Split(exact), x)
 
 
-@pytest.mark.parametrize("name", [name for name in TERMWISE if name != "parabolic_matrix"])
+@pytest.mark.parametrize("name", FORMS)
 def test_split_of_operators(monkeypatch, name):
     subsets = alike(np.array([i]) for i in range(D - 1))
     check(monkeypatch, sampling, "subset", subsets, TERMWISE[name], 1, probes.Split([1]))
@@ -205,7 +221,7 @@ def test_numbered_entries(monkeypatch, name):
 USER = np.array([0.5, 3.0, 1.0])
 
 
-@pytest.mark.parametrize("name", [name for name in TERMWISE if name != "parabolic_matrix"])
+@pytest.mark.parametrize("name", FORMS)
 def test_importance(monkeypatch, name):
     outcomes = weighted_draws(USER, 2)
     check(monkeypatch, sampling, "weighted", outcomes, TERMWISE[name], 2, probes.Importance(USER))
@@ -289,8 +305,7 @@ QUADRATIC = {
 }
 
 
-@pytest.mark.parametrize("n", [1, 2])
-@pytest.mark.parametrize("name", QUADRATIC)
+@pytest.mark.parametrize(("name", "n"), [*((name, 2) for name in QUADRATIC), ("symmetric", 1)])
 def test_orthogonal(monkeypatch, name, n):
     outcomes = alike(frames(D, n))
     owner = probes.Orthogonal
@@ -314,8 +329,8 @@ def test_orthogonal_directions():
 def test_all_orthogonal_directions_are_exact():
     """n ≥ d directions are a basis: not drawn at all."""
     E = do.SecondOrder(jnp.array(SYMMETRIC)).estimate(jax.random.key(0), D, probes="orthogonal")
-    expected = oracle.second_order(SYMMETRIC)(u)(jnp.asarray(X))
-    np.testing.assert_allclose(E(u)(jnp.asarray(X)), expected, rtol=1e-11)
+    expected = oracle.second_order(SYMMETRIC).value(derivatives(u), (jnp.asarray(X),))
+    np.testing.assert_allclose(jax.jit(E(u))(jnp.asarray(X)), expected, rtol=1e-11)
 
 
 SHIFTED = {
@@ -330,8 +345,10 @@ SHIFTED = {
 }
 
 
-@pytest.mark.parametrize("shift", [None, 6.0])
-@pytest.mark.parametrize("name", SHIFTED)
+@pytest.mark.parametrize(
+    ("name", "shift"),
+    [*((name, None) for name in SHIFTED), ("indefinite", 6.0), ("of the point", 6.0)],
+)
 def test_shifted(monkeypatch, name, shift):
     """(C + λI):∇² − λΔ by Gauss-Hermite nodes, which are exact for Gaussian moments."""
     operator, C = SHIFTED[name]
@@ -355,5 +372,5 @@ def test_dense_draws_of_two_are_means(monkeypatch, probe):
     for n in (1, 2):
         monkeypatch.setattr(owner, "directions", lambda *args, n=n: jnp.repeat(v, n, 0))
         E = do.Biharmonic().estimate(jax.random.key(0), n, probes=probe)
-        values.append(float(E(u)(jnp.asarray(X))))
+        values.append(float(jax.jit(E(u))(jnp.asarray(X))))
     np.testing.assert_allclose(values[1], values[0], rtol=1e-12)
