@@ -54,7 +54,7 @@ def public(module):
 
 NAMES = {
     f"{module.__name__}.{name}": value
-    for module in (do, do.jets, do.taylor, do.nn, do.pde, do.train)
+    for module in (do, do.jets, do.probes, do.taylor, do.nn, do.pde, do.train)
     for name, value in public(module).items()
 }
 

@@ -306,7 +306,7 @@ def _error(
     """The root of the mean variance over the pilot's points, summed over outputs."""
     keys = jax.random.split(key, (pilot.points, pilot.repeats))
 
-    def variances(keys: Key, *args: Any) -> Any:
+    def variances(keys: Any, *args: Any) -> Any:
         if name not in LEAST and name != "systematic":  # which has no standard error
             spread = jax.vmap(lambda key: _spread(operators, name, n, key, pilot, args))
             return jnp.mean(spread(keys))

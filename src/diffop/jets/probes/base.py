@@ -83,9 +83,8 @@ class AbstractDenseProbe(AbstractProbe):
         import jax
         import jax.numpy as jnp
         import diffop as do
-        from diffop.probes import AbstractDenseProbe, Drawn, Stratum
 
-        class Uniform(AbstractDenseProbe):
+        class Uniform(do.probes.AbstractDenseProbe):
             name = "uniform"  # v in [-√3, √3]^d has E[v vᵀ] = I
 
             def reaches(self, target):
@@ -93,7 +92,7 @@ class AbstractDenseProbe(AbstractProbe):
 
             def draw(self, key, n, size, dtype, target):
                 v = jax.random.uniform(key, (n, size), dtype, -(3**0.5), 3**0.5)
-                return Drawn(v, jnp.full(n, 1 / n), (Stratum(n),))
+                return do.probes.Drawn(v, jnp.full(n, 1 / n), (do.probes.Stratum(n),))
 
         do.Laplacian().estimate(jax.random.key(0), 8, probes=Uniform())
         ```
