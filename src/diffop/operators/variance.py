@@ -18,10 +18,11 @@ from jaxtyping import Array, PyTree
 
 from .._types import Key
 from ..jets.design import Stratum
+from ..jets.families import together
 from ..jets.point import Point
 from ..jets.probes import AbstractDenseProbe, AbstractProbe, Drawn
 from ..jets.probes.base import Factors, target_of
-from ..jets.probes.sparse import AbstractTermProbe, Selection
+from ..jets.probes.sparse import AbstractTermProbe, Selection, Sparse
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
 from .base import DifferentialOperator, check_function
 from .draws import check_probes, make_draw
@@ -95,8 +96,9 @@ def variance(
     shape = jax.eval_shape(lambda: point.value_of(u))
     total = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, _real(leaf.dtype)), shape)
     methods, jets = [], 0
-    for terms, factors in _groups(op.parts, draw, point).values():
-        found = _formula(terms, factors, u, point, draw, max_jets)
+    for group in _groups(op.parts, draw, point).values():
+        terms = [term for term, _ in group]
+        found = _formula(terms, [factors for _, factors in group], u, point, draw, max_jets)
         if found is None:
             found = _pilot(terms, u, point, draw, key, pilot)
         total = jax.tree.map(jnp.add, total, found.value)
@@ -107,11 +109,11 @@ def variance(
 
 def _groups(
     parts: Sequence[Part], draw: Draw, point: Point
-) -> dict[Hashable, tuple[list[Term], Factors]]:
-    """The sampled terms by how they are drawn, and the factors of the first: those of one design
-    share their draws, others are independent.
+) -> dict[Hashable, list[tuple[Term, Factors]]]:
+    """The sampled terms with their factors, by how they are drawn: those of one design share their
+    draws, others are independent.
     """
-    groups: dict[Hashable, tuple[list[Term], Factors]] = {}
+    groups: dict[Hashable, list[tuple[Term, Factors]]] = {}
     for term in (term for part in parts for term in part.terms):
         if not term.word:
             continue
@@ -124,13 +126,13 @@ def _groups(
         (jets,) = segment_jets([(head, draw)], point)
         if jets and jets[0].design is not None:
             factors = list(zip(head.factors, head.powers, strict=True))
-            groups.setdefault(jets[0].design, ([], factors))[0].append(term)
+            groups.setdefault(jets[0].design, []).append((term, factors))
     return groups
 
 
 def _formula(
     terms: list[Term],
-    factors: Factors,
+    drawn: list[Factors],
     u: Callable[..., PyTree],
     point: Point,
     draw: Draw,
@@ -139,17 +141,19 @@ def _formula(
     """The variance of terms with the same draws, where it has a formula."""
     probe, n = draw.probe, draw.n
     if isinstance(probe, AbstractTermProbe):
-        large = [(each, power) for each, power in factors if not each.single]
-        if len(large) != 1 or large[0][1] != 1 or not isinstance(large[0][0], Terms):
+        numbered = [_numbered(factors) for factors in drawn]
+        factor = numbered[0]
+        if factor is None:
             return None
-        factor = large[0][0]
         count, magnitudes = factor.numbered(point), factor.magnitudes(point)
-        if count > max_jets:
+        by_magnitude = isinstance(probe, Sparse) and magnitudes is not None
+        different = any(each is None or each.key != factor.key for each in numbered)
+        if count > max_jets or (by_magnitude and different):
             return None
         values = _contributions(terms, u, point, Draw(draw.key, count, _EveryTerm()))
         found = [probe.variance_of_terms(leaf, n, magnitudes) for leaf in jax.tree.leaves(values)]
-    elif isinstance(probe, AbstractDenseProbe) and factors and target_of(factors) == TRACE:
-        factor = factors[0][0]
+    elif isinstance(probe, AbstractDenseProbe) and all(target_of(f) == TRACE for f in drawn):
+        factor = drawn[0][0][0]
         assert isinstance(factor, ProbedTerms)  # it has a target
         size = factor.probe_space(point)
         count = size * (size + 1) // 2
@@ -163,6 +167,14 @@ def _formula(
     if any(each is None for each in found):
         return None
     return Variance(jax.tree.unflatten(jax.tree.structure(values), found), "formula", count)
+
+
+def _numbered(factors: Factors) -> Terms | None:
+    """The factor whose terms are drawn by number; None where tuples of terms are."""
+    large = [(each, power) for each, power in factors if not each.single]
+    if len(large) != 1 or large[0][1] != 1 or not isinstance(large[0][0], Terms):
+        return None
+    return large[0][0]
 
 
 def _contributions(terms: list[Term], u: Callable[..., PyTree], point: Point, draw: Draw) -> PyTree:
@@ -205,7 +217,7 @@ def _pilot(
     values = jax.lax.map(estimate, jax.random.split(key, pilot))
     found = jax.tree.map(lambda leaf: jnp.var(leaf, axis=0, ddof=1), values)
     pushed = segment_jets([(term.word[0], draw) for term in terms], point)
-    jets = sum(each.size for group in pushed for each in group or ())
+    jets = sum(each.size for each in together([j for group in pushed for j in group or ()]))
     return Variance(checked(found, "the pilot"), "pilot", pilot * jets)
 
 

@@ -88,7 +88,7 @@ class Gaussian(AbstractDenseProbe):
         return _mean(self.directions(key, n, size, dtype), _double_factorial(target.order))
 
     def variance_of_form(self, matrix: Array, n: int) -> Array:
-        return 2 * jnp.sum(matrix**2, axis=(-2, -1)) / n
+        return 2 * jnp.sum(jnp.abs(matrix) ** 2, axis=(-2, -1)) / n
 
 
 @final
@@ -127,8 +127,9 @@ class Sphere(AbstractDenseProbe):
 
     def variance_of_form(self, matrix: Array, n: int) -> Array:
         size = matrix.shape[-1]
-        trace = jnp.trace(matrix, axis1=-2, axis2=-1)
-        return 2 * size / (size + 2) * (jnp.sum(matrix**2, axis=(-2, -1)) - trace**2 / size) / n
+        trace = jnp.abs(jnp.trace(matrix, axis1=-2, axis2=-1))
+        squares = jnp.sum(jnp.abs(matrix) ** 2, axis=(-2, -1))
+        return 2 * size / (size + 2) * (squares - trace**2 / size) / n
 
 
 @final
@@ -177,8 +178,8 @@ class Orthogonal(AbstractDenseProbe):
 
 def rademacher_variance(matrix: Array) -> Array:
     """2 Σ_{i≠j} A_ij², the variance of one draw."""
-    diagonal = jnp.diagonal(matrix, axis1=-2, axis2=-1)
-    return 2 * (jnp.sum(matrix**2, axis=(-2, -1)) - jnp.sum(diagonal**2, axis=-1))
+    diagonal = jnp.abs(jnp.diagonal(matrix, axis1=-2, axis2=-1))
+    return 2 * (jnp.sum(jnp.abs(matrix) ** 2, axis=(-2, -1)) - jnp.sum(diagonal**2, axis=-1))
 
 
 def _mean(directions: Probes, moment: float) -> Drawn:

@@ -117,9 +117,11 @@ class _Independent(AbstractTermProbe):
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
         if magnitudes is None:
             magnitudes = jnp.ones(values.shape[0])
+        squares = jnp.abs(values) ** 2
+        magnitudes = magnitudes.astype(squares.dtype)
         p = jnp.reshape(magnitudes / jnp.sum(magnitudes), (-1,) + (1,) * (values.ndim - 1))
-        ratios = jnp.where(p > 0, values**2 / jnp.where(p > 0, p, 1), 0)
-        return (jnp.sum(ratios, axis=0) - jnp.sum(values, axis=0) ** 2) / n
+        ratios = jnp.where(p > 0, squares / jnp.where(p > 0, p, 1), 0)
+        return (jnp.sum(ratios, axis=0) - jnp.abs(jnp.sum(values, axis=0)) ** 2) / n
 
     def copies(self, factors: Factors, request: Request) -> Block:
         point, n = request.point, request.n
@@ -444,7 +446,7 @@ class Split(AbstractTermProbe):
 
 def _without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:
     """Σ_h N_h²/n_h (1 − n_h/N_h) S_h²."""
-    total, start = jnp.zeros(values.shape[1:], values.dtype), 0
+    total, start = jnp.zeros(values.shape[1:], jnp.finfo(values.dtype).dtype), 0
     for n, size in strata:
         members = values[start : start + int(size)]
         start += int(size)
