@@ -110,7 +110,7 @@ def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
         n = z.shape[0]
         if n < 4:
             raise ValueError(f'scale="fitted" needs at least 4 draws; got {n}. Give a number.')
-        return z - _slopes(z, c) * (c - (k - e) / n)
+        return z - _slopes(z, c) * (c - (k - e)[None] / n)
 
     z = jax.tree.map(remainder, *pair, known, exact_g)
     mean = jax.tree.map(lambda e, z: e + jnp.sum(z, axis=0), exact_u, z)
@@ -120,9 +120,11 @@ def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
 def _slopes(z: Array, c: Array) -> Array:
     """Cov(z, c)/Var(c) without draw r, for each r: sums without r follow from those over all."""
     n = z.shape[0]
-    dz, dc = z - jnp.mean(z, axis=0), c - jnp.mean(c, axis=0)
+    dz, dc = z - jnp.mean(z, axis=0, keepdims=True), c - jnp.mean(c, axis=0, keepdims=True)
     # Σ_{s≠r} of products about the means of the others: S − n/(n−1) times the r-th product
-    covariance = jnp.sum(dz * dc, axis=0) - n / (n - 1) * dz * dc
-    spread = jnp.sum(dc * dc, axis=0) - n / (n - 1) * dc * dc
-    flat = spread <= 1e-12 * jnp.sum(c * c, axis=0)  # a control without variance is of no use
+    covariance = jnp.sum(dz * dc, axis=0, keepdims=True) - n / (n - 1) * dz * dc
+    spread = jnp.sum(dc * dc, axis=0, keepdims=True) - n / (n - 1) * dc * dc
+    flat = spread <= 1e-12 * jnp.sum(
+        c * c, axis=0, keepdims=True
+    )  # a control without variance is of no use
     return jnp.where(flat, 0, covariance / jnp.where(flat, 1, spread))

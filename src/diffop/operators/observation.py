@@ -31,8 +31,8 @@ def observe(
     (jets,) = segment_jets([(segment, draw)], point)
     if not jets or jets[0].design is None:
         return memory  # nothing was drawn: it is exact
-    (rows,) = jets[0].directions.values()
-    if not isinstance(rows, Sparse) or rows.positions.shape[1] != 1:
+    (rows, *others) = [rows for moved in jets[0].tangents.values() for rows in moved.values()]
+    if others or not isinstance(rows, Sparse) or rows.positions.shape[1] != 1:
         raise ValueError(
             "observe needs an estimate of a single sum over coordinates; got one whose terms have "
             "other directions."
@@ -40,7 +40,7 @@ def observe(
     dims = getattr(segment.factors[0], "dims", None)
     numbers = rows.positions[:, 0]
     if dims is not None:
-        numbers = jnp.searchsorted(jnp.asarray(np.sort(dims)), numbers)
+        numbers = jnp.searchsorted(jnp.asarray(np.sort(dims), numbers.dtype), numbers)
         numbers = jnp.asarray(np.argsort(dims))[numbers]
     (contributions,) = draws([parts], u, point).sampled.values()
     leaves = [jnp.abs(z.reshape(n, -1)) for z in jax.tree.leaves(contributions[0])]

@@ -64,7 +64,7 @@ class RunningMagnitudes(eqx.Module):
         """Probes with the weights learnt so far: all alike at first, and a term that was not drawn
         yet counts as an average one.
         """
-        average = jnp.sum(self.means) / jnp.maximum(jnp.sum(self.seen), 1)
+        average = jnp.sum(self.means) / jnp.maximum(jnp.sum(self.seen, dtype=self.means.dtype), 1)
         average = jnp.where(average > 0, average, 1.0)
         return Importance(jnp.where(self.seen, self.means, average) + self.floor * average)
 
