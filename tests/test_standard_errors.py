@@ -123,7 +123,7 @@ INTERVALS = {
 
 @pytest.mark.parametrize(
     ("name", "n"),
-    [("sparse", 4), ("sparse", 50), *itertools.product(["gaussian", "orthogonal"], [4, 16])],
+    list(itertools.product(INTERVALS, [4, 16, 50])),
 )
 def test_coverage(name, n):
     """Student's t with n − 1 degrees of freedom: intervals for 68 % and 95 % of 1000 draws hold the
@@ -156,9 +156,9 @@ def test_no_standard_error(name):
     probe, n, message = NONE[name]
     operator = do.DiagonalK(3) if probe == "roots" else do.Laplacian()
     E = operator.estimate(jr.key(0), n, probes=probe)
-    assert np.isfinite(jax.jit(E(u))(jnp.asarray(X)))
+    assert jax.eval_shape(E(u), jnp.asarray(X)).shape == ()
     with pytest.raises(ValueError, match=message):
-        E.stats(u)(jnp.asarray(X))
+        jax.eval_shape(E.stats(u), jnp.asarray(X))
 
 
 def test_complex_outputs():

@@ -193,11 +193,11 @@ def evaluate(ops: PyTree, key: Key, n: int, pilot: Pilot | None = None) -> Evalu
         import jax.numpy as jnp
         import diffop as do
 
-        u = lambda x: jnp.exp(-jnp.sum(x[:3] ** 2))  # curved in three directions of 200
-        points = 0.3 * jax.random.normal(jax.random.key(0), (4, 200))
-        E = do.evaluate(do.Laplacian(), jax.random.key(1), 32, do.Pilot(u, points))
-        print(E.explain())
-        E(u)(points[0])
+        u, x = (lambda x: jnp.sum(jnp.sin(x)) ** 2), jnp.ones(100)
+        E = do.evaluate(do.Laplacian(), jax.random.key(1), 16)
+        print(E.explain(x))
+        E(u)(x)
+        # on a pilot: do.evaluate(do.Laplacian(), key, 16, do.Pilot(u, points)).explain()
         ```
     """
     operators, structure = flatten(ops)

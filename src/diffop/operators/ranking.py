@@ -92,7 +92,8 @@ def rank_probes(
         import diffop as do
 
         u = lambda x: jnp.sum(jnp.arange(8.0) * x**2) + x[0] * x[1]
-        ranking = do.rank_probes(do.Laplacian(), u, jnp.ones(8), jets=4)
+        kinds = ("sparse", "rademacher")
+        ranking = do.rank_probes(do.Laplacian(), u, jnp.ones(8), jets=4, probes=kinds)
         ranking[0].name  # "rademacher": the diagonal has no part in its variance
         ```
     """
