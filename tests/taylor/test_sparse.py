@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+import diffop as do
 from diffop import taylor
 
 from .. import jaxprs
@@ -103,6 +104,24 @@ def test_several_sums(make, name, data):
     count = dense_twin(coefficient, shape).shape[0]
     x = jnp.asarray(rng.uniform(0.2, 1.5, shape))
     compare(shape, function, x, coefficient, rng.normal(size=(2, count)))
+
+
+def test_as_many_sums_as_directions():
+    """One sum for each direction, through a dot of vectors: the draws of an estimate one by one."""
+    a, x = jnp.arange(1.0, 6.0), jnp.linspace(0.3, 1.1, 5)
+    u = lambda x: a @ x**4
+    positions = np.array([[1], [4]], np.int32)
+    jets = taylor.Jets(((taylor.Sparse(positions, jnp.ones((2, 1)), True),), (None,)), np.eye(2))
+    estimate = do.Laplacian().estimate(jax.random.key(0), 2)
+    _, (orders,) = taylor.push(u, (x,), [jets])
+    (drawn,) = estimate.jets(x)
+    numbers = np.asarray(drawn.directions[0].positions)[:, 0]
+    mean, error, _ = estimate.stats(u)(x)
+    terms = 12 * np.asarray(a * x**2)
+    np.testing.assert_allclose(orders[1], terms[[1, 4]], rtol=1e-12)
+    z = terms[numbers] * 5 / 2
+    np.testing.assert_allclose(mean, z.sum(), rtol=1e-12)
+    np.testing.assert_allclose(error**2, 2 * (1 - 2 / 5) * np.sum((z - z.mean()) ** 2), rtol=1e-10)
 
 
 def test_what_becomes_dense_is_logged_once(caplog):
