@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 from .._types import Key
 from ..jets.point import Point
 from ..jets.probes import NAMED
-from ..jets.table import text_table
+from ..jets.table import ResolvedPlan, text_table
 from .base import DifferentialOperator, Function, Operator, check_function
 from .deflation import LEAST
 from .draws import make_draw, supports
@@ -240,15 +240,16 @@ def _names(operators: Sequence[Operator]) -> list[str]:
 def _by_rule(operators: Sequence[Operator], key: Key, n: int, args: tuple[Any, ...]) -> Explanation:
     """The decision from the operators, d and n."""
 
-    def way(name: str, draws: int) -> Way:
-        if name in LEAST:
-            return Way(name, draws, draws, None, None)
-        draw = None if name == EXACT else make_draw(key, draws, name)
+    def jets(name: str) -> ResolvedPlan:
+        draw = None if name == EXACT else make_draw(key, n, name)
         parts = [Part(part.terms, draw) for op in operators for part in op.parts]
-        return Way(name, draws, resolved_plan(parts, args, "auto").total, None, None)
+        return resolved_plan(parts, args, "auto")
+
+    def way(name: str, draws: int) -> Way:
+        return Way(name, draws, draws if name in LEAST else jets(name).total, None, None)
 
     ways = [way(EXACT, 0), *(way(name, n) for name in _names(operators))]
-    sampled = ways[1].jets != ways[0].jets
+    sampled = any(each.design is not None for each in jets("sparse"))
     chosen = ways[1] if sampled else ways[0]
     drawn = f"sums of more than {n} terms are drawn from; a pilot tells what has least variance."
     reason = drawn if sampled else f"no sum has more than {n} terms: all are exact."
@@ -276,6 +277,9 @@ def _by_pilot(
     within = [way for way in ways[1:] if (way.operations or 0) <= 1.05 * budget]
     if (exact.operations or 0) <= budget:
         return Explanation(exact, ways, f"exact costs no more than {n} sparse draws.")
+    if not within:
+        sparse = Way("sparse", n, None, budget, None)
+        return Explanation(sparse, [*ways, sparse], "too few draws to compare variances.")
     best = min(within, key=lambda way: way.standard_error or 0.0)
     return Explanation(
         best, ways, f"the least standard error for what {n} sparse draws cost, on the pilot."
