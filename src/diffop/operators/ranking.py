@@ -130,5 +130,12 @@ def _sampled_jets(
     """How many jets the sampled parts of an estimate push."""
     draw = make_draw(jax.random.key(0), n, probe)
     requests = [(term.word[0], draw) for part in op.parts for term in part.terms if term.word]
-    found = [each for jets in segment_jets(requests, Point(args)) for each in jets or ()]
-    return sum(group.size for group in together([j for j in found if j.design is not None]))
+    sizes = []
+
+    def count() -> None:
+        found = [each for jets in segment_jets(requests, Point(args)) for each in jets or ()]
+        groups = together([each for each in found if each.design is not None])
+        sizes.extend(group.size for group in groups)
+
+    jax.eval_shape(count)  # nothing is drawn
+    return sum(sizes)
