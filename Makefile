@@ -10,13 +10,17 @@ OUT ?= out/demo
 DEMO = solve allen-cahn-two-body --dim 1000 --steps 10000 --n 8 --seed 0 \
 	--learning-rate 0.005 --input-scale 5
 
-.PHONY: demo test lint format docs bench clean
+.PHONY: demo test test-all lint format docs bench clean
 
 demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
 
 test: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+
+# Also the tests that repeat at length what others show in one case: about half an hour.
+test-all: .venv/.installed
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" $(ARGS)
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

@@ -182,6 +182,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_fixed_number_of_rounds_is_unbiased_and_knows_its_variance(name):
     """Over 40 batches of keys, (mean of SE²) − (variance of the estimates) is 0 up to chance."""
     operator, probes = CASES[name]
@@ -247,6 +248,7 @@ def test_nothing_to_sample(operator):
     assert not np.any(got.standard_error)
 
 
+@pytest.mark.slow
 def test_outputs_of_every_kind():
     """Every entry is accurate; the slowest one decides."""
     terms = lognormal(300)
@@ -347,6 +349,7 @@ def test_the_gradient_after_an_early_stop():
         np.testing.assert_allclose(slope @ terms, got.mean, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_gradients_of_points_that_stop_at_different_rounds():
     """vmap of grad and grad of vmap as one point after the other."""
     u = lambda power: lambda x: jnp.sum(x**power)
@@ -435,6 +438,7 @@ def test_biased_probes_and_operators_in_the_place_of_functions():
         composed.estimate_to(key)(lambda x: jnp.sum(x**4))(ones(30))
 
 
+@pytest.mark.slow
 def test_the_example_of_the_docstring():
     text = inspect.getdoc(do.Laplacian.estimate_to) or ""
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -118,6 +118,7 @@ SIGNS_LIKE = {
 
 
 @pytest.mark.parametrize("name", SIGNS_LIKE)
+@pytest.mark.slow
 def test_roots_of_order_two_are_signs(monkeypatch, name):
     check(monkeypatch, probes.Roots, "numbers", roots(2, D), SIGNS_LIKE[name], 1, "roots")
 
@@ -155,6 +156,7 @@ def test_strata(monkeypatch, d, n, k, per_stratum):
 
 
 @pytest.mark.parametrize("name", TERMWISE)
+@pytest.mark.slow
 def test_strata_of_operators(monkeypatch, name):
     case = TERMWISE[name]
     total = 2 if name == "parabolic_matrix" else D  # columns of sigma
@@ -176,6 +178,7 @@ FORMS = ["laplacian", "diagonal5", "divergence", "matvec", "product"]
 
 
 @pytest.mark.parametrize("name", [*FORMS, "parabolic_matrix"])
+@pytest.mark.slow
 def test_systematic_of_operators(monkeypatch, name):
     total = 2 if name == "parabolic_matrix" else D
     starts = alike(np.array([i]) for i in range(total))
@@ -194,6 +197,7 @@ def test_split(monkeypatch, d, n, exact, k):
 
 
 @pytest.mark.parametrize("name", FORMS)
+@pytest.mark.slow
 def test_split_of_operators(monkeypatch, name):
     subsets = alike(np.array([i]) for i in range(D - 1))
     check(monkeypatch, sampling, "subset", subsets, TERMWISE[name], 1, probes.Split([1]))
@@ -263,6 +267,7 @@ SAME_TERMS = {
 
 
 @pytest.mark.parametrize("name", SAME_TERMS)
+@pytest.mark.slow
 def test_sums_of_weighted_draws(monkeypatch, name):
     """Two factors in one sum, each with its own probabilities or both with the same ones."""
     first, magnitudes, probe = SAME_TERMS[name]

@@ -36,7 +36,10 @@ CASES = [
         function,
         dtype,
         id=f"{function}-{case}-{dtype}",
-        marks=pytest.mark.xdist_group(f"{function}-{dtype}"),
+        marks=[
+            pytest.mark.xdist_group(f"{function}-{dtype}"),
+            *([pytest.mark.slow] if dtype == "float32" else []),
+        ],
     )
     for case, function in PAIRS
     for dtype in DTYPES

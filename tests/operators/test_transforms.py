@@ -89,6 +89,7 @@ def test_jit(case, function, dtype="float64"):
 
 
 @crossed(functions.SHALLOW)
+@pytest.mark.slow
 def test_one_point_at_a_time(case, function, dtype="float64"):
     operator, model, points = case.operator(dtype), function.model(dtype), function.points(dtype)
     expected = expected_value(case, function, dtype)

@@ -164,9 +164,15 @@ CASES = {
 }
 
 
+QUICK = ("rademacher", "stratified")
+
+
 @pytest.mark.parametrize(
     ("case", "make"),
-    [*((case, allen_cahn) for case in CASES), ("rademacher", quasilinear)],
+    [
+        pytest.param(case, make, marks=[] if case in QUICK else [pytest.mark.slow])
+        for case, make in [*((case, allen_cahn) for case in CASES), ("rademacher", quasilinear)]
+    ],
 )
 def test_means_over_all_draws(monkeypatch, networks, case, make):
     """Product and pairs have the exact loss and gradient as their means, the biased square with
