@@ -49,6 +49,7 @@ def over_keys(count, operator, u, x, **options):
 
 
 @pytest.mark.parametrize("probes", ["sparse", "rademacher"])
+@pytest.mark.slow
 def test_converged_results_are_as_accurate_as_they_say(probes):
     """±2 standard errors of a normal mean hold the value with probability 0.954."""
     H, u = symmetric(300)
@@ -61,6 +62,7 @@ def test_converged_results_are_as_accurate_as_they_say(probes):
     assert scipy.stats.binomtest(held, 500, 0.954).pvalue > LEVEL
 
 
+@pytest.mark.slow
 def test_it_stops_as_soon_as_it_may():
     """One round less would not do: the same draws, ended one round earlier."""
     H, u = symmetric(200)
@@ -78,6 +80,7 @@ def test_the_least_number_of_draws(batch, n):
     np.testing.assert_allclose(got.mean, 100)
 
 
+@pytest.mark.slow
 def test_absolute_tolerance():
     """A mean of zero has no relative accuracy."""
     u = separable(np.tile([1.0, -1.0], 250))
@@ -335,6 +338,7 @@ def test_the_gradient_is_that_of_the_draws(probes):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_gradient_after_an_early_stop():
     """∂/∂terms says which terms were drawn: n of them, each with the weight N/n."""
     terms = jnp.asarray(lognormal(200))

@@ -311,6 +311,7 @@ QUADRATIC = {
 
 
 @pytest.mark.parametrize(("name", "n"), [*((name, 2) for name in QUADRATIC), ("symmetric", 1)])
+@pytest.mark.slow
 def test_orthogonal(monkeypatch, name, n):
     outcomes = alike(frames(D, n))
     owner = probes.Orthogonal
@@ -354,6 +355,7 @@ SHIFTED = {
     ("name", "shift"),
     [*((name, None) for name in SHIFTED), ("indefinite", 6.0), ("of the point", 6.0)],
 )
+@pytest.mark.slow
 def test_shifted(monkeypatch, name, shift):
     """(C + λI):∇² − λΔ by Gauss-Hermite nodes, which are exact for Gaussian moments."""
     operator, C = SHIFTED[name]

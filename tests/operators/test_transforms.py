@@ -37,7 +37,9 @@ def crossed(function):
     return pytest.mark.parametrize("case, function", params)
 
 
-precisions = pytest.mark.parametrize("dtype", DTYPES)
+precisions = pytest.mark.parametrize(
+    "dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"]
+)
 
 
 def tangent_like(tree):
@@ -124,6 +126,7 @@ def test_grad_through_parameters(case, function, dtype):
 
 
 @crossed(functions.SHALLOW)
+@pytest.mark.slow
 def test_jvp_in_parameters_and_point(case, function, dtype="float64"):
     operator = case.operator(dtype)
     parameters, static = eqx.partition(function.model(dtype), eqx.is_inexact_array)

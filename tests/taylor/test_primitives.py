@@ -44,6 +44,7 @@ def test_jet_against_nested_jvp(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.slow
 def test_collapsed_directions_against_the_oracle(case):
     """Σ_i ∂_i³ pushes six directions at once and sums their third order on the way."""
 
