@@ -149,7 +149,7 @@ def separable_case(d, k):
 )
 def test_strata(monkeypatch, d, n, k, per_stratum):
     """Sizes that do not divide: strata of different sizes, with different numbers of draws."""
-    strata = probes.sparse.cut(d, n, max(1, n // per_stratum))
+    strata = probes.strata.cut(d, n, max(1, n // per_stratum))
     case, x = separable_case(d, k)
     probe = probes.Stratified(per_stratum)
     check(monkeypatch, sampling, "stratified", strata_outcomes(strata), case, n, probe, x)
@@ -160,7 +160,7 @@ def test_strata(monkeypatch, d, n, k, per_stratum):
 def test_strata_of_operators(monkeypatch, name):
     case = TERMWISE[name]
     total = 2 if name == "parabolic_matrix" else D  # columns of sigma
-    outcomes = strata_outcomes(probes.sparse.cut(total, total - 1, max(1, (total - 1) // 2)))
+    outcomes = strata_outcomes(probes.strata.cut(total, total - 1, max(1, (total - 1) // 2)))
     check(monkeypatch, sampling, "stratified", outcomes, case, total - 1, "stratified")
 
 
@@ -214,7 +214,7 @@ def test_numbered_entries(monkeypatch, name):
     entries = range(D * D)
     starts = alike(np.array([i]) for i in entries)
     check(monkeypatch, sampling, "uniform", starts, case, 2, "systematic")
-    strata = probes.sparse.cut(D * D, 2, 1)
+    strata = probes.strata.cut(D * D, 2, 1)
     check(monkeypatch, sampling, "stratified", strata_outcomes(strata), case, 2, "stratified")
     subsets = alike(np.array(c) for c in itertools.combinations(range(7), 2))
     check(monkeypatch, sampling, "subset", subsets, case, 2, probes.Split((0, 4)))

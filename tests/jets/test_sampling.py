@@ -13,7 +13,7 @@ import diffop as do
 from diffop import probes
 from diffop.jets import sampling
 from diffop.jets.design import Stratum
-from diffop.jets.probes.sparse import cut
+from diffop.jets.probes.strata import cut
 
 
 @pytest.mark.parametrize(("total", "n"), [(4, 1), (4, 2), (5, 3), (4, 4), (6, 4), (7, 2)])

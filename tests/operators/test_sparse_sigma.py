@@ -1,4 +1,6 @@
-"""ParabolicTrace with a sparse matrix: the operator of the dense one, without a d × d array."""
+"""ParabolicTrace and SecondOrder with a sparse matrix: the operator of the dense one, without a
+d × d array.
+"""
 
 import equinox as eqx
 import jax
@@ -44,6 +46,23 @@ def test_exact(transposed):
     np.testing.assert_allclose(L.exact(u)(x), expected(dense, x), rtol=1e-12)
     np.testing.assert_allclose(eqx.filter_jit(lambda L: L.exact(u)(x))(L), expected(dense, x))
     assert L == L and isinstance(str(L), str)
+
+
+def test_a_sparse_coefficient():
+    """C:∇² with entries on both sides of the diagonal, as a matrix and as a function."""
+    sparse, dense = bidiagonal(D)
+    x = jr.normal(jr.key(0), (D,)) / 3
+    want = jnp.sum(dense * jax.hessian(u)(x))
+    L = do.SecondOrder(sparse)
+    np.testing.assert_allclose(L.exact(u)(x), want, rtol=1e-12)
+    np.testing.assert_allclose(do.SecondOrder(lambda x: L.C).exact(u)(x), want, rtol=1e-12)
+    everything = jr.split(jr.key(1), 300)
+    shifted = jax.jit(jax.vmap(lambda k: L.estimate(k, 6, probes="shifted")(u)(x)))(everything)
+    error = jnp.std(shifted) / np.sqrt(everything.size)
+    assert abs(jnp.mean(shifted) - want) < 5 * error  # z-test at five standard errors
+    assert L == L and L != do.ParabolicTrace(sparse)
+    with pytest.raises(ValueError, match="C of SecondOrder must have shape"):
+        L.exact(u)(jnp.ones(D + 1))
 
 
 def test_a_function_that_returns_one():

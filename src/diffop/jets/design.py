@@ -12,7 +12,7 @@ without replacement.
 """
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple, final
 
 import jax.numpy as jnp
@@ -59,16 +59,24 @@ def variance(contributions: AnyArray, design: Design) -> Array:
                 f"a standard error needs at least 2 draws{where}; got an estimate with n = 1"
                 f"{where}."
             )
-    sizes = np.array([stratum.n for stratum in strata])
-    number = np.repeat(np.arange(sizes.size), sizes)
-    selector = np.eye(sizes.size)[number]  # (draws, strata)
     flat = contributions.reshape(contributions.shape[0], -1)
-    real = jnp.finfo(flat.dtype).dtype
-    means = (selector / sizes).T.astype(flat.dtype) @ flat
-    spread = jnp.abs(flat - means[number]) ** 2
-    scale = [_factor(stratum) for stratum in strata]
-    total = jnp.asarray(np.array(scale)[number], real) @ spread
+    total = jnp.zeros(flat.shape[1], jnp.finfo(flat.dtype).dtype)
+    for these, draws in by_size(strata):
+        values = flat[draws]  # (strata of one size, draws in each, outputs)
+        spread = jnp.abs(values - jnp.mean(values, axis=1, keepdims=True)) ** 2
+        factors = np.array([_factor(strata[number]) for number in these])
+        total = total + jnp.asarray(factors, total.dtype) @ jnp.sum(spread, axis=1)
     return total.reshape(contributions.shape[1:])
+
+
+def by_size(strata: Sequence[Stratum]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The strata that have as many draws as each other: their numbers, and the positions of their
+    draws among all, of shape (strata, draws in each).
+    """
+    sizes = np.array([stratum.n for stratum in strata])
+    starts = np.cumsum(sizes) - sizes
+    groups = [np.flatnonzero(sizes == n) for n in np.unique(sizes)]
+    return [(these, starts[these, None] + np.arange(int(sizes[these[0]]))) for these in groups]
 
 
 def _factor(stratum: Stratum) -> float:

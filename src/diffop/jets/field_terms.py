@@ -57,6 +57,14 @@ class _FieldTerms(Terms):
         """The positions in the argument of coordinates acted on."""
         return coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
 
+    def sparse_rows(self, columns: SparseColumns, point: Point, index: Any) -> Sparse:
+        """Columns with few entries, as directions of the argument."""
+        positions, values = columns.positions, columns.values
+        if index is not None:
+            positions, values = jnp.asarray(positions)[index], values[index]
+        places = self.positions(point, positions.reshape(-1)).reshape(positions.shape)
+        return Sparse(places, values)
+
     def unit_rows(self, point: Point, index: Any) -> SubRows:
         """Basis vectors among the coordinates acted on, as rows: what a product needs."""
         size = self.dimension(point)
@@ -239,8 +247,8 @@ class EntryForm(CoefficientTerms):
 
 @final
 class RowForm(CoefficientTerms):
-    """Σ_ij C_ij ∂_i∂_j for a C that depends on the point or is known by its products: the d terms
-    ∂_i (C e_i·∇).
+    """Σ_ij C_ij ∂_i∂_j for a C that depends on the point, has few entries or is known by its
+    products: the d terms ∂_i (C e_i·∇).
     """
 
     field: Field
@@ -265,13 +273,13 @@ class RowForm(CoefficientTerms):
         if not callable(value) and value.ndim == 1:
             weights = value if index is None else value[index]
             return Block(weights, (slot,), (2,), ("basis", self.argnum, self.dims))
-        unit = self.unit_rows(point, index)
-        columns = apply_rows(_product(value), unit)
-        return Block(
-            np.ones(unit.shape[0]),
-            (slot, {self.argnum: self.embed(columns, point)}),
-            self.exponents,
-        )
+        if isinstance(value, SparseColumns):
+            columns = self.sparse_rows(value, point, index)
+        else:
+            unit = self.unit_rows(point, index)
+            columns = self.embed(apply_rows(_product(value), unit), point)
+        n = self.count(point) if index is None else index.shape[0]
+        return Block(np.ones(n), (slot, {self.argnum: columns}), self.exponents)
 
     def magnitudes(self, point: Point) -> None:
         return None
@@ -293,6 +301,8 @@ class RowForm(CoefficientTerms):
                 "shifted probes need the entries of C, and here C of SecondOrder is known by its "
                 'products alone; use probes="rademacher", which has the same expectation.'
             )
+        if isinstance(value, SparseColumns):
+            return value.matrix()
         return jnp.diag(value) if value.ndim == 1 else value
 
     def _value(self, point: Point) -> Any:
@@ -326,7 +336,7 @@ class SquareRoot(QuadraticTerms):
     def take(self, point: Point, index: TermNumbers | None) -> Block:
         value = self._value(point)
         if isinstance(value, SparseColumns):
-            rows = self._sparse(value, point, index)
+            rows = self.sparse_rows(value, point, index)
         elif _is_matrix(value):
             columns = value.T if index is None else value.T[index]
             rows = self.embed(columns, point)
@@ -340,13 +350,6 @@ class SquareRoot(QuadraticTerms):
             rows = Sparse(positions[:, None], entries[:, None])
         n = rows.array.shape[0] if isinstance(rows, Dense) else rows.positions.shape[0]
         return Block(np.full(n, 0.5), ({self.argnum: rows},), self.exponents)
-
-    def _sparse(self, columns: SparseColumns, point: Point, index: Any) -> Sparse:
-        positions, values = columns.positions, columns.values
-        if index is not None:
-            positions, values = jnp.asarray(positions)[index], values[index]
-        places = self.positions(point, positions.reshape(-1)).reshape(positions.shape)
-        return Sparse(places, values)
 
     def magnitudes(self, point: Point) -> None:
         return None

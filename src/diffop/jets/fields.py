@@ -14,7 +14,7 @@ from jax.experimental.sparse import BCOO
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from .._types import Entries, Positions, RowArray, SubRows, Vector
+from .._types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
 from .point import Point
 
 
@@ -52,8 +52,8 @@ class Scalar(eqx.Module):
 
 @final
 class SparseColumns(eqx.Module):
-    """A matrix with few entries in each column, for `ParabolicTrace`: each column of σ is then a
-    sparse direction.
+    """A matrix with few entries in each column, for `ParabolicTrace` and `SecondOrder`: each column
+    is then a sparse direction.
 
     **Arguments:**
 
@@ -94,6 +94,12 @@ class SparseColumns(eqx.Module):
         """The product with a vector."""
         products = self.values.astype(v.dtype) * v[:, None]
         return jnp.zeros(self.rows, v.dtype).at[self.positions].add(products)
+
+    def matrix(self) -> ColumnArray:
+        """All entries, as an array."""
+        columns = np.arange(self.shape[1])[:, None]
+        values = jnp.asarray(self.values)
+        return jnp.zeros(self.shape, values.dtype).at[self.positions, columns].add(values)
 
 
 def sparse_columns(matrix: BCOO, what: str) -> SparseColumns:

@@ -1,13 +1,14 @@
 """Drawing term numbers at a cost that does not grow with the number of terms."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .._types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
-from .design import Stratum
+from .design import Stratum, by_size
 
 
 def subset(key: Key, total: int | AnyArray, n: int) -> TermNumbers:
@@ -40,17 +41,15 @@ def subset(key: Key, total: int | AnyArray, n: int) -> TermNumbers:
 
 def stratified(key: Key, strata: Sequence[Stratum]) -> TermNumbers:
     """Different numbers from each stratum of neighbours, independent between strata."""
-    counts = np.array([stratum.n for stratum in strata])
     sizes = np.array([stratum.population for stratum in strata], int)
     starts = np.cumsum(sizes) - sizes
     keys = jax.random.split(key, len(strata))
-    drawn = []
-    for n in dict.fromkeys(counts.tolist()):  # two at most, the greater one first
-        these = np.flatnonzero(counts == n)
-        draw = jax.vmap(lambda key, size, n=n: subset(key, size, n))
-        numbers = draw(keys[these], jnp.asarray(sizes[these]))
-        drawn.append((numbers + jnp.asarray(starts[these])[:, None]).reshape(-1))
-    return jnp.concatenate(drawn)
+    numbers = jnp.zeros(sum(stratum.n for stratum in strata), int)
+    for these, draws in by_size(strata):
+        draw = jax.vmap(partial(subset, n=draws.shape[1]))
+        drawn = draw(keys[these], jnp.asarray(sizes[these]))
+        numbers = numbers.at[draws].set(drawn + jnp.asarray(starts[these])[:, None])
+    return numbers
 
 
 def uniform(key: Key, total: int, n: int) -> TermNumbers:

@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
-from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, SquareRoot
+from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, RowForm, SquareRoot
 from ..jets.fields import Scalar, SparseColumns
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
@@ -108,6 +108,8 @@ def _factor(factor: Factor) -> Monomials:
         case LowRankForm():
             columns, weights = _concrete(factor.field.factors), _concrete(factor.field.weights)
             return _form(factor, (columns * weights) @ columns.T)
+        case RowForm(field=SparseColumns()):
+            return _form(factor, _dense(factor.field))
         case SquareRoot(field=SparseColumns()):
             sigma = _dense(factor.field)
             return _form(factor, sigma @ sigma.T / 2)
@@ -124,7 +126,7 @@ def _factor(factor: Factor) -> Monomials:
 
 
 def _dense(field: SparseColumns) -> np.ndarray:
-    """A sparse matrix as an array: equality compares σσᵀ entry by entry."""
+    """A sparse matrix as an array: equality compares entry by entry."""
     positions, values = _concrete(field.positions), _concrete(field.values)
     matrix = np.zeros(field.shape)
     np.add.at(matrix, (positions, np.arange(field.shape[1])[:, None]), values)

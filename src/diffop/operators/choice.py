@@ -16,7 +16,7 @@ draws.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, final
 
 import jax
@@ -37,6 +37,8 @@ from .together import Joint, flatten
 from .traces import as_trace, is_exact
 
 EXACT = "exact"
+ROUNDING = 1e-3
+"""How much of a draw, and of a budget, is nothing."""
 
 
 @final
@@ -261,6 +263,7 @@ def _by_pilot(
 ) -> Explanation:
     """The decision from variances and costs that are measured."""
 
+    @cache
     def cost(name: str, draws: int) -> float:
         apply = jax.vmap(_evaluator(operators, structure, name, draws, key)(pilot.u))
         once, twice = (_operations(apply, pilot.repeated(times)) for times in (1, 2))
@@ -274,7 +277,7 @@ def _by_pilot(
         if draws_ is not None:
             error = _error(operators, structure, name, draws_, key, pilot)
             ways.append(Way(name, draws_, None, cost(name, draws_), error))
-    within = [way for way in ways[1:] if (way.operations or 0) <= 1.05 * budget]
+    within = [way for way in ways[1:] if (way.operations or 0) <= (1 + ROUNDING) * budget]
     if (exact.operations or 0) <= budget:
         return Explanation(exact, ways, f"exact costs no more than {n} sparse draws.")
     if not within:
@@ -294,13 +297,18 @@ def _operations(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
 
 def _affordable(name: str, n: int, budget: float, cost: Callable[[str, int], float]) -> int | None:
     """How many draws a budget pays for; None where not even as few as there have to be. Costs are
-    a constant and a multiple of the draws, nearly.
+    a constant and a multiple of the draws, nearly: where they go in steps, as in pairs of products,
+    the line may promise too many draws, and the excess is given back.
     """
     least = LEAST.get(name, 2)
     low, high = max(least, n // 4), max(least + 4, n)
     slope = (cost(name, high) - cost(name, low)) / (high - low)
+    if slope <= 0:
+        return n
     constant = cost(name, high) - slope * high
-    draws_ = math.floor((budget - constant) / slope) if slope > 0 else n
+    draws_ = math.floor((budget - constant) / slope + ROUNDING)
+    while draws_ >= least and (excess := cost(name, draws_) - budget) > ROUNDING * budget:
+        draws_ -= math.ceil(excess / slope)
     return draws_ if draws_ >= least else None
 
 

@@ -7,7 +7,7 @@ import jax
 from jax.experimental.sparse import BCOO
 
 from ..jets.field_terms import DiagonalForm, EntryForm, RowForm, SquareRoot
-from ..jets.fields import Field, is_constant, is_matvec, sparse_columns
+from ..jets.fields import Field, SparseColumns, is_constant, is_matvec, sparse_columns
 from ..jets.low_rank import LowRank, LowRankForm
 from ..jets.terms import Terms
 from .arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
@@ -22,13 +22,14 @@ class SecondOrder(DifferentialOperator):
     **Arguments:**
 
     - `C`: any square matrix (only its symmetric part matters), a vector for a diagonal one, a
+        sparse matrix ([`diffop.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`), a
         callable C(*args) that returns one of these or a matrix-vector product, a
         [`diffop.MatVec`][], a [`diffop.LowRank`][], or anything with a method `mv`, such as a
         `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
-    Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that varies with the
-    point; columns f_r of a LowRank, with p ∝ |s_r| |f_r|²); densely, from signed pairs
+    Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that is sparse or varies
+    with the point; columns f_r of a LowRank, with p ∝ |s_r| |f_r|²); densely, from signed pairs
     ¼[(v + Cv)² − (v − Cv)²], right for indefinite C without its eigenvectors. The paper's version
     is the shifted eigen-decomposition (section on dense jets).
 
@@ -52,6 +53,8 @@ class SecondOrder(DifferentialOperator):
 
     def __init__(self, C: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a square matrix, a vector (its diagonal), a callable of the point or a MatVec"
+        if isinstance(C, BCOO):
+            C = sparse_columns(C, "C of SecondOrder")
         self.C = checked_field(C, "C of SecondOrder", (1, 2), forms)
         if isinstance(self.C, jax.Array) and self.C.ndim == 2 and len(set(self.C.shape)) != 1:
             raise ValueError(f"C of SecondOrder must be {forms}; got shape {self.C.shape}.")
@@ -73,7 +76,7 @@ def quadratic_form(C: Field, argnum: int, dims: tuple[int, ...] | None, equal: b
     """
     if isinstance(C, LowRank):
         return LowRankForm(C, argnum, dims)
-    if is_matvec(C) or not is_constant(C):
+    if is_matvec(C) or isinstance(C, SparseColumns) or not is_constant(C):
         return RowForm(C, argnum, dims)
     if C.ndim == 1:
         return DiagonalForm(C, argnum, dims, equal)

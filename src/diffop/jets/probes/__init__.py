@@ -7,6 +7,7 @@ from .base import (
     AbstractProbe as AbstractProbe,
     Drawn as Drawn,
 )
+from .by_term import AbstractTermProbe as AbstractTermProbe, Selection as Selection
 from .dense import (
     Gaussian as Gaussian,
     Orthogonal as Orthogonal,
@@ -17,12 +18,5 @@ from .names import NAMED as NAMED, as_probe as as_probe
 from .roots import Roots as Roots
 from .running import RunningMagnitudes as RunningMagnitudes
 from .shifted import Shifted as Shifted
-from .sparse import (
-    AbstractTermProbe as AbstractTermProbe,
-    Importance as Importance,
-    Selection as Selection,
-    Sparse as Sparse,
-    Split as Split,
-    Stratified as Stratified,
-    Systematic as Systematic,
-)
+from .sparse import Importance as Importance, Sparse as Sparse
+from .strata import Split as Split, Stratified as Stratified, Systematic as Systematic

@@ -111,7 +111,9 @@ class AbstractDenseProbe(AbstractProbe):
         return 1
 
     def family(self, target: Target) -> Hashable:
-        """Equal for targets that the same directions are drawn for."""
+        """Equal for targets that the same directions are drawn for. Different families have to be
+        drawn independently, and all get one key: fold into it what tells them apart.
+        """
         return self.name
 
     def variance_of_form(self, matrix: Array, n: int) -> Array | None:

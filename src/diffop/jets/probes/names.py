@@ -6,7 +6,8 @@ from .base import AbstractProbe
 from .dense import Gaussian, Orthogonal, Rademacher, Sphere
 from .roots import Roots
 from .shifted import Shifted
-from .sparse import Sparse, Stratified, Systematic
+from .sparse import Sparse
+from .strata import Stratified, Systematic
 
 NAMED: dict[str, AbstractProbe] = {
     "auto": Sparse(),

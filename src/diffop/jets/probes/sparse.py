@@ -1,14 +1,7 @@
-"""Draws of terms.
-
-A sum of N terms T = Σ_i t_i is estimated from some of them. If term i is in the draw with
-probability π_i, Σ_{i drawn} t_i/π_i has the mean T (Horvitz and Thompson). Without replacement
-π = n/N for all; in strata π = n_h/N_h; systematically π = n/N. Drawn n times independently with
-probabilities p, (1/n) Σ_r t_{i_r}/p_{i_r} has the mean T wherever p_i > 0 for t_i ≠ 0.
-"""
+"""Terms that are drawn one by one, with or without replacement."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import equinox as eqx
 import jax
@@ -17,80 +10,26 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..._types import Key, Magnitudes, TermNumbers, Weights
+from ..._types import Key, Magnitudes
 from .. import sampling
-from ..block_algebra import along, power_of, repeated
+from ..block_algebra import along
 from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Block, Terms, times
-from .base import AbstractProbe, Factors, Request, number_of_terms
+from .base import Factors, Request
+from .by_term import (
+    AbstractTermProbe,
+    Selection,
+    alike,
+    split_by_size,
+    with_constants,
+    without_replacement,
+)
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
 else:
     from equinox import AbstractClassVar
-
-
-@final
-class Selection(NamedTuple):
-    """Terms that were drawn: Σ_r w_r t_{i_r} is unbiased for the sum of all.
-
-    - `numbers`: i, shape `(n,)`.
-    - `weights`: w, shape `(n,)`.
-    - `strata`: how the draws depend on each other.
-    - `unknown`: why there is no standard error, or None.
-    """
-
-    numbers: TermNumbers
-    weights: Weights
-    strata: tuple[Stratum, ...]
-    unknown: str | None = None
-
-
-class AbstractTermProbe(AbstractProbe):
-    """Some of the terms of a sum, by number. A subclass says which: `select`.
-
-    Of a product of factors one may have many terms; for powers such as Δ², whose terms are tuples,
-    there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
-    """
-
-    @abstractmethod
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        """Draws among the terms 0 … total − 1."""
-
-    def variance_of_terms(
-        self, values: Array, n: int, magnitudes: Magnitudes | None
-    ) -> Array | None:
-        """The variance of n draws from the values of all terms, along the first axis; None where no
-        formula is known. `magnitudes` are those of the terms' coefficients, None where all are
-        alike.
-        """
-        return None
-
-    def supports(self, factors: Factors) -> bool:
-        large = [power for terms, power in factors if not terms.single]
-        return large == [1]
-
-    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        return number_of_terms(factors, point) <= n
-
-    def block(self, factors: Factors, request: Request) -> Block:
-        large, small = split_by_size(factors, request.point)
-        ((terms, _),) = large
-        return with_constants(self.drawn(terms, request), small, request)
-
-    def drawn(self, terms: Terms, request: Request) -> Block:
-        """The drawn terms of one factor."""
-        total = terms.numbered(request.point)
-        key = jax.random.fold_in(request.key, total)
-        selection = self.select(key, total, request.n)
-        block = terms.take(request.point, selection.numbers)
-        design = Design((self.name, total), selection.strata, selection.unknown)
-        signature = None
-        if block.signature is not None:
-            signature = ("terms", request.tag, request.n, block.signature)
-        weights = times(block.weights, selection.weights)
-        return Block(weights, block.slots, block.exponents, signature, design)
 
 
 class _Independent(AbstractTermProbe):
@@ -196,7 +135,7 @@ class Sparse(_Independent):
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
         if magnitudes is not None:
             return super().variance_of_terms(values, n, magnitudes)
-        return _without_replacement(values, (Stratum(n, values.shape[0]),))
+        return without_replacement(values, (Stratum(n, values.shape[0]),))
 
     def block(self, factors: Factors, request: Request) -> Block:
         if alike(factors, request.point) is None:
@@ -281,209 +220,3 @@ _UNDRAWN = (
 def _offending(weights: Any, wrong: Any) -> str:
     first = int(np.flatnonzero(np.asarray(wrong))[0])
     return f"{float(weights[first]):g} at number {first}"
-
-
-@final
-class Stratified(AbstractTermProbe):
-    """Terms in strata of neighbours, with some drawn from each, without replacement.
-
-    With `per_stratum` = m the N terms are cut into ⌊n/m⌋ strata of nearly equal size. The variance
-    is Σ_h N_h²/n_h (1 − n_h/N_h) S_h²: only the variance within the strata counts, so it is small
-    where terms change slowly with their number.
-
-    **Arguments:**
-
-    - `per_stratum`: how many are drawn from each stratum. With 2 or more there is an unbiased
-        standard error. 1 has the least variance where terms change slowly, and no standard error.
-
-    !!! example
-
-        ```python
-        import jax
-        import diffop as do
-
-        do.Laplacian().estimate(jax.random.key(0), 16, probes=do.probes.Stratified())
-        ```
-    """
-
-    per_stratum: int = eqx.field(static=True, default=2)
-    name: ClassVar[str] = "stratified"
-
-    def __check_init__(self) -> None:
-        if not isinstance(self.per_stratum, int) or self.per_stratum < 1:
-            raise ValueError(
-                f"per_stratum of Stratified must be an integer of at least 1; got "
-                f"{self.per_stratum!r}."
-            )
-
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        strata = cut(total, n, max(1, n // self.per_stratum))
-        numbers = sampling.stratified(key, strata)
-        weights = np.concatenate([np.full(k, size / k) for k, size in strata])
-        unknown = None
-        if any(k == 1 < size for k, size in strata):
-            unknown = (
-                "one draw from each stratum has no unbiased standard error; got Stratified with "
-                f"{n} draws in {len(strata)} strata. Use per_stratum=2."
-            )
-        return Selection(numbers, weights, strata, unknown)
-
-    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
-        return _without_replacement(values, cut(values.shape[0], n, max(1, n // self.per_stratum)))
-
-
-def cut(total: int, n: int, number: int) -> tuple[Stratum, ...]:
-    """Strata of nearly equal size with nearly equal numbers of draws, large ones first: those have
-    one term more than the others, and one draw more where draws are left over.
-    """
-    size, larger = divmod(total, number)
-    draws, more = divmod(n, number)
-    return tuple(Stratum(draws + (h < more), size + (h < larger)) for h in range(number))
-
-
-@final
-class Systematic(AbstractTermProbe):
-    """Every (N/n)-th term, from a random first one on, in a circle.
-
-    As even as [`diffop.probes.Stratified`][] with one draw for each stratum, and the cheapest draw
-    there is. It has no unbiased standard error, and does badly where terms have a period.
-
-    !!! example
-
-        ```python
-        import jax
-        import diffop as do
-
-        do.Laplacian().estimate(jax.random.key(0), 16, probes="systematic")
-        ```
-    """
-
-    name: ClassVar[str] = "systematic"
-
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        first = sampling.uniform(key, total, 1)
-        numbers = (first + jnp.asarray(self._steps(total, n))) % total
-        unknown = (
-            "systematic draws have no unbiased standard error: all of them follow from the first. "
-            'Use probes="stratified" or "sparse".'
-        )
-        return Selection(numbers, np.full(n, total / n), (Stratum(n),), unknown)
-
-    def _steps(self, total: int, n: int) -> np.ndarray:
-        return np.arange(n) * total // n
-
-    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
-        """Over all first terms, which are equally likely."""
-        total = values.shape[0]
-        estimates = sum(jnp.roll(values, -int(step), axis=0) for step in self._steps(total, n))
-        return jnp.var(jnp.asarray(estimates) * (total / n), axis=0)
-
-
-@final
-class Split(AbstractTermProbe):
-    """Some terms always, and n of the others without replacement.
-
-    For operators with a few large terms that are known beforehand: these have no variance.
-
-    **Arguments:**
-
-    - `exact`: the numbers of the terms that are always taken, such as coordinates for Δ.
-
-    **Raises:** `ValueError` for repeated or negative numbers, and when evaluated for numbers that
-    there are not.
-
-    !!! example
-
-        ```python
-        import jax
-        import jax.numpy as jnp
-        import diffop as do
-
-        probe = do.probes.Split(exact=(0, 1))
-        E = do.Laplacian().estimate(jax.random.key(0), 4, probes=probe)
-        E.stats(lambda x: 50 * x[0] ** 2 + jnp.sum(x**2))(jnp.ones(100))  # 300, no error, 6 jets
-        ```
-    """
-
-    exact: tuple[int, ...] = eqx.field(static=True)
-    name: ClassVar[str] = "split"
-
-    def __init__(self, exact: Iterable[int]) -> None:
-        chosen = tuple(exact)
-        numbers = tuple(sorted(i.__index__() for i in chosen if hasattr(i, "__index__")))
-        different = len(set(numbers)) == len(chosen)
-        if not different or (numbers and numbers[0] < 0):
-            raise ValueError(
-                f"exact of Split must be different numbers of terms, counted from 0; got {exact!r}."
-            )
-        self.exact = numbers
-
-    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        return number_of_terms(factors, point) <= n + len(self.exact)
-
-    def select(self, key: Key, total: int, n: int) -> Selection:
-        kept = np.array(self.exact, dtype=np.int32)
-        if kept.size and kept[-1] >= total:
-            raise ValueError(
-                f"exact of Split names term {kept[-1]}, but there are only {total} here (numbered "
-                "from 0)."
-            )
-        others = total - kept.size
-        drawn = sampling.subset(key, others, n)
-        # the j-th of the others is j plus as many as are kept before it
-        before = jnp.asarray(kept - np.arange(kept.size), drawn.dtype)
-        drawn = drawn + jnp.searchsorted(before, drawn, "right").astype(drawn.dtype)
-        return Selection(
-            jnp.concatenate([jnp.asarray(kept), drawn.astype(kept.dtype)]),
-            np.concatenate([np.ones(kept.size), np.full(n, others / n)]),
-            tuple(filter(_has_draws, (Stratum(kept.size, kept.size), Stratum(n, others)))),
-        )
-
-    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
-        others = jnp.delete(values, np.array(self.exact, int), axis=0)
-        return _without_replacement(others, (Stratum(n, others.shape[0]),))
-
-
-def _without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:
-    """Σ_h N_h²/n_h (1 − n_h/N_h) S_h²."""
-    total, start = jnp.zeros(values.shape[1:], jnp.finfo(values.dtype).dtype), 0
-    for n, size in strata:
-        members = values[start : start + int(size)]
-        start += int(size)
-        if n < size:
-            total = total + size**2 / n * (1 - n / size) * jnp.var(members, axis=0, ddof=1)
-    return total
-
-
-def _has_draws(stratum: Stratum) -> bool:
-    return stratum.n > 0
-
-
-Sets: TypeAlias = list[tuple[Terms, int]]
-
-
-def split_by_size(factors: Factors, point: Point) -> tuple[Sets, Sets]:
-    """The factors with many terms, and those with one."""
-    sets = [(terms, power) for terms, power in factors if isinstance(terms, Terms)]
-    large = [(terms, power) for terms, power in sets if terms.count(point) > 1]
-    return large, [(terms, power) for terms, power in sets if terms.count(point) == 1]
-
-
-def alike(factors: Factors, point: Point) -> Terms | None:
-    """The only factor with many terms, if all of these have the same weight."""
-    large, _ = split_by_size(factors, point)
-    if len(large) != 1 or large[0][1] != 1:
-        return None
-    terms, _ = large[0]
-    return terms if terms.magnitudes(point) is None else None
-
-
-def with_constants(block: Block, small: Factors, request: Request) -> Block:
-    """Drawn terms times factors of a single term."""
-    design, signature, draws = block.design, block.signature, block.weights.shape[0]
-    for terms, power in small:
-        assert isinstance(terms, Terms)
-        one = power_of(terms.take(request.point, None), power)
-        block = along(block, repeated(one, draws))
-    signature = signature if not small else block.signature
-    return Block(block.weights, block.slots, block.exponents, signature, design)

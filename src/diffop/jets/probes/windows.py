@@ -18,7 +18,8 @@ from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Block
 from .base import Factors, Request
-from .sparse import AbstractTermProbe, Selection, Sparse, alike
+from .by_term import AbstractTermProbe, Selection, alike
+from .sparse import Sparse
 
 
 @final

@@ -1,0 +1,125 @@
+"""Draws of terms.
+
+A sum of N terms T = Σ_i t_i is estimated from some of them. If term i is in the draw with
+probability π_i, Σ_{i drawn} t_i/π_i has the mean T (Horvitz and Thompson). Without replacement
+π = n/N for all; in strata π = n_h/N_h; systematically π = n/N. Drawn n times independently with
+probabilities p, (1/n) Σ_r t_{i_r}/p_{i_r} has the mean T wherever p_i > 0 for t_i ≠ 0.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias, final
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..._types import Key, Magnitudes, TermNumbers, Weights
+from ..block_algebra import along, power_of, repeated
+from ..design import Design, Stratum
+from ..point import Point
+from ..terms import Block, Terms, times
+from .base import AbstractProbe, Factors, Request, number_of_terms
+
+
+@final
+class Selection(NamedTuple):
+    """Terms that were drawn: Σ_r w_r t_{i_r} is unbiased for the sum of all.
+
+    - `numbers`: i, shape `(n,)`.
+    - `weights`: w, shape `(n,)`.
+    - `strata`: how the draws depend on each other.
+    - `unknown`: why there is no standard error, or None.
+    """
+
+    numbers: TermNumbers
+    weights: Weights
+    strata: tuple[Stratum, ...]
+    unknown: str | None = None
+
+
+class AbstractTermProbe(AbstractProbe):
+    """Some of the terms of a sum, by number. A subclass says which: `select`.
+
+    Of a product of factors one may have many terms; for powers such as Δ², whose terms are tuples,
+    there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
+    """
+
+    @abstractmethod
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        """Draws among the terms 0 … total − 1."""
+
+    def variance_of_terms(
+        self, values: Array, n: int, magnitudes: Magnitudes | None
+    ) -> Array | None:
+        """The variance of n draws from the values of all terms, along the first axis; None where no
+        formula is known. `magnitudes` are those of the terms' coefficients, None where all are
+        alike.
+        """
+        return None
+
+    def supports(self, factors: Factors) -> bool:
+        large = [power for terms, power in factors if not terms.single]
+        return large == [1]
+
+    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
+        return number_of_terms(factors, point) <= n
+
+    def block(self, factors: Factors, request: Request) -> Block:
+        large, small = split_by_size(factors, request.point)
+        ((terms, _),) = large
+        return with_constants(self.drawn(terms, request), small, request)
+
+    def drawn(self, terms: Terms, request: Request) -> Block:
+        """The drawn terms of one factor."""
+        total = terms.numbered(request.point)
+        key = jax.random.fold_in(request.key, total)
+        selection = self.select(key, total, request.n)
+        block = terms.take(request.point, selection.numbers)
+        design = Design((self.name, total), selection.strata, selection.unknown)
+        signature = None
+        if block.signature is not None:
+            signature = ("terms", request.tag, request.n, block.signature)
+        weights = times(block.weights, selection.weights)
+        return Block(weights, block.slots, block.exponents, signature, design)
+
+
+def without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:
+    """Σ_h N_h²/n_h (1 − n_h/N_h) S_h²."""
+    total, start = jnp.zeros(values.shape[1:], jnp.finfo(values.dtype).dtype), 0
+    for n, size in strata:
+        members = values[start : start + int(size)]
+        start += int(size)
+        if n < size:
+            total = total + size**2 / n * (1 - n / size) * jnp.var(members, axis=0, ddof=1)
+    return total
+
+
+Sets: TypeAlias = list[tuple[Terms, int]]
+
+
+def split_by_size(factors: Factors, point: Point) -> tuple[Sets, Sets]:
+    """The factors with many terms, and those with one."""
+    sets = [(terms, power) for terms, power in factors if isinstance(terms, Terms)]
+    large = [(terms, power) for terms, power in sets if terms.count(point) > 1]
+    return large, [(terms, power) for terms, power in sets if terms.count(point) == 1]
+
+
+def alike(factors: Factors, point: Point) -> Terms | None:
+    """The only factor with many terms, if all of these have the same weight."""
+    large, _ = split_by_size(factors, point)
+    if len(large) != 1 or large[0][1] != 1:
+        return None
+    terms, _ = large[0]
+    return terms if terms.magnitudes(point) is None else None
+
+
+def with_constants(block: Block, small: Factors, request: Request) -> Block:
+    """Drawn terms times factors of a single term."""
+    design, signature, draws = block.design, block.signature, block.weights.shape[0]
+    for terms, power in small:
+        assert isinstance(terms, Terms)
+        one = power_of(terms.take(request.point, None), power)
+        block = along(block, repeated(one, draws))
+    signature = signature if not small else block.signature
+    return Block(block.weights, block.slots, block.exponents, signature, design)

@@ -1,0 +1,181 @@
+"""Terms from parts of the sum: strata of neighbours, even steps, and some that are always taken."""
+
+from collections.abc import Iterable
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..._types import Key, Magnitudes
+from .. import sampling
+from ..design import Stratum
+from ..point import Point
+from .base import Factors, number_of_terms
+from .by_term import AbstractTermProbe, Selection, without_replacement
+
+
+@final
+class Stratified(AbstractTermProbe):
+    """Terms in strata of neighbours, with some drawn from each, without replacement.
+
+    With `per_stratum` = m the N terms are cut into ⌊n/m⌋ strata of nearly equal size. The variance
+    is Σ_h N_h²/n_h (1 − n_h/N_h) S_h²: only the variance within the strata counts, so it is small
+    where terms change slowly with their number.
+
+    **Arguments:**
+
+    - `per_stratum`: how many are drawn from each stratum. With 2 or more there is an unbiased
+        standard error. 1 has the least variance where terms change slowly, and no standard error.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        do.Laplacian().estimate(jax.random.key(0), 16, probes=do.probes.Stratified())
+        ```
+    """
+
+    per_stratum: int = eqx.field(static=True, default=2)
+    name: ClassVar[str] = "stratified"
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.per_stratum, int) or self.per_stratum < 1:
+            raise ValueError(
+                f"per_stratum of Stratified must be an integer of at least 1; got "
+                f"{self.per_stratum!r}."
+            )
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        strata = cut(total, n, max(1, n // self.per_stratum))
+        numbers = sampling.stratified(key, strata)
+        weights = np.concatenate([np.full(k, size / k) for k, size in strata])
+        unknown = None
+        if any(k == 1 < size for k, size in strata):
+            unknown = (
+                "one draw from each stratum has no unbiased standard error; got Stratified with "
+                f"{n} draws in {len(strata)} strata. Use per_stratum=2."
+            )
+        return Selection(numbers, weights, strata, unknown)
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        return without_replacement(values, cut(values.shape[0], n, max(1, n // self.per_stratum)))
+
+
+def cut(total: int, n: int, number: int) -> tuple[Stratum, ...]:
+    """Strata of nearly equal size with nearly equal numbers of draws, large ones first: those have
+    one term more than the others, and one draw more where draws are left over.
+    """
+    size, larger = divmod(total, number)
+    draws, more = divmod(n, number)
+    return tuple(Stratum(draws + (h < more), size + (h < larger)) for h in range(number))
+
+
+@final
+class Systematic(AbstractTermProbe):
+    """Every (N/n)-th term, from a random first one on, in a circle.
+
+    As even as [`diffop.probes.Stratified`][] with one draw for each stratum, and the cheapest draw
+    there is. It has no unbiased standard error, and does badly where terms have a period.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        do.Laplacian().estimate(jax.random.key(0), 16, probes="systematic")
+        ```
+    """
+
+    name: ClassVar[str] = "systematic"
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        first = sampling.uniform(key, total, 1)
+        numbers = (first + jnp.asarray(self._steps(total, n))) % total
+        unknown = (
+            "systematic draws have no unbiased standard error: all of them follow from the first. "
+            'Use probes="stratified" or "sparse".'
+        )
+        return Selection(numbers, np.full(n, total / n), (Stratum(n),), unknown)
+
+    def _steps(self, total: int, n: int) -> np.ndarray:
+        return np.arange(n) * total // n
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        """Over all first terms, which are equally likely."""
+        total = values.shape[0]
+        estimates = sum(jnp.roll(values, -int(step), axis=0) for step in self._steps(total, n))
+        return jnp.var(jnp.asarray(estimates) * (total / n), axis=0)
+
+
+@final
+class Split(AbstractTermProbe):
+    """Some terms always, and n of the others without replacement.
+
+    For operators with a few large terms that are known beforehand: these have no variance.
+
+    **Arguments:**
+
+    - `exact`: the numbers of the terms that are always taken, such as coordinates for Δ.
+
+    **Raises:** `ValueError` for repeated or negative numbers, and when evaluated for numbers that
+    there are not.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        probe = do.probes.Split(exact=(0, 1))
+        E = do.Laplacian().estimate(jax.random.key(0), 4, probes=probe)
+        E.stats(lambda x: 50 * x[0] ** 2 + jnp.sum(x**2))(jnp.ones(100))  # 300, no error, 6 jets
+        ```
+    """
+
+    exact: tuple[int, ...] = eqx.field(static=True)
+    name: ClassVar[str] = "split"
+
+    def __init__(self, exact: Iterable[int]) -> None:
+        chosen = tuple(exact)
+        numbers = tuple(sorted(i.__index__() for i in chosen if hasattr(i, "__index__")))
+        different = len(set(numbers)) == len(chosen)
+        if not different or (numbers and numbers[0] < 0):
+            raise ValueError(
+                f"exact of Split must be different numbers of terms, counted from 0; got {exact!r}."
+            )
+        self.exact = numbers
+
+    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
+        return number_of_terms(factors, point) <= n + len(self.exact)
+
+    def select(self, key: Key, total: int, n: int) -> Selection:
+        kept = np.array(self.exact, dtype=np.int32)
+        if kept.size and kept[-1] >= total:
+            raise ValueError(
+                f"exact of Split names term {kept[-1]}, but there are only {total} here (numbered "
+                "from 0)."
+            )
+        others = total - kept.size
+        drawn = sampling.subset(key, others, n)
+        # the j-th of the others is j plus as many as are kept before it
+        before = jnp.asarray(kept - np.arange(kept.size), drawn.dtype)
+        drawn = drawn + jnp.searchsorted(before, drawn, "right").astype(drawn.dtype)
+        return Selection(
+            jnp.concatenate([jnp.asarray(kept), drawn.astype(kept.dtype)]),
+            np.concatenate([np.ones(kept.size), np.full(n, others / n)]),
+            tuple(filter(_has_draws, (Stratum(kept.size, kept.size), Stratum(n, others)))),
+        )
+
+    def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
+        others = jnp.delete(values, np.array(self.exact, int), axis=0)
+        return without_replacement(others, (Stratum(n, others.shape[0]),))
+
+
+def _has_draws(stratum: Stratum) -> bool:
+    return stratum.n > 0
