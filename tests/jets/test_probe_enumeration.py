@@ -6,7 +6,6 @@ within strata, the first of a systematic draw, subsets of what `Split` leaves, i
 a group of orthogonal frames, and Gaussian directions by a quadrature that is exact for them.
 """
 
-import functools
 import itertools
 from math import comb
 
@@ -20,6 +19,7 @@ from diffop import probes
 from diffop.jets import sampling
 
 from .. import oracle
+from ..waves import Waves
 from .test_enumeration import (
     SIGMA,
     SKEWED,
@@ -30,6 +30,7 @@ from .test_enumeration import (
     field,
     hermite,
     u,
+    value_of,
     weighted_draws,
 )
 
@@ -52,13 +53,6 @@ for _name, _sigma in {"matrix": SIGMA, "number": 0.5}.items():
     )
 
 
-@functools.cache
-def derivatives(function):
-    """At X, as often as any operator here needs them."""
-    order = 1 if function is field else 5
-    return jax.jit(lambda x: oracle.derivatives(function, (x,), order))(jnp.asarray(X))
-
-
 def check(monkeypatch, owner, name, outcomes, case, n, probe, x=X):
     """The mean over outcomes (one value for each call, probability) is the operator's value."""
     operator, reference, function = case
@@ -72,10 +66,7 @@ def check(monkeypatch, owner, name, outcomes, case, n, probe, x=X):
 
     estimates = jax.jit(jax.vmap(one))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *values))
     assert np.ptp(estimates) > 1e-8  # something was drawn
-    if x is X:
-        expected = reference.value(derivatives(function), (jnp.asarray(X),))
-    else:
-        expected = jax.jit(reference(function))(jnp.asarray(x))
+    expected = value_of(reference, function, x)
     np.testing.assert_allclose(np.dot(probabilities, estimates), expected, rtol=1e-10)
 
 
@@ -118,7 +109,6 @@ SIGNS_LIKE = {
 
 
 @pytest.mark.parametrize("name", SIGNS_LIKE)
-@pytest.mark.slow
 def test_roots_of_order_two_are_signs(monkeypatch, name):
     check(monkeypatch, probes.Roots, "numbers", roots(2, D), SIGNS_LIKE[name], 1, "roots")
 
@@ -135,12 +125,10 @@ def strata_outcomes(strata):
     return alike(np.concatenate(row) for row in itertools.product(*choices))
 
 
-def separable_case(d, k):
-    """Σ_i ∂_i^k of a function that is different in every coordinate, in d dimensions."""
-    a = 1.7 ** np.arange(d)
-    function = lambda x: jnp.sum(jnp.asarray(a) * jnp.exp(x)) + jnp.sin(x[0] * x[-1])
+def case_in(d, k):
+    """Σ_i ∂_i^k in d dimensions."""
     operator = do.Laplacian() if k == 2 else do.DiagonalK(k)
-    return (operator, oracle.diagonal(d, k), function), np.linspace(-0.5, 0.7, d)
+    return (operator, oracle.diagonal(d, k), Waves(d)), np.linspace(-0.5, 0.7, d)
 
 
 @pytest.mark.parametrize(
@@ -150,13 +138,12 @@ def separable_case(d, k):
 def test_strata(monkeypatch, d, n, k, per_stratum):
     """Sizes that do not divide: strata of different sizes, with different numbers of draws."""
     strata = probes.strata.cut(d, n, max(1, n // per_stratum))
-    case, x = separable_case(d, k)
+    case, x = case_in(d, k)
     probe = probes.Stratified(per_stratum)
     check(monkeypatch, sampling, "stratified", strata_outcomes(strata), case, n, probe, x)
 
 
 @pytest.mark.parametrize("name", TERMWISE)
-@pytest.mark.slow
 def test_strata_of_operators(monkeypatch, name):
     case = TERMWISE[name]
     total = 2 if name == "parabolic_matrix" else D  # columns of sigma
@@ -167,7 +154,7 @@ def test_strata_of_operators(monkeypatch, name):
 @pytest.mark.parametrize(("d", "n", "k"), [(5, 1, 2), (5, 3, 3), (7, 6, 2)])
 def test_systematic(monkeypatch, d, n, k):
     """All starts, on circles that n does not divide."""
-    case, x = separable_case(d, k)
+    case, x = case_in(d, k)
     starts = alike(np.array([i]) for i in range(d))
     check(monkeypatch, sampling, "uniform", starts, case, n, "systematic", x)
 
@@ -178,7 +165,6 @@ FORMS = ["laplacian", "diagonal5", "divergence", "matvec", "product"]
 
 
 @pytest.mark.parametrize("name", [*FORMS, "parabolic_matrix"])
-@pytest.mark.slow
 def test_systematic_of_operators(monkeypatch, name):
     total = 2 if name == "parabolic_matrix" else D
     starts = alike(np.array([i]) for i in range(total))
@@ -190,14 +176,13 @@ SPLITS = [(5, 1, (1,), 2), (5, 2, (0, 4), 3), (6, 2, (5, 2, 3), 2), (5, 3, (), 2
 
 @pytest.mark.parametrize(("d", "n", "exact", "k"), SPLITS)
 def test_split(monkeypatch, d, n, exact, k):
-    case, x = separable_case(d, k)
+    case, x = case_in(d, k)
     subsets = alike(np.array(c) for c in itertools.combinations(range(d - len(exact)), n))
     assert len(subsets) == comb(d - len(exact), n)
     check(monkeypatch, sampling, "subset", subsets, case, n, probes.Split(exact), x)
 
 
 @pytest.mark.parametrize("name", FORMS)
-@pytest.mark.slow
 def test_split_of_operators(monkeypatch, name):
     subsets = alike(np.array([i]) for i in range(D - 1))
     check(monkeypatch, sampling, "subset", subsets, TERMWISE[name], 1, probes.Split([1]))
@@ -267,7 +252,6 @@ SAME_TERMS = {
 
 
 @pytest.mark.parametrize("name", SAME_TERMS)
-@pytest.mark.slow
 def test_sums_of_weighted_draws(monkeypatch, name):
     """Two factors in one sum, each with its own probabilities or both with the same ones."""
     first, magnitudes, probe = SAME_TERMS[name]
@@ -311,7 +295,6 @@ QUADRATIC = {
 
 
 @pytest.mark.parametrize(("name", "n"), [*((name, 2) for name in QUADRATIC), ("symmetric", 1)])
-@pytest.mark.slow
 def test_orthogonal(monkeypatch, name, n):
     outcomes = alike(frames(D, n))
     owner = probes.Orthogonal
@@ -335,7 +318,7 @@ def test_orthogonal_directions():
 def test_all_orthogonal_directions_are_exact():
     """n ≥ d directions are a basis: not drawn at all."""
     E = do.SecondOrder(jnp.array(SYMMETRIC)).estimate(jax.random.key(0), D, probes="orthogonal")
-    expected = oracle.second_order(SYMMETRIC).value(derivatives(u), (jnp.asarray(X),))
+    expected = value_of(oracle.second_order(SYMMETRIC), u)
     np.testing.assert_allclose(jax.jit(E(u))(jnp.asarray(X)), expected, rtol=1e-11)
 
 
@@ -355,7 +338,6 @@ SHIFTED = {
     ("name", "shift"),
     [*((name, None) for name in SHIFTED), ("indefinite", 6.0), ("of the point", 6.0)],
 )
-@pytest.mark.slow
 def test_shifted(monkeypatch, name, shift):
     """(C + λI):∇² − λΔ by Gauss-Hermite nodes, which are exact for Gaussian moments."""
     operator, C = SHIFTED[name]
