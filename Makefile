@@ -18,9 +18,10 @@ demo: .venv/.installed
 test: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
-# Also the tests that repeat at length what others show in one case: about half an hour.
+# Also the tests that repeat at length what others show in one case, and with the types of every
+# call checked: about half an hour.
 test-all: .venv/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" --types=all $(ARGS)
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

@@ -1,11 +1,14 @@
 """Settings and fixtures that all tests share."""
 
+import gc
 import itertools
 import os
 import tempfile
+from collections import Counter
 
 import hypothesis
 import jax
+import jaxtyping
 import pytest
 
 # A library must not depend on its user's lenient settings.
@@ -26,10 +29,36 @@ for _name, _value in _COMPILING.items():
     os.environ[_name.upper()] = str(_value)
     jax.config.update(_name, _value)
 
+# Tracing makes objects by the million, and most of them live as long as their program.
+gc.set_threshold(100_000, 20, 20)
+
 hypothesis.settings.register_profile(
     "diffop", deadline=None, derandomize=True, max_examples=30, print_blob=False
 )
 hypothesis.settings.load_profile("diffop")
+
+
+# Checking the types of every call takes as long as all else in a test, and the cases of one test
+# have much the same types: every fourth of them is checked, or all with `--types=all`.
+CHECKED = 4
+
+
+def pytest_addoption(parser):
+    parser.addoption("--types", choices=("some", "all"), default="some")
+
+
+def pytest_collection_modifyitems(config, items):
+    every = 1 if config.getoption("types") == "all" else CHECKED
+    seen: Counter = Counter()
+    for item in items:
+        test = item.nodeid.split("[")[0]
+        item.check_types = seen[test] % every == 0
+        seen[test] += 1
+
+
+@pytest.fixture(autouse=True)
+def types(request):
+    jaxtyping.config.update("jaxtyping_disable", not request.node.check_types)
 
 
 @pytest.fixture

@@ -21,11 +21,10 @@ from .coefficients import (
     Dense,
     Diagonal,
     Sparse,
+    Structured,
     Zero,
     all_zero,
     blocks,
-    is_structured,
-    is_zero,
     scale,
     zero_array,
 )
@@ -41,7 +40,7 @@ def densify(
     """A structured coefficient as an array; `name` is the primitive that asks for it."""
     if isinstance(coefficient, Blocks):
         return blocks([densify(part, 1, primal, name) for part in coefficient.parts])
-    if not is_structured(coefficient):
+    if not isinstance(coefficient, Structured):
         return coefficient
     shape, dtype = jnp.shape(primal), jnp.result_type(primal)
     if name is not None and name not in _logged and len(shape) > 0:
@@ -55,7 +54,7 @@ def densify(
 
 def total(coefficients: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
     """The sum of coefficients of one value."""
-    terms = [each for each in coefficients if not is_zero(each)]
+    terms = [each for each in coefficients if not isinstance(each, Zero)]
     if not terms:
         return Zero()
     result = terms[0]
@@ -115,7 +114,7 @@ def linear_map(
         return [total(signed, lead, output)]
     per_operand = []
     for k, operand in enumerate(operands):
-        if is_structured(operand):
+        if isinstance(operand, Structured):
             moved = _structured(function, k, operand, lead)
             per_operand.append(moved)
             operands = [Zero() if j == k else each for j, each in enumerate(operands)]
@@ -196,7 +195,7 @@ def bilinear_map(
     """B(a, b) of two coefficients with `leads` leading axes each: equal, or one of them none (a
     primal).
     """
-    if is_zero(left) or is_zero(right):
+    if isinstance(left, Zero) or isinstance(right, Zero):
         return Zero()
     if isinstance(left, Blocks) or isinstance(right, Blocks):
         return _blockwise(product, left, right, leads)
@@ -204,7 +203,7 @@ def bilinear_map(
         number = known_number(right if leads[1] == 0 else left) if 0 in leads else None
         if number is not None:
             return scale(left if leads[1] == 0 else right, number)
-    if is_structured(left) or is_structured(right):
+    if isinstance(left, Structured) or isinstance(right, Structured):
         result = contractions.structured(product, left, right, leads)
         if result is not None:
             return _unless_full(result, max(leads), product.output)

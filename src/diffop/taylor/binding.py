@@ -1,6 +1,7 @@
 """Evaluating equations of a jaxpr as they stand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -69,14 +70,21 @@ def partially_bound(
     eqn: jex.JaxprEqn, operands: Sequence[Any], positions: Sequence[int]
 ) -> Callable[..., list[Any]]:
     """The equation as a function of the operands at `positions`, the others held fixed."""
+    return partial(_bind_at, eqn, operands, positions)
 
-    def function(*moving: Any) -> list[Any]:
-        arguments = list(operands)
-        for position, operand in zip(positions, moving, strict=True):
-            arguments[position] = operand
-        return bind(eqn, arguments)
 
-    return function
+def _bind_at(
+    eqn: jex.JaxprEqn, operands: Sequence[Any], positions: Sequence[int], *moving: Any
+) -> list[Any]:
+    arguments = list(operands)
+    for position, operand in zip(positions, moving, strict=True):
+        arguments[position] = operand
+    return bind(eqn, arguments)
+
+
+def read(environment: Mapping[jex.Var, Any], atoms: Sequence[Any]) -> list[Any]:
+    """The values of an equation's operands, or of a program's outputs."""
+    return [atom.val if isinstance(atom, jex.Literal) else environment[atom] for atom in atoms]
 
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:

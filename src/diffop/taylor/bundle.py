@@ -5,7 +5,6 @@ them.
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -22,13 +21,13 @@ from .coefficients import (
     Zero,
     all_zero,
     blocks,
-    is_zero,
     scale,
     zeros,
 )
 from .contractions import broadcast
 from .equation import BilinearMap
 from .moments import Moment
+from .record import record, static
 from .truncation import Truncation
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient]
@@ -36,7 +35,8 @@ Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient]
 
 
 @final
-class Family(eqx.Module):
+@record
+class Family:
     """Jets x(t) = x + Σ_γ t^γ x_γ through one point, pushed together: curves, or jets with several
     parameters.
 
@@ -53,10 +53,10 @@ class Family(eqx.Module):
     """
 
     weights: CollapsingWeights | None
-    truncation: Truncation = eqx.field(static=True)
-    size: int | None = eqx.field(static=True)
+    truncation: Truncation = static()
+    size: int | None = static()
     moment: Moment | None = None
-    replaceable: bool = eqx.field(static=True, default=False)
+    replaceable: bool = static(default=False)
 
     @property
     def order(self) -> int:
@@ -111,7 +111,9 @@ class Family(eqx.Module):
 
     def combine(self, product: BilinearMap, pairs: Sequence[Pair], place: int) -> Coefficient:
         """Σ B(a, b) of products of lower coefficients; at a top place their weighted sum."""
-        pairs = [pair for pair in pairs if not (is_zero(pair[1]) or is_zero(pair[2]))]
+        pairs = [
+            pair for pair in pairs if not (isinstance(pair[1], Zero) or isinstance(pair[2], Zero))
+        ]
         if not pairs:
             return Zero()
         if not self.is_top(place):
@@ -143,7 +145,8 @@ Families: TypeAlias = tuple[Family, ...]
 
 
 @final
-class Bundle(eqx.Module):
+@record
+class Bundle:
     """A value that depends on the curves: its primal, shared by all, and its series along each
     family.
     """

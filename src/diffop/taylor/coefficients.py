@@ -15,22 +15,24 @@ leading axes, one for the directions or for the collapsed sums (see `Family`). T
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
 from .._types import AnyArray
 from .numbers import Numbers
+from .record import record, static
 
 
 @final
-class Zero(eqx.Module):
+@record
+class Zero:
     """A coefficient that is zero whatever the input: no array, no arithmetic."""
 
 
 @final
-class Image(eqx.Module):
+@record
+class Image:
     """Where rows came from: row r is ℓ(e_r) for a linear ℓ with ℓ(operand) = output."""
 
     operand: AnyArray
@@ -38,7 +40,8 @@ class Image(eqx.Module):
 
 
 @final
-class Dense(eqx.Module):
+@record
+class Dense:
     """A coefficient held as one array, leading axes followed by the primal's shape, times a known
     number.
 
@@ -56,7 +59,7 @@ class Dense(eqx.Module):
     """
 
     base: AnyArray
-    factor: float | int = eqx.field(static=True, default=1)
+    factor: float | int = static(default=1)
     image: Image | None = None
 
     @property
@@ -65,7 +68,8 @@ class Dense(eqx.Module):
 
 
 @final
-class Sparse(eqx.Module):
+@record
+class Sparse:
     """A coefficient with few entries: `values` at flat `positions` of the primal, all else zero.
 
     Shapes: values `(*lead, *entries)`, positions `entries` behind the leading axes that tell them
@@ -89,11 +93,12 @@ class Sparse(eqx.Module):
 
     positions: Int[Array | np.ndarray, "..."]
     values: AnyArray
-    distinct: bool = eqx.field(static=True, default=False)
+    distinct: bool = static(default=False)
 
 
 @final
-class Diagonal(eqx.Module):
+@record
+class Diagonal:
     """A coefficient each of whose entries depends on few of the n directions: on direction
     `numbers[j]` with derivative `factor * values[j]`, j = 0 … s−1.
 
@@ -120,35 +125,29 @@ class Diagonal(eqx.Module):
     """
 
     values: AnyArray | None
-    numbers: Numbers = eqx.field(static=True)
-    size: int = eqx.field(static=True)
-    factor: float | int = eqx.field(static=True, default=1)
+    numbers: Numbers = static()
+    size: int = static()
+    factor: float | int = static(default=1)
     origin: AnyArray | None = None
 
 
 @final
-class Blocks(eqx.Module):
+@record
+class Blocks:
     """A coefficient along several sets of directions, one part for each."""
 
     parts: tuple["Zero | Dense | Diagonal", ...]
 
 
+Structured: TypeAlias = Sparse | Diagonal
+"""Coefficients that are smaller than an array of all their entries."""
 Coefficient: TypeAlias = Zero | Dense | Sparse | Diagonal | Blocks
 Series: TypeAlias = tuple[Coefficient, ...]
 """The coefficients of order 1, …, K of one value along one family (index k − 1 holds order k)."""
 
 
-def is_zero(coefficient: Coefficient) -> bool:
-    return isinstance(coefficient, Zero)
-
-
-def is_structured(coefficient: Coefficient) -> bool:
-    """Whether the coefficient is smaller than an array of all its entries."""
-    return isinstance(coefficient, Sparse | Diagonal)
-
-
 def all_zero(series: Sequence[Coefficient]) -> bool:
-    return all(map(is_zero, series))
+    return all(isinstance(coefficient, Zero) for coefficient in series)
 
 
 def zeros(order: int) -> Series:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from . import diagonal
 from .bundle import Bundle, Families, Family, Value, bundle
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Zero, is_structured, is_zero
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Structured, Zero
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
 from .moments import Moment, compressed, is_separate, moments
@@ -99,7 +99,9 @@ class _Run:
         values = [self.values[v] for v in step.variables]
         moving = [value for value in values if isinstance(value, Bundle)]
         return not moving or any(
-            is_structured(value.series[index][0]) for value in moving for index in self.replaceable
+            isinstance(value.series[index][0], Structured)
+            for value in moving
+            for index in self.replaceable
         )
 
     def _read(self, atom: Any) -> Value:
@@ -143,10 +145,10 @@ class _Run:
             if self.families[index].moment is not None:
                 continue
             first = {v: self._first(v, index) for v in self.values}
-            structured = [v for v, c in first.items() if is_structured(c)]
+            structured = [v for v, c in first.items() if isinstance(c, Structured)]
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
-            moving = tuple(v for v, c in first.items() if not is_zero(c))
+            moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
             sizes = tuple(math.prod(self.values[v].primal.shape) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
                 self._replace(index, Live(0, moving, sizes))
@@ -154,7 +156,7 @@ class _Run:
     def _replace(self, index: int, live: Live) -> None:
         """The directions of one family by the basis vectors of what is live."""
         family = self.families[index]
-        moving = [v for v in live.variables if not is_zero(self._first(v, index))]
+        moving = [v for v in live.variables if not isinstance(self._first(v, index), Zero)]
         if not moving:
             return
         first = [self._first(v, index) for v in moving]
@@ -245,7 +247,7 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
     moving = {
         v: math.prod(value.primal.shape)
         for v, value in run.values.items()
-        if isinstance(value, Bundle) and not is_zero(run._first(v, index))
+        if isinstance(value, Bundle) and not isinstance(run._first(v, index), Zero)
     }
     for step in remaining:
         if any(v in moving for v in step.variables):

@@ -15,7 +15,7 @@ from jax import lax
 
 from . import diagonal, sparse
 from .binding import varying_alike, varying_axes
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, blocks, is_structured
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, Structured, blocks
 from .convolutions import convolution
 from .equation import BilinearMap
 from .numbers import Numbers
@@ -93,7 +93,7 @@ def structured(
         return _entrywise(product, left, right, leads)
     if 0 not in leads:
         return _inner_product(product, left, right)
-    side = 0 if is_structured(left) else 1  # the other is a primal
+    side = 0 if isinstance(left, Structured) else 1  # the other is a primal
     moving, still = (left, right) if side == 0 else (right, left)
     assert isinstance(still, Dense)
     if product.name == "conv_general_dilated":
@@ -112,7 +112,7 @@ def _entrywise(
 ) -> Sparse | Diagonal | Dense | None:
     shape, dtype = product.output.shape, product.output.dtype
     left, right = (
-        broadcast(c, lead, jnp.shape(x), shape) if is_structured(c) or lead > 0 else c
+        broadcast(c, lead, jnp.shape(x), shape) if isinstance(c, Structured) or lead > 0 else c
         for c, lead, x in zip((left, right), leads, product.operands, strict=True)
     )
     if isinstance(left, Dense):  # multiplication commutes

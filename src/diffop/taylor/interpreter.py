@@ -8,7 +8,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from .binding import bind, live_equations
+from .binding import bind, live_equations, read
 from .bundle import Families, Value, is_moving, primal_of
 from .registry import rule_for
 
@@ -32,17 +32,14 @@ def interpret(
     environment.update(zip(jaxpr.constvars, consts, strict=True))
     environment.update(zip(jaxpr.invars, operands, strict=True))
 
-    def read(atom: Any) -> Value:
-        return atom.val if isinstance(atom, jex.Literal) else environment[atom]
-
     equations = live_equations(jaxpr)
     last_use = _last_use(equations, jaxpr.outvars)
     for position, eqn in enumerate(equations):
-        outputs = push_equation(families, eqn, [read(atom) for atom in eqn.invars])
+        outputs = push_equation(families, eqn, read(environment, eqn.invars))
         environment.update(zip(eqn.outvars, outputs, strict=True))
         for var in last_use[position]:
             environment.pop(var, None)
-    return [read(atom) for atom in jaxpr.outvars]
+    return read(environment, jaxpr.outvars)
 
 
 def push_equation(

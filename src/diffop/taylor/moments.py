@@ -16,7 +16,6 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,14 +25,16 @@ from jaxtyping import Array
 from .._types import AnyArray
 from . import diagonal
 from .arithmetic import densify, instantiate, total
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Zero, is_zero
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Zero
 from .contractions import broadcast
 from .equation import BilinearMap
 from .numbers import Numbers
+from .record import record, static
 
 
 @final
-class DiagonalMatrix(eqx.Module):
+@record
+class DiagonalMatrix:
     """A block that is zero off its diagonal: between entries that no direction moves together.
     `entries` are `(*sums, n)`.
     """
@@ -45,7 +46,8 @@ Block: TypeAlias = AnyArray | DiagonalMatrix
 
 
 @final
-class Moment(eqx.Module):
+@record
+class Moment:
     """The matrices M_pq between sets of directions, for each of the sums that a family collapses
     to.
 
@@ -54,8 +56,8 @@ class Moment(eqx.Module):
     """
 
     matrices: tuple[tuple[Block | None, ...], ...]
-    sizes: tuple[int, ...] = eqx.field(static=True)
-    sums: tuple[int, ...] = eqx.field(static=True)
+    sizes: tuple[int, ...] = static()
+    sums: tuple[int, ...] = static()
 
     def matrix(self, p: int, q: int) -> Block | None:
         if p <= q:
@@ -72,7 +74,7 @@ class Moment(eqx.Module):
                 broadcast(c, 1, jnp.shape(x), product.output.shape)
                 for c, x in zip((left, right), product.operands, strict=True)
             )
-        if is_zero(left) or is_zero(right):
+        if isinstance(left, Zero) or isinstance(right, Zero):
             return Zero()
         assert isinstance(left, Blocks) and isinstance(right, Blocks)
         terms = []
@@ -85,7 +87,7 @@ class Moment(eqx.Module):
 
     def _pair(self, product: BilinearMap, left: Any, right: Any, p: int, q: int) -> Array | None:
         matrix = self.matrix(p, q)
-        if matrix is None or is_zero(left) or is_zero(right):
+        if matrix is None or isinstance(left, Zero) or isinstance(right, Zero):
             return None
         if product.name == "mul" and isinstance(left, Diagonal) and isinstance(right, Diagonal):
             if left.numbers.count * right.numbers.count <= 16:
@@ -248,7 +250,7 @@ def is_separate(coefficient: Coefficient) -> bool:
 
 def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -> Block | None:
     """Σ_r w_r a_r ⊗ b_r as a matrix."""
-    if is_zero(left) or is_zero(right):
+    if isinstance(left, Zero) or isinstance(right, Zero):
         return None
     if isinstance(left, Diagonal) and is_separate(left) and left is right:
         return DiagonalMatrix(_separate_squares(weights, left, jnp.result_type(x)))
@@ -347,7 +349,7 @@ def _between(moment: Moment, left: Any, right: Any, x: Any, y: Any) -> Array | N
     for p, a in enumerate(left.parts):
         for q, b in enumerate(right.parts):
             matrix = moment.matrix(p, q)
-            if matrix is None or is_zero(a) or is_zero(b):
+            if matrix is None or isinstance(a, Zero) or isinstance(b, Zero):
                 continue
             first, second = densify(a, 1, x), densify(b, 1, y)
             assert isinstance(first, Dense) and isinstance(second, Dense)

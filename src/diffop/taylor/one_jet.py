@@ -86,10 +86,8 @@ def _integrals(
     ]
     count = len(primals)
 
-    def derivative(*arguments: Array) -> list[Any]:
-        return jax.jvp(function, arguments[:count], arguments[count:])[1]
-
-    closed = jax.make_jaxpr(derivative)(*primals, *velocities)
+    derivative = jax.make_jaxpr(lambda *xs: jax.jvp(function, xs[:count], xs[count:])[1])
+    closed = derivative(*primals, *velocities)
     outputs = interpret(closed.jaxpr, closed.consts, families, operands)
     return [
         {unit: Dense(jax.numpy.asarray(primal_of(output)))}

@@ -12,7 +12,7 @@ from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
-from .coefficients import Series, is_zero, scale
+from .coefficients import Series, Zero, scale
 from .compression import interpret_replacing
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 from .truncation import Truncation
@@ -253,7 +253,7 @@ def _push(
     moving = [
         position
         for position in range(len(leaves))
-        if any(not is_zero(term) for each in series for term in each[position])
+        if any(not isinstance(term, Zero) for each in series for term in each[position])
     ]
     for position in moving:
         leaves[position] = as_differentiable(leaves[position])

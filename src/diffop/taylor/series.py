@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from .arithmetic import bilinear_map, densify, multiplication, total
 from .bundle import Family, Pair
-from .coefficients import Blocks, Coefficient, Dense, Series, Zero, blocks, is_zero, scale, zeros
+from .coefficients import Blocks, Coefficient, Dense, Series, Zero, blocks, scale, zeros
 from .equation import BilinearMap
 
 
@@ -66,7 +66,7 @@ def quotient(
             scale(_inner(family, product, left, known, place), -1),
         ]
         remainder = total(terms, lead, product.output)
-        result.append(Zero() if is_zero(remainder) else solve(remainder, lead))
+        result.append(Zero() if isinstance(remainder, Zero) else solve(remainder, lead))
     return tuple(result)
 
 

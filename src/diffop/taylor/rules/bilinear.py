@@ -19,7 +19,7 @@ from ..bundle import (
     expand,
     primal_of,
 )
-from ..coefficients import Blocks, Coefficient, Dense, Series, is_structured, scale
+from ..coefficients import Blocks, Coefficient, Dense, Series, Structured, scale
 from ..equation import BilinearMap
 from ..registry import register
 from ..series import leibniz, mapped, quotient
@@ -39,11 +39,9 @@ def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     multiply = BilinearMap(
         eqn.primitive.name, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output
     )
-
-    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        return [leibniz(family, multiply, *series)]
-
-    return expand(families, operands, [output], expansion)
+    return expand(
+        families, operands, [output], lambda family, series: [leibniz(family, multiply, *series)]
+    )
 
 
 @register("square")
@@ -52,11 +50,12 @@ def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> 
     x = primal_of(operands[0])
     (output,) = bind(eqn, (x,))
     multiply = BilinearMap("mul", {}, lax.mul, (x, x), output)
-
-    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        return [leibniz(family, multiply, series[0], series[0])]
-
-    return expand(families, operands, [output], expansion)
+    return expand(
+        families,
+        operands,
+        [output],
+        lambda family, series: [leibniz(family, multiply, series[0], series[0])],
+    )
 
 
 @register("integer_pow")
@@ -75,7 +74,7 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     def divide(coefficient: Coefficient, lead: int) -> Coefficient:
         if inverse is not None:
             return scale(coefficient, inverse)
-        if is_structured(coefficient) or isinstance(coefficient, Blocks):
+        if isinstance(coefficient, Structured) or isinstance(coefficient, Blocks):
             array = Dense(jnp.ones((), solution.dtype) / jnp.asarray(denominator))
             return bilinear_map(multiplication(solution), coefficient, array, (lead, 0))
         return mapped(lambda b: lax.div(b, denominator), coefficient, lead, solution)

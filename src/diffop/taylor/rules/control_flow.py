@@ -24,7 +24,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Blocks, Coefficient, Dense, Zero, blocks, is_zero
+from ..coefficients import Blocks, Coefficient, Dense, Zero, blocks
 from ..interpreter import interpret
 from ..registry import register
 
@@ -41,8 +41,8 @@ def _structure(value: Value, families: Families) -> Structure:
 
 def _kind(coefficient: Coefficient) -> bool | tuple[bool, ...]:
     if isinstance(coefficient, Blocks):
-        return tuple(not is_zero(part) for part in coefficient.parts)
-    return not is_zero(coefficient)
+        return tuple(not isinstance(part, Zero) for part in coefficient.parts)
+    return not isinstance(coefficient, Zero)
 
 
 def _join(structures: Sequence[Structure]) -> Structure:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..arithmetic import bilinear_map, instantiate, multiplication
-from ..binding import bind, live_equations, partially_bound
+from ..binding import bind, live_equations, partially_bound, read
 from ..bundle import (
     Bundle,
     Families,
@@ -188,21 +188,21 @@ def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
     environment.update(zip(closed.jaxpr.invars, operands, strict=True))
     seen: dict[Hashable, list[Any]] = {}
 
-    def read(atom: Any) -> Any:
-        return atom.val if isinstance(atom, jex.Literal) else environment[atom]
-
-    def identity(atom: Any) -> Hashable:
-        if isinstance(atom, jex.Literal):
-            return str(atom.aval), np.asarray(atom.val).tobytes()
-        return id(environment[atom])
-
     for eqn in live_equations(closed.jaxpr):
         params = _hashable(eqn.params)
-        key = (eqn.primitive, params, *map(identity, eqn.invars))
+        values = read(environment, eqn.invars)
+        key = (eqn.primitive, params, *map(_identity, eqn.invars, values))
         if params is None or key not in seen:
-            seen[key] = bind(eqn, [read(atom) for atom in eqn.invars])
+            seen[key] = bind(eqn, values)
         environment.update(zip(eqn.outvars, seen[key], strict=True))
-    return [read(atom) for atom in closed.jaxpr.outvars]
+    return read(environment, closed.jaxpr.outvars)
+
+
+def _identity(atom: Any, value: Any) -> Hashable:
+    """What equal operands have in common."""
+    if isinstance(atom, jex.Literal):
+        return str(atom.aval), np.asarray(value).tobytes()
+    return id(value)
 
 
 def _hashable(params: dict[str, Any]) -> Hashable:
