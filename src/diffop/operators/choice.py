@@ -303,12 +303,12 @@ def _affordable(name: str, n: int, budget: float, cost: Callable[[str, int], flo
     least = LEAST.get(name, 2)
     low, high = max(least, n // 4), max(least + 4, n)
     slope = (cost(name, high) - cost(name, low)) / (high - low)
-    if slope <= 0:
-        return n
-    constant = cost(name, high) - slope * high
-    draws_ = math.floor((budget - constant) / slope + ROUNDING)
+    draws_ = high
+    if slope > 0:
+        constant = cost(name, high) - slope * high
+        draws_ = math.floor((budget - constant) / slope + ROUNDING)
     while draws_ >= least and (excess := cost(name, draws_) - budget) > ROUNDING * budget:
-        draws_ -= math.ceil(excess / slope)
+        draws_ -= math.ceil(excess / slope) if slope > 0 else draws_
     return draws_ if draws_ >= least else None
 
 

@@ -24,4 +24,21 @@ def record(cls: _Class) -> _Class:
     """
     made = dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
     made.__repr__ = eqx.tree_pformat
-    return jax.tree_util.register_dataclass(made)
+    fields = dataclasses.fields(made)
+    arrays = [field.name for field in fields if "static" not in field.metadata]
+    structure = [field.name for field in fields if "static" in field.metadata]
+
+    def flatten(value: Any) -> tuple[list[Any], tuple[Any, ...]]:
+        return [getattr(value, name) for name in arrays], tuple(
+            getattr(value, name) for name in structure
+        )
+
+    def unflatten(structured: Any, leaves: Any) -> Any:
+        value = object.__new__(made)  # leaves may be anything: `__init__` expects arrays
+        for names, values in ((arrays, leaves), (structure, structured)):
+            for name, each in zip(names, values, strict=True):
+                object.__setattr__(value, name, each)
+        return value
+
+    jax.tree_util.register_pytree_node(made, flatten, unflatten)
+    return made
