@@ -36,13 +36,14 @@ def numbers(dim: int) -> list[int]:
     return [*powers, dim]
 
 
-def train(dim: int, n: int, square: str, steps: int, seeds: int) -> Result:
+def train(dim: int, n: int, square: str, steps: int, batch: int, seeds: int) -> Result:
     exact = n >= dim
     settings = [
         do.train.Settings(
             "allen-cahn-two-body",
             dim=dim,
             steps=steps,
+            batch=batch,
             n=n,
             seed=seed,
             learning_rate=5e-3,
@@ -68,9 +69,11 @@ def squares(n: int, dim: int) -> Sequence[str]:
     return SQUARES if 1 < n < dim else SQUARES[:1]
 
 
-def show(results: list[Result], dim: int, steps: int) -> None:
+def show(results: list[Result], dim: int, steps: int, batch: int) -> None:
     header = ("draws", "square", "relative L2 error", "lowest to highest", "seconds")
-    print(f"d = {dim:,}, {steps:,} steps; null model {results[0].null_error:.3g}\n")
+    print(
+        f"d = {dim:,}, {steps:,} steps of {batch} points; null model {results[0].null_error:.3g}\n"
+    )
     rows = [
         (
             f"{result.n:,}",
@@ -113,16 +116,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--dim", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--draws", type=int, nargs="+", help="by default 1, 4, 16, … and d")
     parser.add_argument("--picture", help="a file to draw the table in")
     options = parser.parse_args()
     results = [
-        train(options.dim, n, square, options.steps, options.seeds)
+        train(options.dim, n, square, options.steps, options.batch, options.seeds)
         for n in options.draws or numbers(options.dim)
         for square in squares(n, options.dim)
     ]
-    show(results, options.dim, options.steps)
+    show(results, options.dim, options.steps, options.batch)
     if options.picture:
         draw(results, options.dim, options.picture)
 

@@ -37,6 +37,8 @@ from .together import Joint, flatten
 from .traces import as_trace, is_exact
 
 EXACT = "exact"
+MANY = 1000
+"""Costs are those of a point among so many: one draw serves all of them."""
 ROUNDING = 1e-3
 """How much of a draw, and of a budget, is nothing."""
 
@@ -76,9 +78,14 @@ class Pilot:
         self.u, self.args, self.repeats = u, args, repeats
         self.points = sizes.pop()[0]
 
-    def repeated(self, times: int) -> tuple[Any, ...]:
-        """All points several times over."""
-        return jax.tree.map(lambda leaf: jnp.concatenate([jnp.asarray(leaf)] * times), self.args)
+    def many(self, points: int) -> tuple[Any, ...]:
+        """The shapes of so many points."""
+
+        def shape(leaf: Any) -> jax.ShapeDtypeStruct:
+            array = jnp.asarray(leaf)
+            return jax.ShapeDtypeStruct((points, *array.shape[1:]), array.dtype)
+
+        return jax.tree.map(shape, self.args)
 
 
 @final
@@ -266,8 +273,7 @@ def _by_pilot(
     @cache
     def cost(name: str, draws: int) -> float:
         apply = jax.vmap(_evaluator(operators, structure, name, draws, key)(pilot.u))
-        once, twice = (_operations(apply, pilot.repeated(times)) for times in (1, 2))
-        return (twice - once) / pilot.points  # one draw serves all points
+        return _operations(apply, pilot.many(MANY)) / MANY
 
     budget = cost("sparse", n)
     exact = Way(EXACT, 0, None, cost(EXACT, 0), 0.0)
