@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NoReturn, final
 
 from . import pde, train
+from .operators.squares import SQUARES
 from .pde._registry import summary
 from .train._output import written
 from .train._settings import ESTIMATORS
-from .train._squares import SQUARES
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 

@@ -15,7 +15,7 @@ import pytest
 
 import diffop as do
 from diffop.jets import sampling
-from diffop.train._squares import SQUARES
+from diffop.operators.squares import SQUARES
 
 from .toy import Wrapped
 

@@ -1,6 +1,7 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
@@ -9,15 +10,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..operators.draws import AbstractProbe, as_probe
+from ..operators.squares import SQUARES, RandomResidual, draw_keys
 from ..operators.together import Joint, estimate, exact
 from ..pde import AbstractProblem
-from ._residual import Coordinates, Residual, operators
+from ._residual import Coordinates, Residual, operators, residual
 from ._settings import ESTIMATORS
-from ._squares import SQUARES, RandomResidual
-
-# A number that no set of terms has: the first draw's key is folded with such sizes, and with 0 and
-# 1 for other streams, which the second draw has to be independent of.
-_SECOND = 2**32 - 1
 
 
 def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
@@ -174,10 +171,9 @@ class ResidualLoss(eqx.Module):
         points_key, jets_key = jax.random.split(key)
         points = self.problem.sample(points_key, self.batch)
         coordinates = self._coordinates(jax.random.fold_in(jets_key, 0))
-        keys = (jets_key, jax.random.fold_in(jets_key, _SECOND))
+        keys = draw_keys(jets_key)
         return RandomResidual(
-            self.problem,
-            coordinates,
+            partial(residual, self.problem, coordinates),
             points,
             u,
             lambda number: self._joint(coordinates, keys[number]),

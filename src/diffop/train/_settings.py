@@ -6,7 +6,7 @@ from typing import Any, final
 
 from .. import pde
 from ..operators.draws import NAMED
-from ._squares import SQUARES
+from ..operators.squares import SQUARES
 
 ESTIMATORS = ("exact", *NAMED)
 _POSITIVE_INTEGERS = ("dim", "steps", "n", "batch", "width", "depth", "gpinn_terms")

@@ -36,60 +36,69 @@ from typing import TypeAlias, final
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
-from ..operators.together import Joint, Moments
-from ..pde import AbstractProblem
-from ._residual import Coordinates, Residual, residual
+from .._types import Key
+from .together import Joint, Moments
+
+# A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for
+# other streams, which the second draw has to be independent of.
+_SECOND = 2**32 - 1
+
+
+def draw_keys(key: Key) -> tuple[Key, Key]:
+    """The keys of two independent draws; the first is the key itself."""
+    return key, jax.random.fold_in(key, _SECOND)
 
 
 @final
 class RandomResidual(eqx.Module):
     """The residual of u at some points, with as many independent draws of jets as are wanted.
 
-    - `joint`: the operators of `_residual.operators`, with the draw of a number.
+    - `function`: from the values of the operators at a point, and the point, to a pytree of arrays:
+        the residual, affine in what is sampled.
+    - `points`: where.
+    - `u`: the function that the operators act on.
+    - `joint`: the operators, with the draw of a number.
     """
 
-    problem: AbstractProblem
-    coordinates: Coordinates
+    function: Callable[[PyTree, Float[Array, " dim"]], PyTree]
     points: Float[Array, "points dim"]
     u: Callable
     joint: Callable[[int], Joint]
 
-    def draw(self, number: int) -> Residual:
+    def draw(self, number: int) -> PyTree:
         """At all points, with one draw of jets."""
         values = self.joint(number)(self.u)
-        return jax.vmap(lambda x: residual(self.problem, self.coordinates, values(x), x))(
-            self.points
-        )
+        return jax.vmap(lambda x: self.function(values(x), x))(self.points)
 
     def moments(self, number: int) -> Moments:
         """The same, with an unbiased estimate of its variance."""
         draws = self.joint(number).draws(self.u)
 
         def at(x: Float[Array, " dim"]) -> Moments:
-            return draws(x).moments(lambda v: residual(self.problem, self.coordinates, v, x))
+            return draws(x).moments(lambda values: self.function(values, x))
 
         return jax.vmap(at)(self.points)
 
 
-def biased(random: RandomResidual) -> Residual:
+def biased(random: RandomResidual) -> PyTree:
     """R̂² at each point."""
     value = random.draw(0)
     return jax.tree.map(operator.mul, value, value)
 
 
-def product(random: RandomResidual) -> Residual:
+def product(random: RandomResidual) -> PyTree:
     """R̂₁R̂₂ at each point."""
     return jax.tree.map(operator.mul, random.draw(0), random.draw(1))
 
 
-def pairs(random: RandomResidual) -> Residual:
+def pairs(random: RandomResidual) -> PyTree:
     """R̂² − V at each point."""
     value, variance = random.moments(0)
     return jax.tree.map(lambda r, v: r * r - v, value, variance)
 
 
-Square: TypeAlias = Callable[[RandomResidual], Residual]
+Square: TypeAlias = Callable[[RandomResidual], PyTree]
 
 SQUARES: dict[str, Square] = {"biased": biased, "product": product, "pairs": pairs}
