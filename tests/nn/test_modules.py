@@ -1,4 +1,4 @@
-"""The modules of `diffop.nn`."""
+"""Ansätze and scales."""
 
 import equinox as eqx
 import jax
@@ -31,10 +31,32 @@ def test_boundary_of_a_vector_valued_network():
     np.testing.assert_allclose(u(jnp.array([0.5, 0.0])), [0.375, 0.0, 0.375], rtol=1e-6)
 
 
-def test_boundary_refuses_a_batch(getkey):
-    u = do.nn.ZeroOnUnitSphere(mlp(3, getkey()))
-    with pytest.raises(ValueError, match=r"one point of shape \(d,\), got shape \(4, 3\)"):
-        u(jnp.zeros((4, 3)))
+def test_hard_constraint():
+    """g + φ net, for a scalar network and for one with several values."""
+    x = jnp.array([0.5, -2.0])
+    value, factor = (lambda x: x[0] + 1), (lambda x: x[0] * x[1])
+    u = do.nn.HardConstraint(lambda x: x[1] ** 2, value, factor)
+    np.testing.assert_allclose(u(x), 1.5 - 1.0 * 4.0)
+    u = do.nn.HardConstraint(lambda x: 3 * x, value, factor)
+    np.testing.assert_allclose(u(x), [1.5 - 1.5, 1.5 + 6.0])
+    np.testing.assert_allclose(u(jnp.array([0.0, 7.0])), [1.0, 1.0])  # where φ = 0
+
+
+@pytest.mark.parametrize(("time", "start"), [(-1, 0.0), (2, 0.5), (0, -1)])
+def test_initial_condition(getkey, time, start):
+    """The data at the start, and ∂_t u = ∂_t g + net there."""
+    net, value = mlp(3, getkey()), lambda x: jnp.sin(x[1]) * jnp.exp(x[time])
+    u = do.nn.InitialCondition(net, value, time, start)
+    x = jnp.array([0.3, 0.7, -0.4]).at[time].set(start)
+    np.testing.assert_allclose(u(x), np.sin(x[1]) * np.exp(start), rtol=1e-6)
+    slope = jax.grad(u)(x)[time]
+    np.testing.assert_allclose(slope, value(x) + net(x), rtol=1e-6)
+
+
+def test_parameters_of_all_parts_of_an_ansatz_are_learnt(getkey):
+    net, value, factor = (mlp(2, getkey()) for _ in range(3))
+    leaves = jax.tree.leaves(do.nn.HardConstraint(net, value, factor))
+    assert eqx.tree_equal(leaves, jax.tree.leaves([net, value, factor]))
 
 
 def test_scaled_input(getkey):
@@ -43,25 +65,11 @@ def test_scaled_input(getkey):
     np.testing.assert_allclose(do.nn.ScaledInput(net, 5.0)(x), net(5.0 * x), rtol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
-def test_bad_scale(scale):
-    with pytest.raises(ValueError, match="finite positive scale, got"):
-        do.nn.ScaledInput(jnp.sum, scale)
-
-
 def test_box_input():
     u = do.nn.BoxInput(lambda z: z, lower=(-10.0, 0.0), upper=(30.0, 5.0))
     for x, expected in [([-10, 0], [-1, -1]), ([30, 5], [1, 1]), ([20, 2], [0.5, -0.2])]:
         np.testing.assert_allclose(u(jnp.array(x, jnp.float32)), expected, rtol=1e-6)
     assert not jax.tree.leaves(eqx.filter(u, eqx.is_array))
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper"), [((0.0,), (0.0,)), ((0.0, 0.0), (1.0,)), ((0.0,), (float("inf"),))]
-)
-def test_bad_box(lower, upper):
-    with pytest.raises(ValueError, match="finite ends lower < upper, as many below as above, got"):
-        do.nn.BoxInput(jnp.sum, lower, upper)
 
 
 def test_only_the_network_is_trained(getkey):

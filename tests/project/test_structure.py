@@ -19,7 +19,7 @@ ARROWS = {
     "taylor": set(),
     "jets": {"taylor"},
     "operators": {"taylor", "jets"},
-    "nn": set(),
+    "nn": {"operators"},
     "pde": {"operators", "nn"},
     "train": {"operators", "nn", "pde"},
 }

@@ -1,4 +1,11 @@
-"""Equinox modules for networks that solve PDEs: boundary conditions and input scales."""
+"""Equinox modules for networks that solve PDEs: architectures, inputs, hard constraints."""
 
-from ._boundary import ZeroOnUnitSphere as ZeroOnUnitSphere
+from ._boundary import (
+    HardConstraint as HardConstraint,
+    InitialCondition as InitialCondition,
+    ZeroOnUnitSphere as ZeroOnUnitSphere,
+)
+from ._embeddings import FourierFeatures as FourierFeatures, PeriodicInput as PeriodicInput
+from ._modified_mlp import ModifiedMLP as ModifiedMLP
 from ._scaling import BoxInput as BoxInput, ScaledInput as ScaledInput
+from ._weight_sharing import WeightSharedMLP as WeightSharedMLP

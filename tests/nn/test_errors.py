@@ -1,0 +1,121 @@
+"""Bad input: one clear error at the call, told by its essential words."""
+
+import jax
+import jax.numpy as jnp
+import jaxtyping
+import pytest
+
+import diffop as do
+
+KEY = jax.random.key(0)
+X = jnp.ones(3)
+
+
+@pytest.fixture(autouse=True)
+def as_users_see_it():
+    """Without the run-time type checks of the test suite, which would answer first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def shared(dim=6, block=2, **kwargs):
+    return do.nn.WeightSharedMLP(dim, block, 4, 1, key=KEY, **kwargs)
+
+
+def fourier(dim=3, features=2, sigma=1.0):
+    return do.nn.FourierFeatures(jnp.sum, dim, features, sigma, key=KEY)
+
+
+def periodic(periods, harmonics=1):
+    return do.nn.PeriodicInput(jnp.sum, periods, harmonics)
+
+
+ONE_POINT = "one point of shape %s, got shape %s; use jax.vmap"
+SIZES = (
+    "a block of 2 to 6 coordinates, or a block of 1 with 1 channel, .* got block=%d and chan.*=%d"
+)
+PERIOD = "a finite positive period for at least one coordinate, such as {0: 2.0}, got %s"
+ENDS = "finite ends lower < upper, as many below as above, got"
+
+CASES = {
+    # scales
+    **{
+        f"scale_{scale}": (
+            lambda scale=scale: do.nn.ScaledInput(jnp.sum, scale),
+            f"finite positive scale, got {scale}",
+        )
+        for scale in (0.0, -1.0, float("nan"), float("inf"))
+    },
+    "empty_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (0.0,)), ENDS),
+    "ends_of_a_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0, 0.0), (1.0,)), ENDS),
+    "infinite_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (float("inf"),)), ENDS),
+    # batches, and points of another dimension
+    "sphere": (
+        lambda: do.nn.ZeroOnUnitSphere(jnp.sum)(jnp.ones((4, 3))),
+        ONE_POINT % (r"\(d,\)", r"\(4, 3\)"),
+    ),
+    "hard": (
+        lambda: do.nn.HardConstraint(jnp.sum, jnp.sum, jnp.sum)(jnp.ones(())),
+        "HardConstraint expects " + ONE_POINT % (r"\(d,\)", r"\(\)"),
+    ),
+    "initial": (
+        lambda: do.nn.InitialCondition(jnp.sum, jnp.sum)(jnp.ones((4, 3))),
+        "InitialCondition expects " + ONE_POINT % (r"\(d,\)", r"\(4, 3\)"),
+    ),
+    "shared": (lambda: shared()(X), "SharedMLP expects " + ONE_POINT % (r"\(6,\)", r"\(3,\)")),
+    "modified": (
+        lambda: do.nn.ModifiedMLP(2, 4, 1, key=KEY)(X),
+        "ModifiedMLP expects " + ONE_POINT % (r"\(2,\)", r"\(3,\)"),
+    ),
+    "fourier": (
+        lambda: fourier()(jnp.ones((3, 3))),
+        "Features expects " + ONE_POINT % (r"\(3,\)", r"\(3, 3\)"),
+    ),
+    "periodic": (
+        lambda: periodic({0: 1.0})(jnp.ones((3, 3))),
+        "PeriodicInput expects " + ONE_POINT % (r"\(d,\)", r"\(3, 3\)"),
+    ),
+    # coordinates that a point does not have
+    "no_time": (
+        lambda: do.nn.InitialCondition(jnp.sum, jnp.sum, time=3)(X),
+        r"time=3 expects a point with that coordinate, got one of shape \(3,\)",
+    ),
+    "no_time_from_behind": (lambda: do.nn.InitialCondition(jnp.sum, jnp.sum, -4)(X), "time=-4"),
+    "no_periodic_coordinate": (
+        lambda: periodic({1: 2.0, 3: 2.0})(X),
+        r"period of coordinate 3 expects points with at least 4 coordinates, got .* \(3,\)",
+    ),
+    # sizes
+    "no_coordinates": (lambda: shared(0), "dim of WeightSharedMLP must be at least 1; got 0"),
+    "no_block": (lambda: shared(block=0), "block of WeightSharedMLP must be at least 1; got 0"),
+    "large_block": (lambda: shared(block=7), SIZES % (7, 1)),
+    "nothing_to_share": (lambda: shared(block=1, channels=3), SIZES % (1, 3)),
+    "no_width": (
+        lambda: do.nn.ModifiedMLP(3, 0, 2, key=KEY),
+        "width of ModifiedMLP must be at least 1; got 0",
+    ),
+    "no_depth": (
+        lambda: do.nn.ModifiedMLP(3, 4, 0, key=KEY),
+        "depth of ModifiedMLP must be at least 1; got 0",
+    ),
+    "no_features": (
+        lambda: fourier(features=0),
+        "features of FourierFeatures must be at least 1; got 0",
+    ),
+    "sigma": (lambda: fourier(sigma=0.0), "a finite positive sigma, got 0.0"),
+    "period": (lambda: periodic({0: 1.0, 1: -1.0}), PERIOD % "{0: 1.0, 1: -1.0}"),
+    "no_period": (lambda: periodic({}), PERIOD % "{}"),
+    "periodic_coordinate": (lambda: periodic({-1: 1.0}), "coordinate must be at least 0; got -1"),
+    "harmonics": (
+        lambda: periodic({0: 1.0}, harmonics=0),
+        "harmonics of PeriodicInput must be at least 1; got 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    call, message = CASES[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
