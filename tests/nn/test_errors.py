@@ -9,6 +9,7 @@ import diffop as do
 
 KEY = jax.random.key(0)
 X = jnp.ones(3)
+POISSON = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +32,22 @@ def periodic(periods, harmonics=1):
     return do.nn.PeriodicInput(jnp.sum, periods, harmonics)
 
 
+def pinn(equation=POISSON, **kwargs):
+    return do.nn.PINN(lambda x: jnp.sum(x**4), equation, **kwargs)
+
+
+def loss(*args, **kwargs):
+    return pinn().loss(jnp.ones((4, 3)), *args, **kwargs)
+
+
 ONE_POINT = "one point of shape %s, got shape %s; use jax.vmap"
 SIZES = (
     "a block of 2 to 6 coordinates, or a block of 1 with 1 channel, .* got block=%d and chan.*=%d"
 )
 PERIOD = "a finite positive period for at least one coordinate, such as {0: 2.0}, got %s"
 ENDS = "finite ends lower < upper, as many below as above, got"
+BOTH = "both a key and a number of draws n .* or neither, and no probes, for the exact one, got"
+SQUARE = "a square among biased, product, pairs, and 'biased' for the exact residual, got '%s'"
 
 CASES = {
     # scales
@@ -111,6 +122,37 @@ CASES = {
         lambda: periodic({0: 1.0}, harmonics=0),
         "harmonics of PeriodicInput must be at least 1; got 0",
     ),
+    # equations
+    "not_operators": (
+        lambda: do.nn.Equation({"u": jnp.sum}, lambda v, x: v["u"]),
+        "expected a pytree of operators; got .*sum",
+    ),
+    "not_a_residual": (
+        lambda: do.nn.Equation(do.Laplacian(), 0.0),
+        r"a residual that is a function \(values, x\), got 0.0 of type float",
+    ),
+    "not_a_source": (
+        lambda: do.nn.Equation.linear(do.Laplacian(), 0.0),
+        "a source that is a function of the point, such as lambda x: 0.0, got 0.0 of type float",
+    ),
+    "not_an_equation": (
+        lambda: pinn(do.Laplacian()),
+        r"a diffop.nn.Equation, or a problem with operators\(\), .*, got Δ",
+    ),
+    "a_class_of_problems": (lambda: pinn(do.pde.KdV1D), "a diffop.nn.Equation, or a problem"),
+    # estimates
+    "no_draws": (lambda: pinn().residual(X, KEY), BOTH + " a key, n=None"),
+    "no_key": (lambda: pinn().residual(X, n=2), BOTH + " no key, n=2"),
+    "no_estimate": (
+        lambda: loss(probes="gaussian"),
+        BOTH + " no key, n=None and probes='gaussian'",
+    ),
+    "square": (lambda: loss(KEY, 2, square="cubic"), SQUARE % "cubic"),
+    "square_of_what_is_exact": (
+        lambda: loss(square="pairs"),
+        SQUARE % "pairs" + " with no key; pass",
+    ),
+    "pairs_of_one": (lambda: loss(KEY, 1, square="pairs"), "at least 2 draws; got .* n = 1"),
 }
 
 

@@ -9,12 +9,18 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
+ARGUMENTS = {"inverse.py": ["--steps", "1000"]}
+# What an error is that tells that the script has solved its problem; the coefficient of inverse.py
+# is known to about 1 % from its measurements.
+LARGEST = {"poisson.py": 1e-3, "inverse.py": 2e-2}
+
 
 @pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_example(script):
-    command = [sys.executable, f"examples/{script}"]
+    command = [sys.executable, f"examples/{script}", *ARGUMENTS.get(script, [])]
     assert f"python examples/{script}" in (ROOT / "examples" / script).read_text()
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    error = re.search(r"relative L2 error (\S+)", done.stdout)
-    assert error is None or float(error[1]) < 1e-3
+    error = re.search(r"relative (?:L2 )?error (\S+)", done.stdout)
+    assert (error is not None) == (script in LARGEST)
+    assert error is None or float(error[1]) < LARGEST[script]

@@ -1,4 +1,4 @@
-"""Equinox modules for networks that solve PDEs: architectures, inputs, hard constraints."""
+"""Equinox modules for networks that solve PDEs: architectures, inputs, hard constraints, PINNs."""
 
 from ._boundary import (
     HardConstraint as HardConstraint,
@@ -6,6 +6,8 @@ from ._boundary import (
     ZeroOnUnitSphere as ZeroOnUnitSphere,
 )
 from ._embeddings import FourierFeatures as FourierFeatures, PeriodicInput as PeriodicInput
+from ._equation import Equation as Equation
 from ._modified_mlp import ModifiedMLP as ModifiedMLP
+from ._pinn import PINN as PINN
 from ._scaling import BoxInput as BoxInput, ScaledInput as ScaledInput
 from ._weight_sharing import WeightSharedMLP as WeightSharedMLP

@@ -1,0 +1,167 @@
+"""A network and the equation that it is to solve."""
+
+import operator
+from collections.abc import Callable
+from typing import final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
+
+from ..operators.draws import AbstractProbe
+from ..operators.squares import SQUARES, RandomResidual, draw_keys
+from ..operators.together import Joint, estimate, exact
+from ._equation import AnyEquation, Equation, Given
+
+
+@final
+class PINN(eqx.Module):
+    """A physics-informed neural network: a network in its ansatz, and an equation.
+
+    Its array leaves are the parameters to be learnt: those of the network, and those of the
+    equation, such as an unknown coefficient of an operator (an inverse problem). A problem of
+    `diffop.pde` is given, and none of its arrays is learnt.
+
+    Sources: Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; the
+    estimates of the residual are those of Shi et al. 2024, "Stochastic Taylor Derivative
+    Estimator".
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`.
+    - `equation`: a [`diffop.nn.Equation`][], or a problem: an object with `operators()`,
+        `residual(values, x)` and `ansatz(net)`, such as a `diffop.pde.AbstractProblem`. Data that a
+        problem asks for by its `conditions` are no part of the loss here.
+    - `ansatz`: from a network to the function u that satisfies what is known, such as
+        `diffop.nn.ZeroOnUnitSphere`. By default that of the problem, or none for an `Equation`.
+
+    **Attributes:** `u`, the network in its ansatz, and `equation`.
+
+    **Returns:** called at a point `x`, `u(x)`.
+
+    **Raises:** `TypeError` if `equation` is neither of the two.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 8, depth=1, activation=jnp.tanh, key=jax.random.key(0))
+        poisson = do.nn.Equation.linear(do.Laplacian(), source=lambda x: -4.0)
+        pinn = do.nn.PINN(net, poisson, ansatz=do.nn.ZeroOnUnitSphere)
+        optimiser = optax.sgd(1e-3)
+
+        @eqx.filter_jit
+        def step(pinn, state, points):
+            loss, gradient = eqx.filter_value_and_grad(lambda pinn: pinn.loss(points))(pinn)
+            updates, state = optimiser.update(gradient, state)
+            return eqx.apply_updates(pinn, updates), state, loss
+
+        state = optimiser.init(eqx.filter(pinn, eqx.is_inexact_array))
+        pinn, state, loss = step(pinn, state, jnp.ones((10, 2)) / 3)
+        ```
+    """
+
+    u: Callable
+    equation: Equation | Given
+
+    def __init__(
+        self,
+        net: Callable,
+        equation: Equation | AnyEquation,
+        ansatz: Callable[[Callable], Callable] | None = None,
+    ):
+        if not isinstance(equation, AnyEquation) or isinstance(equation, type):
+            raise TypeError(
+                "PINN expects a diffop.nn.Equation, or a problem with operators(), "
+                f"residual(values, x) and ansatz(net), got {equation!r}."
+            )
+        self.equation = equation if isinstance(equation, Equation) else Given(equation)
+        self.u = (self.equation.ansatz if ansatz is None else ansatz)(net)
+
+    def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
+        return self.u(x)
+
+    def residual(
+        self,
+        x: Float[Array, " d"],
+        key: PRNGKeyArray | None = None,
+        n: int | None = None,
+        probes: str | AbstractProbe = "auto",
+    ) -> PyTree:
+        """The equation's residual at a point: exact, or estimated if there is a key.
+
+        **Arguments:**
+
+        - `x`: one point.
+        - `key`, `n`, `probes`: as for `diffop.estimate`.
+
+        **Returns:** what the equation's residual returns, mostly a scalar.
+
+        **Raises:** `ValueError` if some of `key`, `n` and `probes` are given without `key` or
+        without `n`, and as `diffop.estimate`.
+        """
+        return self.equation.residual(self._joint(key, n, probes)(self.u)(x), x)
+
+    def loss(
+        self,
+        points: Float[Array, "points d"],
+        key: PRNGKeyArray | None = None,
+        n: int | None = None,
+        square: str = "biased",
+        probes: str | AbstractProbe = "auto",
+    ) -> Float[Array, ""]:
+        """The mean over points of the squared residual: exact, or estimated if there is a key.
+
+        One draw of jets serves all points. Of a residual with several entries the squares are
+        added.
+
+        **Arguments:**
+
+        - `points`: shape `(points, d)`.
+        - `key`, `n`, `probes`: as for `diffop.estimate`.
+        - `square`: `"biased"`, the square of the estimate, whose mean has the estimate's variance
+            added; `"product"` of two independent draws, twice the jets; or `"pairs"` of different
+            draws of one estimate. The last two have the exact loss and its gradient as their means
+            where the residual is affine in what is estimated, and may be negative.
+
+        **Returns:** a scalar.
+
+        **Raises:** `ValueError` for an unknown square, for one other than `"biased"` without a key,
+        for `"pairs"` of what has no standard error, such as a single draw, and as `residual`.
+        """
+        if square not in SQUARES or (square != "biased" and key is None):
+            raise ValueError(
+                f"PINN.loss expects a square among {', '.join(SQUARES)}, and 'biased' for the "
+                f"exact residual, got {square!r} with {_told(key)}; pass key and n to estimate."
+            )
+        keys = (None,) if key is None else draw_keys(key)
+        squares = SQUARES[square](
+            RandomResidual(
+                self.equation.residual,
+                points,
+                self.u,
+                lambda number: self._joint(keys[number], n, probes),
+            )
+        )
+        means = jax.tree.map(lambda leaf: jnp.sum(leaf) / len(points), squares)
+        return jax.tree.reduce(operator.add, means)
+
+    def _joint(self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Joint:
+        """The equation's operators, with their draw of jets where there is one."""
+        operators = self.equation.operators()
+        if key is None and n is None and probes == "auto":
+            return exact(operators)
+        if key is None or n is None:
+            raise ValueError(
+                "PINN expects both a key and a number of draws n to estimate its residual, or "
+                f"neither, and no probes, for the exact one, got {_told(key)}, n={n} and "
+                f"probes={probes!r}."
+            )
+        return estimate(operators, key, n, probes)
+
+
+def _told(key: PRNGKeyArray | None) -> str:
+    return "no key" if key is None else "a key"
