@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.pde import KP2D, KdV1D, KdV2D, SpaceTimeBox, Wave
-from diffop.pde._hirota import frequency
+from diffop.pde.solitons.hirota import frequency
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -1,11 +1,15 @@
-"""Problems: domain, operators, source, data, known solution, sampler."""
+"""Problems: domain, operators, source, data, known solution, sampler.
 
-from ._allen_cahn import AllenCahnTwoBody as AllenCahnTwoBody
-from ._ball import unit_ball as unit_ball
-from ._hirota import Wave as Wave
-from ._kdv_1d import KdV1D as KdV1D
-from ._kdv_2d import KdV2D as KdV2D
-from ._kp_2d import KP2D as KP2D
+The room in reading order:
+
+    _problem.py        what a problem is
+    _recommended.py    the settings that suit it
+    sampling/          random points of the domains
+    ball/              semilinear equations on the unit ball
+    solitons/          equations with mixed derivatives of order four
+    _registry.py       problems by name
+"""
+
 from ._problem import (
     AbstractProblem as AbstractProblem,
     Condition as Condition,
@@ -13,7 +17,24 @@ from ._problem import (
 )
 from ._recommended import Recommended as Recommended
 from ._registry import make as make, names as names, recommended as recommended
-from ._sine_gordon import SineGordonTwoBody as SineGordonTwoBody
-from ._soliton import AbstractSoliton as AbstractSoliton
-from ._space_time import SpaceTimeBox as SpaceTimeBox
-from ._two_body_problem import AbstractTwoBody as AbstractTwoBody
+from .ball.allen_cahn import (
+    AllenCahnThreeBody as AllenCahnThreeBody,
+    AllenCahnTwoBody as AllenCahnTwoBody,
+)
+from .ball.poisson import PoissonThreeBody as PoissonThreeBody, PoissonTwoBody as PoissonTwoBody
+from .ball.problem import (
+    AbstractBallProblem as AbstractBallProblem,
+    AbstractThreeBody as AbstractThreeBody,
+    AbstractTwoBody as AbstractTwoBody,
+)
+from .ball.sine_gordon import (
+    SineGordonThreeBody as SineGordonThreeBody,
+    SineGordonTwoBody as SineGordonTwoBody,
+)
+from .sampling.ball import unit_ball as unit_ball
+from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
+from .solitons.hirota import Wave as Wave
+from .solitons.kdv_1d import KdV1D as KdV1D
+from .solitons.kdv_2d import KdV2D as KdV2D
+from .solitons.kp_2d import KP2D as KP2D
+from .solitons.problem import AbstractSoliton as AbstractSoliton

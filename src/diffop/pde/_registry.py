@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 from jaxtyping import PRNGKeyArray
 
-from ._allen_cahn import AllenCahnTwoBody
-from ._kdv_1d import KdV1D
-from ._kdv_2d import KdV2D
-from ._kp_2d import KP2D
 from ._problem import AbstractProblem
 from ._recommended import Recommended
-from ._sine_gordon import SineGordonTwoBody
+from .ball.allen_cahn import AllenCahnThreeBody, AllenCahnTwoBody
+from .ball.poisson import PoissonThreeBody, PoissonTwoBody
+from .ball.sine_gordon import SineGordonThreeBody, SineGordonTwoBody
+from .solitons.kdv_1d import KdV1D
+from .solitons.kdv_2d import KdV2D
+from .solitons.kp_2d import KP2D
 
 _Make = Callable[[int, PRNGKeyArray], AbstractProblem]
 
@@ -36,8 +37,12 @@ def _in_one_dimension(problem: type[KdV1D] | type[KdV2D] | type[KP2D]) -> _Make:
 
 
 _MAKERS: dict[type[AbstractProblem], _Make] = {
+    PoissonTwoBody: _in_any_dimension(PoissonTwoBody),
+    PoissonThreeBody: _in_any_dimension(PoissonThreeBody),
     AllenCahnTwoBody: _in_any_dimension(AllenCahnTwoBody),
+    AllenCahnThreeBody: _in_any_dimension(AllenCahnThreeBody),
     SineGordonTwoBody: _in_any_dimension(SineGordonTwoBody),
+    SineGordonThreeBody: _in_any_dimension(SineGordonThreeBody),
     KdV1D: _in_one_dimension(KdV1D),
     KdV2D: _in_one_dimension(KdV2D),
     KP2D: _in_one_dimension(KP2D),

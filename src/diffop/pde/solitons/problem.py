@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..nn import BoxInput
-from ..operators.base import Operator
-from ..operators.elementary import Identity
-from ._hirota import Tau, Wave, tau
-from ._problem import AbstractProblem, Condition, Section
-from ._space_time import SpaceTimeBox
+from ...nn import BoxInput
+from ...operators.base import Operator
+from ...operators.elementary import Identity
+from .._problem import AbstractProblem, Condition, Section
+from ..sampling.space_time import SpaceTimeBox
+from .hirota import Tau, Wave, tau
 
 
 class AbstractSoliton(AbstractProblem):

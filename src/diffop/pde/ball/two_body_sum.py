@@ -13,29 +13,15 @@ and θ depends on no other coordinate, so with (sin θ)' = cos θ and (sin θ)''
     ΔS   = Σ c_i [cos θ (θ_aa + θ_bb) − sin θ (θ_a² + θ_b²)].
 
 At high dimension these sums are the larger part of a training step, and the sine is the larger part
-of the sums. In the unit ball two sines for each coordinate are enough:
+of the sums. Where all |x_i| ≤ 1, as in the unit ball, two sines for each coordinate are enough:
 
     |a| ≤ 1 < π/2:              cos a = √(1 − sin² a)
     |θ| ≤ |a| + 1 + |b| < π:    with s = sin(θ/2) and c = cos(θ/2) = √(1 − s²),
                                 sin θ = 2sc and cos θ = 1 − 2s².
 """
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
-
-
-def two_body_coefficients(name: str, dim: int, key: PRNGKeyArray) -> Float[Array, " terms"]:
-    """c ~ N(0, 1), of the problem called `name`.
-
-    **Raises:** `ValueError` if `dim` is less than 2.
-    """
-    if dim < 2:
-        raise ValueError(
-            f"{name} expects a dimension of at least 2, got {dim}; its solution couples "
-            f"neighbouring coordinates."
-        )
-    return jax.random.normal(key, (dim - 1,))
+from jaxtyping import Array, Float
 
 
 def two_body_sum(coefficients: Float[Array, " terms"], x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -47,7 +33,7 @@ def two_body_sum(coefficients: Float[Array, " terms"], x: Float[Array, " dim"]) 
 def two_body_terms(
     coefficients: Float[Array, " terms"], x: Float[Array, " dim"]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """S(x), x·∇S(x) and ΔS(x) in one pass; valid in the unit ball."""
+    """S(x), x·∇S(x) and ΔS(x) in one pass; valid where all |x_i| ≤ 1."""
     sin_x = jnp.sin(x)
     cos_x = jnp.sqrt(1 - sin_x * sin_x)
     a, sin_a, cos_a = x[:-1], sin_x[:-1], cos_x[:-1]

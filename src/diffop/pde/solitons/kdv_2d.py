@@ -5,12 +5,12 @@ from typing import ClassVar, final
 import equinox as eqx
 from jaxtyping import Array, Float, PyTree
 
-from ..operators.base import Operator
-from ..operators.elementary import Mixed, Partial
-from ._hirota import Wave
-from ._recommended import Recommended
-from ._soliton import AbstractSoliton
-from ._space_time import SpaceTimeBox
+from ...operators.base import Operator
+from ...operators.elementary import Mixed, Partial
+from .._recommended import Recommended
+from ..sampling.space_time import SpaceTimeBox
+from .hirota import Wave
+from .problem import AbstractSoliton
 
 
 @final

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._problem import Section
+from .._problem import Section
 
 _AXES = ("x", "y")
 

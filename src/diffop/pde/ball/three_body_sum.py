@@ -1,0 +1,42 @@
+"""The three-body sum and its derivatives.
+
+S(x) = Σ_i c_i e^{p_i} with p_i = x_i x_{i+1} x_{i+2}.
+
+Write a = x_i, b = x_{i+1}, c = x_{i+2}. The exponent p = abc is linear in each of them, so
+
+    p_a = bc,  p_b = ac,  p_c = ab,     p_aa = p_bb = p_cc = 0,     a p_a + b p_b + c p_c = 3p,
+
+and with (e^p)' = (e^p)'' = e^p
+
+    x·∇S = Σ c_i e^{p_i} 3 p_i
+    ΔS   = Σ c_i e^{p_i} ((bc)² + (ac)² + (ab)²).
+
+The products ab of one term are the bc of the term before, so each is computed once.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def three_body_sum(
+    coefficients: Float[Array, " terms"], x: Float[Array, " dim"]
+) -> Float[Array, ""]:
+    """S(x), as it is defined."""
+    return coefficients @ jnp.exp(x[:-2] * x[1:-1] * x[2:])
+
+
+def three_body_terms(
+    coefficients: Float[Array, " terms"], x: Float[Array, " dim"]
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """S(x), x·∇S(x) and ΔS(x) in one pass."""
+    near = x[:-1] * x[1:]
+    far = x[:-2] * x[2:]
+    exponent = near[:-1] * x[2:]
+    exponential = jnp.exp(exponent)
+    near_squares = near * near
+    squares = near_squares[:-1] + near_squares[1:] + far * far
+
+    total = coefficients @ exponential
+    radial = 3 * (coefficients @ (exponential * exponent))
+    laplacian = coefficients @ (exponential * squares)
+    return total, radial, laplacian

@@ -1,0 +1,1 @@
+"""Random points of the domains."""
