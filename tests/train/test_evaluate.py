@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import _evaluate
+from diffop.train import _evaluate, _test_points
 
 from .toy import Poisson
 
@@ -33,7 +33,8 @@ def test_null_model_is_the_best_multiple(getkey):
     points = do.train.FixedPoints(problem, getkey(), 2000)
     scales = np.linspace(-20, 20, 2001)
     shape, solution = (
-        np.asarray(points._evaluate(u), np.float64) for u in (problem.null_shape, problem.solution)
+        np.asarray(points._points.evaluate(u), np.float64)
+        for u in (problem.null_shape, problem.solution)
     )
     errors = np.linalg.norm(scales[:, None] * shape - solution, axis=1) / np.linalg.norm(solution)
     np.testing.assert_allclose(points.null_rel_l2, errors.min(), rtol=1e-4)
@@ -52,7 +53,7 @@ def test_points_do_not_depend_on_when_they_are_made(getkey):
 
 
 def test_chunks_bound_the_memory(getkey, monkeypatch):
-    monkeypatch.setattr(_evaluate, "_COORDINATES_AT_ONCE", 60)
+    monkeypatch.setattr(_test_points, "_COORDINATES_AT_ONCE", 60)
     sizes = []
 
     def u(x):
@@ -61,17 +62,17 @@ def test_chunks_bound_the_memory(getkey, monkeypatch):
 
     problem = do.pde.AllenCahnTwoBody(4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
-    assert points._size == 10
+    assert points._points.size == 10
     points.errors(u)
     jax.effects_barrier()
     assert len(sizes) == 100
 
 
 def test_a_fraction_uses_the_first_chunks(getkey, monkeypatch):
-    monkeypatch.setattr(_evaluate, "_COORDINATES_AT_ONCE", 40)
+    monkeypatch.setattr(_test_points, "_COORDINATES_AT_ONCE", 40)
     problem = do.pde.AllenCahnTwoBody(4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
-    part, whole = points._evaluate(jnp.sum, 0.25), points._evaluate(jnp.sum)
+    part, whole = points._points.evaluate(jnp.sum, 0.25), points._points.evaluate(jnp.sum)
     assert part.size == 30
     np.testing.assert_array_equal(part, whole[:30])
 
@@ -86,3 +87,40 @@ def test_point_count(dim, count):
 def test_no_points_are_refused(getkey):
     with pytest.raises(ValueError, match="count of at least 1, got 0"):
         do.train.FixedPoints(Poisson(), getkey(), 0)
+
+
+class Pinned(Poisson, do.pde.AbstractReferenceProblem):
+    """The same, its solution known at two points only."""
+
+    def reference(self):
+        return do.pde.Reference(jnp.array([[0.0], [0.5]]), jnp.array([1.0, 0.9]), 1e-3)
+
+    def conditions(self, key, count):
+        x = do.pde.unit_ball(key, count, 1)
+        slope = do.pde.Condition(do.Partial(0), x, jnp.full(count, 7.0))
+        return (slope, do.pde.Condition(do.Identity(), x, 2 * (1 - x[:, 0] ** 2)))
+
+
+def test_reference_values(getkey):
+    points = do.train.FixedPoints(Pinned(), getkey())
+    assert (points.count, points.rel_error) == (2, 1e-3)
+    errors = points.errors(lambda x: jnp.cos(x[0]), fraction=0.1)
+    gap, value = np.array([0.0, np.cos(0.5) - 0.9]), np.array([1.0, 0.9])
+    expected = (np.abs(gap).sum() / value.sum(), np.sqrt((gap**2).sum() / (value**2).sum()))
+    np.testing.assert_allclose(errors, expected, rtol=1e-4)
+
+
+def test_the_null_model_of_reference_values_is_fitted_to_the_data(getkey):
+    """Which are twice its shape here: 2 (1 − x²), so 2 and 1.5 at the reference points."""
+    points = do.train.FixedPoints(Pinned(), getkey())
+    expected = np.sqrt((1.0**2 + 0.6**2) / (1.0**2 + 0.9**2))
+    np.testing.assert_allclose(points.null_rel_l2, expected, rtol=1e-5)
+
+
+def test_reference_values_without_data_are_refused(getkey):
+    class Free(Pinned):
+        def conditions(self, key, count):
+            return ()
+
+    with pytest.raises(ValueError, match="toy-poisson has reference values but no condition on"):
+        do.train.FixedPoints(Free(), getkey())

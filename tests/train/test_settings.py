@@ -21,6 +21,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "seed": 0,
         "learning_rate": 1e-3,
         "batch": 100,
+        "data_batch": None,
         "width": 128,
         "depth": 3,
         "input_scale": 1.0,
@@ -77,6 +78,12 @@ def test_numbers(name, value):
 def test_gpinn(value):
     with pytest.raises(ValueError, match="^gpinn must be a finite non-negative number, got"):
         do.train.Settings(NAME, gpinn=value)
+
+
+def test_data_batch():
+    assert do.train.Settings(NAME, data_batch=7).data_batch == 7
+    with pytest.raises(ValueError, match="^data-batch must be an integer of at least 1, got 0.$"):
+        do.train.Settings(NAME, data_batch=0)
 
 
 def test_estimator():

@@ -48,6 +48,7 @@ def test_report_and_files(run):
     assert written["settings"] == {
         "learning_rate": 1e-3,
         "batch": 100,
+        "data_batch": None,
         "width": 8,
         "depth": 3,
         "input_scale": 1.0,
@@ -126,6 +127,20 @@ def test_a_soliton_is_learnt_from_its_data(tmp_path):
     assert report.skill > 2
 
 
+def test_a_value_at_one_point_is_learnt(tmp_path):
+    """From the equation and the value at the last time, which alone is wrong by the null error."""
+    settings = do.train.Settings(
+        "semilinear-heat", dim=3, steps=400, batch=100, width=32, depth=2, learning_rate=5e-3
+    )
+    report = do.train.solve(settings, tmp_path)
+    assert report.settings["test_points"] == 1 and report.settings["reference_rel_error"] == 1e-5
+    assert report.null_rel_l2 > 0.3 and report.skill > 10
+    assert "on 1 fixed points, where the reference is exact to 1e-05" in report.as_text()
+    u = do.train.load(tmp_path)
+    value = do.pde.SemilinearHeat(3).reference().values[0]
+    np.testing.assert_allclose(abs(u(jnp.zeros(4)) - value) / value, report.rel_l1, rtol=1e-3)
+
+
 def test_the_model_can_be_loaded(tmp_path):
     settings = small(input_scale=3.0, depth=2, steps=5)
     report = do.train.solve(settings, tmp_path)
@@ -177,6 +192,8 @@ def test_checking_writes_nothing(tmp_path):
         do.train.check(small(dim=1), tmp_path / "run")
     with pytest.raises(ValueError, match="kdv-2d has 3 coordinates, .* got dim 4; leave"):
         do.train.check(do.train.Settings("kdv-2d", dim=4), tmp_path / "run")
+    with pytest.raises(ValueError, match="reference values in 10, 100, .* got 7 dimensions"):
+        do.train.check(do.train.Settings("semilinear-allen-cahn", dim=7), tmp_path / "run")
     with pytest.raises(ValueError, match="gaussian probes are biased for .* Unbiased for it: "):
         do.train.check(small(estimator="gaussian", gpinn=0.1), tmp_path / "run")
     with pytest.raises(ValueError, match="got the estimator 'exact', whose loss has no bias"):

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 import diffop as do
 
 
-class Poisson(do.pde.AbstractProblem):
+class Poisson(do.pde.AbstractSolvedProblem):
     """u'' = f on [-1, 1]."""
 
     name: ClassVar[str] = "toy-poisson"
@@ -45,11 +45,11 @@ class Poisson(do.pde.AbstractProblem):
         return 1 - x[0] ** 2
 
 
-class Wrapped(do.pde.AbstractProblem):
+class Wrapped(do.pde.AbstractSolvedProblem):
     """Another problem; subclasses change some of it."""
 
     name: ClassVar[str] = "wrapped"
-    open: do.pde.AbstractProblem
+    open: do.pde.AbstractSolvedProblem
 
     @property
     def dim(self):

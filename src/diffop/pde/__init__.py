@@ -6,13 +6,17 @@ The room in reading order:
     _recommended.py    the settings that suit it
     sampling/          random points of the domains
     ball/              semilinear equations on the unit ball
+    semilinear/        parabolic equations with a value at the last time
     solitons/          equations with mixed derivatives of order four
     _registry.py       problems by name
 """
 
 from ._problem import (
     AbstractProblem as AbstractProblem,
+    AbstractReferenceProblem as AbstractReferenceProblem,
+    AbstractSolvedProblem as AbstractSolvedProblem,
     Condition as Condition,
+    Reference as Reference,
     Section as Section,
 )
 from ._recommended import Recommended as Recommended
@@ -32,7 +36,12 @@ from .ball.sine_gordon import (
     SineGordonTwoBody as SineGordonTwoBody,
 )
 from .sampling.ball import unit_ball as unit_ball
+from .sampling.brownian import brownian_marginals as brownian_marginals
 from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
+from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
+from .semilinear.heat import SemilinearHeat as SemilinearHeat
+from .semilinear.problem import AbstractSemilinear as AbstractSemilinear
+from .semilinear.sine_gordon import SemilinearSineGordon as SemilinearSineGordon
 from .solitons.hirota import Wave as Wave
 from .solitons.kdv_1d import KdV1D as KdV1D
 from .solitons.kdv_2d import KdV2D as KdV2D

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple, final
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.base import Operator
@@ -18,12 +20,35 @@ class Condition(NamedTuple):
     - `operator`: what of u is prescribed: `diffop.Identity()` for its values, `diffop.Partial(i)`
         for a slope, or any other operator.
     - `points`: shape `(count, dim)`.
-    - `values`: what the solution has there, shape `(count,)`.
+    - `values`: what the solution has there, shape `(count,)`, or `(count, …)` for an operator with
+        several values, such as a gradient.
+    - `weight`: how much it counts beside the problem's other conditions.
     """
 
     operator: Operator
     points: Float[Array, "count dim"]
+    values: Float[Array, "count ..."]
+    weight: int | float = 1.0
+
+    def misfit(self, u: Callable) -> Float[Array, ""]:
+        """What `u` misses: the weight times the mean over the points of |operator(u) − values|²."""
+        squares = jnp.square(jax.vmap(self.operator.exact(u))(self.points) - self.values)
+        return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
+
+
+@final
+class Reference(NamedTuple):
+    """Points at which the solution's value is known, from elsewhere.
+
+    - `points`: shape `(count, dim)`.
+    - `values`: the solution there, shape `(count,)`.
+    - `rel_error`: how exact these values are, relative to the largest; an error of a network that
+        is not above it says nothing more.
+    """
+
+    points: Float[Array, "count dim"]
     values: Float[Array, " count"]
+    rel_error: float
 
 
 @final
@@ -43,7 +68,7 @@ class Section(NamedTuple):
 
 
 class AbstractProblem(eqx.Module):
-    """A partial differential equation `residual(operators(u)(x), x) = 0` with a known solution.
+    """A partial differential equation `residual(operators(u)(x), x) = 0` with its data.
 
     The equation is split in two. `operators` says which linear differential operators of u occur;
     they are evaluated together, exactly or by random jets, by whoever solves the problem.
@@ -53,9 +78,15 @@ class AbstractProblem(eqx.Module):
     Boundary and initial data are built into the network by `ansatz`, or asked of it by
     `conditions`, or both. A point is one vector; where there is time, it is the last coordinate.
 
+    What is known of the solution, to measure errors with, is another matter:
+
+    - `diffop.pde.AbstractSolvedProblem`: the solution, as a function;
+    - `diffop.pde.AbstractReferenceProblem`: its value at some points;
+    - a direct subclass: nothing. It can be trained on with `diffop.train.fit`.
+
     A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
-    number of coordinates), and defines all the methods below. It may have `recommended` settings of
-    its own.
+    number of coordinates of a point, time among them), and defines all the methods below. It may
+    have `recommended` settings of its own.
     """
 
     name: eqx.AbstractClassVar[str]
@@ -86,10 +117,6 @@ class AbstractProblem(eqx.Module):
         """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar."""
 
     @abstractmethod
-    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """The known solution at a point `x` of shape `(dim,)`, to measure errors with: a scalar."""
-
-    @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` random points of the domain, for training and for measuring errors alike."""
 
@@ -97,7 +124,7 @@ class AbstractProblem(eqx.Module):
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
         """The data that a solution has to match and that `ansatz` does not build in.
 
-        All of it belongs to the problem: to the boundary of space, or to the initial time.
+        All of it belongs to the problem: to the boundary of space, or to the first or last time.
 
         **Arguments:**
 
@@ -113,6 +140,17 @@ class AbstractProblem(eqx.Module):
 
         It builds in the boundary condition, unless `conditions` asks for it.
         """
+
+
+class AbstractSolvedProblem(AbstractProblem):
+    """A problem whose solution is known as a function.
+
+    A subclass is as for `diffop.pde.AbstractProblem`, and defines the methods below as well.
+    """
+
+    @abstractmethod
+    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """The known solution at a point `x` of shape `(dim,)`, to measure errors with: a scalar."""
 
     @abstractmethod
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -131,4 +169,29 @@ class AbstractProblem(eqx.Module):
         - `resolution`: how many points each section has in each direction.
 
         **Returns:** the `diffop.pde.Section`s; none where a plane says little of the solution.
+        """
+
+
+class AbstractReferenceProblem(AbstractProblem):
+    """A problem whose solution is known at some points only.
+
+    A subclass is as for `diffop.pde.AbstractProblem`, and defines the methods below as well. Among
+    its `conditions` are values of u.
+    """
+
+    @abstractmethod
+    def reference(self) -> Reference:
+        """The points at which errors are measured, and the solution's values there.
+
+        **Returns:** a `diffop.pde.Reference`.
+
+        **Raises:** `ValueError` if nothing is known in the problem's dimension.
+        """
+
+    @abstractmethod
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the data.
+
+        To the data, since a number fitted to a single reference value has no error: a is the best
+        for the values of u that `conditions` asks for. So the null model has not seen the equation.
         """

@@ -29,6 +29,7 @@ class Recommended:
     n: int = 16
     learning_rate: int | float = 1e-3
     batch: int = 100
+    data_batch: int | None = None
     width: int = 128
     depth: int = 3
     input_scale: int | float = 1.0

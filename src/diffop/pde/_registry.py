@@ -2,30 +2,40 @@
 
 import difflib
 from collections.abc import Callable
+from typing import TypeAlias
 
 from jaxtyping import PRNGKeyArray
 
-from ._problem import AbstractProblem
+from ._problem import AbstractReferenceProblem, AbstractSolvedProblem
 from ._recommended import Recommended
 from .ball.allen_cahn import AllenCahnThreeBody, AllenCahnTwoBody
 from .ball.poisson import PoissonThreeBody, PoissonTwoBody
 from .ball.sine_gordon import SineGordonThreeBody, SineGordonTwoBody
+from .semilinear.allen_cahn import SemilinearAllenCahn
+from .semilinear.heat import SemilinearHeat
+from .semilinear.sine_gordon import SemilinearSineGordon
 from .solitons.kdv_1d import KdV1D
 from .solitons.kdv_2d import KdV2D
 from .solitons.kp_2d import KP2D
 
-_Make = Callable[[int, PRNGKeyArray], AbstractProblem]
+Problem: TypeAlias = AbstractSolvedProblem | AbstractReferenceProblem
+
+_Make = Callable[[int, PRNGKeyArray], Problem]
 
 
-def _in_any_dimension(problem: Callable[..., AbstractProblem]) -> _Make:
+def _in_any_dimension(problem: Callable[..., Problem]) -> _Make:
     return lambda dim, key: problem(dim, key=key)
+
+
+def _without_coefficients(problem: Callable[[int], Problem]) -> _Make:
+    return lambda dim, _: problem(dim)
 
 
 def _in_one_dimension(problem: type[KdV1D] | type[KdV2D] | type[KP2D]) -> _Make:
     """Nothing in these problems is random."""
     own = problem.recommended.dim
 
-    def make(dim: int, _: PRNGKeyArray) -> AbstractProblem:
+    def make(dim: int, _: PRNGKeyArray) -> Problem:
         if dim != own:
             raise ValueError(
                 f"{problem.name} has {own} coordinates, time among them, got dim {dim}; leave the "
@@ -36,13 +46,16 @@ def _in_one_dimension(problem: type[KdV1D] | type[KdV2D] | type[KP2D]) -> _Make:
     return make
 
 
-_MAKERS: dict[type[AbstractProblem], _Make] = {
+_MAKERS: dict[type[Problem], _Make] = {
     PoissonTwoBody: _in_any_dimension(PoissonTwoBody),
     PoissonThreeBody: _in_any_dimension(PoissonThreeBody),
     AllenCahnTwoBody: _in_any_dimension(AllenCahnTwoBody),
     AllenCahnThreeBody: _in_any_dimension(AllenCahnThreeBody),
     SineGordonTwoBody: _in_any_dimension(SineGordonTwoBody),
     SineGordonThreeBody: _in_any_dimension(SineGordonThreeBody),
+    SemilinearHeat: _without_coefficients(SemilinearHeat),
+    SemilinearAllenCahn: _without_coefficients(SemilinearAllenCahn),
+    SemilinearSineGordon: _without_coefficients(SemilinearSineGordon),
     KdV1D: _in_one_dimension(KdV1D),
     KdV2D: _in_one_dimension(KdV2D),
     KP2D: _in_one_dimension(KP2D),
@@ -93,13 +106,14 @@ def recommended(name: str) -> Recommended:
     return _find(name).recommended
 
 
-def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> AbstractProblem:
+def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> Problem:
     """The problem called `name`, in `dim` dimensions.
 
     **Arguments:**
 
     - `name`: one of `diffop.pde.names()`.
-    - `dim`: the number of coordinates; the recommended one if it is not given.
+    - `dim`: the dimension; the recommended one if it is not given. It is the number of coordinates
+        of a point, without time where a problem has any dimension (`problem.dim` counts it).
     - `key`: a key from `jax.random.key`, for whatever in the problem is random.
 
     **Returns:** the problem.
@@ -120,7 +134,7 @@ def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> AbstractPro
     return _MAKERS[problem](problem.recommended.dim if dim is None else dim, key)
 
 
-def _find(name: str) -> type[AbstractProblem]:
+def _find(name: str) -> type[Problem]:
     if name not in _PROBLEMS:
         near = difflib.get_close_matches(name, names(), cutoff=0.3) or names()
         raise ValueError(

@@ -69,7 +69,7 @@ class ResidualLoss(eqx.Module):
     **Arguments:**
 
     - `problem`: the equation.
-    - `batch`: how many points, and how many for each condition; at least 1.
+    - `batch`: how many points, at least 1.
     - `n`: how many draws of jets; not used by `"exact"`.
     - `estimator`: `"exact"` or the `probes` of `diffop.estimate`, by name or from `diffop.probes`.
     - `data_weight`: the weight of the problem's conditions.
@@ -78,6 +78,7 @@ class ResidualLoss(eqx.Module):
         paper states, is d/m times as large.
     - `gpinn_terms`: how many of its components are taken at each call; all if there are no more.
     - `square`: `"biased"`, `"product"` or `"pairs"`.
+    - `data_batch`: how many points each condition has; as many as `batch` if it is not given.
 
     **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar: a
     scalar. Equal keys give equal points and jets.
@@ -106,6 +107,7 @@ class ResidualLoss(eqx.Module):
     gpinn: int | float = eqx.field(static=True, default=0.0)
     gpinn_terms: int = eqx.field(static=True, default=4)
     square: str = eqx.field(static=True, default="biased")
+    data_batch: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
         if self.square not in SQUARES:
@@ -181,11 +183,8 @@ class ResidualLoss(eqx.Module):
 
     def _misfit(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""] | float:
         """The sum over the conditions of the mean squares of what u misses."""
-        squares = (
-            jnp.mean(jnp.square(jax.vmap(operator.exact(u))(points) - values))
-            for operator, points, values in self.problem.conditions(key, self.batch)
-        )
-        return sum(squares, 0.0)
+        conditions = self.problem.conditions(key, self.data_batch or self.batch)
+        return sum((condition.misfit(u) for condition in conditions), 0.0)
 
     def _coordinates(self, key: PRNGKeyArray) -> Coordinates:
         """Along which coordinates the residual is differentiated."""

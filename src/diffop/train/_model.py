@@ -10,9 +10,10 @@ from .. import pde
 from ..nn import ScaledInput
 from ._loss import ResidualLoss
 from ._settings import Settings
+from ._test_points import Measured
 
 
-def build_problem(settings: Settings, key: PRNGKeyArray) -> pde.AbstractProblem:
+def build_problem(settings: Settings, key: PRNGKeyArray) -> Measured:
     """The problem of a run."""
     return pde.make(settings.problem, settings.dim, key=key)
 
@@ -28,6 +29,7 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         gpinn=settings.gpinn,
         gpinn_terms=settings.gpinn_terms,
         square=settings.square,
+        data_batch=settings.data_batch,
     )
 
 
@@ -38,7 +40,7 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     solution.
     """
     net = eqx.nn.MLP(
-        settings.dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key
+        problem.dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key
     )
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)

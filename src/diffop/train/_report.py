@@ -12,7 +12,8 @@ class Report:
     - `problem`, `dim`, `steps`, `n`, `seed`: what was solved.
     - `rel_l1`, `rel_l2`: relative errors on fixed test points.
     - `null_rel_l2`: the relative L2 error of the null model, one fitted number and no network, on
-        the same points.
+        the same points. The number is fitted to the solution; to the data instead where only
+        reference values of the solution are known.
     - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use.
     - `it_per_s`: training steps per second, without compiling and measuring.
     - `compile_s`: seconds spent compiling.
@@ -46,10 +47,16 @@ class Report:
             verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
         return (
             f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
-            f"  (the null model is one number fitted to the solution, without a network; "
+            f"  (the null model is one fitted number, without a network; "
             f"skill = {self.skill:.2f})\n"
-            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points\n"
+            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points"
+            f"{self._reference()}\n"
             f"{self.steps} steps at {self.it_per_s:.3g} steps/s, "
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
         )
+
+    def _reference(self) -> str:
+        """What has to be said of reference values that are not exact."""
+        error = self.settings.get("reference_rel_error")
+        return f", where the reference is exact to {error:.0e}" if error else ""

@@ -27,13 +27,15 @@ class Settings:
     **Arguments:**
 
     - `problem`: one of `diffop.pde.names()`.
-    - `dim`: the number of coordinates.
+    - `dim`: the dimension: the number of coordinates, without time where a problem has any
+        dimension.
     - `steps`: how many steps of Adam.
     - `n`: how many draws the estimator makes of each homogeneous part of an operator at each step.
     - `seed`: a non-negative integer; it determines the problem's coefficients, the initial network,
         all training points and jets, and the test points.
     - `learning_rate`: the first step's; it decays linearly to 0.
-    - `batch`: how many fresh points at each step, and how many for each condition.
+    - `batch`: how many fresh points at each step.
+    - `data_batch`: how many for each of the problem's conditions; None for as many.
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
     - `input_scale`: the network sees the point times this number.
     - `estimator`: `"exact"`, or the kind of random jets: the name of a probe, as for
@@ -64,6 +66,7 @@ class Settings:
     seed: int = 0
     learning_rate: int | float = THE_PROBLEMS
     batch: int = THE_PROBLEMS
+    data_batch: int | None = THE_PROBLEMS
     width: int = THE_PROBLEMS
     depth: int = THE_PROBLEMS
     input_scale: int | float = THE_PROBLEMS
@@ -77,6 +80,8 @@ class Settings:
         self._complete(pde.recommended(self.problem))
         for name in _POSITIVE_INTEGERS:
             _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
+        if self.data_batch is not None:
+            _expect("data_batch", self.data_batch, "an integer of at least 1", _is_integer(1))
         _expect("seed", self.seed, "a non-negative integer", _is_integer(0))
         for name in _POSITIVE_NUMBERS:
             _expect(name, getattr(self, name), "a finite positive number", _is_positive)

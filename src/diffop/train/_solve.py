@@ -8,7 +8,7 @@ import jax
 import optax
 from jaxtyping import PyTree
 
-from ..pde import AbstractProblem
+from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from . import _output
 from ._curve import save_curve
 from ._environment import environment
@@ -34,9 +34,10 @@ def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
 
     **Arguments:** as for `diffop.train.solve`.
 
-    **Raises:** `ValueError` if the problem does not exist in this dimension or the estimator does
-    not suit it, `FileExistsError` or `NotADirectoryError` if the directory cannot be used, and
-    `diffop.train.MissingExtraError` if the extra `train` is not installed.
+    **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
+    measure an error with there, or the estimator does not suit it, `FileExistsError` or
+    `NotADirectoryError` if the directory cannot be used, and `diffop.train.MissingExtraError` if
+    the extra `train` is not installed.
 
     !!! example
 
@@ -50,6 +51,8 @@ def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
     _output.check_directory(directory, overwrite)
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
     build_loss(settings, problem)
+    if isinstance(problem, AbstractReferenceProblem):
+        problem.reference()
 
 
 def solve(settings: Settings, directory: str | os.PathLike, overwrite: bool = False) -> Report:
@@ -96,8 +99,7 @@ def solve(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
     _output.save(path, report, result.model)
     title = f"{settings.problem}, {settings.dim} dimensions"
     save_curve(path / _output.CURVE, result.losses, progress.errors, points.null_rel_l2, title)
-    sections = problem.sections(_RESOLUTION)
-    if sections:
+    if isinstance(problem, AbstractSolvedProblem) and (sections := problem.sections(_RESOLUTION)):
         save_picture(path / _output.PICTURE, sections, result.model, problem.solution, title)
     return report
 
@@ -138,6 +140,7 @@ def _report(settings: Settings, points: FixedPoints, result: Fit) -> Report:
         settings={
             **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
             "test_points": points.count,
+            **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
         },
         environment=environment(),
     )

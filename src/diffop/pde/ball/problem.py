@@ -11,13 +11,13 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
-from .._problem import AbstractProblem, Condition, Section
+from .._problem import AbstractSolvedProblem, Condition, Section
 from ..sampling.ball import unit_ball
 from .three_body_sum import three_body_sum, three_body_terms
 from .two_body_sum import two_body_sum, two_body_terms
 
 
-class AbstractBallProblem(AbstractProblem):
+class AbstractBallProblem(AbstractSolvedProblem):
     """Δu + g(u) = f on the unit ball, u = 0 on the sphere, with the solution u = (1 − |x|²) S(x).
 
     The source f is computed in closed form, in O(d), from S, x·∇S and ΔS. The coordinates of a

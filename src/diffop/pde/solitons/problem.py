@@ -11,12 +11,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity
-from .._problem import AbstractProblem, Condition, Section
+from .._problem import AbstractSolvedProblem, Condition, Section
 from ..sampling.space_time import SpaceTimeBox
 from .hirota import Tau, Wave, tau
 
 
-class AbstractSoliton(AbstractProblem):
+class AbstractSoliton(AbstractSolvedProblem):
     """An equation without source in a box of space, from time 0 on, that solitons solve.
 
     The solution is known at time 0 and on the boundary of space, and is to be found in between: it

@@ -1,0 +1,112 @@
+"""What semilinear parabolic equations share."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ...operators.elementary import Identity, Partial
+from ...operators.laplacian import Laplacian
+from ...operators.vector import Gradient
+from .._problem import AbstractReferenceProblem, Condition
+from .._recommended import Recommended
+from ..sampling.brownian import brownian_marginals
+
+_GRADIENT_WEIGHT = 0.05
+
+
+class AbstractSemilinear(AbstractReferenceProblem):
+    """u_t + Δu + g(u) = 0 in all of space for 0 ≤ t < T, with u(x, T) = h(x); wanted is u(0, 0).
+
+    Points are where the particle of `diffop.pde.brownian_marginals` is, which starts at the wanted
+    point. Data are h and, with weight 0.05, its gradient, at places where the particle is at time
+    T; beside the residual they have the weight 20.
+
+    The null model is the constant that fits h best at these places. Its mean there, E[h(√2 W_T)],
+    is what u(0, 0) were without g.
+
+    Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendices "Semilinear
+    Parabolic PDEs" and "Experiment setup", where time runs backwards: u(x, T − t) solves
+    u_t = Δu + g(u) with u(x, 0) = h(x), and is wanted at (0, T). The recommended settings are those
+    of the paper, for a GPU.
+
+    A subclass is final, has a `name`, and defines `nonlinearity`, `terminal` and `reference`.
+
+    **Arguments:**
+
+    - `space_dim`: the dimension d of space, at least 1. Points have d + 1 coordinates.
+    - `duration`: T, positive; 0.3 by default.
+
+    **Raises:** `ValueError` if `space_dim` is less than 1 or `duration` is not positive.
+    """
+
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=10,
+        n=10,
+        batch=2000,
+        data_batch=100,
+        width=1024,
+        data_weight=20.0,
+    )
+
+    space_dim: int = eqx.field(static=True)
+    duration: int | float = eqx.field(static=True, default=0.3)
+    dim: int = eqx.field(static=True, init=False)
+
+    def __post_init__(self) -> None:
+        self.dim = self.space_dim + 1  # time is a coordinate too
+
+    def __check_init__(self) -> None:
+        if self.space_dim < 1 or not self.duration > 0:
+            raise ValueError(
+                f"{self.name} expects a space_dim of at least 1 and a positive duration, got "
+                f"space_dim={self.space_dim} and duration={self.duration}."
+            )
+
+    @abstractmethod
+    def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
+        """The equation's g(u)."""
+
+    @abstractmethod
+    def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
+        """h(x), the value at the last time, at a point of space."""
+
+    @property
+    def _space(self) -> tuple[int, ...]:
+        return tuple(range(self.space_dim))
+
+    def operators(self) -> PyTree:
+        return {
+            "u": Identity(),
+            "u_t": Partial(self.space_dim),
+            "lap": Laplacian(dims=self._space),
+        }
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return values["u_t"] + values["lap"] + self.nonlinearity(values["u"])
+
+    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.zeros((), x.dtype)
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        return brownian_marginals(key, count, self.space_dim, self.duration)
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
+        x = math.sqrt(2 * self.duration) * jax.random.normal(key, (count, self.space_dim))
+        points = jnp.concatenate([x, jnp.full((count, 1), self.duration)], axis=1)
+        gradient = Gradient(dims=self._space)
+        return (
+            Condition(Identity(), points, jax.vmap(self.terminal)(x)),
+            Condition(gradient, points, jax.vmap(jax.grad(self.terminal))(x), _GRADIENT_WEIGHT),
+        )
+
+    def ansatz(self, net: Callable) -> Callable:
+        return net
+
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.ones((), x.dtype)

@@ -1,0 +1,129 @@
+"""The points of a problem at which errors are measured."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..operators.elementary import Identity
+from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ._chunks import largest_divisor
+
+_COORDINATES_AT_ONCE = 2**22
+_DATA = 20_000
+
+Measured: TypeAlias = AbstractSolvedProblem | AbstractReferenceProblem
+"""Problems of whose solution enough is known to measure an error."""
+
+
+@final
+class RandomPoints:
+    """Points of a problem whose solution is known as a function, made anew from a key in chunks."""
+
+    def __init__(self, problem: AbstractSolvedProblem, key: PRNGKeyArray, count: int):
+        self.count = count
+        self.rel_error = 0.0
+        self.size = chunk_size(problem, count)
+        self._problem = problem
+        self._key = key
+
+    def solution(self) -> np.ndarray:
+        return self.evaluate(self._problem.solution)
+
+    def null_model(self, solution: np.ndarray) -> np.ndarray:
+        shape = self.evaluate(self._problem.null_shape)
+        return best_factor(shape, solution) * shape
+
+    def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
+        """The values of u at the first so many of the points, rounded up to whole chunks."""
+        chunks = -(-int(np.ceil(fraction * self.count)) // self.size)
+        parts = [
+            np.asarray(_on_chunk(self._problem, u, key, self.size), np.float64)
+            for key in chunk_keys(self._key, chunks)
+        ]
+        return np.concatenate(parts)
+
+
+@final
+class ReferencePoints:
+    """The points of a problem at which values of the solution are known."""
+
+    def __init__(self, problem: AbstractReferenceProblem, key: PRNGKeyArray):
+        self._problem = problem
+        self._key = key
+        self._reference = problem.reference()
+        self.count = len(self._reference.values)
+        self.rel_error = self._reference.rel_error
+
+    def solution(self) -> np.ndarray:
+        return np.asarray(self._reference.values, np.float64)
+
+    def null_model(self, solution: np.ndarray) -> np.ndarray:
+        """Fitted to the data: a number that is fitted to one reference value has no error."""
+        return self._fitted_to_data() * self.evaluate(self._problem.null_shape)
+
+    def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
+        return np.asarray(_at(u, self._reference.points), np.float64)
+
+    def _fitted_to_data(self) -> float:
+        size = chunk_size(self._problem, _DATA)
+        parts = [
+            np.asarray(_on_data(self._problem, key, size), np.float64)
+            for key in chunk_keys(self._key, _DATA // size)
+        ]
+        return best_factor(*np.concatenate(parts, axis=1))
+
+
+def measured_points(
+    problem: Measured, key: PRNGKeyArray, count: int
+) -> RandomPoints | ReferencePoints:
+    """`count` random points, or all those at which a reference value is known."""
+    if isinstance(problem, AbstractReferenceProblem):
+        return ReferencePoints(problem, key)
+    return RandomPoints(problem, key, count)
+
+
+def best_factor(shape: np.ndarray, values: np.ndarray) -> float:
+    """The a that minimises |a φ − v|: (φ·v) / (φ·φ)."""
+    return float((shape @ values) / (shape @ shape))
+
+
+def chunk_size(problem: AbstractProblem, count: int) -> int:
+    return largest_divisor(count, _COORDINATES_AT_ONCE // problem.dim)
+
+
+def chunk_keys(key: PRNGKeyArray, chunks: int) -> Iterator[PRNGKeyArray]:
+    return (jax.random.fold_in(key, index) for index in range(chunks))
+
+
+@eqx.filter_jit
+def _on_chunk(
+    problem: AbstractProblem, u: Callable, key: PRNGKeyArray, size: int
+) -> Float[Array, " size"]:
+    return jax.vmap(u)(problem.sample(key, size))
+
+
+@eqx.filter_jit
+def _at(u: Callable, points: Float[Array, "count dim"]) -> Float[Array, " count"]:
+    return jax.vmap(u)(points)
+
+
+@eqx.filter_jit
+def _on_data(
+    problem: AbstractReferenceProblem, key: PRNGKeyArray, size: int
+) -> Float[Array, "2 count"]:
+    """φ and the prescribed values of u, wherever values of u are prescribed."""
+    prescribed = [c for c in problem.conditions(key, size) if c.operator == Identity()]
+    if not prescribed:
+        raise ValueError(
+            f"{problem.name} has reference values but no condition on the values of u, which its "
+            f"null model is fitted to; add one to its conditions."
+        )
+    points, values = (
+        jnp.concatenate([getattr(c, name) for c in prescribed]) for name in ("points", "values")
+    )
+    return jnp.stack([jax.vmap(problem.null_shape)(points), values])
