@@ -10,7 +10,7 @@ residual has the variance of the estimate as a bias; `pairs` takes it away (see
 import argparse
 import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import diffop as do
@@ -69,22 +69,15 @@ def squares(n: int, dim: int) -> Sequence[str]:
     return SQUARES if 1 < n < dim else SQUARES[:1]
 
 
-def show(results: list[Result], dim: int, steps: int, batch: int) -> None:
-    header = ("draws", "square", "relative L2 error", "lowest to highest", "seconds")
-    print(
-        f"d = {dim:,}, {steps:,} steps of {batch} points; null model {results[0].null_error:.3g}\n"
+def cells(result: Result) -> tuple[str, ...]:
+    return (
+        f"{result.n:,}",
+        result.square,
+        f"{statistics.median(result.errors):.3g}",
+        f"{min(result.errors):.3g} to {max(result.errors):.3g}",
+        f"{result.null_error:.3g}",
+        f"{result.seconds:.0f}",
     )
-    rows = [
-        (
-            f"{result.n:,}",
-            result.square,
-            f"{statistics.median(result.errors):.3g}",
-            f"{min(result.errors):.3g} to {max(result.errors):.3g}",
-            f"{result.seconds:.0f}",
-        )
-        for result in results
-    ]
-    print_table(header, rows)
 
 
 def draw(results: list[Result], dim: int, path: str) -> None:
@@ -121,12 +114,20 @@ def main() -> None:
     parser.add_argument("--draws", type=int, nargs="+", help="by default 1, 4, 16, … and d")
     parser.add_argument("--picture", help="a file to draw the table in")
     options = parser.parse_args()
-    results = [
-        train(options.dim, n, square, options.steps, options.batch, options.seeds)
-        for n in options.draws or numbers(options.dim)
-        for square in squares(n, options.dim)
-    ]
-    show(results, options.dim, options.steps, options.batch)
+    results: list[Result] = []
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        """A row as soon as it is known."""
+        for n in options.draws or numbers(options.dim):
+            for square in squares(n, options.dim):
+                results.append(
+                    train(options.dim, n, square, options.steps, options.batch, options.seeds)
+                )
+                yield cells(results[-1])
+
+    print(f"d = {options.dim:,}, {options.steps:,} steps of {options.batch} points\n")
+    header = ("draws", "square", "relative L2 error", "lowest to highest", "null model", "seconds")
+    print_table(header, rows())
     if options.picture:
         draw(results, options.dim, options.picture)
 

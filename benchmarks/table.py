@@ -43,7 +43,7 @@ def show(rows: Sequence[Row]) -> None:
 def print_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     """A Markdown table."""
     for cells in (header, ["---"] * len(header), *lines):
-        print(f"| {' | '.join(cells)} |")
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def _cells(row: Row) -> list[str]:
