@@ -1,6 +1,7 @@
 """The results: one row for each ratio, joined with the goals in one Markdown table."""
 
 import importlib.metadata
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -42,7 +43,7 @@ def show(rows: Sequence[Row]) -> None:
 
 def print_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     """A Markdown table."""
-    for cells in (header, ["---"] * len(header), *lines):
+    for cells in itertools.chain((header, ["---"] * len(header)), lines):
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
