@@ -8,7 +8,7 @@ import diffop as do
 
 SOLITONS = {"g-kdv-1d": 2, "kdv-2d": 3, "kp-2d": 3}
 
-IN_TIME = ("semilinear-heat", "semilinear-allen-cahn", "semilinear-sine-gordon")
+IN_TIME = [name for name in do.pde.names() if name.startswith(("semi", "hjb", "black", "wave"))]
 """In any dimension of space; time is one coordinate more."""
 
 

@@ -6,7 +6,10 @@ The room in reading order:
     _recommended.py    the settings that suit it
     sampling/          random points of the domains
     ball/              semilinear equations on the unit ball
-    semilinear/        parabolic equations with a value at the last time
+    _whole_space.py    what problems in all of space and in time share
+    semilinear/        parabolic equations with a value at the last time, known at one point
+    terminal_value/    others, with a known solution
+    wave.py            the wave equation
     solitons/          equations with mixed derivatives of order four
     _registry.py       problems by name
 """
@@ -21,6 +24,7 @@ from ._problem import (
 )
 from ._recommended import Recommended as Recommended
 from ._registry import make as make, names as names, recommended as recommended
+from ._whole_space import AbstractWholeSpace as AbstractWholeSpace
 from .ball.allen_cahn import (
     AllenCahnThreeBody as AllenCahnThreeBody,
     AllenCahnTwoBody as AllenCahnTwoBody,
@@ -37,6 +41,7 @@ from .ball.sine_gordon import (
 )
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.brownian import brownian_marginals as brownian_marginals
+from .sampling.gaussian import gaussian_space_time as gaussian_space_time
 from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
 from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat as SemilinearHeat
@@ -47,3 +52,10 @@ from .solitons.kdv_1d import KdV1D as KdV1D
 from .solitons.kdv_2d import KdV2D as KdV2D
 from .solitons.kp_2d import KP2D as KP2D
 from .solitons.problem import AbstractSoliton as AbstractSoliton
+from .terminal_value.black_scholes_barenblatt import (
+    BlackScholesBarenblatt as BlackScholesBarenblatt,
+)
+from .terminal_value.hjb_lin import HJBLin as HJBLin
+from .terminal_value.hjb_lqg import HJBLQG as HJBLQG
+from .terminal_value.problem import AbstractTerminalValue as AbstractTerminalValue
+from .wave import WaveEquation as WaveEquation

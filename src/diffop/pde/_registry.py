@@ -17,6 +17,10 @@ from .semilinear.sine_gordon import SemilinearSineGordon
 from .solitons.kdv_1d import KdV1D
 from .solitons.kdv_2d import KdV2D
 from .solitons.kp_2d import KP2D
+from .terminal_value.black_scholes_barenblatt import BlackScholesBarenblatt
+from .terminal_value.hjb_lin import HJBLin
+from .terminal_value.hjb_lqg import HJBLQG
+from .wave import WaveEquation
 
 Problem: TypeAlias = AbstractSolvedProblem | AbstractReferenceProblem
 
@@ -56,6 +60,10 @@ _MAKERS: dict[type[Problem], _Make] = {
     SemilinearHeat: _without_coefficients(SemilinearHeat),
     SemilinearAllenCahn: _without_coefficients(SemilinearAllenCahn),
     SemilinearSineGordon: _without_coefficients(SemilinearSineGordon),
+    HJBLin: _without_coefficients(HJBLin),
+    HJBLQG: _without_coefficients(HJBLQG),
+    BlackScholesBarenblatt: _without_coefficients(BlackScholesBarenblatt),
+    WaveEquation: _without_coefficients(WaveEquation),
     KdV1D: _in_one_dimension(KdV1D),
     KdV2D: _in_one_dimension(KdV2D),
     KP2D: _in_one_dimension(KP2D),

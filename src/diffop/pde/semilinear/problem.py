@@ -15,12 +15,13 @@ from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
 from .._problem import AbstractReferenceProblem, Condition
 from .._recommended import Recommended
+from .._whole_space import AbstractWholeSpace
 from ..sampling.brownian import brownian_marginals
 
 _GRADIENT_WEIGHT = 0.05
 
 
-class AbstractSemilinear(AbstractReferenceProblem):
+class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
     """u_t + Δu + g(u) = 0 in all of space for 0 ≤ t < T, with u(x, T) = h(x); wanted is u(0, 0).
 
     Points are where the particle of `diffop.pde.brownian_marginals` is, which starts at the wanted
@@ -54,19 +55,7 @@ class AbstractSemilinear(AbstractReferenceProblem):
         data_weight=20.0,
     )
 
-    space_dim: int = eqx.field(static=True)
     duration: int | float = eqx.field(static=True, default=0.3)
-    dim: int = eqx.field(static=True, init=False)
-
-    def __post_init__(self) -> None:
-        self.dim = self.space_dim + 1  # time is a coordinate too
-
-    def __check_init__(self) -> None:
-        if self.space_dim < 1 or not self.duration > 0:
-            raise ValueError(
-                f"{self.name} expects a space_dim of at least 1 and a positive duration, got "
-                f"space_dim={self.space_dim} and duration={self.duration}."
-            )
 
     @abstractmethod
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
@@ -76,15 +65,11 @@ class AbstractSemilinear(AbstractReferenceProblem):
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
         """h(x), the value at the last time, at a point of space."""
 
-    @property
-    def _space(self) -> tuple[int, ...]:
-        return tuple(range(self.space_dim))
-
     def operators(self) -> PyTree:
         return {
             "u": Identity(),
             "u_t": Partial(self.space_dim),
-            "lap": Laplacian(dims=self._space),
+            "lap": Laplacian(dims=self.space),
         }
 
     def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -99,7 +84,7 @@ class AbstractSemilinear(AbstractReferenceProblem):
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
         x = math.sqrt(2 * self.duration) * jax.random.normal(key, (count, self.space_dim))
         points = jnp.concatenate([x, jnp.full((count, 1), self.duration)], axis=1)
-        gradient = Gradient(dims=self._space)
+        gradient = Gradient(dims=self.space)
         return (
             Condition(Identity(), points, jax.vmap(self.terminal)(x)),
             Condition(gradient, points, jax.vmap(jax.grad(self.terminal))(x), _GRADIENT_WEIGHT),

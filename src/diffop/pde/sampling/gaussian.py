@@ -1,0 +1,41 @@
+"""Normally distributed points of space at uniformly distributed times."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+def gaussian_space_time(
+    key: PRNGKeyArray, count: int, dim: int, duration: int | float
+) -> Float[Array, "count coordinates"]:
+    """Random points (x, t): x ~ N(0, I) and t uniform in [0, T], independently.
+
+    **Arguments:**
+
+    - `key`: a key from `jax.random.key`.
+    - `count`: how many points, at least 1.
+    - `dim`: the dimension d of space, at least 1.
+    - `duration`: the last time T, positive.
+
+    **Returns:** an array of shape `(count, dim + 1)`, time last, of JAX's default float type.
+
+    **Raises:** `ValueError` if `count` or `dim` is less than 1 or `duration` is not positive.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        points = do.pde.gaussian_space_time(jax.random.key(0), 100, 10, duration=1.0)  # (100, 11)
+        ```
+    """
+    if count < 1 or dim < 1 or not duration > 0:
+        raise ValueError(
+            f"gaussian_space_time expects count and dim of at least 1 and a positive duration, got "
+            f"count={count}, dim={dim} and duration={duration}."
+        )
+    space_key, time_key = jax.random.split(key)
+    space = jax.random.normal(space_key, (count, dim))
+    time = duration * jax.random.uniform(time_key, (count, 1))
+    return jnp.concatenate([space, time], axis=1)

@@ -1,0 +1,50 @@
+"""The solution of a Hamilton-Jacobi-Bellman equation by the Cole-Hopf transformation.
+
+If u_t + Δu − μ|∇u|² = 0, then v = e^(−μu) has v_t + Δv = −μv (u_t + Δu − μ|∇u|²) = 0, the heat
+equation, so with h = u(·, T) and s = T − t
+
+    u(x, t) = −(1/μ) log E[e^(−μ h(y))],     y = x + √2 W_s ~ N(x, 2s I).
+
+For h(y) = log((1 + |y|²)/2) that is the mean of (2/(1 + R))^μ with R = |y|². It can be had without
+random numbers: by the integral of the gamma function and the mean of e^(−λR), a product of one for
+each coordinate,
+
+    (1 + R)^(−μ) = 1/Γ(μ) ∫₀^∞ λ^(μ−1) e^(−λ) e^(−λR) dλ,
+    E[e^(−λR)]   = (1 + 4sλ)^(−d/2) exp(−λ|x|² / (1 + 4sλ)).
+
+With λ = e^y the integral over λ is one over all of ℝ, of
+
+    exp(μy − e^y − d/2 log(1 + 4s e^y) − e^y |x|² / (1 + 4s e^y)),
+
+which falls like e^(μy) on the left and faster than any exponential on the right, and is analytic
+and bounded for |Im y| < π/2. So the trapezoidal rule with the step 1/4 is exact to e^(−4π²), which
+is below the rounding of float64.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+_STEP = 0.25
+_UPPER = 5.0
+"""Above, e^(−e^y) is less than 1e-64."""
+_DECADES = 40.0
+"""How far down in logarithm the integral goes, below where it is largest."""
+_LARGEST = 20.0
+"""It is largest near y = −log(1 + |x|² + 2ds), above −20 for all that fits into memory."""
+
+
+def log_mean_power(
+    x: Float[Array, " space"], s: Float[Array, ""], mu: int | float
+) -> Float[Array, ""]:
+    """log E[(2/(1 + R))^μ], R being |x + √2 W_s|²."""
+    nodes = np.arange(-_LARGEST - _DECADES / mu, _UPPER, _STEP)
+    y = jnp.asarray(nodes, x.dtype)
+    rate = jnp.asarray(np.exp(nodes), x.dtype)
+    spread = 1 + 4 * s * rate
+    exponents = mu * y - rate - 0.5 * x.size * jnp.log(spread) - rate * jnp.sum(x * x) / spread
+    constant = mu * math.log(2) + math.log(_STEP) - math.lgamma(mu)
+    return constant + jax.nn.logsumexp(exponents)

@@ -1,0 +1,59 @@
+"""What parabolic equations with a known solution share."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ...nn import HardConstraint
+from .._problem import AbstractSolvedProblem, Condition, Section
+from .._recommended import Recommended
+from .._whole_space import AbstractWholeSpace
+from ..sampling.gaussian import gaussian_space_time
+
+
+class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
+    """An equation in all of space for 0 ≤ t < T with u(x, T) = h(x), and a known solution.
+
+    Points are normally distributed in space and uniformly in time. The ansatz
+    u = h(x) + (T − t) s(x) net(x, t) builds h in. The null model is h, held still.
+
+    A subclass is final, has a `name`, and defines the equation, `terminal` and `solution`, and
+    `scale`, the factor s.
+
+    **Arguments:**
+
+    - `space_dim`: the dimension d of space, at least 1. Points have d + 1 coordinates.
+    - `duration`: T, positive; 1 by default.
+
+    **Raises:** `ValueError` if `space_dim` is less than 1 or `duration` is not positive.
+    """
+
+    recommended: ClassVar[Recommended] = Recommended(dim=100)
+
+    @abstractmethod
+    def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
+        """h(x), the value at the last time, at a point of space."""
+
+    @abstractmethod
+    def scale(self, x: Float[Array, " space"]) -> Float[Array, ""]:
+        """s(x), about how large u is at a point of space."""
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        return gaussian_space_time(key, count, self.space_dim, self.duration)
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
+        return ()
+
+    def ansatz(self, net: Callable) -> Callable:
+        return HardConstraint(net, self.null_shape, self._factor)
+
+    def _factor(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return (self.duration - x[-1]) * self.scale(x[:-1])
+
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return self.terminal(x[:-1])
+
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        return ()

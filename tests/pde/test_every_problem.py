@@ -1,0 +1,84 @@
+"""What holds for every problem in the registry."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+SOLITONS = ("g-kdv-1d", "kdv-2d", "kp-2d")
+REFERENCE = ("semilinear-heat", "semilinear-allen-cahn", "semilinear-sine-gordon")
+SOLVED = [name for name in do.pde.names() if name not in REFERENCE]
+
+
+@functools.cache
+def problem_called(name):
+    return do.pde.make(name, None if name in SOLITONS else 5, key=jax.random.key(3))
+
+
+def other(x):
+    """A function that solves none of the equations."""
+    return jnp.exp(0.3 * jnp.sin(x[0] + 2 * x[1]) + 0.1 * x @ x) + jnp.cos(x[-1])
+
+
+def residuals(problem, u, points):
+    """At each point the residual, and how large the terms are that it is the sum of."""
+
+    def at(x):
+        values = do.exact(problem.operators())(u)(x)
+        size = sum(jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(values))
+        return problem.residual(values, x), size + jnp.abs(problem.source(x)) + jnp.abs(u(x))
+
+    return jax.jit(jax.vmap(at))(points)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_solution_and_no_other_has_no_residual(name, getkey):
+    problem = problem_called(name)
+    points = problem.sample(getkey(), 20)
+    left, size = residuals(problem, problem.solution, points)
+    assert np.abs(left).max() < 1e-12 * np.max(size)
+    left, size = residuals(problem, other, points)
+    assert np.abs(left).max() > 1e-3 * np.max(size)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_solution_and_no_other_fits_the_data(name, getkey):
+    problem = problem_called(name)
+    for condition in problem.conditions(getkey(), 20):
+        size = np.mean(np.square(condition.values)) + 1e-30
+        assert condition.misfit(problem.solution) <= 1e-20 * size
+        assert condition.misfit(other) > 1e-3 * size
+
+
+@pytest.mark.parametrize("name", do.pde.names())
+def test_points_are_like_the_problem_says(name, getkey):
+    problem = problem_called(name)
+    points = problem.sample(getkey(), 20)
+    assert points.shape == (20, problem.dim) and np.isfinite(points).all()
+    again = problem.sample(jax.random.key(7), 3)
+    assert (again == problem.sample(jax.random.key(7), 3)).all()
+    for condition in problem.conditions(getkey(), 4):
+        assert condition.points.shape == (4, problem.dim)
+
+
+@pytest.mark.parametrize("name", do.pde.names())
+def test_the_recommended_loss_of_a_network_can_be_traced(name):
+    """Shapes and types of the loss and its gradient, in single precision and strictly."""
+    settings = do.train.Settings(name, **({} if name in SOLITONS else {"dim": 10}))
+    with jax.enable_x64(False):
+        problem = do.pde.make(name, settings.dim, key=jax.random.key(0))
+        loss = do.train._model.build_loss(settings, problem)
+
+        def gradient(key):
+            net = eqx.nn.MLP(problem.dim, "scalar", 4, 1, activation=jnp.tanh, key=key)
+            return eqx.filter_value_and_grad(lambda u: loss(u, key))(problem.ansatz(net))
+
+        value, _ = eqx.filter_eval_shape(gradient, jax.random.key(0))
+    assert (value.shape, value.dtype) == ((), jnp.float32)
