@@ -82,6 +82,7 @@ def expected_value(case, function, dtype):
     return jax.vmap(case.oracle.value)(function.derivatives(dtype), points)
 
 
+@pytest.mark.slow  # other tests jit what they compute
 @crossed(NAMED["scan_cond"])
 def test_jit(case, function, dtype="float64"):
     points = function.points(dtype)
@@ -213,12 +214,11 @@ def test_shard_map_over_points():
     sharded = jax.shard_map(values, mesh=mesh, in_specs=(P(), over_points), out_specs=over_points)
     total = jax.shard_map(loss, mesh=mesh, in_specs=(P(), over_points), out_specs=P())
     got = jax.jit(sharded)(parameters, points)
-    expected = values(parameters, points)
+    expected = jax.jit(values)(parameters, points)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
     gradient = jax.jit(jax.grad(total))(parameters, points)
-    plain = jax.grad(lambda p: sum(jnp.sum(v**2) for v in jax.tree.leaves(values(p, points))))(
-        parameters
-    )
+    squares = lambda p: sum(jnp.sum(v**2) for v in jax.tree.leaves(values(p, points)))
+    plain = jax.jit(jax.grad(squares))(parameters)
     for a, b in zip(jax.tree.leaves(gradient), jax.tree.leaves(plain), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
