@@ -83,7 +83,7 @@ def test_sections_at_three_times():
     ("lower", "upper", "duration", "message"),
     [
         ((0.0,), (1.0, 2.0), 1.0, "as many above"),
-        ((), (), 1.0, "one or two ends"),
+        ((), (), 1.0, "at least one end below"),
         ((0.0,), (0.0,), 1.0, "lower < upper and a positive duration"),
         ((0.0,), (1.0,), 0.0, "lower < upper and a positive duration"),
     ],

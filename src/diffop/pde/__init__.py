@@ -39,9 +39,12 @@ from .ball.sine_gordon import (
     SineGordonThreeBody as SineGordonThreeBody,
     SineGordonTwoBody as SineGordonTwoBody,
 )
+from .sampling.adaptive import residual_adaptive as residual_adaptive
 from .sampling.ball import unit_ball as unit_ball
+from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals
 from .sampling.gaussian import gaussian_space_time as gaussian_space_time
+from .sampling.sobol import sobol as sobol
 from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
 from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat as SemilinearHeat

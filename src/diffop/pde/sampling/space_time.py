@@ -9,22 +9,23 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._problem import Section
+from .box import box, on_random_faces
 
 _AXES = ("x", "y")
 
 
 @final
 class SpaceTimeBox(eqx.Module):
-    """The points (x, t) or (x, y, t) with `lower` ≤ space ≤ `upper` and 0 ≤ t ≤ `duration`.
+    """The points (x, …, t) with `lower` ≤ space ≤ `upper` and 0 ≤ t ≤ `duration`.
 
     Time is the last coordinate.
 
     **Arguments:**
 
-    - `lower`, `upper`: two ends for each coordinate of space, of which there are one or two.
+    - `lower`, `upper`: two ends for each coordinate of space, of which there is at least one.
     - `duration`: the last time.
 
-    **Raises:** `ValueError` if an end is not below the other, or the dimension is another.
+    **Raises:** `ValueError` if an end is not below the other, or there is none.
 
     !!! example
 
@@ -43,9 +44,9 @@ class SpaceTimeBox(eqx.Module):
     duration: int | float = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        if len(self.lower) != len(self.upper) or len(self.lower) not in (1, 2):
+        if len(self.lower) != len(self.upper) or not self.lower:
             raise ValueError(
-                f"SpaceTimeBox expects one or two ends below and as many above, got "
+                f"SpaceTimeBox expects at least one end below and as many above, got "
                 f"lower={self.lower} and upper={self.upper}; time is not among them."
             )
         if not (np.less(self.lower, self.upper).all() and self.duration > 0):
@@ -71,10 +72,7 @@ class SpaceTimeBox(eqx.Module):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform in space and time."""
-        shape = (count, self.dim)
-        fraction = jax.random.uniform(key, shape)
-        first, last = (jnp.broadcast_to(jnp.asarray(end), shape) for end in (self.first, self.last))
-        return first + fraction * (last - first)
+        return box(key, count, self.first, self.last)
 
     def initial(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points of time 0, uniform in space."""
@@ -89,18 +87,18 @@ class SpaceTimeBox(eqx.Module):
 
     def boundary(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points of the boundary of space: a random face each, uniform on the face."""
-        point_key, axis_key, end_key = jax.random.split(key, 3)
+        point_key, face_key = jax.random.split(key)
         points = self.sample(point_key, count)
-        axis = jax.random.randint(axis_key, (count,), 0, self.dim - 1)
-        ends = jnp.where(
-            jax.random.bernoulli(end_key, shape=(count,)),
-            jnp.asarray(self.upper)[axis],
-            jnp.asarray(self.lower)[axis],
-        )
-        return points.at[jnp.arange(count), axis].set(ends)
+        lower, upper = (jnp.asarray(end, float) for end in (self.lower, self.upper))
+        return on_random_faces(face_key, points, lower, upper)
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
-        """The plane (x, t), or the planes (x, y) at the first, the middle and the last time."""
+        """The plane (x, t), or the planes (x, y) at the first, the middle and the last time.
+
+        None where there are more than two coordinates of space.
+        """
+        if self.dim > 3:
+            return ()
         if self.dim == 2:
             return (self._section("over space and time", (0, 1), resolution, ()),)
         return tuple(

@@ -1,0 +1,74 @@
+"""Points where a residual is large."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+
+def residual_adaptive(
+    key: PRNGKeyArray,
+    residual: Callable[[Float[Array, " dim"]], Float[Array, ""]],
+    sample: Callable[[PRNGKeyArray, int], Float[Array, "pool dim"]],
+    count: int,
+    *,
+    pool: int,
+    power: int | float = 1.0,
+    floor: int | float = 1.0,
+) -> Float[Array, "count dim"]:
+    """Random points of a pool, likelier where a residual is larger.
+
+    A pool of points x is drawn, and of these `count` different ones, one after another, with
+    probabilities proportional to |r(x)|^k / mean |r|^k + c. Large k and small c follow the residual
+    closely; k = 0 or large c leave the points as they are drawn. A mean over the points chosen
+    weights what it is a mean of as the probabilities do.
+
+    Source: Wu et al. 2023, "A comprehensive study of non-adaptive and residual-based adaptive
+    sampling for physics-informed neural networks" (RAD).
+
+    **Arguments:**
+
+    - `key`: a key from `jax.random.key`.
+    - `residual`: r, a function of one point of shape `(dim,)`.
+    - `sample`: draws the pool from a key and a number, such as the `sample` of a problem.
+    - `count`: how many points are chosen, at least 1.
+    - `pool`: of how many, at least `count`.
+    - `power`, `floor`: k and c, not negative and not both 0.
+
+    **Returns:** an array of shape `(count, dim)`.
+
+    **Raises:** `ValueError` if `count`, `pool`, `power` or `floor` is out of range.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+        u = problem.ansatz(lambda x: x[0])
+
+        def residual(x):
+            return problem.residual(do.exact(problem.operators())(u)(x), x)
+
+        key = jax.random.key(1)
+        points = do.pde.residual_adaptive(key, residual, problem.sample, 100, pool=1000)
+        ```
+    """
+    if not (1 <= count <= pool and power >= 0 and floor >= 0 and power + floor > 0):
+        raise ValueError(
+            f"residual_adaptive expects 1 <= count <= pool, and a power and a floor that are not "
+            f"negative and not both 0, got count={count}, pool={pool}, power={power} and "
+            f"floor={floor}."
+        )
+    pool_key, choice_key = jax.random.split(key)
+    points = sample(pool_key, pool)
+    sizes = jnp.abs(jax.vmap(residual)(points)) ** power
+    # where all residuals are 0 nothing is likelier than anything else
+    mean = jnp.mean(sizes)
+    weights = jnp.where(mean > 0, sizes / jnp.where(mean > 0, mean, 1), 1) + floor
+    chosen = jax.random.choice(
+        choice_key, pool, (count,), replace=False, p=weights / jnp.sum(weights)
+    )
+    return points[chosen]

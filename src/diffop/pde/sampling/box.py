@@ -1,0 +1,106 @@
+"""Points of a box."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+Ends: TypeAlias = Float[Array | np.ndarray, " dim"] | Sequence[int | float]
+"""One number for each coordinate."""
+
+Unit: TypeAlias = Callable[[PRNGKeyArray, int, int], Float[Array, "count dim"]]
+"""Points of the unit cube, from a key, their number and the dimension."""
+
+
+def uniform(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
+    """Independent uniform points of the unit cube."""
+    return jax.random.uniform(key, (count, dim))
+
+
+def box(
+    key: PRNGKeyArray, count: int, lower: Ends, upper: Ends, unit: Unit = uniform
+) -> Float[Array, "count dim"]:
+    """Random points of the box `lower` ≤ x ≤ `upper`, uniformly distributed.
+
+    With time as the last coordinate this is a box of space during an interval of time.
+
+    **Arguments:**
+
+    - `key`: a key from `jax.random.key`.
+    - `count`: how many points, at least 1.
+    - `lower`, `upper`: the ends, one number for each of at least one coordinate.
+    - `unit`: what draws points of the unit cube, from a key, their number and the dimension:
+        independent ones by default; `diffop.pde.sobol` for ones that fill the box more evenly.
+
+    **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
+
+    **Raises:** `ValueError` if `count` is less than 1, or the ends do not have the same number of
+    coordinates.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        even = do.pde.box(jax.random.key(0), 64, [-1.0, 0.0], [1.0, 5.0], unit=do.pde.sobol)
+        ```
+    """
+    first, last = _ends("box", count, lower, upper)
+    return first + unit(key, count, first.shape[1]) * (last - first)
+
+
+def box_boundary(
+    key: PRNGKeyArray, count: int, lower: Ends, upper: Ends
+) -> Float[Array, "count dim"]:
+    """Random points of the boundary of a box: a random face each, uniform on the face.
+
+    **Arguments:** as for `diffop.pde.box`.
+
+    **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
+
+    **Raises:** as `diffop.pde.box`.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        do.pde.box_boundary(jax.random.key(0), 100, [-1.0, 0.0], [1.0, 5.0])  # (100, 2)
+        ```
+    """
+    first, last = _ends("box_boundary", count, lower, upper)
+    point_key, face_key = jax.random.split(key)
+    points = box(point_key, count, lower, upper)
+    return on_random_faces(face_key, points, first[0], last[0])
+
+
+def on_random_faces(
+    key: PRNGKeyArray,
+    points: Float[Array, "count dim"],
+    first: Float[Array, " faces"],
+    last: Float[Array, " faces"],
+) -> Float[Array, "count dim"]:
+    """Moves one of the leading coordinates of each point to one of its ends, all equally likely."""
+    count, (axes,) = len(points), first.shape
+    axis_key, end_key = jax.random.split(key)
+    axis = jax.random.randint(axis_key, (count,), 0, axes)
+    upper = jax.random.bernoulli(end_key, shape=(count,))
+    return points.at[jnp.arange(count), axis].set(jnp.where(upper, last[axis], first[axis]))
+
+
+def _ends(
+    name: str, count: int, lower: Ends, upper: Ends
+) -> tuple[Float[Array, "1 dim"], Float[Array, "1 dim"]]:
+    """As rows of JAX's default float type."""
+    first, last = (jnp.array(end, float)[None] for end in (lower, upper))
+    if count < 1 or first.ndim != 2 or first.size < 1 or first.shape != last.shape:
+        raise ValueError(
+            f"{name} expects a count of at least 1 and as many lower as upper ends, got "
+            f"count={count} and ends of shapes {np.shape(lower)} and {np.shape(upper)}."
+        )
+    return first, last

@@ -1,0 +1,140 @@
+"""Points of boxes, Sobol points, and points chosen by a residual."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+import diffop as do
+
+LOWER, UPPER = [-1.0, 0.0, 2.0], [1.0, 5.0, 2.5]
+
+
+def fractions(points):
+    """Where the points are between the ends of each coordinate, from 0 to 1."""
+    return (np.asarray(points, np.float64) - LOWER) / np.subtract(UPPER, LOWER)
+
+
+def uniform(values):
+    """Kolmogorov-Smirnov at a level of one in a thousand."""
+    return scipy.stats.kstest(values, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("ends", [tuple, np.array, jnp.array])
+def test_points_of_a_box_are_uniform(ends, getkey):
+    points = fractions(do.pde.box(getkey(), 4000, ends(LOWER), ends(UPPER)))
+    assert points.shape == (4000, 3)
+    assert points.min() >= -1e-6 and points.max() <= 1 + 1e-6
+    assert all(uniform(points[:, axis]) for axis in range(3))
+    assert np.abs(np.corrcoef(points.T) - np.eye(3)).max() < 4 / np.sqrt(4000)
+
+
+def test_points_of_the_boundary_are_on_all_faces_alike(getkey):
+    points = fractions(do.pde.box_boundary(getkey(), 6000, LOWER, UPPER))
+    on_faces = np.stack([np.abs(points) < 1e-6, np.abs(points - 1) < 1e-6])
+    assert (on_faces.any(axis=(0, 2))).all()
+    # four standard deviations of a count
+    assert np.abs(on_faces.sum(axis=1) - 1000).max() < 4 * np.sqrt(1000 * 5 / 6)
+    for axis in range(3):
+        assert uniform(points[~on_faces[:, :, axis].any(axis=0), axis])
+
+
+def digits(points):
+    """The leading binary digits of numbers between 0 and 1, as integers."""
+    return np.floor(np.asarray(points, np.float64) * 2**23).astype(np.uint32)
+
+
+@pytest.mark.parametrize(("count", "dim"), [(1, 3), (2, 1), (100, 7), (256, 40)])
+def test_sobol_points_are_those_of_scipy_up_to_a_shift_of_digits(count, dim, getkey):
+    ours = digits(do.pde.sobol(getkey(), count, dim))
+    engine = scipy.stats.qmc.Sobol(dim, scramble=False, bits=32)
+    theirs = digits(np.stack([engine.random(1)[0] for _ in range(count)]))
+    np.testing.assert_array_equal(ours ^ ours[:1], theirs ^ theirs[:1])
+
+
+def test_sobol_points_are_uniform_over_keys_and_never_at_an_end(getkey):
+    keys = jax.random.split(getkey(), 2000)
+    points = np.asarray(jax.vmap(lambda key: do.pde.sobol(key, 3, 2))(keys))
+    assert all(uniform(points[:, number, axis]) for number in range(3) for axis in range(2))
+    assert points.min() > 0 and points.max() < 1
+
+
+def test_sobol_points_integrate_better(getkey):
+    """The mean of Π (1 + (x_i − ½)) over 6 coordinates is 1: its spread over keys, both ways."""
+
+    def means(unit):
+        f = lambda x: jnp.mean(jnp.prod(0.5 + x, axis=1))
+        keys = jax.random.split(jax.random.key(1), 200)
+        return np.asarray(jax.jit(jax.vmap(lambda key: f(unit(key, 256, 6))))(keys), np.float64)
+
+    even, independent = (
+        means(do.pde.sobol),
+        means(lambda key, *shape: jax.random.uniform(key, shape)),
+    )
+    assert abs(even.mean() - 1) < 4 * even.std() / np.sqrt(200)
+    assert even.std() < independent.std() / 5
+
+
+def test_sobol_points_in_a_box(getkey):
+    key = getkey()
+    points = fractions(do.pde.box(key, 64, LOWER, UPPER, unit=do.pde.sobol))
+    np.testing.assert_allclose(points, do.pde.sobol(key, 64, 3), atol=1e-5)
+
+
+def pool_of(key, count):
+    """The same pool for every key: the numbers 0, 1, …, as points with one coordinate."""
+    return jnp.arange(float(count))[:, None]
+
+
+@pytest.mark.parametrize(("power", "floor"), [(1.0, 1.0), (2.0, 0.0), (0.0, 1.0)])
+def test_points_are_chosen_with_the_stated_probabilities(power, floor):
+    """Of r = 0, 1, 2, 3: a chi-squared test at a level of one in a thousand."""
+    weights = np.arange(4.0) ** power / np.mean(np.arange(4.0) ** power) + floor
+
+    def first(key):
+        return do.pde.residual_adaptive(
+            key, lambda x: -x[0], pool_of, 1, pool=4, power=power, floor=floor
+        )[0, 0]
+
+    chosen = jax.jit(jax.vmap(first))(jax.random.split(jax.random.key(0), 8000))
+    counts = np.bincount(np.asarray(chosen, int), minlength=4)
+    expected = 8000 * weights / weights.sum()
+    likely = expected > 0
+    assert not counts[~likely].any()
+    assert scipy.stats.chisquare(counts[likely], expected[likely]).pvalue > 1e-3
+
+
+def test_chosen_points_are_different_ones_of_the_pool(getkey):
+    points = do.pde.residual_adaptive(getkey(), lambda x: x[0], pool_of, 5, pool=5)
+    assert sorted(points[:, 0].tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_where_nothing_is_left_all_points_are_alike(getkey):
+    points = do.pde.residual_adaptive(getkey(), lambda x: 0 * x[0], pool_of, 3, pool=9, floor=0.0)
+    assert len(set(points[:, 0].tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda key: do.pde.box(key, 0, [0.0], [1.0]), r"got count=0 and ends of shapes \(1,\)"),
+        (lambda key: do.pde.box(key, 1, [0.0], [1.0, 2.0]), r"shapes \(1,\) and \(2,\)"),
+        (lambda key: do.pde.box_boundary(key, 1, [], []), "box_boundary expects a count of at"),
+        (lambda key: do.pde.sobol(key, 0, 1), "sobol expects .*, got count=0 and dim=1"),
+        (lambda key: do.pde.sobol(key, 4, 30_000), "a dim from 1 to 21201, got count=4 and dim=30"),
+        (
+            lambda key: do.pde.residual_adaptive(key, jnp.sum, pool_of, 5, pool=4),
+            "residual_adaptive expects 1 <= count <= pool, .* got count=5, pool=4, power=1.0",
+        ),
+        (
+            lambda key: do.pde.residual_adaptive(
+                key, jnp.sum, pool_of, 1, pool=4, power=0, floor=0
+            ),
+            "not both 0, got .* power=0 and floor=0",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(make, message, getkey):
+    with pytest.raises(ValueError, match=message):
+        make(getkey())
