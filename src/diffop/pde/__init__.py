@@ -10,6 +10,9 @@ The room in reading order:
     semilinear/        parabolic equations with a value at the last time, known at one point
     terminal_value/    others, with a known solution
     wave.py            the wave equation
+    poisson_box.py     the Poisson equation on a cube
+    fokker_planck.py   a stationary density
+    schroedinger.py    a ground state
     solitons/          equations with mixed derivatives of order four
     _registry.py       problems by name
 """
@@ -29,6 +32,7 @@ from .ball.allen_cahn import (
     AllenCahnThreeBody as AllenCahnThreeBody,
     AllenCahnTwoBody as AllenCahnTwoBody,
 )
+from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
 from .ball.poisson import PoissonThreeBody as PoissonThreeBody, PoissonTwoBody as PoissonTwoBody
 from .ball.problem import (
     AbstractBallProblem as AbstractBallProblem,
@@ -39,6 +43,8 @@ from .ball.sine_gordon import (
     SineGordonThreeBody as SineGordonThreeBody,
     SineGordonTwoBody as SineGordonTwoBody,
 )
+from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
+from .poisson_box import PoissonBox as PoissonBox
 from .sampling.adaptive import residual_adaptive as residual_adaptive
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
@@ -46,6 +52,7 @@ from .sampling.brownian import brownian_marginals as brownian_marginals
 from .sampling.gaussian import gaussian_space_time as gaussian_space_time
 from .sampling.sobol import sobol as sobol
 from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
+from .schroedinger import OscillatorChain as OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat as SemilinearHeat
 from .semilinear.problem import AbstractSemilinear as AbstractSemilinear

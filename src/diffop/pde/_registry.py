@@ -9,8 +9,12 @@ from jaxtyping import PRNGKeyArray
 from ._problem import AbstractReferenceProblem, AbstractSolvedProblem
 from ._recommended import Recommended
 from .ball.allen_cahn import AllenCahnThreeBody, AllenCahnTwoBody
+from .ball.biharmonic import BiharmonicWaves
 from .ball.poisson import PoissonThreeBody, PoissonTwoBody
 from .ball.sine_gordon import SineGordonThreeBody, SineGordonTwoBody
+from .fokker_planck import StationaryFokkerPlanck
+from .poisson_box import PoissonBox
+from .schroedinger import OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat
 from .semilinear.sine_gordon import SemilinearSineGordon
@@ -60,6 +64,10 @@ _MAKERS: dict[type[Problem], _Make] = {
     SemilinearHeat: _without_coefficients(SemilinearHeat),
     SemilinearAllenCahn: _without_coefficients(SemilinearAllenCahn),
     SemilinearSineGordon: _without_coefficients(SemilinearSineGordon),
+    BiharmonicWaves: _in_any_dimension(BiharmonicWaves),
+    PoissonBox: _in_any_dimension(PoissonBox),
+    StationaryFokkerPlanck: _in_any_dimension(StationaryFokkerPlanck),
+    OscillatorChain: _without_coefficients(OscillatorChain),
     HJBLin: _without_coefficients(HJBLin),
     HJBLQG: _without_coefficients(HJBLQG),
     BlackScholesBarenblatt: _without_coefficients(BlackScholesBarenblatt),

@@ -1,0 +1,90 @@
+"""The Poisson equation on a cube."""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..operators.elementary import Identity
+from ..operators.laplacian import Laplacian
+from ._problem import AbstractSolvedProblem, Condition, Section
+from ._recommended import Recommended
+from .ball.problem import random_coefficients
+from .ball.two_body_sum import two_body_sum, two_body_terms
+from .sampling.box import box, box_boundary
+
+
+@final
+class PoissonBox(AbstractSolvedProblem):
+    """Poisson, Δu = f on the cube [−1, 1]^d, with u given on its faces.
+
+    The solution is u(x) = d^(−1/2) Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i) with
+    c_i ~ N(0, 1): the two-body sum of the problems on the unit ball, but where coordinates are
+    about 1, so that it depends on all of them in any dimension. The null model is the best
+    constant; the data are values at random points of random faces.
+
+    **Arguments:**
+
+    - `dim`: the number of coordinates d, at least 2.
+    - `key`: a key from `jax.random.key`; it determines the solution's coefficients.
+
+    **Raises:** `ValueError` if `dim` is less than 2.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        problem = do.pde.PoissonBox(10, key=jax.random.key(0))
+        x = problem.sample(jax.random.key(1), 1)[0]
+        values = do.exact(problem.operators())(problem.solution)(x)
+        problem.residual(values, x)  # 0 up to rounding
+        ```
+    """
+
+    name: ClassVar[str] = "poisson-box"
+    recommended: ClassVar[Recommended] = Recommended(dim=20, learning_rate=5e-3, data_weight=10.0)
+
+    dim: int = eqx.field(static=True)
+    coefficients: Float[Array, " terms"]
+
+    def __init__(self, dim: int, *, key: PRNGKeyArray):
+        self.dim = dim
+        self.coefficients = random_coefficients(self.name, dim, 2, key) / math.sqrt(dim)
+
+    def operators(self) -> PyTree:
+        return Laplacian()
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return values - self.source(x)
+
+    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        _, _, laplacian = two_body_terms(self.coefficients, x)
+        return laplacian
+
+    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return two_body_sum(self.coefficients, x)
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        return box(key, count, *self._ends())
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
+        points = box_boundary(key, count, *self._ends())
+        return (Condition(Identity(), points, jax.vmap(self.solution)(points)),)
+
+    def _ends(self) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
+        return -jnp.ones(self.dim), jnp.ones(self.dim)
+
+    def ansatz(self, net: Callable) -> Callable:
+        return net
+
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.ones((), x.dtype)
+
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        return ()

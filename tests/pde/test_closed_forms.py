@@ -1,0 +1,209 @@
+"""The closed forms of the biharmonic, box, Fokker-Planck and Schrödinger problems."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.pde._ansatz import LogGaussian
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+D = 4
+
+
+@pytest.fixture
+def biharmonic(getkey):
+    return do.pde.BiharmonicWaves(D, key=getkey())
+
+
+@pytest.fixture
+def density(getkey):
+    return do.pde.StationaryFokkerPlanck(D, key=getkey())
+
+
+def laplacian(u):
+    return lambda x: jnp.trace(jax.hessian(u)(x))
+
+
+def anything(x):
+    return jnp.sin(x[0] + 0.3 * x[1] * x[3]) * jnp.exp(0.1 * x[2] * x[3])
+
+
+def test_the_source_of_the_biharmonic_equation(biharmonic, getkey):
+    def written_out(x):
+        waves = [
+            biharmonic.coefficients[i] * jnp.sin(2.0 * (x[i] + x[i + 1])) for i in range(D - 1)
+        ]
+        return (1 - x @ x) ** 2 * sum(waves)
+
+    def both(x):
+        exact = (written_out(x), laplacian(laplacian(written_out))(x))
+        return exact, (biharmonic.solution(x), biharmonic.source(x))
+
+    expected, got = jax.jit(jax.vmap(both))(biharmonic.sample(getkey(), 10))
+    np.testing.assert_allclose(got[0], expected[0], rtol=1e-12)
+    np.testing.assert_allclose(got[1], expected[1], atol=1e-11 * np.abs(expected[1]).max())
+
+
+def test_value_and_slope_are_given_on_the_sphere(biharmonic, getkey):
+    x = jax.random.normal(getkey(), (D,))
+    x = x / jnp.linalg.norm(x)
+    for u in (biharmonic.solution, biharmonic.ansatz(anything), biharmonic.null_shape):
+        np.testing.assert_allclose(u(x), 0.0, atol=1e-14)
+        np.testing.assert_allclose(jax.grad(u)(x), 0.0, atol=1e-13)
+    np.testing.assert_allclose(biharmonic.ansatz(anything)(0.5 * x), anything(0.5 * x) * 0.75**2)
+
+
+def test_the_poisson_equation_on_a_cube(getkey):
+    problem = do.pde.PoissonBox(D, key=getkey())
+
+    def written_out(x):
+        terms = [
+            problem.coefficients[i] * jnp.sin(x[i] + jnp.cos(x[i + 1]) + x[i + 1] * jnp.cos(x[i]))
+            for i in range(D - 1)
+        ]
+        return sum(terms)
+
+    inside = problem.sample(getkey(), 30)
+    assert jnp.abs(inside).max() <= 1
+    (condition,) = problem.conditions(getkey(), 30)
+    assert (jnp.abs(condition.points).max(axis=1) == 1).all()
+    np.testing.assert_allclose(condition.values, jax.vmap(written_out)(condition.points))
+    corner = jnp.ones((1, D))
+    x = jnp.concatenate([inside, corner, -corner])
+    expected = jax.jit(jax.vmap(laplacian(written_out)))(x)
+    np.testing.assert_allclose(jax.vmap(problem.source)(x), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_solution_on_the_cube_has_the_same_size_in_all_dimensions():
+    sizes = []
+    for dim in (100, 10_000):
+        problem = do.pde.PoissonBox(dim, key=jax.random.key(1))
+        values = jax.vmap(problem.solution)(problem.sample(jax.random.key(2), 50))
+        sizes.append(float(jnp.std(values)))
+    np.testing.assert_allclose(*sizes, rtol=0.5)
+    assert min(sizes) > 0.2
+
+
+def test_the_density_is_stationary(density, getkey):
+    """½ Σ ∂_i∂_j (D_ij p) − ∇·(f p) = 0, by derivatives of the products themselves."""
+    p = lambda x: jnp.exp(density.solution(x))
+    spread = lambda x: p(x) * density.sigma(x) @ density.sigma(x).T
+    flux = lambda x: p(x) * density.drift(x)
+
+    def left(x):
+        second = jnp.einsum("ijij", jax.hessian(spread)(x))
+        return (0.5 * second - jnp.trace(jax.jacfwd(flux)(x))) / p(x)
+
+    np.testing.assert_allclose(jax.jit(jax.vmap(left))(density.sample(getkey(), 5)), 0, atol=1e-12)
+
+
+def test_the_residual_is_the_equation_divided_by_the_density(density, getkey):
+    """Also for a logarithm of something that is not stationary."""
+    p = lambda x: jnp.exp(anything(x))
+    spread = lambda x: p(x) * density.sigma(x) @ density.sigma(x).T
+    flux = lambda x: p(x) * density.drift(x)
+
+    def both(x):
+        second = jnp.einsum("ijij", jax.hessian(spread)(x))
+        expected = (0.5 * second - jnp.trace(jax.jacfwd(flux)(x))) / p(x)
+        return density.residual(do.exact(density.operators())(anything)(x), x), expected
+
+    got, expected = jax.jit(jax.vmap(both))(density.sample(getkey(), 5))
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+    assert np.abs(expected).min() > 1e-2
+
+
+def test_the_drift_is_no_gradient_and_sigma_is_full(density, getkey):
+    """Of the density's process: it is not reversible, σ⁻² (f − ½ ∇·D) has a curl."""
+    x = density.sample(getkey(), 1)[0]
+    matrix = np.asarray(density.sigma(x))
+    assert np.abs(matrix).min() > 1e-3 and np.linalg.cond(matrix) < 10
+    np.testing.assert_allclose(density.axes @ density.axes.T, np.eye(D), atol=1e-12)
+
+    def field(x):
+        covariance = lambda x: density.sigma(x) @ density.sigma(x).T
+        divergence = jnp.einsum("ijj->i", jax.jacfwd(covariance)(x))
+        return jnp.linalg.solve(covariance(x), density.drift(x) - 0.5 * divergence)
+
+    jacobian = jax.jacfwd(field)(x)
+    assert np.abs(jacobian - jacobian.T).max() > 0.1
+
+
+def stiffness(dim, trap, spring):
+    differences = np.diff(np.eye(dim), axis=0)
+    return trap**2 * np.eye(dim) + spring * differences.T @ differences
+
+
+@pytest.mark.parametrize(("dim", "trap", "spring"), [(2, 1.0, 2.0), (5, 0.7, 3.0), (3, 2.0, 0.0)])
+def test_the_ground_state_of_oscillators(dim, trap, spring, getkey):
+    """Of the matrix K of the potential: −½ xᵀ√K x, with the energy ½ tr √K."""
+    problem = do.pde.OscillatorChain(dim, trap, spring)
+    values, vectors = np.linalg.eigh(stiffness(dim, trap, spring))
+    root = vectors @ np.diag(np.sqrt(values)) @ vectors.T
+    np.testing.assert_allclose(problem.energy, 0.5 * np.trace(root), rtol=1e-12)
+    for x in problem.sample(getkey(), 3):
+        np.testing.assert_allclose(problem.solution(x), -0.5 * x @ root @ x, rtol=1e-12)
+        energy = 0.5 * x @ stiffness(dim, trap, spring) @ x
+        np.testing.assert_allclose(problem.potential(x), energy, rtol=1e-12)
+
+
+def test_the_local_energy_is_that_of_the_hamiltonian(getkey):
+    """(Hψ)/ψ of any positive ψ; its mean over |ψ|² is not below the ground state's energy."""
+    problem = do.pde.OscillatorChain(D)
+    psi = lambda x: jnp.exp(anything(x))
+    x = problem.sample(getkey(), 1)[0]
+    values = do.exact(problem.operators())(anything)(x)
+    expected = -0.5 * laplacian(psi)(x) / psi(x) + problem.potential(x)
+    np.testing.assert_allclose(problem.local_energy(values, x), expected, rtol=1e-12)
+
+
+def test_the_local_energy_of_independent_particles_varies_above_the_ground_state(getkey):
+    """Their mean energy is E + ½ k per spring · ⟨stretch²⟩ = Nω/2 + k (N − 1)/(2ω): known."""
+    problem = do.pde.OscillatorChain(D, trap=1.0, spring=2.0)
+    x = problem.sample(getkey(), 40_000)  # distributed as |ψ|² of independent particles
+
+    def energy(x):
+        return problem.local_energy(do.exact(problem.operators())(lambda x: -0.5 * x @ x)(x), x)
+
+    energies = np.asarray(jax.jit(jax.vmap(energy))(x))
+    error = energies.std() / np.sqrt(len(energies))
+    assert abs(energies.mean() - (D / 2 + 2.0 * (D - 1) / 2)) < 4 * error
+    assert problem.energy < energies.mean() - 10 * error
+
+
+def test_the_points_are_those_of_independent_particles(getkey):
+    points = do.pde.OscillatorChain(3, trap=2.0).sample(getkey(), 20_000)
+    # four standard deviations of a mean of squares
+    np.testing.assert_allclose(np.var(points), 0.25, rtol=4 * np.sqrt(2 / 60_000))
+
+
+def test_a_bell_in_logarithm():
+    u = LogGaussian(anything, 3.0)
+    x = jnp.array([1.0, 0.5, -1.0, 2.0])
+    assert u(0 * x) == 0.0
+    np.testing.assert_allclose(u(x), -1.5 * 6.25 + anything(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda key: do.pde.BiharmonicWaves(1, key=key), "biharmonic expects a dimension of at"),
+        (
+            lambda key: do.pde.PoissonBox(1, key=key),
+            "poisson-box expects a dimension of at least 2",
+        ),
+        (
+            lambda key: do.pde.StationaryFokkerPlanck(1, key=key),
+            "fokker-planck expects a dimension of at least 2, got 1",
+        ),
+        (lambda _: do.pde.OscillatorChain(1), "at least 2 particles, .* got dim=1"),
+        (lambda _: do.pde.OscillatorChain(3, trap=0.0), "a positive trap .* trap=0.0"),
+        (lambda _: do.pde.OscillatorChain(3, spring=-1), "spring that is not negative, .*=-1"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, message, getkey):
+    with pytest.raises(ValueError, match=message):
+        make(getkey())
