@@ -1,4 +1,4 @@
-"""The command line: `python -m diffop list` and `python -m diffop solve PROBLEM --out DIR`."""
+"""The command line: `python -m diffop list`, `solve`, `report` and `plot`."""
 
 import argparse
 import dataclasses
@@ -11,8 +11,12 @@ from typing import NoReturn, final
 from . import pde, train
 from .operators.squares import SQUARES
 from .pde._registry import summary
+from .train._optimisers import OPTIMISERS, SCHEDULES
 from .train._output import written
+from .train._runs import find_runs
 from .train._settings import ESTIMATORS
+from .train._summary import save_plot, table
+from .train._trackers import TRACKERS
 
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 
@@ -33,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     - `arguments`: the words after `python -m diffop`; those of this process if not given.
 
     **Returns:** the exit code: 0 for success, 1 for a run that failed, 2 for input that cannot be
-    used, 130 for an interrupted run.
+    used, 130 for a run that was interrupted by Ctrl-C, 143 by SIGTERM.
 
     **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`.
 
@@ -55,14 +59,16 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("list", help="list the problems")
     listing.set_defaults(run=_list)
     _add_solve(commands.add_parser("solve", help="train a network to solve a problem"))
+    _add_report(commands.add_parser("report", help="compare runs in a table"))
+    _add_plot(commands.add_parser("plot", help="draw the learning curves of runs"))
     return parser
 
 
 _OPTIONS = (
     ("dim", int, "dimensions"),
-    ("steps", int, "steps of Adam"),
+    ("steps", int, "steps of the optimiser"),
     ("n", int, "draws of jets at each step"),
-    ("learning-rate", float, "the first step's; decays linearly to 0"),
+    ("learning-rate", float, "the first step's"),
     ("batch", int, "fresh points at each step"),
     ("data-batch", int, "of initial or boundary data; as many as --batch if not given"),
     ("input-scale", float, "the network sees the point times this"),
@@ -83,11 +89,56 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("problem", help="a name that `diffop list` shows")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="directory for the results")
     parser.add_argument("--overwrite", action="store_true", help="replace results in --out")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the run in --out; start one if there is none, do nothing if it has ended",
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        type=int,
+        metavar="STEPS",
+        help="steps between checkpoints, 0 for none (default: a minute between them)",
+    )
+    parser.add_argument(
+        "--log",
+        action="append",
+        choices=TRACKERS,
+        default=[],
+        help="also log to TensorBoard or Weights & Biases",
+    )
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
     for name, kind, text in _OPTIONS:
         parser.add_argument(f"--{name}", type=kind, help=text)
     parser.add_argument("--estimator", choices=ESTIMATORS, help="how operators are taken")
     parser.add_argument("--square", choices=SQUARES, help="how an estimated residual is squared")
+    parser.add_argument("--optimiser", choices=OPTIMISERS, help="how the network is trained")
+    parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate decays")
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Medians and ranges over the seeds of each configuration."
+    parser.set_defaults(run=_report)
+    _add_directories(parser)
+
+
+def _add_plot(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Losses and errors against steps, in one picture; also of running runs."
+    parser.set_defaults(run=_plot)
+    _add_directories(parser)
+    out = pathlib.Path("curves.png")
+    parser.add_argument("--out", type=pathlib.Path, default=out, help=f"picture (default: {out})")
+    parser.add_argument("--overwrite", action="store_true", help="replace the picture")
+
+
+def _add_directories(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directories",
+        metavar="DIR",
+        nargs="+",
+        type=pathlib.Path,
+        help="an --out of `diffop solve`, or a directory of such",
+    )
 
 
 def _recommendation(name: str) -> str:
@@ -108,21 +159,44 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _solve(options: argparse.Namespace) -> int:
+    how = {name: getattr(options, name) for name in ("resume", "checkpoint_every", "log")}
     try:
         settings = _settings(options)
-        train.check(settings, options.out, options.overwrite)
+        train.check(settings, options.out, options.overwrite, **how)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
     except train.MissingExtraError as error:
         return _complain(error, _FAILED)
     try:
-        report = train.solve(settings, options.out, options.overwrite)
-    except (train.NonFiniteLossError, OSError) as error:
+        report = train.solve(settings, options.out, options.overwrite, **how)
+    except (train.NonFiniteLossError, train.CheckpointMismatchError, OSError) as error:
         return _complain(error, _FAILED)
+    except train.Interrupted as error:
+        print(f"diffop: {error}", file=sys.stderr)
+        return 128 + error.signal
     except KeyboardInterrupt:
         return _complain("interrupted; no results were written.", _INTERRUPTED)
     print(report.as_text())
     print(f"results: {options.out}/{', '.join(written(options.out))}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    try:
+        print(table(find_runs(options.directories)))
+    except (ValueError, OSError) as error:
+        return _complain(error, _BAD_INPUT)
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    try:
+        save_plot(find_runs(options.directories), options.out, options.overwrite)
+    except (ValueError, OSError) as error:
+        return _complain(error, _BAD_INPUT)
+    except train.MissingExtraError as error:
+        return _complain(error, _FAILED)
+    print(f"picture: {options.out}")
     return 0
 
 

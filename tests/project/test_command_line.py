@@ -27,7 +27,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
     out = tmp_path / "run"
     assert main([*SOLVE, "--seed", "3", "--input-scale", "2", "--out", str(out)]) == 0
     text, errors = capsys.readouterr()
-    assert errors == ""  # no progress bar where there is no terminal
+    assert "\r" not in errors  # no progress bar where there is no terminal
     report = json.loads((out / "report.json").read_text())
     assert f"{report['rel_l2']:.2e}" in text and f"{report['null_rel_l2']:.2e}" in text
     assert f"skill = {report['skill']:.2f}" in text and str(out) in text
@@ -56,6 +56,11 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--gpinn", "1", "--estimator", "gaussian"], "gaussian probes are biased for"),
         (["--dim", "ten"], "argument --dim: invalid int value: 'ten'"),
         (["--estimator", "dense"], "argument --estimator: invalid choice: 'dense'"),
+        (["--optimiser", "lbfgs"], "argument --optimiser: invalid choice: 'lbfgs'"),
+        (["--schedule", "none"], "argument --schedule: invalid choice: 'none'"),
+        (["--checkpoint-every", "-1"], "checkpoint-every must be a number of steps, or 0 for"),
+        (["--log", "paper"], "argument --log: invalid choice: 'paper'"),
+        (["--overwrite", "--resume"], "begins anew and --resume (resume=True) goes on, got both"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -117,10 +122,34 @@ def test_a_directory_that_cannot_be_made(tmp_path, capsys):
 
 def test_a_loss_that_explodes_names_the_step(tmp_path, capsys):
     assert main([*SOLVE, "--learning-rate", "1e38", "--out", str(tmp_path / "run")]) == 1
-    assert "at step 2 of 10; a smaller learning rate" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert re.search(r"at step 2 of 10 \(its terms: residual (nan|inf)\); there is no check", error)
+    assert "a smaller learning rate usually helps" in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("package", ["tqdm", "matplotlib"])
+def test_the_same_command_again(tmp_path, capsys):
+    """As clusters do it: nothing is there, then the run has ended; other settings are refused."""
+    command = [*SOLVE, "--resume", "--out", str(tmp_path / "run")]
+    assert main(command) == 0
+    report, said = capsys.readouterr()
+    assert f"there is no checkpoint in {tmp_path}/run to go on from: starting at step 0." in said
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    assert main(command) == 0
+    again, said = capsys.readouterr()
+    assert again == report and f"the run in {tmp_path}/run has ended: nothing to do." in said
+    assert files == {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    assert main([*command, "--dim", "5", "--optimiser", "lion"]) == 2
+    error = capsys.readouterr().err
+    assert "is of another run (dim: 4 in the checkpoint, 5 now; optimiser: adam in the" in error
+
+
+def test_nothing_to_resume_among_other_files(tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main([*SOLVE, "--resume", "--out", str(tmp_path)]) == 2
+    assert "is not empty and holds no run to resume; name another" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["tqdm", "matplotlib", "orbax.checkpoint"])
 def test_missing_extra(package, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     assert main([*SOLVE, "--out", str(tmp_path / "run")]) == 1

@@ -30,6 +30,8 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "data_weight": 1.0,
         "gpinn": 0.0,
         "gpinn_terms": 4,
+        "optimiser": "adam",
+        "schedule": "linear",
     }
 
 
@@ -91,6 +93,15 @@ def test_estimator():
         ValueError, match="^estimator must be one of exact, auto, sparse, .* got 'dense'.$"
     ):
         do.train.Settings(NAME, estimator="dense")
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("optimiser", "adam, adamw, lion, muon"), ("schedule", "linear, cosine, exponential, const")],
+)
+def test_training(name, known):
+    with pytest.raises(ValueError, match=f"^{name} must be one of {known}.*, got 'lbfgs'.$"):
+        do.train.Settings(NAME, **{name: "lbfgs"})
 
 
 def test_square():

@@ -41,10 +41,11 @@ def run(tmp_path_factory):
 
 def test_report_and_files(run):
     report, directory = run
-    assert {path.name for path in directory.iterdir()} == {"report.json", "curve.png", "model.eqx"}
+    names = {"report.json", "curve.png", "model.eqx", "run.json", "metrics.jsonl"}
+    assert {path.name for path in directory.iterdir()} == names
     written = json.loads((directory / "report.json").read_text())
     assert written == dataclasses.asdict(report)
-    assert list(written) == [*KEYS, "settings", "environment"]
+    assert list(written) == [*KEYS, "settings", "environment", "resumed_at"]
     assert written["settings"] == {
         "learning_rate": 1e-3,
         "batch": 100,
@@ -57,6 +58,8 @@ def test_report_and_files(run):
         "data_weight": 1.0,
         "gpinn": 0.0,
         "gpinn_terms": 4,
+        "optimiser": "adam",
+        "schedule": "linear",
         "test_points": 20_000,
     }
     assert written["skill"] == written["null_rel_l2"] / written["rel_l2"]
@@ -176,7 +179,7 @@ def test_a_failed_run_leaves_no_old_results(tmp_path):
     do.train.solve(small(steps=2), tmp_path)
     with pytest.raises(do.train.NonFiniteLossError, match="at step 2 of 20"):
         do.train.solve(small(steps=20, learning_rate=1e38), tmp_path, overwrite=True)
-    assert not list(tmp_path.iterdir())
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "metrics.jsonl"}
 
 
 def test_a_file_is_not_a_directory(tmp_path):

@@ -38,3 +38,5 @@ class Recommended:
     data_weight: int | float = 1.0
     gpinn: int | float = 0.0
     gpinn_terms: int = 4
+    optimiser: str = "adam"
+    schedule: str = "linear"

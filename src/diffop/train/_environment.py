@@ -17,6 +17,13 @@ def environment() -> dict[str, str]:
     }
 
 
+def changes(before: dict[str, str]) -> str:
+    """In what the environment differs from another one, in words; empty if in nothing."""
+    now = environment()
+    names = [name for name in now if now[name] != before.get(name)]
+    return ", ".join(f"{name} {before.get(name)} before, {now[name]} now" for name in names)
+
+
 def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)

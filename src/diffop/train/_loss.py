@@ -1,7 +1,8 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
+import operator
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, final
 
 import equinox as eqx
@@ -125,9 +126,30 @@ class ResidualLoss(eqx.Module):
             self._check_variance()
 
     def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
+        return reduce(operator.add, self.terms(u, key).values())
+
+    def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
+        """What the loss is the sum of, each with its weight: `"residual"`, and `"gpinn"` and
+        `"data"` where there are any.
+
+        **Arguments:** as for the loss; equal keys give equal points and jets.
+
+        **Returns:** scalars by name.
+
+        !!! example
+
+            ```python
+            import jax
+            import diffop as do
+
+            problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
+            loss = do.train.ResidualLoss(problem, batch=10, n=1, estimator="exact")
+            loss.terms(problem.solution, jax.random.key(1))  # {'residual': …, 'data': …}
+            ```
+        """
         points_key, _ = jax.random.split(key)
-        loss = self._mean(SQUARES[self.square](self._random(u, key)))
-        return loss + self.data_weight * self._misfit(u, jax.random.fold_in(points_key, 0))
+        squares = self._means(SQUARES[self.square](self._random(u, key)))
+        return squares | self._misfit(u, jax.random.fold_in(points_key, 0))
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
@@ -157,16 +179,17 @@ class ResidualLoss(eqx.Module):
         """
         if self.square != "biased":
             return jnp.zeros(())
-        return self._mean(self._random(u, key).moments(0).variance)
+        variances = self._means(self._random(u, key).moments(0).variance)
+        return reduce(operator.add, variances.values())
 
-    def _mean(self, squares: Residual) -> Float[Array, ""]:
-        """The mean over the points, with the weight of the derivatives."""
-        mean = jnp.mean(squares.value)
+    def _means(self, squares: Residual) -> dict[str, Float[Array, ""]]:
+        """The means over the points, that of the derivatives with its weight."""
+        means = {"residual": jnp.mean(squares.value)}
         terms = squares.gradient.shape[1]
         if terms:
             whole = self.problem.dim / terms
-            mean = mean + self.gpinn * whole * jnp.mean(jnp.sum(squares.gradient, axis=1))
-        return mean
+            means["gpinn"] = self.gpinn * whole * jnp.mean(jnp.sum(squares.gradient, axis=1))
+        return means
 
     def _random(self, u: Callable, key: PRNGKeyArray) -> RandomResidual:
         """The residual at the points of a call, with its draws of jets."""
@@ -181,10 +204,11 @@ class ResidualLoss(eqx.Module):
             lambda number: self._joint(coordinates, keys[number]),
         )
 
-    def _misfit(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""] | float:
-        """The sum over the conditions of the mean squares of what u misses."""
+    def _misfit(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
+        """The sum over the conditions of the mean squares of what u misses, with its weight."""
         conditions = self.problem.conditions(key, self.data_batch or self.batch)
-        return sum((condition.misfit(u) for condition in conditions), 0.0)
+        squares = [condition.misfit(u) for condition in conditions]
+        return {"data": self.data_weight * reduce(operator.add, squares)} if squares else {}
 
     def _coordinates(self, key: PRNGKeyArray) -> Coordinates:
         """Along which coordinates the residual is differentiated."""

@@ -1,14 +1,16 @@
-"""The network and the loss of a run."""
+"""The problem, the network, the loss and the optimiser of a run."""
 
 from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
+import optax
 from jaxtyping import PRNGKeyArray
 
 from .. import pde
 from ..nn import ScaledInput
 from ._loss import ResidualLoss
+from ._optimisers import OPTIMISERS, SCHEDULES
 from ._settings import Settings
 from ._test_points import Measured
 
@@ -45,3 +47,9 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
     return problem.ansatz(net)
+
+
+def build_optimiser(settings: Settings) -> optax.GradientTransformation:
+    """The optimiser of a run; what is not a setting is as optax has it by default."""
+    schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
+    return OPTIMISERS[settings.optimiser](schedule)

@@ -1,4 +1,4 @@
-"""The directory of a run: report, curve, picture and model."""
+"""The directory of a run: what is written there, and what may be."""
 
 import dataclasses
 import json
@@ -7,93 +7,123 @@ import pathlib
 from typing import Any
 
 import equinox as eqx
-import jax
 from jaxtyping import PyTree
 
-from ._model import build, build_problem
+from ._checkpoints import Checkpoints, check_equal
+from ._metrics import METRICS
 from ._report import Report
 from ._settings import Settings
+from ._trackers import EVENTS
 
 REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
-FILES = (REPORT, CURVE, PICTURE, MODEL)
+RUN, CHECKPOINTS = "run.json", "checkpoints"
+RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 
-def check_directory(directory: str | os.PathLike, overwrite: bool) -> None:
+def check_directory(
+    directory: str | os.PathLike, settings: Settings, overwrite: bool, resume: bool
+) -> None:
     """Checks that a run may write into `directory`, without touching it.
 
-    **Raises:** `NotADirectoryError` if it is a file; `FileExistsError` if it has anything in it and
-    `overwrite` is not set.
+    **Raises:** `ValueError` if both `overwrite` and `resume` are set; `NotADirectoryError` if it is
+    a file; `FileExistsError` if it has anything in it that may neither be overwritten nor resumed;
+    `CheckpointMismatchError` if the run in it has other settings.
     """
+    if overwrite and resume:
+        raise ValueError(
+            "--overwrite (overwrite=True) begins anew and --resume (resume=True) goes on, got both;"
+            " choose one of them."
+        )
     path = pathlib.Path(directory)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file; name a directory for the results instead.")
-    if path.is_dir() and any(path.iterdir()) and not overwrite:
-        raise FileExistsError(
-            f"{path} is not empty; name another directory, or say --overwrite (overwrite=True) "
-            f"to replace the results in it."
-        )
+    if overwrite or not path.is_dir() or not any(path.iterdir()):
+        return
+    started = started_with(path) if resume else None
+    if started is not None:
+        check_equal(path, started, dataclasses.asdict(settings))
+        return
+    waits = (path / RUN).is_file() and not (path / REPORT).is_file()
+    raise FileExistsError(
+        f"{path} is not empty{' and holds no run to resume' * resume}; name another directory, or "
+        f"say --overwrite (overwrite=True) to replace the results in it"
+        f"{', or --resume (resume=True) to go on with its run' * waits}."
+    )
 
 
-def prepare_directory(directory: str | os.PathLike) -> pathlib.Path:
-    """Makes the directory and removes earlier results, so that none outlives a failed run."""
+def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
+    """The settings of the run in a directory, finished or not; None if there is no run in it."""
+    if (directory / RUN).is_file():
+        return read_json(directory / RUN)["settings"]
+    if (directory / REPORT).is_file():
+        return dataclasses.asdict(settings_of(read_json(directory / REPORT)))
+    return None
+
+
+def finished(directory: str | os.PathLike) -> Report | None:
+    """The report of the run in a directory; None if it has not ended."""
+    path = pathlib.Path(directory) / REPORT
+    if not path.is_file():
+        return None
+    known = {field.name for field in dataclasses.fields(Report)}
+    return Report(**{name: value for name, value in read_json(path).items() if name in known})
+
+
+def begin(directory: str | os.PathLike, run: dict[str, Any], resume: bool) -> pathlib.Path:
+    """Makes the directory and writes `run.json`, unless the run in it goes on.
+
+    Earlier results are removed, so that none outlives a failed run; nothing else is.
+    """
     path = pathlib.Path(directory)
+    if resume and (path / RUN).is_file():
+        return path
     path.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
+    for name in (*RESULTS, RUN, METRICS):
         (path / name).unlink(missing_ok=True)
+    for events in (path / EVENTS).glob("events.out.tfevents.*"):
+        events.unlink()
+    Checkpoints(path / CHECKPOINTS).clear()
+    _write_json(path / RUN, run)
     return path
 
 
-def save(directory: pathlib.Path, report: Report, model: PyTree) -> None:
-    """Writes `report.json` and `model.eqx`."""
-    eqx.tree_serialise_leaves(directory / MODEL, model)
-    text = json.dumps(dataclasses.asdict(report), indent=2)
-    (directory / REPORT).write_text(text + "\n")
+def save_model(directory: pathlib.Path, model: PyTree) -> None:
+    """Writes `model.eqx`."""
+    unfinished = directory / f"{MODEL}.tmp"
+    with unfinished.open("wb") as file:
+        eqx.tree_serialise_leaves(file, model)
+    unfinished.replace(directory / MODEL)
+
+
+def save_report(directory: pathlib.Path, report: Report) -> None:
+    """Writes `report.json`: the run has ended."""
+    _write_json(directory / REPORT, dataclasses.asdict(report))
 
 
 def written(directory: str | os.PathLike) -> tuple[str, ...]:
-    """The files of a finished run that are in the directory."""
-    return tuple(name for name in FILES if (pathlib.Path(directory) / name).is_file())
+    """The results that are in the directory."""
+    return tuple(name for name in RESULTS if (pathlib.Path(directory) / name).is_file())
 
 
-def load(directory: str | os.PathLike) -> PyTree:
-    """The trained model of a run.
-
-    **Arguments:**
-
-    - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
-
-    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar.
-
-    **Raises:** `FileNotFoundError` if there is no finished run in the directory.
-
-    !!! example
-
-        ```python
-        import tempfile
-        import jax.numpy as jnp
-        import diffop as do
-
-        with tempfile.TemporaryDirectory() as directory:
-            settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=10, width=8)
-            do.train.solve(settings, directory)
-            u = do.train.load(directory)
-        u(jnp.zeros(4))
-        ```
-    """
-    path = pathlib.Path(directory)
-    if not (path / REPORT).is_file():
-        raise FileNotFoundError(f"{path} has no {REPORT}; name the directory of a finished run.")
-    report = json.loads((path / REPORT).read_text())
-    skeleton = eqx.filter_eval_shape(_untrained, _settings_of(report))
-    return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
-
-
-def _settings_of(report: dict[str, Any]) -> Settings:
+def settings_of(report: dict[str, Any]) -> Settings:
+    """The settings of a run, from its report."""
     known = {field.name for field in dataclasses.fields(Settings)}
     everything = {**report, **report["settings"]}
     return Settings(**{name: value for name, value in everything.items() if name in known})
 
 
-def _untrained(settings: Settings) -> PyTree:
-    key = jax.random.key(0)
-    return build(settings, build_problem(settings, key), key)
+def read_json(path: pathlib.Path) -> Any:
+    """What a JSON file holds.
+
+    **Raises:** `ValueError` naming the file if it is not one.
+    """
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is not the JSON file that a run writes: {error}.") from None
+
+
+def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(value, indent=2) + "\n")
+    unfinished.replace(path)

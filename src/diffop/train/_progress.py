@@ -1,12 +1,16 @@
 """What a run shows and notes while it goes on."""
 
-import sys
-from typing import final
+import time
+from collections.abc import Sequence
+from typing import Any, final
 
 import numpy as np
-from jaxtyping import PyTree
 
+from ._bar import Bar
 from ._evaluate import FixedPoints
+from ._iterate import State
+from ._memory import peak_memory_mb
+from ._metrics import AbstractLogger, Metric
 
 _MEASUREMENTS = 50
 _FRACTION = 0.1
@@ -14,34 +18,83 @@ _FRACTION = 0.1
 
 @final
 class Progress:
-    """Observes `diffop.train.fit`: moves a progress bar and notes the error from time to time.
+    """Notes losses, errors and times between dispatches, and passes them on.
 
-    The bar shows the steps per second, the loss and the time left; it is quiet when the error
-    stream is not a terminal. The errors are measured on the first tenth of the test points.
+    The errors are measured from time to time, on the first tenth of the test points.
 
     **Arguments:**
 
     - `points`: the test points.
     - `steps`: how many steps there will be.
+    - `loggers`: where the numbers go; they are closed at the end.
+    - `made`: how many steps were made before.
+    - `notes`: the notes of then, if a run is resumed.
     """
 
-    def __init__(self, points: FixedPoints, steps: int):
-        from tqdm import tqdm  # an extra: imported where it is used
-
-        self.errors: list[tuple[int, float]] = []
+    def __init__(
+        self,
+        points: FixedPoints,
+        steps: int,
+        loggers: Sequence[AbstractLogger],
+        made: int = 0,
+        notes: dict[str, Any] | None = None,
+    ):
+        notes = notes or {"errors": [], "seconds": 0.0, "resumed_at": [], "peak_memory_mb": 0.0}
+        self.errors: list[tuple[int, float]] = [(step, error) for step, error in notes["errors"]]
+        self.resumed_at: list[int] = notes["resumed_at"] + ([made] if made else [])
+        self._peak_before: float = notes["peak_memory_mb"]
+        self._began = time.monotonic() - notes["seconds"]
         self._points = points
-        self._interval = steps / _MEASUREMENTS
         self._steps = steps
-        self._bar = tqdm(total=steps, unit="step", disable=None, file=sys.stderr)
+        self._loggers = loggers
+        self._made = made
+        self._bar = Bar(made, steps)
 
-    def __call__(self, step: int, model: PyTree, losses: np.ndarray) -> None:
-        self._bar.set_postfix(loss=f"{losses[-1]:.2e}", refresh=False)
-        self._bar.update(losses.size)
-        if step == self._steps or step >= len(self.errors) * self._interval:
-            self.errors.append((step, self._points.errors(model, _FRACTION).rel_l2))
+    def __call__(self, state: State) -> None:
+        """Notes what a dispatch has made."""
+        losses = state.losses[self._made :]
+        self._made = state.step
+        measured = state.step == self._steps or state.step >= self._due()
+        if measured:
+            self.errors.append((state.step, self._measure(state)))
+        loss, error = float(np.mean(losses)), self.errors[-1][1] if measured else None
+        metric = Metric(state.step, loss, error, self._seconds())
+        for logger in self._loggers:
+            logger.log(metric)
+        self._bar.move(metric)
+
+    def notes(self) -> dict[str, Any]:
+        """What a run that goes on from here has to know of the past, beside the state."""
+        return {
+            "errors": self.errors,
+            "seconds": self._seconds(),
+            "resumed_at": self.resumed_at,
+            "peak_memory_mb": self.peak_memory_mb,
+        }
+
+    def score(self, state: State) -> float:
+        """The error of a state, by which the best checkpoint is found."""
+        step, error = self.errors[-1]
+        return error if step == state.step else self._measure(state)
+
+    @property
+    def peak_memory_mb(self) -> float:
+        """The peak so far, over all parts of the run."""
+        return max(self._peak_before, peak_memory_mb())
 
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._bar.close()
+        for logger in self._loggers:
+            logger.close(failed=kind is not None)
+
+    def _due(self) -> float:
+        return len(self.errors) * self._steps / _MEASUREMENTS
+
+    def _measure(self, state: State) -> float:
+        return self._points.errors(state.model, _FRACTION).rel_l2
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began

@@ -3,6 +3,15 @@
 import dataclasses
 from typing import Any, final
 
+import equinox as eqx
+import jax
+
+from ._environment import environment
+from ._evaluate import FixedPoints
+from ._iterate import State
+from ._progress import Progress
+from ._settings import Settings
+
 
 @final
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +30,11 @@ class Report:
     - `parameters`: how many numbers were trained.
     - `settings`: all other settings, and how many test points there were.
     - `environment`: the versions and the device that the numbers were made with.
+    - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
+
+    The times of a resumed run are those of all its parts that are in the result: `it_per_s` counts
+    every step once, where it was kept, and not the steps that a killed part had made since its last
+    checkpoint; `compile_s` counts compiling in each part; `peak_memory_mb` is that of the largest.
     """
 
     problem: str
@@ -38,6 +52,7 @@ class Report:
     parameters: int
     settings: dict[str, Any]
     environment: dict[str, str]
+    resumed_at: list[int] = dataclasses.field(default_factory=list)
 
     def as_text(self) -> str:
         """What the run means, in a few lines."""
@@ -45,6 +60,7 @@ class Report:
             verdict = f"{self.skill:.1f} times below the null model's {self.null_rel_l2:.2e}"
         else:
             verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
+        resumed = ", ".join(map(str, self.resumed_at))
         return (
             f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
             f"  (the null model is one fitted number, without a network; "
@@ -54,9 +70,43 @@ class Report:
             f"{self.steps} steps at {self.it_per_s:.3g} steps/s, "
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
+            f"{f', resumed after step {resumed}' if resumed else ''}"
         )
 
     def _reference(self) -> str:
         """What has to be said of reference values that are not exact."""
         error = self.settings.get("reference_rel_error")
         return f", where the reference is exact to {error:.0e}" if error else ""
+
+
+_OTHER_SETTINGS = tuple(
+    name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
+)
+
+
+def summarise(settings: Settings, points: FixedPoints, state: State, progress: Progress) -> Report:
+    """The report of a run that has made all its steps."""
+    errors = points.errors(state.model)
+    arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
+    return Report(
+        problem=settings.problem,
+        dim=settings.dim,
+        steps=settings.steps,
+        n=settings.n,
+        seed=settings.seed,
+        rel_l1=errors.rel_l1,
+        rel_l2=errors.rel_l2,
+        null_rel_l2=points.null_rel_l2,
+        skill=points.null_rel_l2 / errors.rel_l2,
+        it_per_s=settings.steps / state.seconds,
+        compile_s=state.compile_seconds,
+        peak_memory_mb=progress.peak_memory_mb,
+        parameters=sum(array.size for array in arrays),
+        settings={
+            **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
+            "test_points": points.count,
+            **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
+        },
+        environment=environment(),
+        resumed_at=progress.resumed_at,
+    )

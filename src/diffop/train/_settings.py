@@ -2,15 +2,23 @@
 
 import dataclasses
 import math
+from collections.abc import Collection
 from typing import Any, final
 
 from .. import pde
 from ..operators.draws import NAMED
 from ..operators.squares import SQUARES
+from ._optimisers import OPTIMISERS, SCHEDULES
 
 ESTIMATORS = ("exact", *NAMED)
 _POSITIVE_INTEGERS = ("dim", "steps", "n", "batch", "width", "depth", "gpinn_terms")
 _POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
+_CHOICES: dict[str, Collection[str]] = {
+    "optimiser": OPTIMISERS,
+    "schedule": SCHEDULES,
+    "estimator": ESTIMATORS,
+    "square": SQUARES,
+}
 
 THE_PROBLEMS: Any = None
 """The default of a setting that each problem recommends a value for."""
@@ -29,11 +37,11 @@ class Settings:
     - `problem`: one of `diffop.pde.names()`.
     - `dim`: the dimension: the number of coordinates, without time where a problem has any
         dimension.
-    - `steps`: how many steps of Adam.
+    - `steps`: how many steps of the optimiser.
     - `n`: how many draws the estimator makes of each homogeneous part of an operator at each step.
     - `seed`: a non-negative integer; it determines the problem's coefficients, the initial network,
         all training points and jets, and the test points.
-    - `learning_rate`: the first step's; it decays linearly to 0.
+    - `learning_rate`: the first step's.
     - `batch`: how many fresh points at each step.
     - `data_batch`: how many for each of the problem's conditions; None for as many.
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
@@ -46,6 +54,9 @@ class Settings:
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: of how many coordinates' derivatives of the residual that gradient is estimated
         at each step.
+    - `optimiser`: `"adam"`, `"adamw"`, `"lion"` or `"muon"`, as optax has them by default.
+    - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
+        hundredth, or not at all: `"constant"`.
 
     **Raises:** `ValueError` naming the setting, what it expects and what it got.
 
@@ -75,6 +86,8 @@ class Settings:
     data_weight: int | float = THE_PROBLEMS
     gpinn: int | float = THE_PROBLEMS
     gpinn_terms: int = THE_PROBLEMS
+    optimiser: str = THE_PROBLEMS
+    schedule: str = THE_PROBLEMS
 
     def __post_init__(self) -> None:
         self._complete(pde.recommended(self.problem))
@@ -86,7 +99,7 @@ class Settings:
         for name in _POSITIVE_NUMBERS:
             _expect(name, getattr(self, name), "a finite positive number", _is_positive)
         _expect("gpinn", self.gpinn, "a finite non-negative number", _is_not_negative)
-        for name, known in (("estimator", ESTIMATORS), ("square", SQUARES)):
+        for name, known in _CHOICES.items():
             expected = f"one of {', '.join(known)}"
             _expect(name, getattr(self, name), expected, known.__contains__)
 

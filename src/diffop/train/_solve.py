@@ -1,43 +1,59 @@
 """A run from settings to results on disk."""
 
+import dataclasses
 import os
-from collections.abc import Callable
+import pathlib
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
-import optax
-from jaxtyping import PyTree
+import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from . import _output
-from ._curve import save_curve
+from ._bar import tell
+from ._checkpoints import Checkpoints
+from ._curve import Curve, save_curves
 from ._environment import environment
 from ._evaluate import FixedPoints
 from ._extras import require_train_extra
-from ._fit import Fit, fit
-from ._memory import peak_memory_mb
-from ._model import build, build_loss, build_problem
+from ._iterate import State, iterate
+from ._metrics import AbstractLogger, MetricsFile
+from ._model import build, build_loss, build_optimiser, build_problem
 from ._picture import save_picture
 from ._progress import Progress
-from ._report import Report
+from ._report import Report, summarise
 from ._settings import Settings
+from ._stop import Stop
+from ._trackers import TRACKERS
+from ._watch import newest, watch
 
 _COORDINATES_PER_DISPATCH = 10**7
 _RESOLUTION = 201
-_OTHER_SETTINGS = tuple(
-    name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
-)
 
 
-def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = False) -> None:
+def check(
+    settings: Settings,
+    directory: str | os.PathLike,
+    overwrite: bool = False,
+    *,
+    resume: bool = False,
+    checkpoint_every: int | None = None,
+    log: Sequence[str] = (),
+) -> None:
     """Checks everything that can be known before a run, without starting or writing anything.
 
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, or the estimator does not suit it, `FileExistsError` or
-    `NotADirectoryError` if the directory cannot be used, and `diffop.train.MissingExtraError` if
-    the extra `train` is not installed.
+    measure an error with there, if the estimator does not suit it, or if `overwrite` and `resume`
+    are both set; `FileExistsError` or `NotADirectoryError` if the directory cannot be used;
+    `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
+    resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
+    is not installed.
 
     !!! example
 
@@ -47,34 +63,59 @@ def check(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
         do.train.check(do.train.Settings("allen-cahn-two-body", dim=10), "a-new-directory")
         ```
     """
-    require_train_extra()
-    _output.check_directory(directory, overwrite)
+    require_train_extra(log)
+    if checkpoint_every is not None and checkpoint_every < 0:
+        raise ValueError(
+            f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
+            f"{checkpoint_every}."
+        )
+    _output.check_directory(directory, settings, overwrite, resume)
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
     build_loss(settings, problem)
     if isinstance(problem, AbstractReferenceProblem):
         problem.reference()
 
 
-def solve(settings: Settings, directory: str | os.PathLike, overwrite: bool = False) -> Report:
+def solve(
+    settings: Settings,
+    directory: str | os.PathLike,
+    overwrite: bool = False,
+    *,
+    resume: bool = False,
+    checkpoint_every: int | None = None,
+    log: Sequence[str] = (),
+) -> Report:
     """Trains a network on a problem, measures it beside the null model and keeps the results.
 
-    Adam, with a learning rate that decays linearly to 0; fresh points and fresh jets at each step.
-    The network, its initialisation and the optimiser know the equation's source and the data on the
-    boundary and at the initial time only: the solution is used for measuring errors and for nothing
-    else.
+    Each step has fresh points and fresh jets. The network, its initialisation and the optimiser
+    know the equation's source and the data on the boundary and at the initial time only: the
+    solution is used for measuring errors, and with them for saying which checkpoint is the best
+    one, and for nothing else.
+
+    A run survives being stopped: it writes checkpoints, and with `resume` it goes on from the
+    newest one to the results of a run that never stopped, bit for bit where equal programs give
+    equal numbers: on the CPUs of the same machine. Ctrl-C and SIGTERM stop it after the running
+    steps with a last checkpoint; a second Ctrl-C stops at once.
 
     **Arguments:**
 
     - `settings`: a `diffop.train.Settings`.
-    - `directory`: where `report.json`, `curve.png`, `model.eqx` (for `diffop.train.load`) and, if
-        the problem has sections to draw, `solution.png` are written; it is made if it does not
-        exist.
+    - `directory`: made if it does not exist. While the run goes on it writes `run.json`,
+        `metrics.jsonl` (a line after each dispatch) and `checkpoints` there; at its end `model.eqx`
+        (for `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw,
+        and `report.json`.
     - `overwrite`: whether results already in the directory may be replaced.
+    - `resume`: whether the run in the directory goes on. If there is none, one is started; if it
+        has ended, its report is returned and nothing is done.
+    - `checkpoint_every`: how many steps lie between checkpoints, 0 for none; a minute lies between
+        them if not given. The last two are kept, and the one with the smallest error.
+    - `log`: where the metrics go beside `metrics.jsonl`: any of `"tensorboard"` and `"wandb"`.
 
     **Returns:** the `diffop.train.Report`.
 
-    **Raises:** what `diffop.train.check` raises, and `diffop.train.NonFiniteLossError` naming the
-    step at which the loss ceased to be finite.
+    **Raises:** what `diffop.train.check` raises; `diffop.train.NonFiniteLossError` naming the step
+    at which the loss ceased to be finite and the newest checkpoint; `diffop.train.Interrupted` if
+    the run was stopped by a signal; `OSError` if the results cannot be written.
 
     !!! example
 
@@ -84,63 +125,104 @@ def solve(settings: Settings, directory: str | os.PathLike, overwrite: bool = Fa
 
         with tempfile.TemporaryDirectory() as directory:
             settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=20, width=8)
-            report = do.train.solve(settings, directory)
+            report = do.train.solve(settings, directory, resume=True)
         print(report.as_text())
         ```
     """
-    check(settings, directory, overwrite)
-    path = _output.prepare_directory(directory)
+    check(settings, directory, overwrite, resume=resume, checkpoint_every=checkpoint_every, log=log)
+    ended = _output.finished(directory) if resume else None
+    if ended is not None:
+        tell(f"the run in {directory} has ended: nothing to do.")
+        return ended
     problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
     problem = build_problem(settings, problem_key)
     points = FixedPoints(problem, test_key)
-    with Progress(points, settings.steps) as progress:
-        result = _train(settings, problem, build(settings, problem, net_key), train_key, progress)
-    report = _report(settings, points, result)
-    _output.save(path, report, result.model)
-    title = f"{settings.problem}, {settings.dim} dimensions"
-    save_curve(path / _output.CURVE, result.losses, progress.errors, points.null_rel_l2, title)
-    if isinstance(problem, AbstractSolvedProblem) and (sections := problem.sections(_RESOLUTION)):
-        save_picture(path / _output.PICTURE, sections, result.model, problem.solution, title)
+    path = _output.begin(directory, _description(settings, points), resume)
+    checkpoints = Checkpoints(
+        path / _output.CHECKPOINTS,
+        every=checkpoint_every,
+        configuration=dataclasses.asdict(settings),
+        tell=tell,
+    )
+    start = State.initial(build(settings, problem, net_key), build_optimiser(settings))
+    start, notes = _resumed(start, checkpoints) if resume else (start, None)
+    with Stop(tell) as stop:
+        loggers = _loggers(path, start.step, log)
+        with Progress(points, settings.steps, loggers, start.step, notes) as progress:
+            states = _states(settings, problem, train_key, start)
+            state = watch(states, start, settings.steps, progress, checkpoints, stop)
+    report = summarise(settings, points, state, progress)
+    try:
+        _output.save_model(path, state.model)
+        _draw(path, settings, problem, points, state, progress)
+        _output.save_report(path, report)
+    except OSError as error:
+        raise OSError(
+            f"the results could not be written to {path}: {error}; make room for them and give the "
+            f"same command with --resume (resume=True): {newest(checkpoints)}."
+        ) from error
     return report
 
 
-def _train(
-    settings: Settings, problem: AbstractProblem, model: PyTree, key, observe: Callable
-) -> Fit:
-    schedule = optax.linear_schedule(settings.learning_rate, 0.0, settings.steps)
+def _description(settings: Settings, points: FixedPoints) -> dict[str, Any]:
+    """What is known of a run when it begins."""
+    return {
+        "settings": dataclasses.asdict(settings),
+        "test_points": points.count,
+        "null_rel_l2": points.null_rel_l2,
+        "environment": environment(),
+        "id": uuid.uuid4().hex,
+    }
+
+
+def _resumed(start: State, checkpoints: Checkpoints) -> tuple[State, dict[str, Any] | None]:
+    """Where a run goes on, and what was noted before; with a word about it."""
+    where = checkpoints.directory.parent
+    saved = checkpoints.newest(start)
+    if saved is None:
+        tell(f"there is no checkpoint in {where} to go on from: starting at step 0.")
+        return start, None
+    tell(f"going on after step {saved.state.step} in {where}.")
+    return saved.state, saved.notes
+
+
+def _loggers(path: pathlib.Path, step: int, log: Sequence[str]) -> list[AbstractLogger]:
+    run = _output.read_json(path / _output.RUN)
+    trackers = [TRACKERS[name][1](path, run, step) for name in log]
+    return [MetricsFile(path, step, tell), *trackers]
+
+
+def _states(
+    settings: Settings, problem: AbstractProblem, key: PRNGKeyArray, start: State
+) -> Iterator[State]:
     per_step = settings.batch * settings.dim
-    return fit(
-        model,
+    return iterate(
+        start.model,
         build_loss(settings, problem),
-        optax.adam(schedule),
+        build_optimiser(settings),
         settings.steps,
         key=key,
         steps_per_dispatch=min(100, max(1, _COORDINATES_PER_DISPATCH // per_step)),
-        observe=observe,
+        start=start,
     )
 
 
-def _report(settings: Settings, points: FixedPoints, result: Fit) -> Report:
-    errors = points.errors(result.model)
-    arrays = jax.tree.leaves(eqx.filter(result.model, eqx.is_inexact_array))
-    return Report(
-        problem=settings.problem,
-        dim=settings.dim,
-        steps=settings.steps,
-        n=settings.n,
-        seed=settings.seed,
-        rel_l1=errors.rel_l1,
-        rel_l2=errors.rel_l2,
-        null_rel_l2=points.null_rel_l2,
-        skill=points.null_rel_l2 / errors.rel_l2,
-        it_per_s=settings.steps / result.seconds,
-        compile_s=result.compile_seconds,
-        peak_memory_mb=peak_memory_mb(),
-        parameters=sum(array.size for array in arrays),
-        settings={
-            **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
-            "test_points": points.count,
-            **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
-        },
-        environment=environment(),
-    )
+def _draw(
+    path: pathlib.Path,
+    settings: Settings,
+    problem: AbstractProblem,
+    points: FixedPoints,
+    state: State,
+    progress: Progress,
+) -> None:
+    """The pictures; the results are worth having without them."""
+    title = f"{settings.problem}, {settings.dim} dimensions"
+    steps = np.arange(1, state.step + 1)
+    curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
+    try:
+        save_curves(path / _output.CURVE, [curve], title)
+        solved = isinstance(problem, AbstractSolvedProblem)
+        if solved and (sections := problem.sections(_RESOLUTION)):
+            save_picture(path / _output.PICTURE, sections, state.model, problem.solution, title)
+    except OSError as error:
+        tell(f"the pictures in {path} could not be written: {error}.")

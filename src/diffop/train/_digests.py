@@ -1,0 +1,39 @@
+"""Digests of the files of a directory, as `sha256sum` writes and checks them."""
+
+import hashlib
+import pathlib
+
+_NAME = "SHA256SUMS"
+
+
+def write_digests(directory: pathlib.Path) -> None:
+    """Writes the digests of all files in the directory beside them: its last file."""
+    names = sorted(path for path in directory.rglob("*") if path.is_file())
+    lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in names]
+    unfinished = directory / f"{_NAME}.tmp"
+    unfinished.write_text("".join(lines))
+    unfinished.replace(directory / _NAME)
+
+
+def damage(directory: pathlib.Path) -> str | None:
+    """What is wrong with the files of a directory: None if all are as they were written."""
+    try:
+        lines = (directory / _NAME).read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    if not lines:
+        return f"it has no {_NAME}, so it was not written to its end"
+    for line in lines:
+        expected, _, name = line.partition("  ")
+        try:
+            found = _digest(directory / name)
+        except OSError:
+            return f"its file {name} cannot be read"
+        if found != expected:
+            return f"its file {name} has changed since it was written"
+    return None
+
+
+def _digest(path: pathlib.Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

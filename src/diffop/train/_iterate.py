@@ -1,0 +1,236 @@
+"""Minimising a random loss: many steps for each dispatch, state kept in place."""
+
+import operator
+import time
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import NamedTuple, Protocol, TypeAlias, final, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, PyTree
+
+from ._chunks import largest_divisor
+from ._outcome import Outcome, check_finite
+
+Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]]
+
+
+@runtime_checkable
+class HasTerms(Protocol):
+    """A loss that can say which numbers it is the sum of."""
+
+    def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]: ...
+
+
+@final
+class State(NamedTuple):
+    """Where a fit is: with the arguments of the fit, all that its next step depends on.
+
+    - `step`: how many steps were made.
+    - `model`: the model after them.
+    - `optimiser`: the optimiser's state.
+    - `losses`: the loss at each step, before the step was made; shape `(step,)`.
+    - `seconds`: how long the steps took, without compiling and without what was done in between.
+    - `compile_seconds`: how long compiling took.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp, optax
+        import diffop as do
+
+        do.train.State.initial(jnp.ones(2), optax.sgd(0.01)).step  # 0
+        ```
+    """
+
+    step: int
+    model: PyTree
+    optimiser: PyTree
+    losses: np.ndarray
+    seconds: float
+    compile_seconds: float
+
+    @classmethod
+    def initial(cls, model: PyTree, optimiser: optax.GradientTransformation) -> "State":
+        """The state before the first step.
+
+        **Arguments:**
+
+        - `model`, `optimiser`: as for `diffop.train.fit`.
+
+        **Returns:** a `diffop.train.State`.
+        """
+        parameters = eqx.filter(model, eqx.is_inexact_array)
+        memory = jax.tree.map(jnp.asarray, optimiser.init(parameters))
+        return cls(0, model, memory, np.zeros(0), 0.0, 0.0)
+
+
+def iterate(
+    model: PyTree,
+    loss: Loss,
+    optimiser: optax.GradientTransformation,
+    steps: int,
+    *,
+    key: PRNGKeyArray,
+    steps_per_dispatch: int = 100,
+    start: State | None = None,
+) -> Iterator[State]:
+    """Minimises as `diffop.train.fit` does, and yields the state after each dispatch.
+
+    For training loops of one's own: what is done between two dispatches is up to the caller, who
+    may also stop asking.
+
+    **Arguments:** as for `diffop.train.fit`, and
+
+    - `start`: a state that an equal fit was in, to go on from; the initial one if not given. It is
+        not changed. The steps are divided as if they had begun at 0, so that equal programs run
+        and the results are those of a fit that was never left.
+
+    **Returns:** an iterator over `diffop.train.State`s. The arrays of each are reused by the next
+    dispatch: copy what is to be kept.
+
+    **Raises:** as `diffop.train.fit`; `ValueError` if `start` has made more steps than `steps`.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (2,))) ** 2)
+        for state in do.train.iterate(
+            jnp.ones(2), loss, optax.sgd(0.01), 1000, key=jax.random.key(0)
+        ):
+            if state.losses[-100:].mean() < 2.2:
+                break
+        ```
+    """
+    start = State.initial(model, optimiser) if start is None else start
+    _check_steps(steps, steps_per_dispatch, start.step)
+    arrays, rest = eqx.partition(loss, eqx.is_array)
+    parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
+
+    def run(carry, arrays, key, indices):
+        def objective(parameters, key):
+            terms = _terms(eqx.combine(arrays, rest), eqx.combine(parameters, static), key)
+            return reduce(operator.add, terms.values()), terms
+
+        return _run_steps(objective, optimiser, carry, key, indices)
+
+    programs = _Programs(run, (arrays, key), start.compile_seconds)
+    carry = jax.tree.map(_own, (parameters, start.optimiser))
+    return _states(programs, carry, static, start, _dispatches(steps, steps_per_dispatch), steps)
+
+
+def _states(
+    programs: "_Programs",
+    carry: tuple[PyTree, PyTree],
+    static: PyTree,
+    start: State,
+    dispatches: list[np.ndarray],
+    steps: int,
+) -> Iterator[State]:
+    losses, seconds = None, start.seconds
+    for indices in dispatches:
+        indices = indices[indices >= start.step]
+        if not indices.size:
+            continue
+        program = programs.compiled_for(carry, indices)
+        started = time.perf_counter()
+        carry, made = jax.block_until_ready(program(carry, indices))
+        seconds += time.perf_counter() - started
+        first, last = int(indices[0]), int(indices[-1]) + 1
+        check_finite(made, first, steps)
+        if losses is None:
+            losses = np.empty(steps, made.losses.dtype)
+            losses[: start.step] = start.losses
+        losses[first:last] = made.losses
+        model = eqx.combine(carry[0], static)
+        yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
+
+
+def _own(leaf: ArrayLike) -> Array:
+    """A copy, which may be donated, of a type that does not depend on where the leaf is from."""
+    return jnp.array(leaf, dtype=jnp.asarray(leaf).dtype)
+
+
+def _terms(loss: Loss, model: PyTree, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
+    """A loss that knows its terms is their sum; any other is its only term."""
+    if isinstance(loss, HasTerms):
+        return loss.terms(model, key)
+    return {"loss": loss(model, key)}
+
+
+def _run_steps(objective, optimiser, carry, key, indices):
+    def step(carry, index):
+        parameters, memory = carry
+        (value, terms), gradient = jax.value_and_grad(objective, has_aux=True)(
+            parameters, jax.random.fold_in(key, index)
+        )
+        # optax mixes its integer step count with floats; a user's strict settings are for others
+        with jax.numpy_dtype_promotion("standard"):
+            updates, memory = optimiser.update(gradient, memory, parameters)
+            parameters = optax.apply_updates(parameters, updates)
+        return (parameters, memory), (value, terms)
+
+    carry, (losses, terms) = jax.lax.scan(step, carry, indices)
+    return carry, Outcome(losses, terms, _all_finite(carry[0]))
+
+
+def _all_finite(parameters: PyTree) -> Bool[Array, ""]:
+    leaves = jax.tree.leaves(parameters)
+    return reduce(jnp.logical_and, [jnp.isfinite(leaf).all() for leaf in leaves], jnp.array(True))
+
+
+def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
+    if steps < 1 or steps_per_dispatch < 1:
+        raise ValueError(
+            f"fit expects steps and steps_per_dispatch of at least 1, got {steps} and "
+            f"{steps_per_dispatch}; ask for at least one step."
+        )
+    if made > steps:
+        raise ValueError(
+            f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
+            f"at least as many steps, or start anew."
+        )
+
+
+def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
+    """The step numbers 0 … steps − 1, in runs of equal length where those are not too short."""
+    length = largest_divisor(steps, limit)
+    if 4 * length < min(steps, limit):
+        length = limit  # a shorter last run costs one more compilation, many short runs cost more
+    numbers = np.arange(steps, dtype=np.int32)
+    return [numbers[start : start + length] for start in range(0, steps, length)]
+
+
+@final
+class _Programs:
+    """The compiled runs, one for each length, and how long compiling took.
+
+    **Arguments:**
+
+    - `run`: maps a carry, the rest of its arguments and step numbers to a carry and an `Outcome`.
+    - `arguments`: the rest of its arguments.
+    - `compile_seconds`: how long compiling took before.
+    """
+
+    def __init__(self, run: Callable, arguments: tuple, compile_seconds: float):
+        self._jitted = jax.jit(run, donate_argnums=0)
+        self._arguments = arguments
+        self._programs: dict[int, Callable] = {}
+        self.compile_seconds = compile_seconds
+
+    def compiled_for(self, carry: PyTree, indices: np.ndarray) -> Callable:
+        length = len(indices)
+        if length not in self._programs:
+            started = time.perf_counter()
+            lowered = self._jitted.lower(carry, *self._arguments, indices)
+            self._programs[length] = lowered.compile()
+            self.compile_seconds += time.perf_counter() - started
+        program = self._programs[length]
+        return lambda carry, indices: program(carry, *self._arguments, indices)

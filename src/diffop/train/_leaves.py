@@ -1,0 +1,50 @@
+"""Arrays of a pytree as plain ones, to be written to disk, and back."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+
+def plain(tree: PyTree) -> list[np.ndarray]:
+    """The arrays of a pytree, in order. Random keys are written as the numbers behind them."""
+    return [np.asarray(_numbers(leaf)) for leaf in _arrays(tree)]
+
+
+def described(tree: PyTree) -> dict[str, str]:
+    """Type and shape of each array that `plain` gives, by its place in the pytree."""
+    paths = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
+    return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}
+
+
+def filled(like: PyTree, values: Sequence[np.ndarray]) -> PyTree:
+    """`like` with its arrays replaced by the values that `plain` gave for an equal one."""
+    arrays, rest = eqx.partition(like, eqx.is_array)
+    leaves, structure = jax.tree.flatten(arrays)
+    new = [_as(leaf, value) for leaf, value in zip(leaves, values, strict=True)]
+    return eqx.combine(jax.tree.unflatten(structure, new), rest)
+
+
+def _arrays(tree: PyTree) -> list[Array]:
+    return jax.tree.leaves(eqx.filter(tree, eqx.is_array))
+
+
+def _is_key(leaf: Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _numbers(leaf: Array) -> Array:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _as(leaf: Array, value: np.ndarray) -> Array:
+    if _is_key(leaf):
+        return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
+    return jnp.asarray(value)
+
+
+def _describe(leaf: Array) -> str:
+    return f"{leaf.dtype.name}[{','.join(map(str, leaf.shape))}]"

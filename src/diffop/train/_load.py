@@ -1,0 +1,80 @@
+"""Models of runs, read from disk."""
+
+import os
+import pathlib
+
+import equinox as eqx
+import jax
+from jaxtyping import PyTree
+
+from ._checkpoints import Checkpoints
+from ._iterate import State
+from ._model import build, build_optimiser, build_problem
+from ._output import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
+from ._settings import Settings
+
+
+def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> PyTree:
+    """The trained model of a run, or that of one of its checkpoints.
+
+    **Arguments:**
+
+    - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
+    - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. It may be asked
+        for while the run goes on. The final model if not given.
+
+    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar.
+
+    **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
+    directory; `ValueError` if the checkpoint is damaged, or neither a step nor one of the names.
+
+    !!! example
+
+        ```python
+        import tempfile
+        import jax.numpy as jnp
+        import diffop as do
+
+        with tempfile.TemporaryDirectory() as directory:
+            settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=10, depth=1)
+            do.train.solve(settings, directory, checkpoint_every=10)
+            u, v = do.train.load(directory), do.train.load(directory, "best")
+        assert u(jnp.zeros(4)) == v(jnp.zeros(4))  # of the only checkpoint
+        ```
+    """
+    path = pathlib.Path(directory)
+    if checkpoint is not None:
+        return _load_checkpoint(path, checkpoint)
+    if not (path / REPORT).is_file():
+        raise FileNotFoundError(
+            f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
+            f'checkpoint="last".'
+        )
+    skeleton = eqx.filter_eval_shape(_untrained, settings_of(read_json(path / REPORT)))
+    return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
+
+
+def _load_checkpoint(path: pathlib.Path, which: int | str) -> PyTree:
+    started = started_with(path)
+    if started is None:
+        raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
+    checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
+    settings = settings_of({"settings": started})
+    like = State.initial(_untrained(settings), build_optimiser(settings))
+    return checkpoints.restore(_step(checkpoints, which), like).state.model
+
+
+def _step(checkpoints: Checkpoints, which: int | str) -> int:
+    if which not in ("last", "best") and not isinstance(which, int):
+        raise ValueError(f'load expects a step, "last" or "best" as checkpoint, got {which!r}.')
+    if isinstance(which, int):
+        return which
+    step = checkpoints.best() if which == "best" else checkpoints.last()
+    if step is None:
+        raise FileNotFoundError(f"{checkpoints.directory} has no checkpoint yet; ask later.")
+    return step
+
+
+def _untrained(settings: Settings) -> PyTree:
+    key = jax.random.key(0)
+    return build(settings, build_problem(settings, key), key)

@@ -1,0 +1,316 @@
+"""Checkpoints of a fit: what is in them, which are kept, and what is done with damaged ones."""
+
+import errno
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+from diffop.train import _checkpoints, _snapshots
+
+KEY = jax.random.key(0)
+MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
+
+
+def noisy(model, key):
+    return jnp.sum((model["a"] - jax.random.normal(key, (3,))) ** 2)
+
+
+def fit(optimiser, steps=60, **changes):
+    given = {"key": KEY, "steps_per_dispatch": 10, **changes}
+    return do.train.fit(MODEL, noisy, optimiser, steps, **given)
+
+
+class Killed(BaseException):
+    """What a process feels of SIGKILL: nothing after it is done."""
+
+
+def killed_after(step):
+    def observe(made, *_):
+        if made == step:
+            raise Killed
+
+    return observe
+
+
+def state(step, losses=None):
+    """A state as a fit could have it."""
+    losses = np.zeros(step, np.float32) if losses is None else np.asarray(losses, np.float32)
+    return do.train.State(step, {"w": jnp.full(5, step / 7)}, (jnp.array(step),), losses, 1.5, 2.5)
+
+
+def equal(a, b):
+    a, b = (list(map(np.asarray, jax.tree.leaves(each))) for each in (a, b))
+    return all(x.dtype == y.dtype and np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize(
+    "optimiser",
+    [
+        optax.adam(optax.linear_schedule(1e-2, 0.0, 60)),
+        optax.sgd(1e-2),  # which has no state
+        optax.noisy_sgd(1e-2, key=jax.random.key(1)),  # whose state has a random key
+    ],
+    ids=["adam", "sgd", "noisy-sgd"],
+)
+def test_a_fit_goes_on_bit_for_bit(optimiser, tmp_path):
+    whole = fit(optimiser)
+    checkpoints = do.train.Checkpoints(tmp_path, every=20)
+    with pytest.raises(Killed):
+        fit(optimiser, checkpoints=checkpoints, observe=killed_after(50))
+    seen = []
+    rest = fit(
+        optimiser,
+        checkpoints=do.train.Checkpoints(tmp_path, every=20),
+        observe=lambda step, _, losses: seen.append((step, losses.size)),
+    )
+    assert seen == [(50, 10), (60, 10)]
+    assert equal(rest.model, whole.model)
+    assert rest.losses.dtype == whole.losses.dtype
+    np.testing.assert_array_equal(rest.losses, whole.losses)
+
+
+def test_double_precision(tmp_path):
+    """The bits of a fit in double precision; single precision is refused what belongs to it."""
+    model = {"a": np.zeros(3)}
+    with jax.enable_x64(True):
+        given = {"key": jax.random.key(0), "steps_per_dispatch": 10}
+        model = jax.tree.map(jnp.asarray, model)
+        whole = do.train.fit(model, noisy, optax.adam(1e-2), 30, **given)
+        for steps in (20, 30):
+            checkpoints = do.train.Checkpoints(tmp_path, every=10)
+            rest = do.train.fit(
+                model, noisy, optax.adam(1e-2), steps, **given, checkpoints=checkpoints
+            )
+        assert equal(rest.model, whole.model) and rest.model["a"].dtype == jnp.float64
+        np.testing.assert_array_equal(rest.losses, whole.losses)
+    single = do.train.State.initial({"a": jnp.zeros(3)}, optax.adam(1e-2))
+    with pytest.raises(
+        do.train.CheckpointMismatchError,
+        match=r"\['a'\]: float64\[3\] in the checkpoint, float32\[3\] now",
+    ):
+        checkpoints.newest(single)
+
+
+def test_an_ended_fit_is_not_repeated(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path, every=10)
+    first = fit(optax.sgd(0.1), 20, checkpoints=checkpoints)
+    again = fit(
+        optax.sgd(0.1), 20, checkpoints=checkpoints, observe=lambda *_: pytest.fail("a step")
+    )
+    assert equal(first.model, again.model)
+    assert (first.seconds, first.compile_seconds) == (again.seconds, again.compile_seconds)
+
+
+def test_times_go_on(tmp_path):
+    """The time of what a killed fit has made after its checkpoint is not in the result."""
+    checkpoints = do.train.Checkpoints(tmp_path, every=20)
+    first = fit(optax.sgd(0.1), 20, checkpoints=checkpoints)
+    rest = fit(optax.sgd(0.1), 60, checkpoints=do.train.Checkpoints(tmp_path, every=20))
+    assert rest.seconds > first.seconds and rest.compile_seconds > first.compile_seconds
+
+
+def test_more_steps_than_asked_for(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path, every=10)
+    fit(optax.sgd(0.1), 20, checkpoints=checkpoints)
+    with pytest.raises(ValueError, match="a start of at most 10 steps, got one that has made 20"):
+        fit(optax.sgd(0.1), 10, checkpoints=checkpoints)
+
+
+def test_what_is_saved_comes_back(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path / "new" / "directory")
+    saved, notes = state(3, [0.1, 0.2, 0.3]), {"errors": [[1, 0.1]], "seconds": 1 / 3}
+    assert checkpoints.newest(state(0)) is None
+    assert checkpoints.last() is None and checkpoints.best() is None
+    assert checkpoints.save(saved, notes)
+    back = checkpoints.newest(state(0))
+    assert back is not None
+    assert equal(back.state, saved)
+    assert back.state[0] == 3 and back.state[-2:] == (1.5, 2.5)
+    assert back.notes == notes
+
+
+def test_the_last_and_the_best_are_kept(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path, keep=2)
+    for step, score in [(1, 5.0), (2, 1.0), (3, 4.0), (4, 1.0), (5, 3.0), (6, 2.0)]:
+        checkpoints.save(state(step), score=score)
+    assert checkpoints.steps == (2, 5, 6)  # the earlier of equal ones
+    assert (checkpoints.best(), checkpoints.last()) == (2, 6)
+    resumed = do.train.Checkpoints(tmp_path, keep=1)
+    resumed.newest(state(0))
+    resumed.save(state(7), score=0.5)
+    assert resumed.steps == (7,) and resumed.best() == 7
+
+
+def test_the_score_is_the_mean_of_the_last_losses(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path, keep=1)
+    checkpoints.save(state(200, [9.0] * 100 + [1.0] * 100))
+    checkpoints.save(state(300, [0.0] * 200 + [2.0] * 100))
+    assert checkpoints.steps == (200, 300) and checkpoints.best() == 200
+
+
+def test_when_one_is_due(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(_checkpoints.time, "monotonic", lambda: now[0])
+    by_steps, never = (do.train.Checkpoints(tmp_path, every=every) for every in (25, 0))
+    assert [step for step in range(0, 60, 10) if by_steps.due(step)] == [30, 40, 50]
+    assert not any(map(never.due, range(1000)))
+    by_time = do.train.Checkpoints(tmp_path)
+    times = [0.0, 59.0, 61.0]
+    assert [now.__setitem__(0, time) or by_time.due(10) for time in times] == [False, False, True]
+
+    def slow(*_):
+        now[0] += 10.0
+
+    monkeypatch.setattr(_checkpoints, "write", slow)
+    by_time.save(state(1))  # took ten seconds, so the next is due 200 seconds later
+    times = [132.0, 270.0, 272.0]
+    assert [now.__setitem__(0, time) or by_time.due(10) for time in times] == [False, False, True]
+
+
+def damages(path):
+    """A file as damage can leave it."""
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    return {"cut": content[: len(content) // 2], "flipped": bytes(flipped), "missing": None}
+
+
+def test_any_damage_to_the_newest_leads_to_the_one_before(tmp_path):
+    """Every file of it, cut, with one bit flipped, or missing; orbax itself would restore some of
+    these, with wrong numbers."""
+    whole = do.train.Checkpoints(tmp_path / "whole")
+    for step in (1, 2):
+        whole.save(state(step))
+    files = [path for path in whole.path(2).rglob("*") if path.is_file() and path.stat().st_size]
+    assert len(files) > 5
+    for number, file in enumerate(files):
+        for how, content in damages(file).items():
+            copy = tmp_path / f"{number}-{how}"
+            shutil.copytree(whole.directory, copy)
+            damaged = copy / file.relative_to(whole.directory)
+            damaged.unlink() if content is None else damaged.write_bytes(content)
+            said = []
+            checkpoints = do.train.Checkpoints(copy, tell=said.append)
+            saved = checkpoints.newest(state(0))
+            assert saved is not None and equal(saved.state, state(1)), (file, how)
+            (sentence,) = said
+            assert f"the checkpoint {copy / '2'} was skipped: it" in sentence
+            assert sentence.endswith("it is now called 2.damaged.")
+            assert checkpoints.steps == (1,) and (copy / "2.damaged").is_dir()
+            shutil.rmtree(copy)
+
+
+def test_all_damaged(tmp_path):
+    said = []
+    checkpoints = do.train.Checkpoints(tmp_path, tell=said.append)
+    for _ in range(2):
+        checkpoints.save(state(1))
+        (checkpoints.path(1) / "SHA256SUMS").unlink()
+        assert checkpoints.newest(state(0)) is None
+    assert len(said) == 2 and "not written to its end; it is now called 1.damaged-2" in said[1]
+    assert checkpoints.save(state(1))
+
+
+def test_one_that_was_asked_for(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path)
+    for step in (1, 2):
+        checkpoints.save(state(step))
+    assert equal(checkpoints.restore(1, state(0)).state, state(1))
+    with pytest.raises(FileNotFoundError, match="no checkpoint of step 3; there are: 1, 2."):
+        checkpoints.restore(3, state(0))
+    (checkpoints.path(2) / "SHA256SUMS").unlink()
+    with pytest.raises(ValueError, match="2 is damaged: it has no SHA256SUMS, .* choose another"):
+        checkpoints.restore(2, state(0))
+
+
+def test_other_settings_are_named(tmp_path):
+    do.train.Checkpoints(tmp_path, configuration={"dim": 1000, "n": 4}).save(state(1))
+    other = do.train.Checkpoints(tmp_path, configuration={"dim": 100, "n": 4, "square": "pairs"})
+    with pytest.raises(
+        do.train.CheckpointMismatchError,
+        match=r"1 is of another run \(dim: 1000 in the checkpoint, 100 now; square: None in the "
+        r"checkpoint, pairs now\); start anew in another directory",
+    ):
+        other.newest(state(0))
+    assert other.steps == (1,)
+
+
+def test_other_arrays_are_named(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path)
+    checkpoints.save(state(1))
+    other = state(0)._replace(model={"w": jnp.zeros(6)})
+    with pytest.raises(
+        do.train.CheckpointMismatchError,
+        match=r"\['w'\]: float32\[5\] in the checkpoint, float32\[6\] now",
+    ):
+        checkpoints.newest(other)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        ValueError("RESOURCE_EXHAUSTED: No space left on device [os_error_code='28']"),
+    ],
+    ids=["system", "tensorstore"],
+)
+def test_a_full_disk(error, tmp_path, monkeypatch):
+    """Training goes on, each failure is said, nothing is left of it, and the rest is kept."""
+    import orbax.checkpoint as ocp
+
+    said = []
+    checkpoints = do.train.Checkpoints(tmp_path, every=10, tell=said.append)
+    save = ocp.CheckpointManager.save
+
+    def full(self, step, **items):
+        if step in (20, 30):
+            (tmp_path / f"{step}.orbax-checkpoint-tmp").mkdir()
+            raise error
+        return save(self, step, **items)
+
+    monkeypatch.setattr(ocp.CheckpointManager, "save", full)
+    result = fit(optax.sgd(1e-2), checkpoints=checkpoints, steps=40)
+    assert equal(result.model, fit(optax.sgd(1e-2), steps=40).model)
+    assert [f"the checkpoint {tmp_path / str(step)} could not be" in text for step, text in
+            zip((20, 30), said, strict=True)] == [True, True]  # fmt: skip
+    assert all("No space left on device" in text and "training goes on" in text for text in said)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["10", "40"]
+
+
+def test_a_disk_without_room_is_not_written_to(tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(_snapshots.shutil, "disk_usage", lambda _: usage._replace(free=2**20))
+    with pytest.warns(UserWarning, match=f"{tmp_path}/1 could not be written: No space left"):
+        assert not do.train.Checkpoints(tmp_path).save(state(1))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_save_has_left_is_removed(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path)
+    checkpoints.save(state(1))
+    shutil.copytree(checkpoints.path(1), tmp_path / "2.orbax-checkpoint-tmp")
+    assert checkpoints.steps == (1,)
+    checkpoints.save(state(2))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_clearing_leaves_what_is_not_a_checkpoint(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path / "mine")
+    checkpoints.save(state(1))
+    (checkpoints.directory / "notes.txt").write_text("mine")
+    checkpoints.clear()
+    assert [path.name for path in checkpoints.directory.iterdir()] == ["notes.txt"]
+    (checkpoints.directory / "notes.txt").unlink()
+    checkpoints.clear()
+    assert not checkpoints.directory.exists()
+
+
+@pytest.mark.parametrize(("every", "keep"), [(-1, 2), (None, 0)])
+def test_numbers_that_make_no_sense(every, keep, tmp_path):
+    with pytest.raises(ValueError, match=f"got {every} and {keep}; say every=0"):
+        do.train.Checkpoints(tmp_path, every=every, keep=keep)

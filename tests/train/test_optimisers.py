@@ -1,0 +1,61 @@
+"""Optimisers and learning rates by name."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.train._model import build_optimiser
+from diffop.train._optimisers import OPTIMISERS, SCHEDULES
+
+
+def settings(**changes):
+    given = {"dim": 4, "steps": 200, "learning_rate": 0.1, **changes}
+    return do.train.Settings("allen-cahn-two-body", **given)
+
+
+CURVES = {
+    "linear": lambda t: 0.1 * (1 - t),
+    "cosine": lambda t: 0.1 * (1 + math.cos(math.pi * t)) / 2,
+    "exponential": lambda t: 0.1 * 0.01**t,
+    "constant": lambda t: 0.1,
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_against_their_formulas(name):
+    rate = SCHEDULES[name](0.1, 200)
+    for step in (0, 50, 100, 199, 200):
+        np.testing.assert_allclose(rate(step), CURVES[name](step / 200), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_every_optimiser_minimises(name):
+    """A matrix, a vector and a number, as a network has them, by a noisy gradient."""
+    model = {"w": jnp.zeros((4, 3)), "b": jnp.zeros(4), "c": jnp.zeros(())}
+    target = {"w": jnp.full((4, 3), 0.5), "b": jnp.full(4, -0.5), "c": jnp.array(0.25)}
+
+    def loss(model, key):
+        noise = 0.01 * jax.random.normal(key)
+        gaps = jax.tree.map(lambda a, b: jnp.sum((a - b) ** 2), model, target)
+        return sum(jax.tree.leaves(gaps)) + noise * jnp.sum(model["b"])
+
+    optimiser = build_optimiser(settings(optimiser=name, schedule="cosine"))
+    result = do.train.fit(model, loss, optimiser, 200, key=jax.random.key(0))
+    for leaf, expected in zip(*map(jax.tree.leaves, (result.model, target)), strict=True):
+        np.testing.assert_allclose(leaf, expected, atol=0.02)
+
+
+def test_a_run_with_others(tmp_path):
+    """The first step of muon, whose updates are orthogonal matrices, is not that of adam."""
+    given = {"steps": 2, "n": 2, "width": 8, "depth": 1, "batch": 10}
+    report = do.train.solve(
+        settings(optimiser="muon", schedule="exponential", **given), tmp_path / "muon"
+    )
+    assert report.settings["optimiser"] == "muon"
+    assert report.settings["schedule"] == "exponential"
+    adam = do.train.solve(settings(**given), tmp_path / "adam")
+    assert report.rel_l2 != adam.rel_l2

@@ -1,0 +1,259 @@
+"""Runs that were stopped and go on: the results are those of a run that never stopped."""
+
+import dataclasses
+import errno
+import json
+import pathlib
+import re
+import signal
+import threading
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+from diffop.train import _checkpoints, _output, _solve, _watch
+from diffop.train._metrics import Metric, MetricsFile, read_metrics
+from diffop.train._stop import Stop
+
+SETTINGS = do.train.Settings(
+    "allen-cahn-two-body", dim=4, steps=800, n=2, width=8, depth=1, batch=10
+)
+TIMES = ("it_per_s", "compile_s", "peak_memory_mb", "resumed_at")
+
+
+class Killed(BaseException):
+    """What a process feels of SIGKILL: nothing after it is done."""
+
+
+def killed_after(step, monkeypatch):
+    """Lets a run die after the checkpoint of a step and the dispatch that follows."""
+    call = _watch.Progress.__call__
+
+    def die(self, state):
+        call(self, state)
+        if state.step > step:
+            raise Killed
+
+    monkeypatch.setattr(_watch.Progress, "__call__", die)
+
+
+def numbers(report):
+    return {name: value for name, value in dataclasses.asdict(report).items() if name not in TIMES}
+
+
+def noted(directory):
+    return [metric._replace(seconds=0.0) for metric in read_metrics(directory)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that never stopped, with a checkpoint at its end."""
+    directory = tmp_path_factory.mktemp("whole")
+    return do.train.solve(SETTINGS, directory, checkpoint_every=800), directory
+
+
+def losses(directory):
+    """The loss at each step, from the last checkpoint."""
+    like = _solve.State.initial(do.train.load(directory), _solve.build_optimiser(SETTINGS))
+    saved = do.train.Checkpoints(
+        directory / "checkpoints", configuration=dataclasses.asdict(SETTINGS)
+    ).newest(like)
+    assert saved is not None
+    return saved.state.losses
+
+
+def test_every_number_is_that_of_a_run_that_never_stopped(whole, tmp_path, monkeypatch, capsys):
+    for step in (300, 500):
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            killed_after(step, patch)
+            do.train.solve(SETTINGS, tmp_path, resume=True, checkpoint_every=200)
+    report = do.train.solve(SETTINGS, tmp_path, resume=True, checkpoint_every=200)
+    assert report.resumed_at == [200, 400]
+    assert ", resumed after step 200, 400" in report.as_text()
+    assert f"going on after step 400 in {tmp_path}." in capsys.readouterr().err
+    expected, directory = whole
+    assert numbers(report) == numbers(expected)
+    assert (tmp_path / "model.eqx").read_bytes() == (directory / "model.eqx").read_bytes()
+    assert noted(tmp_path) == noted(directory)
+    np.testing.assert_array_equal(losses(tmp_path), losses(directory))
+    seconds = [metric.seconds for metric in read_metrics(tmp_path)]
+    assert seconds == sorted(seconds)
+    assert report.compile_s > expected.compile_s / 10 and report.it_per_s > 0
+
+
+def test_a_line_that_was_not_written_to_its_end(tmp_path, monkeypatch, whole):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after(200, patch)
+        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 400, "lo')
+    assert [metric.step for metric in read_metrics(tmp_path)] == [100, 200, 300]
+    do.train.solve(SETTINGS, tmp_path, resume=True)
+    assert noted(tmp_path) == noted(whole[1])
+
+
+def test_models_of_checkpoints(tmp_path, monkeypatch, whole):
+    """While a run goes on, and the best one: the one with the smallest error."""
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after(600, patch)
+        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
+    with pytest.raises(
+        FileNotFoundError, match='no report.json; .* or ask for a checkpoint="last"'
+    ):
+        do.train.load(tmp_path)
+    errors = {metric.step: metric.error for metric in read_metrics(tmp_path)}
+    kept = [int(path.name) for path in (tmp_path / "checkpoints").iterdir()]
+    best = min((step for step in errors if step <= 600), key=lambda step: errors[step])
+    assert sorted(kept) == sorted({best, 500, 600})
+
+    def error(checkpoint):
+        problem_key, *_, test_key = _solve.jax.random.split(_solve.jax.random.key(0), 4)
+        problem = do.pde.make(SETTINGS.problem, 4, key=problem_key)
+        points = do.train.FixedPoints(problem, test_key)
+        return points.errors(do.train.load(tmp_path, checkpoint), 0.1).rel_l2
+
+    assert error("last") == error(600) == errors[600]
+    assert error("best") == errors[best]
+    with pytest.raises(ValueError, match='a step, "last" or "best" as checkpoint, got \'first\''):
+        do.train.load(tmp_path, "first")
+    with pytest.raises(FileNotFoundError, match="no checkpoint of step 50; there are"):
+        do.train.load(tmp_path, 50)
+
+
+def test_without_checkpoints(tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no run; name the directory of one"):
+        do.train.load(tmp_path, "last")
+    do.train.solve(SETTINGS, tmp_path, checkpoint_every=0)
+    assert not (tmp_path / "checkpoints").exists()
+    with pytest.raises(FileNotFoundError, match="checkpoints has no checkpoint yet; ask later."):
+        do.train.load(tmp_path, "best")
+
+
+def test_other_versions_are_said(tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after(100, patch)
+        environment = {**_checkpoints.environment(), "jax": "0.0.1"}
+        patch.setattr(_checkpoints, "environment", lambda: environment)
+        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
+    do.train.solve(SETTINGS, tmp_path, resume=True)
+    said = capsys.readouterr().err
+    assert "was made with other versions (jax 0.0.1 before, " in said
+
+
+def test_overwriting_removes_checkpoints_and_nothing_else(tmp_path):
+    do.train.Checkpoints(tmp_path / "checkpoints").save(
+        do.train.State(3, jnp.ones(2), (), np.ones(3), 0.0, 0.0)
+    )
+    (tmp_path / "checkpoints" / "notes.txt").write_text("mine")
+    (tmp_path / "metrics.jsonl").write_text("")
+    _output.begin(tmp_path, {}, resume=False)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {"checkpoints", "checkpoints/notes.txt", "run.json"}
+
+
+def test_a_run_that_waits_can_be_resumed_or_overwritten(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"settings": dataclasses.asdict(SETTINGS)}))
+    with pytest.raises(FileExistsError, match="or --resume .resume=True. to go on with its run"):
+        do.train.check(SETTINGS, tmp_path)
+    do.train.check(SETTINGS, tmp_path, resume=True)
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(ValueError, match="run.json is not the JSON file that a run writes"):
+        do.train.check(SETTINGS, tmp_path, resume=True)
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_loss_that_is_not_finite_names_the_last_good_checkpoint(tmp_path, monkeypatch):
+    """The update of step 251 is not a number; one sees it at step 252, in the third dispatch."""
+    bad = optax.scale_by_schedule(lambda made: jnp.where(made == 250, jnp.nan, 1.0))
+    monkeypatch.setattr(
+        _solve, "build_optimiser", lambda settings: optax.chain(optax.adam(1e-3), bad)
+    )
+    with pytest.raises(
+        do.train.NonFiniteLossError,
+        match=rf"^the loss became nan at step 252 of 800 \(its terms: residual nan\); the last "
+        rf"good checkpoint is {tmp_path}/checkpoints/200; a smaller learning rate usually helps.$",
+    ):
+        do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["100", "200"]
+    assert read_metrics(tmp_path)[-1].step == 200
+
+
+def test_results_on_a_full_disk(tmp_path, monkeypatch, whole):
+    with monkeypatch.context() as patch:
+        patch.setattr(_output, "save_model", full)
+        with pytest.raises(
+            OSError,
+            match=f"could not be written to {tmp_path}: .*No space left on device; make room for "
+            f"them and give the same command with --resume .*: the last good checkpoint is "
+            f"{tmp_path}/checkpoints/800.",
+        ):
+            do.train.solve(SETTINGS, tmp_path, checkpoint_every=400)
+    assert numbers(do.train.solve(SETTINGS, tmp_path, resume=True)) == numbers(whole[0])
+
+
+def test_pictures_on_a_full_disk(tmp_path, monkeypatch, capsys, whole):
+    monkeypatch.setattr(_solve, "save_curves", full)
+    assert numbers(do.train.solve(SETTINGS, tmp_path)) == numbers(whole[0])
+    assert f"the pictures in {tmp_path} could not be written: [Errno" in capsys.readouterr().err
+    assert (tmp_path / "report.json").is_file() and (tmp_path / "model.eqx").is_file()
+
+
+def test_metrics_on_a_full_disk(tmp_path, monkeypatch):
+    """Said once; what was noted before stays."""
+    said = []
+    file = MetricsFile(tmp_path, 0, said.append)
+    file.log(Metric(1, 0.5, None, 0.1))
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "open", full)
+        file.log(Metric(2, 0.5, None, 0.1))
+        file.log(Metric(3, 0.5, None, 0.1))
+    file.log(Metric(4, 0.5, 0.25, 0.1))
+    (sentence,) = said
+    assert f"{tmp_path}/metrics.jsonl could not be written: [Errno 28] No space" in sentence
+    assert read_metrics(tmp_path) == [Metric(1, 0.5, None, 0.1), Metric(4, 0.5, 0.25, 0.1)]
+
+
+def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals reach the main thread only")
+    call, before = _watch.Progress.__call__, signal.getsignal(signal.SIGTERM)
+
+    def interrupt(self, state):
+        call(self, state)
+        if state.step == 200:
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(0.2)  # for the thread that listens
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_watch.Progress, "__call__", interrupt)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            do.train.solve(SETTINGS, tmp_path)
+    error = caught.value
+    assert isinstance(error, do.train.Interrupted) and error.signal == signal.SIGTERM
+    assert re.match(
+        rf"stopped by SIGTERM after step (\d+) of 800 \(the last good checkpoint is {tmp_path}/"
+        rf"checkpoints/\1\); the same command with --resume",
+        str(error),
+    )
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert numbers(do.train.solve(SETTINGS, tmp_path, resume=True)) == numbers(whole[0])
+
+
+def test_signals_outside_the_main_thread_are_left_alone():
+    before, stops = signal.getsignal(signal.SIGINT), []
+
+    def listen():
+        with Stop(stops.append) as stop:
+            stops.append(stop.signal)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    assert stops == [None] and signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,145 @@
+"""Tables and pictures over runs, from files written here."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.__main__ import main
+from diffop.train import _summary
+
+NAME = "allen-cahn-two-body"
+
+
+def write_run(directory, seed, *, rel_l2=None, null=0.6, metrics=(), **changes):
+    """A run as `solve` leaves it, ended if it has an error."""
+    directory.mkdir(parents=True)
+    settings = do.train.Settings(NAME, seed=seed, **changes)
+    given = dataclasses.asdict(settings)
+    (directory / "run.json").write_text(json.dumps({"settings": given, "null_rel_l2": null}))
+    lines = [json.dumps({"step": s, "loss": a, "error": e, "seconds": 1.0}) for s, a, e in metrics]
+    (directory / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    if rel_l2 is None:
+        return
+    top = ("problem", "dim", "steps", "n", "seed")
+    report = do.train.Report(
+        **{name: given[name] for name in top},
+        rel_l1=rel_l2 / 2,
+        rel_l2=rel_l2,
+        null_rel_l2=null,
+        skill=null / rel_l2,
+        it_per_s=100.0 + seed,
+        compile_s=1.0,
+        peak_memory_mb=1.0,
+        parameters=1,
+        settings={name: value for name, value in given.items() if name not in top},
+        environment={},
+    )
+    (directory / "report.json").write_text(json.dumps(dataclasses.asdict(report)))
+
+
+def test_a_table_over_seeds(tmp_path, capsys):
+    """Of errors 0.1, 0.2 and 0.6 the mean is 0.3 and the standard deviation √((4 + 1 + 9)/2)/10."""
+    for seed, error in enumerate([0.1, 0.6, 0.2]):
+        write_run(tmp_path / "a" / str(seed), seed, rel_l2=error)
+    write_run(tmp_path / "b", 0, rel_l2=0.3, null=0.3, dim=10, estimator="rademacher")
+    write_run(tmp_path / "c", 0, metrics=[(10, 1.0, 0.5), (20, 0.5, None)], steps=100)
+    assert main(["report", str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "c")]) == 0
+    names, first, row, second, other, waits, _ = capsys.readouterr().out.splitlines()
+    titles = [
+        "runs",
+        "skill",
+        "rel. L2 error",
+        "mean ± std",
+        "rel. L1 error",
+        "null model",
+        "steps/s",
+    ]
+    assert re.split(r"\s{2,}", names.strip()) == titles
+    assert first == f"{NAME} dim=1000 steps=10000"
+    assert re.split(r"\s{2,}", row.strip()) == [
+        "3",
+        "3 (1 – 6)",
+        "2.00e-01 (1.00e-01 – 6.00e-01)",
+        "3.00e-01 ± 2.6e-01",
+        "1.00e-01 (5.00e-02 – 3.00e-01)",
+        "6.00e-01 (6.00e-01 – 6.00e-01)",
+        "101 (100 – 102)",
+    ]
+    assert second == f"{NAME} dim=10 steps=10000 estimator=rademacher"
+    assert re.split(r"\s{2,}", other.strip()) == [
+        "1", "1", "3.00e-01", "one run", "1.50e-01", "3.00e-01", "100",
+    ]  # fmt: skip
+    assert waits == f"{tmp_path}/c has not ended: step 20 of 100"
+
+
+def test_runs_that_have_not_ended_only(tmp_path, capsys):
+    write_run(tmp_path / "c", 0, steps=100)
+    assert main(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/c has not ended: step 0 of 100\n"
+
+
+def test_a_real_run_in_both(tmp_path, capsys):
+    """Also after `run.json` was lost: reports of old runs are without."""
+    words = ["--dim", "4", "--width", "8", "--depth", "1", "--n", "2", "--steps", "10"]
+    assert main(["solve", NAME, *words, "--out", str(tmp_path / "run")]) == 0
+    (tmp_path / "run" / "run.json").unlink()
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    capsys.readouterr()
+    assert main(["report", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert f"{report['skill']:.3g}" in text and f"{report['rel_l2']:.2e}" in text
+    assert f"{NAME} dim=4 steps=10 n=2 width=8 depth=1" in text
+    picture = tmp_path / "curves.png"
+    assert main(["plot", str(tmp_path / "run"), "--out", str(picture)]) == 0
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_what_is_drawn(tmp_path, monkeypatch):
+    write_run(tmp_path / "a", 0, rel_l2=0.1, metrics=[(10, 4.0, 0.5), (20, 2.0, None)])
+    write_run(tmp_path / "b", 1, null=0.7, metrics=[(10, 3.0, None)])
+    drawn = []
+    monkeypatch.setattr(_summary, "save_curves", lambda *args: drawn.append(args))
+    assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 0
+    ((path, (a, b), title),) = drawn
+    assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=10000"
+    assert (a.label, a.errors, a.null_rel_l2) == (str(tmp_path / "a"), [(10, 0.5)], 0.6)
+    np.testing.assert_array_equal(a.loss_steps, [10, 20])
+    np.testing.assert_array_equal(a.losses, [4.0, 2.0])
+    assert (b.errors, b.null_rel_l2) == ([], 0.7)
+
+
+def test_pictures_are_not_overwritten_unless_told(tmp_path, capsys):
+    write_run(tmp_path / "a", 0, metrics=[(10, 4.0, 0.5)])
+    write_run(tmp_path / "b", 1, metrics=[(10, 3.0, None), (20, 2.0, 0.4)])
+    picture = tmp_path / "p.png"
+    picture.write_text("mine")
+    command = ["plot", str(tmp_path), "--out", str(picture)]
+    assert main(command) == 2
+    assert (
+        "p.png exists; name another file with --out, or say --overwrite" in capsys.readouterr().err
+    )
+    assert picture.read_text() == "mine"
+    assert main([*command, "--overwrite"]) == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("command", ["report", "plot"])
+def test_a_directory_without_runs(command, tmp_path, capsys):
+    assert main([command, str(tmp_path)]) == 2
+    assert f"{tmp_path} holds no run; name a directory that was" in capsys.readouterr().err
+
+
+def test_nothing_to_draw_yet(tmp_path, capsys):
+    write_run(tmp_path / "a", 0)
+    assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 2
+    assert "a has nothing in its metrics.jsonl to draw yet." in capsys.readouterr().err
+
+
+def test_no_such_kind_of_picture(tmp_path, capsys):
+    write_run(tmp_path / "a", 0, metrics=[(10, 4.0, 0.5)])
+    assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.txt")]) == 2
+    assert "txt" in capsys.readouterr().err
