@@ -112,6 +112,15 @@ def test_stopped_by_sigterm(whole, tmp_path):
     assert ended(tmp_path) == whole
 
 
+@pytest.fixture
+def ctrl_c_is_heard():
+    """A shell's background jobs ignore Ctrl-C, and so do their children; not so handlers."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_the_second_ctrl_c_stops_at_once(tmp_path):
     """Even while it compiles, which no handler of Python's could interrupt."""
     process = start(tmp_path, "--width", "64", "--depth", "9")

@@ -7,7 +7,18 @@ import pytest
 
 import diffop as do
 
-INTEGERS = ["dim", "steps", "n", "batch", "width", "depth", "gpinn_terms"]
+INTEGERS = [
+    "dim",
+    "steps",
+    "n",
+    "batch",
+    "width",
+    "depth",
+    "block",
+    "channels",
+    "pool",
+    "gpinn_terms",
+]
 NAME = "allen-cahn-two-body"
 
 
@@ -22,8 +33,11 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "learning_rate": 1e-3,
         "batch": 100,
         "data_batch": None,
+        "pool": 1,
         "width": 128,
         "depth": 3,
+        "block": 1,
+        "channels": 1,
         "input_scale": 1.0,
         "estimator": "sparse",
         "square": "biased",

@@ -50,8 +50,11 @@ def test_report_and_files(run):
         "learning_rate": 1e-3,
         "batch": 100,
         "data_batch": None,
+        "pool": 1,
         "width": 8,
         "depth": 3,
+        "block": 1,
+        "channels": 1,
         "input_scale": 1.0,
         "estimator": "sparse",
         "square": "biased",
@@ -155,6 +158,13 @@ def test_the_model_can_be_loaded(tmp_path):
     assert errors == (report.rel_l1, report.rel_l2)
 
 
+def test_weights_are_shared_by_blocks(tmp_path):
+    report = do.train.solve(small(dim=10, block=4, channels=2, depth=1, steps=2), tmp_path)
+    # each of three blocks of 4 is seen through 2 numbers, and a network of 8 units sees all 6
+    assert report.parameters == (4 * 2 + 2) + (6 * 8 + 8) + (8 + 1)
+    assert do.train.load(tmp_path)(jnp.ones(10) / jnp.sqrt(10.0)) == pytest.approx(0.0, abs=1e-6)
+
+
 def test_loading_needs_a_finished_run(tmp_path):
     with pytest.raises(FileNotFoundError, match="no report.json; name the directory of a finished"):
         do.train.load(tmp_path)
@@ -193,6 +203,8 @@ def test_checking_writes_nothing(tmp_path):
     assert not (tmp_path / "run").exists()
     with pytest.raises(ValueError, match="at least 2, got 1"):
         do.train.check(small(dim=1), tmp_path / "run")
+    with pytest.raises(ValueError, match="expects a block of 2 to 4 coordinates, or a block of 1"):
+        do.train.check(small(block=5), tmp_path / "run")
     with pytest.raises(ValueError, match="kdv-2d has 3 coordinates, .* got dim 4; leave"):
         do.train.check(do.train.Settings("kdv-2d", dim=4), tmp_path / "run")
     with pytest.raises(ValueError, match="reference values in 10, 100, .* got 7 dimensions"):

@@ -30,8 +30,11 @@ class Recommended:
     learning_rate: int | float = 1e-3
     batch: int = 100
     data_batch: int | None = None
+    pool: int = 1
     width: int = 128
     depth: int = 3
+    block: int = 1
+    channels: int = 1
     input_scale: int | float = 1.0
     estimator: str = "sparse"
     square: str = "biased"

@@ -9,9 +9,8 @@ from jaxtyping import PyTree
 
 from ._checkpoints import Checkpoints
 from ._iterate import State
-from ._model import build, build_optimiser, build_problem
+from ._model import build_optimiser, untrained
 from ._output import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
-from ._settings import Settings
 
 
 def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> PyTree:
@@ -50,7 +49,9 @@ def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> P
             f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
             f'checkpoint="last".'
         )
-    skeleton = eqx.filter_eval_shape(_untrained, settings_of(read_json(path / REPORT)))
+    skeleton = eqx.filter_eval_shape(
+        untrained, settings_of(read_json(path / REPORT)), jax.random.key(0)
+    )
     return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
 
 
@@ -60,7 +61,7 @@ def _load_checkpoint(path: pathlib.Path, which: int | str) -> PyTree:
         raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
     checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
     settings = settings_of({"settings": started})
-    like = State.initial(_untrained(settings), build_optimiser(settings))
+    like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
     return checkpoints.restore(_step(checkpoints, which), like).state.model
 
 
@@ -73,8 +74,3 @@ def _step(checkpoints: Checkpoints, which: int | str) -> int:
     if step is None:
         raise FileNotFoundError(f"{checkpoints.directory} has no checkpoint yet; ask later.")
     return step
-
-
-def _untrained(settings: Settings) -> PyTree:
-    key = jax.random.key(0)
-    return build(settings, build_problem(settings, key), key)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from ..operators.draws import AbstractProbe, as_probe
 from ..operators.squares import SQUARES, RandomResidual, draw_keys
 from ..operators.together import Joint, estimate, exact
-from ..pde import AbstractProblem
+from ..pde import AbstractProblem, residual_adaptive
 from ._residual import Coordinates, Residual, operators, residual
 from ._settings import ESTIMATORS
 
@@ -80,6 +80,10 @@ class ResidualLoss(eqx.Module):
     - `gpinn_terms`: how many of its components are taken at each call; all if there are no more.
     - `square`: `"biased"`, `"product"` or `"pairs"`.
     - `data_batch`: how many points each condition has; as many as `batch` if it is not given.
+    - `pool`: the points are chosen from `pool * batch`, likelier where the residual is large
+        (`diffop.pde.residual_adaptive`); 1 takes them as they are drawn. The mean is then over
+        points of that kind. The choice has jets of its own, so that it does not favour points at
+        which a draw happens to be large.
 
     **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar: a
     scalar. Equal keys give equal points and jets.
@@ -109,6 +113,7 @@ class ResidualLoss(eqx.Module):
     gpinn_terms: int = eqx.field(static=True, default=4)
     square: str = eqx.field(static=True, default="biased")
     data_batch: int | None = eqx.field(static=True, default=None)
+    pool: int = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
         if self.square not in SQUARES:
@@ -194,7 +199,7 @@ class ResidualLoss(eqx.Module):
     def _random(self, u: Callable, key: PRNGKeyArray) -> RandomResidual:
         """The residual at the points of a call, with its draws of jets."""
         points_key, jets_key = jax.random.split(key)
-        points = self.problem.sample(points_key, self.batch)
+        points = self._points(u, points_key)
         coordinates = self._coordinates(jax.random.fold_in(jets_key, 0))
         keys = draw_keys(jets_key)
         return RandomResidual(
@@ -203,6 +208,18 @@ class ResidualLoss(eqx.Module):
             u,
             lambda number: self._joint(coordinates, keys[number]),
         )
+
+    def _points(self, u: Callable, key: PRNGKeyArray) -> Float[Array, "batch dim"]:
+        if self.pool == 1:
+            return self.problem.sample(key, self.batch)
+        values = self._joint((), jax.random.fold_in(key, 1))(u)
+
+        def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
+            value = residual(self.problem, (), values(x), x).value
+            return jax.lax.stop_gradient(value)
+
+        pool = self.pool * self.batch
+        return residual_adaptive(key, size, self.problem.sample, self.batch, pool=pool)
 
     def _misfit(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
         """The sum over the conditions of the mean squares of what u misses, with its weight."""

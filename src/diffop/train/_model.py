@@ -8,7 +8,7 @@ import optax
 from jaxtyping import PRNGKeyArray
 
 from .. import pde
-from ..nn import ScaledInput
+from ..nn import ScaledInput, WeightSharedMLP
 from ._loss import ResidualLoss
 from ._optimisers import OPTIMISERS, SCHEDULES
 from ._settings import Settings
@@ -32,7 +32,13 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         gpinn_terms=settings.gpinn_terms,
         square=settings.square,
         data_batch=settings.data_batch,
+        pool=settings.pool,
     )
+
+
+def untrained(settings: Settings, key: PRNGKeyArray) -> Callable:
+    """A model of the kind that a run trains, for its structure and shapes."""
+    return build(settings, build_problem(settings, key), key)
 
 
 def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -> Callable:
@@ -41,12 +47,26 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     It depends on the problem's domain and boundary condition only, not on its coefficients or
     solution.
     """
-    net = eqx.nn.MLP(
-        problem.dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key
-    )
+    net = _network(settings, problem.dim, key)
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
     return problem.ansatz(net)
+
+
+def _network(settings: Settings, dim: int, key: PRNGKeyArray) -> Callable:
+    if settings.block == settings.channels == 1:
+        return eqx.nn.MLP(
+            dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key
+        )
+    return WeightSharedMLP(
+        dim,
+        settings.block,
+        settings.width,
+        settings.depth,
+        channels=settings.channels,
+        activation=jnp.tanh,
+        key=key,
+    )
 
 
 def build_optimiser(settings: Settings) -> optax.GradientTransformation:

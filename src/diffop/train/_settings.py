@@ -11,7 +11,18 @@ from ..operators.squares import SQUARES
 from ._optimisers import OPTIMISERS, SCHEDULES
 
 ESTIMATORS = ("exact", *NAMED)
-_POSITIVE_INTEGERS = ("dim", "steps", "n", "batch", "width", "depth", "gpinn_terms")
+_POSITIVE_INTEGERS = (
+    "dim",
+    "steps",
+    "n",
+    "batch",
+    "width",
+    "depth",
+    "block",
+    "channels",
+    "pool",
+    "gpinn_terms",
+)
 _POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
 _CHOICES: dict[str, Collection[str]] = {
     "optimiser": OPTIMISERS,
@@ -44,7 +55,11 @@ class Settings:
     - `learning_rate`: the first step's.
     - `batch`: how many fresh points at each step.
     - `data_batch`: how many for each of the problem's conditions; None for as many.
+    - `pool`: of how many times as many points those of a step are chosen, likelier where the
+        residual is large (`diffop.pde.residual_adaptive`); 1 takes them as they are drawn.
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
+    - `block`, `channels`: each block of so many coordinates is seen through so many numbers, the
+        same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
     - `input_scale`: the network sees the point times this number.
     - `estimator`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`.
@@ -78,8 +93,11 @@ class Settings:
     learning_rate: int | float = THE_PROBLEMS
     batch: int = THE_PROBLEMS
     data_batch: int | None = THE_PROBLEMS
+    pool: int = THE_PROBLEMS
     width: int = THE_PROBLEMS
     depth: int = THE_PROBLEMS
+    block: int = THE_PROBLEMS
+    channels: int = THE_PROBLEMS
     input_scale: int | float = THE_PROBLEMS
     estimator: str = THE_PROBLEMS
     square: str = THE_PROBLEMS

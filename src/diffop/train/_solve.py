@@ -22,7 +22,7 @@ from ._evaluate import FixedPoints
 from ._extras import require_train_extra
 from ._iterate import State, iterate
 from ._metrics import AbstractLogger, MetricsFile
-from ._model import build, build_loss, build_optimiser, build_problem
+from ._model import build, build_loss, build_optimiser, build_problem, untrained
 from ._picture import save_picture
 from ._progress import Progress
 from ._report import Report, summarise
@@ -72,6 +72,7 @@ def check(
     _output.check_directory(directory, settings, overwrite, resume)
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
     build_loss(settings, problem)
+    eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
     if isinstance(problem, AbstractReferenceProblem):
         problem.reference()
 
@@ -195,7 +196,7 @@ def _loggers(path: pathlib.Path, step: int, log: Sequence[str]) -> list[Abstract
 def _states(
     settings: Settings, problem: AbstractProblem, key: PRNGKeyArray, start: State
 ) -> Iterator[State]:
-    per_step = settings.batch * settings.dim
+    per_step = settings.batch * settings.pool * settings.dim
     return iterate(
         start.model,
         build_loss(settings, problem),

@@ -1,0 +1,49 @@
+"""Points chosen where the residual is large."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def _problem():
+    return do.pde.AllenCahnTwoBody(3, key=jax.random.key(0))
+
+
+def _u(scale, x):
+    return (1 - x @ x) * jnp.sin(scale * jnp.sum(x))
+
+
+def _residual(problem, scale, x):
+    """Written out with jax.hessian."""
+    value = _u(scale, x)
+    laplacian = jnp.trace(jax.hessian(_u, argnums=1)(scale, x))
+    return laplacian + value - value**3 - problem.source(x)
+
+
+def test_the_loss_is_the_mean_over_the_chosen_points():
+    problem, scale = _problem(), jnp.array(1.5)
+    loss = do.train.ResidualLoss(problem, batch=20, n=1, estimator="exact", pool=5)
+
+    def value(scale):
+        return loss(jax.tree_util.Partial(_u, scale), jax.random.key(1))
+
+    points_key, _ = jax.random.split(jax.random.key(1))
+    points = do.pde.residual_adaptive(
+        points_key, lambda x: _residual(problem, scale, x), problem.sample, 20, pool=100
+    )
+
+    def at_points(scale):
+        return jnp.mean(jax.vmap(lambda x: _residual(problem, scale, x))(points) ** 2)
+
+    got, gradient = jax.value_and_grad(value)(scale)
+    expected, expected_gradient = jax.value_and_grad(at_points)(scale)
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+    # the choice of the points is not differentiated
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-10)
+    plain = do.train.ResidualLoss(problem, batch=20, n=1, estimator="exact")
+    assert got > plain(jax.tree_util.Partial(_u, scale), jax.random.key(1))
