@@ -20,7 +20,7 @@ def settings(**changes):
 CURVES = {
     "linear": lambda t: 0.1 * (1 - t),
     "cosine": lambda t: 0.1 * (1 + math.cos(math.pi * t)) / 2,
-    "exponential": lambda t: 0.1 * 0.01**t,
+    "exponential": lambda t: 0.1 * 0.9995 ** (10_000 * t),
     "constant": lambda t: 0.1,
 }
 

@@ -71,7 +71,7 @@ class Settings:
         at each step.
     - `optimiser`: `"adam"`, `"adamw"`, `"lion"` or `"muon"`, as optax has them by default.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
-        hundredth, or not at all: `"constant"`.
+        150th, or not at all: `"constant"`.
 
     **Raises:** `ValueError` naming the setting, what it expects and what it got.
 

@@ -53,6 +53,7 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
         data_batch=100,
         width=1024,
         data_weight=20.0,
+        schedule="exponential",
     )
 
     duration: int | float = eqx.field(static=True, default=0.3)
