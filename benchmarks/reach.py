@@ -64,7 +64,13 @@ def _recipe() -> Iterator[Case]:
 
 
 _BALL = {"dim": 1000, "input_scale": 5.0, "learning_rate": 5e-3, "n": 8}
-_SMALL_BALL = {"dim": 10, "learning_rate": 5e-3, "estimator": "exact"}
+_SMALL_BALL = {
+    "dim": 5,
+    "steps": 5000,
+    "input_scale": 2.0,
+    "learning_rate": 5e-3,
+    "estimator": "exact",
+}
 _SEMILINEAR = {"width": 128, "batch": 200, "steps": 5000}
 
 _SHORT: dict[str, dict[str, Any]] = {

@@ -67,7 +67,9 @@ class BiharmonicWaves(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "biharmonic"
-    recommended: ClassVar[Recommended] = Recommended(dim=10, width=64, learning_rate=5e-3)
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=5, steps=4_000, learning_rate=3e-3, input_scale=2.0, estimator="exact"
+    )
 
     dim: int = eqx.field(static=True)
     coefficients: Float[Array, " terms"]
