@@ -1,6 +1,13 @@
 """diffop: an algebra of differential operators for JAX, exact and stochastic."""
 
-from . import jets as jets, nn as nn, pde as pde, taylor as taylor, train as train
+from . import (
+    baselines as baselines,
+    jets as jets,
+    nn as nn,
+    pde as pde,
+    taylor as taylor,
+    train as train,
+)
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank

@@ -21,7 +21,8 @@ ARROWS = {
     "operators": {"taylor", "jets"},
     "nn": {"operators"},
     "pde": {"operators", "nn"},
-    "train": {"operators", "nn", "pde"},
+    "baselines": {"jets", "operators"},
+    "train": {"operators", "nn", "pde", "baselines"},
 }
 
 
@@ -53,7 +54,7 @@ def public(module):
 
 
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
-    f"{name}.": getattr(do, name) for name in ("taylor", "nn", "pde", "train")
+    f"{name}.": getattr(do, name) for name in ("taylor", "nn", "pde", "baselines", "train")
 }
 NAMES = {
     f"diffop.{room}{name}": value

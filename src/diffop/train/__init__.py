@@ -1,12 +1,12 @@
 """Training: the residual loss, the fit, errors beside the null model's, and runs kept on disk."""
 
+from .._extras import MissingExtraError as MissingExtraError
 from ._checkpoints import (
     CheckpointMismatchError as CheckpointMismatchError,
     Checkpoints as Checkpoints,
     Saved as Saved,
 )
 from ._evaluate import Errors as Errors, FixedPoints as FixedPoints
-from ._extras import MissingExtraError as MissingExtraError
 from ._fit import Fit as Fit, fit as fit
 from ._iterate import State as State, iterate as iterate
 from ._load import load as load

@@ -1,0 +1,31 @@
+"""Optional dependencies: what the extras install."""
+
+import importlib
+from collections.abc import Iterable
+from typing import final
+
+
+@final
+class MissingExtraError(ImportError):
+    """Something was asked for that needs an extra, whose packages are not installed."""
+
+
+def require(what: str, extra: str, packages: Iterable[str]) -> None:
+    """Checks that the packages of an extra can be imported, before anything long starts.
+
+    **Raises:** `MissingExtraError` naming the missing packages and the command that installs them.
+    """
+    missing = [name for name in packages if not _can_import(name)]
+    if missing:
+        raise MissingExtraError(
+            f"{what} needs {' and '.join(missing)}, which cannot be imported; install the extra: "
+            f"pip install 'diffop-jax[{extra}]'"
+        )
+
+
+def _can_import(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
