@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import NoReturn, final
 
-from . import pde, train
+from . import baselines, pde, train
 from .operators.squares import SQUARES
 from .pde._registry import summary
 from .train._optimisers import OPTIMISERS, SCHEDULES
@@ -113,7 +113,13 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
     for name, kind, text in _OPTIONS:
         parser.add_argument(f"--{name}", type=kind, help=text)
-    parser.add_argument("--estimator", choices=ESTIMATORS, help="how operators are taken")
+    parser.add_argument(
+        "--estimator",
+        choices=(*ESTIMATORS, *baselines.names()),
+        metavar="NAME",
+        help=f"how operators are taken: {', '.join(ESTIMATORS)}; or, to compare with, a baseline: "
+        f"{', '.join(baselines.names())}",
+    )
     parser.add_argument("--square", choices=SQUARES, help="how an estimated residual is squared")
     parser.add_argument("--optimiser", choices=OPTIMISERS, help="how the network is trained")
     parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate decays")

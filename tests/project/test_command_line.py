@@ -56,6 +56,8 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--gpinn", "1", "--estimator", "gaussian"], "gaussian probes are biased for"),
         (["--dim", "ten"], "argument --dim: invalid int value: 'ten'"),
         (["--estimator", "dense"], "argument --estimator: invalid choice: 'dense'"),
+        (["--estimator", "sdgd", "--square", "pairs"], "and not of those by a baseline."),
+        (["--estimator", "sdgd", "--gpinn", "1"], "got gpinn=1.0 and the estimator 'sdgd'; leave"),
         (["--optimiser", "lbfgs"], "argument --optimiser: invalid choice: 'lbfgs'"),
         (["--schedule", "none"], "argument --schedule: invalid choice: 'none'"),
         (["--checkpoint-every", "-1"], "checkpoint-every must be a number of steps, or 0 for"),
@@ -98,6 +100,14 @@ def test_help_shows_what_problems_recommend(capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "allen-cahn-two-body: dim=1000 steps=10000 n=16 learning-rate=0.001 batch=100" in text
     assert "kdv-2d: dim=3" in text
+    assert "roots, shifted; or, to compare with, a baseline: sdgd-loop, sdgd, forward" in text
+
+
+def test_solving_with_a_baseline(tmp_path):
+    words = ["--estimator", "sdgd", "--square", "product", "--out", str(tmp_path / "run")]
+    assert main([*SOLVE, *words]) == 0
+    settings = json.loads((tmp_path / "run" / "report.json").read_text())["settings"]
+    assert (settings["estimator"], settings["square"]) == ("sdgd", "product")
 
 
 def test_unknown_problem_names_the_nearest(tmp_path, capsys):

@@ -59,13 +59,14 @@ class RandomResidual(eqx.Module):
         the residual, affine in what is sampled.
     - `points`: where.
     - `u`: the function that the operators act on.
-    - `joint`: the operators, with the draw of a number.
+    - `joint`: the operators, with the draw of a number: a `Joint`, or another map from functions
+        to functions, of which no variance is known.
     """
 
     function: Callable[[PyTree, Float[Array, " dim"]], PyTree]
     points: Float[Array, "points dim"]
     u: Callable
-    joint: Callable[[int], Joint]
+    joint: Callable[[int], Callable[[Callable], Callable]]
 
     def draw(self, number: int) -> PyTree:
         """At all points, with one draw of jets."""
@@ -73,8 +74,17 @@ class RandomResidual(eqx.Module):
         return jax.vmap(lambda x: self.function(values(x), x))(self.points)
 
     def moments(self, number: int) -> Moments:
-        """The same, with an unbiased estimate of its variance."""
-        draws = self.joint(number).draws(self.u)
+        """The same, with an unbiased estimate of its variance.
+
+        **Raises:** `ValueError` where none is known.
+        """
+        joint = self.joint(number)
+        if not isinstance(joint, Joint):
+            raise ValueError(
+                "the variance is known of diffop's own estimates, such as those by the estimator "
+                "'sparse', and not of those by a baseline."
+            )
+        draws = joint.draws(self.u)
 
         def at(x: Float[Array, " dim"]) -> Moments:
             return draws(x).moments(lambda values: self.function(values, x))

@@ -3,16 +3,18 @@
 import operator
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .. import baselines
+from ..baselines import AbstractBaseline
 from ..operators.draws import AbstractProbe, as_probe
 from ..operators.squares import SQUARES, RandomResidual, draw_keys
-from ..operators.together import Joint, estimate, exact
+from ..operators.together import estimate, exact
 from ..pde import AbstractProblem, residual_adaptive
 from ._residual import Coordinates, Residual, operators, residual
 from ._settings import ESTIMATORS
@@ -26,16 +28,30 @@ def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
     return tuple((first + k * dim // terms) % dim for k in range(terms))
 
 
-def _probe_of(estimator: Any) -> AbstractProbe | None:
-    """The probes by which operators are estimated; None where they are exact."""
-    if estimator is None or isinstance(estimator, AbstractProbe):
+Estimator: TypeAlias = AbstractProbe | AbstractBaseline | None
+
+
+def _estimator_of(estimator: Any) -> Estimator:
+    """The probes or the baseline by which operators are estimated; None where they are exact."""
+    if estimator is None or isinstance(estimator, AbstractProbe | AbstractBaseline):
         return estimator  # converted before
-    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
+    name = estimator if isinstance(estimator, str) else None
+    if name in baselines.names():
+        return baselines.as_baseline(name)
+    if name not in ESTIMATORS:
         raise ValueError(
-            f"ResidualLoss expects an estimator among {', '.join(ESTIMATORS)}, or one of "
-            f"diffop.probes, got {estimator!r}."
+            f"ResidualLoss expects an estimator among {', '.join(ESTIMATORS)}, one of "
+            f"diffop.probes, or a baseline among {', '.join(baselines.names())}, got {estimator!r}."
         )
-    return None if estimator == "exact" else as_probe(estimator)
+    return None if name == "exact" else as_probe(name)
+
+
+def _exact_name(estimator: Estimator) -> str | None:
+    """What an estimator without anything random is called; None for the others."""
+    if estimator is None:
+        return "exact"
+    exact = isinstance(estimator, AbstractBaseline) and not estimator.random
+    return estimator.name if exact else None
 
 
 @final
@@ -72,7 +88,8 @@ class ResidualLoss(eqx.Module):
     - `problem`: the equation.
     - `batch`: how many points, at least 1.
     - `n`: how many draws of jets; not used by `"exact"`.
-    - `estimator`: `"exact"` or the `probes` of `diffop.estimate`, by name or from `diffop.probes`.
+    - `estimator`: `"exact"` or the `probes` of `diffop.estimate`, by name or from `diffop.probes`;
+        or, to compare with, one of `diffop.baselines`, by name or itself.
     - `data_weight`: the weight of the problem's conditions.
     - `gpinn`: the weight of the residual's gradient; 0 for none. It multiplies the whole sum over
         j, estimated without bias; a weight of the sum over the sampled j alone, which is what the
@@ -89,8 +106,10 @@ class ResidualLoss(eqx.Module):
     scalar. Equal keys give equal points and jets.
 
     **Raises:** `ValueError` if the estimator or the square is unknown, if the estimator is biased
-    for one of the operators, if `"product"` or `"pairs"` is asked of the exact one, or `"pairs"` of
-    one that has no standard error, such as a single draw.
+    for one of the operators, if `"product"` or `"pairs"` is asked of an exact one, or `"pairs"` of
+    one that has no standard error, such as a single draw or a baseline, if a baseline is asked for
+    gPINN or cannot take an operator; `diffop.train.MissingExtraError` if it needs a package that is
+    missing.
 
     !!! example
 
@@ -107,7 +126,7 @@ class ResidualLoss(eqx.Module):
     problem: AbstractProblem
     batch: int = eqx.field(static=True)
     n: int = eqx.field(static=True)
-    estimator: AbstractProbe | None = eqx.field(converter=_probe_of)
+    estimator: Estimator = eqx.field(converter=_estimator_of)
     data_weight: int | float = eqx.field(static=True, default=1.0)
     gpinn: int | float = eqx.field(static=True, default=0.0)
     gpinn_terms: int = eqx.field(static=True, default=4)
@@ -120,10 +139,17 @@ class ResidualLoss(eqx.Module):
             raise ValueError(
                 f"ResidualLoss expects a square among {', '.join(SQUARES)}, got {self.square!r}."
             )
-        if self.square != "biased" and self.estimator is None:
+        baseline = self.estimator if isinstance(self.estimator, AbstractBaseline) else None
+        if self.square != "biased" and (exact := _exact_name(self.estimator)):
             raise ValueError(
                 f"the square {self.square!r} takes away the bias of random jets, got the estimator "
-                "'exact', whose loss has no bias; leave one of the two out."
+                f"{exact!r}, whose loss has no bias; leave one of the two out."
+            )
+        if baseline is not None and self.gpinn:
+            raise ValueError(
+                "gPINN differentiates the residual, and baselines take derivatives of order two at "
+                f"most, got gpinn={self.gpinn} and the estimator {baseline.name!r}; leave one of "
+                "the two out."
             )
         # probes that are biased for an operator are refused here, before any training
         self._joint((0,) if self.gpinn else (), jax.random.key(0))
@@ -236,10 +262,12 @@ class ResidualLoss(eqx.Module):
             return tuple(range(dim))
         return spread(jax.random.randint(key, (), 0, dim), dim, terms)
 
-    def _joint(self, coordinates: Coordinates, key: PRNGKeyArray) -> Joint:
+    def _joint(self, coordinates: Coordinates, key: PRNGKeyArray) -> Callable[[Callable], Callable]:
         ops = operators(self.problem, coordinates)
         if self.estimator is None:
             return exact(ops)
+        if isinstance(self.estimator, AbstractBaseline):
+            return baselines.estimate(self.estimator, ops, key, self.n)
         return estimate(ops, key, self.n, probes=self.estimator)
 
     def _check_variance(self) -> None:

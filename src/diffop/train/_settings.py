@@ -5,7 +5,7 @@ import math
 from collections.abc import Collection
 from typing import Any, final
 
-from .. import pde
+from .. import baselines, pde
 from ..operators.draws import NAMED
 from ..operators.squares import SQUARES
 from ._optimisers import OPTIMISERS, SCHEDULES
@@ -27,7 +27,7 @@ _POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
 _CHOICES: dict[str, Collection[str]] = {
     "optimiser": OPTIMISERS,
     "schedule": SCHEDULES,
-    "estimator": ESTIMATORS,
+    "estimator": (*ESTIMATORS, *baselines.names()),
     "square": SQUARES,
 }
 
@@ -62,7 +62,7 @@ class Settings:
         same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
     - `input_scale`: the network sees the point times this number.
     - `estimator`: `"exact"`, or the kind of random jets: the name of a probe, as for
-        `diffop.estimate`.
+        `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
         `"biased"`, `"product"` of two draws, or `"pairs"` of one.
     - `data_weight`: the weight of the problem's conditions in the loss, if it has any.

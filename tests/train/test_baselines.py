@@ -1,0 +1,91 @@
+"""Training with a baseline: the same losses as with diffop's own draws, and what is refused."""
+
+import sys
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KEY = jax.random.key(2)
+
+
+@pytest.fixture(scope="module")
+def problem(x64):
+    return do.pde.AllenCahnTwoBody(6, key=jax.random.key(0))
+
+
+@pytest.fixture(scope="module")
+def u(problem):
+    net = eqx.nn.MLP(6, "scalar", 4, depth=1, activation=jnp.tanh, key=jax.random.key(1))
+    return problem.ansatz(net)
+
+
+def loss(problem, estimator, n=2, **options):
+    return do.train.ResidualLoss(problem, 4, n, estimator, **options)
+
+
+@pytest.mark.parametrize("square", ["biased", "product"])
+def test_coordinates_and_signs_are_those_of_diffop(problem, u, square):
+    """With the same key the same draws, and so the same losses."""
+    pairs = [("sdgd-loop", "sparse"), ("hte", "rademacher")]
+
+    @eqx.filter_jit
+    def values(u):
+        return [[loss(problem, name, square=square)(u, KEY) for name in pair] for pair in pairs]
+
+    for theirs, ours in values(u):
+        np.testing.assert_allclose(theirs, ours, rtol=1e-11)
+
+
+@eqx.filter_jit
+def written_out(problem, u, points):
+    def residual(x):
+        return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3 - problem.source(x)
+
+    return jnp.mean(jax.vmap(residual)(points) ** 2)
+
+
+@pytest.mark.parametrize("estimator", ["sdgd", do.baselines.FiniteDifferences(1e-3)])
+def test_all_draws_are_the_exact_loss(problem, u, estimator):
+    points = problem.sample(jax.random.split(KEY)[0], 4)
+    value = eqx.filter_jit(loss(problem, estimator, n=6))(u, KEY)
+    np.testing.assert_allclose(value, written_out(problem, u, points), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"square": "pairs"}, "'pairs' takes the variance .* away: .* not of those by a baseline"),
+        ({"gpinn": 0.5}, "baselines take derivatives of order two at most, got gpinn=0.5 and the"),
+        ({"estimator": "SDGD"}, "or a baseline among sdgd-loop, .*, got 'SDGD'"),
+        ({"estimator": 3}, "ResidualLoss expects an estimator among exact"),
+    ],
+)
+def test_what_is_refused(problem, options, message):
+    with pytest.raises(ValueError, match=message):
+        loss(problem, **{"estimator": "sdgd", **options})
+
+
+def test_problems_of_high_order():
+    biharmonic = do.pde.make("biharmonic", 4, key=KEY)
+    with pytest.raises(ValueError, match="baselines take u, .* got Δ²"):
+        loss(biharmonic, "sdgd")
+
+
+def test_the_bias_is_not_known(problem, u):
+    with pytest.raises(ValueError, match="not of those by a baseline"):
+        loss(problem, "sdgd").bias(u, KEY)
+
+
+def test_folx_is_exact_and_has_to_be_installed(problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, "folx", None)
+    with pytest.raises(ValueError, match="takes away the bias of .* 'folx', whose loss has no bia"):
+        loss(problem, "folx", square="product")
+    with pytest.raises(do.train.MissingExtraError, match="the baseline 'folx' needs folx"):
+        do.train.check(do.train.Settings("allen-cahn-two-body", estimator="folx"), "never-made")
