@@ -6,13 +6,12 @@ The ratio is the price of a second derivative in d dimensions, in network evalua
 """
 
 import jax
-import jax.numpy as jnp
 
 import diffop as do
 
 from .command import run_alone
 from .comparison import check_agreement, compare
-from .peers import Function, Method, itself, stde_at
+from .peers import itself
 from .sizes import Dimension, dimensions
 from .subjects import ansatz, ball_points
 from .table import Row
@@ -23,22 +22,11 @@ JETS = 16
 def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
     u, x = ansatz(size.d), ball_points(points, size.d)
     # An estimate is a pytree that holds its key: it is drawn anew in each call, as in training.
-    estimate = do.Laplacian().estimate(jax.random.key(2), JETS)
-    check_agreement({"diffop": estimate, "jets by hand": by_hand(estimate, size.d)}, u, x)
+    key = jax.random.key(2)
+    estimate = do.Laplacian().estimate(key, JETS)
+    jets = do.baselines.estimate("jet", do.Laplacian(), key, JETS)  # the same coordinates
+    check_agreement({"diffop": estimate, "one-hot jets": jets}, u, x)
     return compare("estimated Laplacian", estimate, {"plain u": itself}, u, x, repeats)
-
-
-def by_hand(estimate: do.Estimate, dim: int) -> Method:
-    """The same sum of second derivatives, from the coordinates that the estimate says it drew."""
-    (jets,) = estimate.jets(jax.ShapeDtypeStruct((dim,), jnp.float32))
-    directions = jets.directions[0]
-    assert isinstance(directions, do.jets.Sparse)
-    paper = stde_at(jnp.asarray(directions.positions[:, 0]))
-
-    def laplacian(u: Function) -> Function:
-        return lambda x: paper(u)(x)["lap"]
-
-    return laplacian
 
 
 if __name__ == "__main__":

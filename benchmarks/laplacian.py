@@ -9,7 +9,7 @@ import diffop as do
 
 from .command import run_alone
 from .comparison import check_agreement, compare
-from .peers import Method, folx_laplacian, has_folx, nested, one_hot_jets
+from .peers import has_folx, laplacian_by
 from .sizes import Dimension, dimensions
 from .subjects import mlp, normal_points
 from .table import Row
@@ -18,9 +18,12 @@ from .table import Row
 def measure(size: Dimension, points: int, repeats: int) -> list[Row]:
     u, x = mlp(size.d), normal_points(points, size.d)
     ours = do.Laplacian().exact
-    others: dict[str, Method] = {"nested": nested, "jax.experimental.jet": one_hot_jets}
+    others = {
+        "nested": laplacian_by("forward-over-reverse"),
+        "jax.experimental.jet": laplacian_by("jet"),
+    }
     if has_folx():
-        others["folx"] = folx_laplacian
+        others["folx"] = laplacian_by("folx")
     check_agreement({"diffop": ours, **others}, u, x)
     return compare("exact Laplacian, plain MLP", ours, others, u, x, repeats)
 

@@ -1,12 +1,14 @@
 """Other ways to compute the same, each a map from functions to functions, as diffop's are."""
 
 import importlib.util
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.experimental import jet
+
+import diffop as do
 
 Function = Callable[[jax.Array], Any]
 Method = Callable[[Function], Function]
@@ -17,33 +19,23 @@ def itself(u: Function) -> Function:
     return u
 
 
-def nested(u: Function) -> Function:
-    """The Laplacian forward over reverse: a Hessian-vector product for each basis vector."""
+def laplacian_by(baseline: str) -> Method:
+    """The exact Laplacian by one of diffop's baselines: there are as many draws as coordinates."""
 
-    def laplacian(x: jax.Array) -> jax.Array:
-        def second(v: jax.Array) -> jax.Array:
-            return v @ jax.jvp(jax.grad(u), (x,), (v,))[1]
+    def transform(u: Function) -> Function:
+        def laplacian(x: jax.Array) -> jax.Array:
+            key = jax.random.key(0)
+            return do.baselines.estimate(baseline, do.Laplacian(), key, x.size)(u)(x)
 
-        return jnp.sum(jax.vmap(second)(jnp.eye(x.size)))
+        return laplacian
 
-    return laplacian
-
-
-def one_hot_jets(u: Function) -> Function:
-    """The Laplacian by `jax.experimental.jet`: a second-order jet for each basis vector."""
-    return lambda x: jnp.sum(_second_derivatives(u, x, jnp.eye(x.size))[1])
-
-
-def folx_laplacian(u: Function) -> Function:
-    """The forward Laplacian of the package folx."""
-    import folx  # optional  # pyright: ignore[reportMissingImports]
-
-    return lambda x: folx.forward_laplacian(u)(x).laplacian
+    return transform
 
 
 def folx_biharmonic(u: Function) -> Function:
     """The forward Laplacian of the forward Laplacian."""
-    return folx_laplacian(folx_laplacian(u))
+    laplacian = laplacian_by("folx")
+    return laplacian(laplacian(u))
 
 
 def has_folx() -> bool:
@@ -55,26 +47,17 @@ def has_folx() -> bool:
 
 
 def stde(key: jax.Array, dim: int, n: int) -> Method:
-    """The paper's method: u and its estimated Laplacian from n basis vectors.
+    """The paper's method with the paper's sampler: u and its estimated Laplacian from n jets along
+    basis vectors. `jax.random.choice` sorts all the coordinates.
 
-    The coordinates are drawn without replacement and become dense one-hot directions of
-    second-order jets. Source: Shi et al. 2024, "Stochastic Taylor Derivative
-    Estimator", equations `eqn:stde-sparse` and `eqn:forward-lapl`; written anew here.
+    The columns √(2d/n) e_i of a matrix σ are exactly what ½σσᵀ:∇² needs jets for, as
+    ½σσᵀ:∇² = (d/n) Σ ∂_i². Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator",
+    equations `eqn:stde-sparse` and `eqn:forward-lapl`.
     """
-    return stde_at(jax.random.choice(key, dim, (n,), replace=False))
-
-
-def stde_at(coordinates: jax.Array) -> Method:
-    """The paper's method with given coordinates."""
-
-    def transform(u: Function) -> Function:
-        def values(x: jax.Array) -> dict[str, jax.Array]:
-            value, seconds = _second_derivatives(u, x, jax.nn.one_hot(coordinates, x.size))
-            return {"u": value, "lap": x.size / coordinates.size * jnp.sum(seconds)}
-
-        return values
-
-    return transform
+    coordinates = jax.random.choice(key, dim, (n,), replace=False)
+    length = jnp.full((n, 1), math.sqrt(2 * dim / n))
+    sampled = do.ParabolicTrace(do.SparseColumns(coordinates[:, None], length, rows=dim))
+    return do.baselines.estimate("jet", {"u": do.Identity(), "lap": sampled}, key, n)
 
 
 def laplacian_by_hand(u: Any) -> Function:
@@ -103,16 +86,3 @@ def laplacian_by_hand(u: Any) -> Function:
         return (1 - x @ x) * trace - 4 * radial - 2 * x.size * value
 
     return laplacian
-
-
-def _second_derivatives(
-    u: Function, x: jax.Array, directions: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """u(x), and the second derivative along each direction."""
-
-    def push(v: jax.Array) -> tuple[jax.Array, jax.Array]:
-        value, (_, second) = jet.jet(u, (x,), ([v, jnp.zeros_like(v)],))
-        return value, second
-
-    values, seconds = jax.vmap(push)(directions)
-    return values[0], seconds

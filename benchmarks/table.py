@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 def show(rows: Sequence[Row]) -> None:
     """Prints where the rows were measured and the table."""
-    print(f"{_place()}\n")
+    print(f"{place()}\n")
     print_table(_HEADER, map(_cells, rows))
 
 
@@ -63,7 +63,8 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _place() -> str:
+def place() -> str:
+    """What the numbers were measured with."""
     device = jax.devices()[0].device_kind
     version = importlib.metadata.version("jax")
     return f"{device}, {os.cpu_count()} cores, float32, jax {version}"

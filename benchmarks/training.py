@@ -16,9 +16,9 @@ import diffop as do
 
 from .command import run_alone
 from .comparison import check_agreement
-from .estimates import JETS, by_hand
+from .estimates import JETS
 from .memory import in_own_process, peak_resident_mb
-from .peers import Function, Method, stde
+from .peers import Method, stde
 from .sizes import Dimension, dimensions
 from .subjects import ansatz, ball_points, mlp
 from .table import Row
@@ -26,6 +26,9 @@ from .timing import interleaved_medians
 from .trainer import Training
 
 CASE = "training step"
+
+
+OPS = {"u": do.Identity(), "lap": do.Laplacian()}
 
 
 class Way(NamedTuple):
@@ -38,7 +41,12 @@ class Way(NamedTuple):
 
 def with_diffop(key: jax.Array, dim: int, n: int) -> Method:
     """As `do.train` does."""
-    return do.estimate({"u": do.Identity(), "lap": do.Laplacian()}, key, n)
+    return do.estimate(OPS, key, n)
+
+
+def by_baseline(name: str, key: jax.Array, dim: int, n: int) -> Method:
+    """As one of diffop's baselines does, with the same draws."""
+    return do.baselines.estimate(name, OPS, key, n)
 
 
 OURS = "diffop"
@@ -100,12 +108,8 @@ def peak(name: str, dim: int, points: int) -> Peak:
 def _check(dim: int) -> None:
     """On the same coordinates both methods estimate the same."""
     key = jax.random.key(2)
-
-    def ours(u: Function) -> Function:
-        return lambda x: with_diffop(key, dim, JETS)(u)(x)["lap"]
-
-    theirs = by_hand(do.Laplacian().estimate(key, JETS), dim)
-    check_agreement({OURS: ours, "one-hot jets": theirs}, ansatz(dim), ball_points(2, dim))
+    ways = {OURS: with_diffop(key, dim, JETS), "one-hot jets": by_baseline("jet", key, dim, JETS)}
+    check_agreement(ways, ansatz(dim), ball_points(2, dim))
 
 
 if __name__ == "__main__":

@@ -73,10 +73,12 @@ def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
 
 def dense(row: Rows, x: Vector) -> Vector:
     """One direction, a row of several, as a vector like x."""
-    if isinstance(row, Sparse):
-        values = jnp.asarray(row.values).astype(x.dtype)
-        return jnp.zeros_like(x).at[row.positions].add(values)
-    return row.array.astype(x.dtype)
+    if not isinstance(row, Sparse):
+        return row.array.astype(x.dtype)
+    values = jnp.asarray(row.values).astype(x.dtype)
+    if values.shape[0] == 1:  # one-hot, as the paper has it: XLA can fuse it, unlike a scatter
+        return values[0] * jax.nn.one_hot(row.positions[0], x.size, dtype=x.dtype)
+    return jnp.zeros_like(x).at[row.positions].add(values)
 
 
 def summed(sum_of: Callable[[Weighted], ScalarArray], sets: Sequence[Weighted]) -> ScalarArray:
