@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jaxtyping
+import numpy as np
 import pytest
 
 import diffop as do
@@ -99,6 +100,12 @@ def test_keys_and_numbers():
 def test_functions(u, args, message):
     with pytest.raises(TypeError, match=f"differentiates real scalar functions .*{message}"):
         do.baselines.estimate("sdgd", do.Laplacian(), KEY, 2)(u)(*args)
+
+
+def test_points_of_numpy():
+    x = np.arange(3, dtype=np.float32)
+    value = do.baselines.estimate("sdgd", do.Laplacian(), KEY, 4)(jnp.sum)(x)
+    assert value.shape == () and value.dtype == jnp.float32
 
 
 def test_what_is_no_function():

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.point import Point
@@ -64,7 +65,7 @@ def checked_point(u: Callable[..., Any], args: tuple[Any, ...]) -> Point:
             f"{expected}, got {len(args)} arguments; put them into one vector, or take "
             "diffop.estimate."
         )
-    (x,) = args
+    x = jnp.asarray(args[0]) if isinstance(args[0], np.ndarray) else args[0]
     if not (isinstance(x, jax.Array) and x.ndim == 1 and jnp.issubdtype(x.dtype, jnp.floating)):
         got = f"{x.dtype}{list(x.shape)}" if isinstance(x, jax.Array) else type(x).__name__
         raise TypeError(f"{expected}, got the point {got}; map over points with jax.vmap.")
