@@ -33,6 +33,11 @@ class Case(NamedTuple):
     def settings(self, seed: int) -> do.train.Settings:
         return do.train.Settings(self.problem, seed=seed, **self.changes)
 
+    @property
+    def options(self) -> str:
+        """As on the command line."""
+        return " ".join(f"--{name.replace('_', '-')} {self.changes[name]}" for name in self.changes)
+
     def path(self, out: pathlib.Path, seed: int) -> pathlib.Path:
         changes = [f"{name}-{value}" for name, value in self.changes.items()]
         return out / "_".join([self.problem, *changes, f"seed-{seed}"])
@@ -102,7 +107,7 @@ def cells(case: Case, reports: Sequence[do.train.Report]) -> tuple[str, ...]:
     """One row: medians, with the range if there are several runs."""
     return (
         f"`{case.problem}`",
-        f"{reports[0].dim:,}",
+        f"`{case.options}`" if case.changes else "",
         ", ".join(str(report.seed) for report in reports),
         _spread((report.rel_l2 for report in reports), ".2e"),
         _spread((report.null_rel_l2 for report in reports), ".2e"),
@@ -153,7 +158,7 @@ def main() -> None:
     ]
     header = (
         "problem",
-        "dimensions",
+        "options",
         "seeds",
         "relative L2 error",
         "null model",

@@ -1,0 +1,40 @@
+"""The page of results says what comes out of the runs that it names."""
+
+import pathlib
+import re
+import shlex
+
+import pytest
+
+import diffop as do
+from benchmarks.reach import CASES
+from diffop.__main__ import main
+from diffop.train._output import finished
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
+ROW = re.compile(
+    r"^\| `([\w-]+)` \| (?:`([^`]*)`)? *\| 0 \| ([\d.e-]+) \| ([\d.e-]+) \|", re.MULTILINE
+)
+SECTION = PAGE.read_text().split("## Every problem")[1].split("\n## ")[0]
+STATED = {name: (options, float(error)) for name, options, error, _ in ROW.findall(SECTION)}
+ROUNDING = 1.5
+"""Training amplifies rounding: on another processor the same run ends in a similar error."""
+
+
+def test_every_problem_is_there():
+    assert sorted(STATED) == sorted(do.pde.names())
+    assert {name: options for name, (options, _) in STATED.items()} == {
+        case.problem: case.options for case in CASES["problems"]()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STATED)
+def test_the_stated_error_is_reached(name, tmp_path):
+    options, error = STATED[name]
+    words = ["solve", name, *shlex.split(options), "--seed", "0", "--out", str(tmp_path)]
+    assert main(words) == 0
+    report = finished(tmp_path)
+    assert report is not None
+    assert report.rel_l2 <= ROUNDING * error
+    assert report.skill > 2  # half of the null model's error would not be a result
