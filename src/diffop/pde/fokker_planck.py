@@ -83,7 +83,9 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "fokker-planck"
-    recommended: ClassVar[Recommended] = Recommended(dim=20, learning_rate=2e-3)
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=20, steps=5_000, learning_rate=5e-3, estimator="exact"
+    )
 
     dim: int = eqx.field(static=True)
     axes: Float[Array, "dim dim"]
