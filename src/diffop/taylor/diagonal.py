@@ -137,6 +137,21 @@ def weights_at(weights: Any, numbers: Numbers) -> Array:
     return jnp.asarray(weights)[..., np.where(numbers.known, numbers.array, 0)]
 
 
+def rows_at(rows: Array, numbers: Numbers) -> Array:
+    """The row `(n, k)` of each entry's directions: `(s, entries, k)`; anything where there is none.
+
+    Blocks of neighbours are cut out: a gather would have all numbers as a constant, and rows that
+    lie on several devices would be copied to each.
+    """
+    count, first = numbers.count, numbers.turned_run
+    if first is None:
+        return rows[np.maximum(numbers.array, 0).reshape(count, -1)]
+    size, whole = int(np.count_nonzero(numbers.known)), numbers.array.size
+    part = lax.slice_in_dim(rows, first, first + size)
+    part = lax.pad(part, jnp.zeros((), rows.dtype), [(0, whole - size, 0), (0, 0, 0)])
+    return jnp.swapaxes(part.reshape(whole // count, count, -1), 0, 1)
+
+
 def to_dense(coefficient: Diagonal, dtype: Any) -> Dense:
     """All directions as an array `(n, *shape)`."""
     c = coefficient

@@ -291,8 +291,10 @@ def _separate_rows(weights: Any, coefficient: Diagonal, rows: Dense, dtype: Any)
     """Σ_j w v_j ⊗ (the row of the other coefficient for that direction): `(*sums, entries, k)`."""
     numbers = coefficient.numbers
     values = diagonal.values_of(coefficient, dtype).reshape(numbers.count, -1)
-    other = _flat(rows.array)[np.maximum(numbers.array, 0).reshape(numbers.count, -1)]
-    values, other = _alike(values, other)
+    values, other = _alike(values, diagonal.rows_at(_flat(rows.array), numbers))
+    number = diagonal.uniform(weights)
+    if number is not None:
+        return number * jnp.einsum("je,jek->ek", values, other)
     at = diagonal.weights_at(weights, numbers).astype(values.dtype)
     at = at.reshape(*weights.shape[:-1], numbers.count, -1)
     return jnp.einsum("...je,je,jek->...ek", at, values, other)

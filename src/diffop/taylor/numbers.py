@@ -53,6 +53,18 @@ class Numbers:
         first = int(flat[0])
         return first if np.array_equal(flat, np.arange(first, first + flat.size)) else None
 
+    @functools.cached_property
+    def turned_run(self) -> int | None:
+        """The first number, where the entries are numbered consecutively in column-major order:
+        the directions of each entry one after another, and none behind the last.
+        """
+        flat = self.array.reshape(self.count, -1).T.reshape(-1)
+        size = int(np.count_nonzero(flat >= 0))
+        if size == 0 or flat[0] < 0:
+            return None
+        first = int(flat[0])
+        return first if np.array_equal(flat[:size], np.arange(first, first + size)) else None
+
     def is_identity(self, size: int) -> bool:
         """Entry i moves along direction i, for all directions."""
         return self.run == 0 and self.array.size == size
