@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 
 import diffop as do
 
-from .. import functions
+from .. import functions, jaxprs
 from ..functions import relative_error
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -47,6 +47,15 @@ def test_gradient_of_several_outputs_is_the_jacobian():
     got, expected = do.Gradient().exact(u)(point), jax.jacobian(u)(point)
     assert jax.tree.structure(got) == jax.tree.structure(expected)
     jax.tree.map(lambda g, e: np.testing.assert_allclose(g, e, rtol=1e-14), got, expected)
+
+
+def test_neighbouring_coordinates_of_a_gradient_are_cut_out():
+    """Not gathered: on a mesh a gather would copy the gradient to every device."""
+    u, x = lambda x: jnp.sin(x[0] * x[3]) * x[2] ** 2 * x[4], jnp.arange(1.0, 6.0)
+    for dims, gathers in [((1, 2, 3), 0), ((3, 2, 1), 1)]:
+        part = do.Gradient(dims=dims).exact(u)
+        assert len(jaxprs.named(jaxprs.of(part, x), "gather")) == gathers
+        np.testing.assert_allclose(part(x), jax.grad(u)(x)[np.array(dims)], rtol=1e-14)
 
 
 def test_laplacian_over_a_matrix():

@@ -25,7 +25,7 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
     rows = outputs.flatten_up_to(jacobian)
     flat = [_ravelled(row, point, factor.argnum) for row in rows]
     if factor.dims is not None:
-        flat = [row[..., np.asarray(factor.dims)] for row in flat]
+        flat = [_selected(row, factor.dims) for row in flat]
     if factor.field is not None:
         product = _transposed_product if factor.transposed else _product
         flat = [product(factor, point, row) for row in flat]
@@ -68,6 +68,16 @@ def _ravelled(row: PyTree, point: Point, argnum: int) -> Array:
         for leaf, shape in zip(jax.tree.leaves(row), shapes, strict=True)
     ]
     return jnp.concatenate(leaves, axis=-1)
+
+
+def _selected(row: Array, dims: tuple[int, ...]) -> Array:
+    """Some entries of the last axis.
+
+    Neighbours are cut out: a gather of a row that lies on several devices would copy it to each.
+    """
+    if dims == tuple(range(dims[0], dims[0] + len(dims))):
+        return row[..., dims[0] : dims[0] + len(dims)]
+    return row[..., np.asarray(dims)]
 
 
 def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Array:
