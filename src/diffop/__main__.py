@@ -8,11 +8,16 @@ import textwrap
 from collections.abc import Sequence
 from typing import NoReturn, final
 
+from jax.sharding import Mesh
+
 from . import baselines, pde, train
 from .operators.squares import SQUARES
 from .pde._registry import summary
+from .train._distributed import connect
+from .train._mesh import make, parsed
 from .train._optimisers import OPTIMISERS, SCHEDULES
 from .train._output import written
+from .train._processes import is_first
 from .train._runs import find_runs
 from .train._settings import ESTIMATORS
 from .train._summary import save_plot, table
@@ -110,6 +115,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also log to TensorBoard or Weights & Biases",
     )
+    _add_devices(parser.add_argument_group("several devices"))
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
     for name, kind, text in _OPTIONS:
         parser.add_argument(f"--{name}", type=kind, help=text)
@@ -123,6 +129,22 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--square", choices=SQUARES, help="how an estimated residual is squared")
     parser.add_argument("--optimiser", choices=OPTIMISERS, help="how the network is trained")
     parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate decays")
+
+
+def _add_devices(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--mesh",
+        metavar="data=N,model=M",
+        help="divide the points over N devices, the input dimension over M",
+    )
+    group.add_argument(
+        "--distributed",
+        action="store_true",
+        help="one of several processes that train together, as the cluster tells, or:",
+    )
+    group.add_argument("--coordinator", metavar="HOST:PORT", help="of the first process")
+    group.add_argument("--processes", type=int, metavar="N", help="how many processes there are")
+    group.add_argument("--process", type=int, metavar="K", help="which one this is, from 0")
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
@@ -171,6 +193,7 @@ def _solve(options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in ("resume", "checkpoint_every", "log")}
     try:
         settings = _settings(options)
+        how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
@@ -185,8 +208,9 @@ def _solve(options: argparse.Namespace) -> int:
         return 128 + error.signal
     except KeyboardInterrupt:
         return _complain("interrupted; no results were written.", _INTERRUPTED)
-    print(report.as_text())
-    print(f"results: {options.out}/{', '.join(written(options.out))}")
+    if is_first():
+        print(report.as_text())
+        print(f"results: {options.out}/{', '.join(written(options.out))}")
     return 0
 
 
@@ -214,6 +238,20 @@ def _settings(options: argparse.Namespace) -> train.Settings:
     names = train.Settings.__dataclass_fields__
     given = {name: value for name, value in vars(options).items() if name in names}
     return train.Settings(**{name: value for name, value in given.items() if value is not None})
+
+
+def _mesh(options: argparse.Namespace) -> Mesh | None:
+    """The mesh that was asked for, when this process is connected with the others."""
+    words = ("coordinator", "processes", "process")
+    others = {name: getattr(options, name) for name in words}
+    sizes = None if options.mesh is None else parsed(options.mesh)
+    if options.distributed and sizes is None:
+        raise ValueError("distributed expects --mesh; say for instance --mesh data=4,model=2.")
+    if not options.distributed and any(value is not None for value in others.values()):
+        raise ValueError("coordinator, processes and process are for --distributed; say so.")
+    if options.distributed:
+        connect(**others)
+    return None if sizes is None else make(sizes)
 
 
 def _complain(error: Exception | str, code: int) -> int:

@@ -45,7 +45,7 @@ def test_report_and_files(run):
     assert {path.name for path in directory.iterdir()} == names
     written = json.loads((directory / "report.json").read_text())
     assert written == dataclasses.asdict(report)
-    assert list(written) == [*KEYS, "settings", "environment", "resumed_at"]
+    assert list(written) == [*KEYS, "settings", "environment", "resumed_at", "mesh"]
     assert written["settings"] == {
         "learning_rate": 1e-3,
         "batch": 100,

@@ -46,7 +46,7 @@ def may_need_chunks(directions: int) -> bool:
 
 def device_memory() -> int:
     """Bytes of memory of the device that runs the program."""
-    statistics = jax.devices()[0].memory_stats() or {}
+    statistics = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in statistics:
         return statistics["bytes_limit"]
     try:

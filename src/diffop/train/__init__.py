@@ -9,8 +9,10 @@ from ._checkpoints import (
 from ._evaluate import Errors as Errors, FixedPoints as FixedPoints
 from ._fit import Fit as Fit, fit as fit
 from ._iterate import State as State, iterate as iterate
+from ._layout import shard as shard
 from ._load import load as load
 from ._loss import ResidualLoss as ResidualLoss
+from ._mesh import shard_points as shard_points
 from ._outcome import NonFiniteLossError as NonFiniteLossError
 from ._report import Report as Report
 from ._settings import Settings as Settings

@@ -5,15 +5,20 @@ import time
 from typing import final
 
 from ._metrics import Metric
+from ._processes import is_first
 
 _INTERVAL = 30.0  # seconds between lines
 
 
 def tell(text: str) -> None:
-    """Writes a sentence to the error stream, above the bar if there is one."""
+    """Writes a sentence to the error stream, above the bar if there is one.
+
+    Of several processes the first one does.
+    """
     from tqdm import tqdm  # an extra: imported where it is used
 
-    tqdm.write(f"diffop: {text}", file=sys.stderr)
+    if is_first():
+        tqdm.write(f"diffop: {text}", file=sys.stderr)
 
 
 @final
@@ -29,8 +34,9 @@ class Bar:
     def __init__(self, made: int, steps: int):
         from tqdm import tqdm
 
-        # disable=None: only where the stream is not a terminal
-        self._bar = tqdm(total=steps, initial=made, unit="step", disable=None, file=sys.stderr)
+        # None: only where the stream is not a terminal
+        hidden = None if is_first() else True
+        self._bar = tqdm(total=steps, initial=made, unit="step", disable=hidden, file=sys.stderr)
         self._began = self._told = time.monotonic()
         self._first = self._made = made
         self._steps = steps

@@ -15,7 +15,9 @@ from ._digests import damage
 from ._environment import changes, environment
 from ._extras import require_train_extra
 from ._iterate import State
-from ._leaves import described, filled, plain
+from ._leaves import described, filled, numbers, plain
+from ._mesh import in_words, sizes_of
+from ._processes import by_first, gathered, is_first
 from ._snapshots import read_arrays, read_notes, unfinished, write
 
 _INTERVAL = 60.0  # seconds
@@ -65,6 +67,10 @@ class Checkpoints:
     one before it is used. One that cannot be written, on a full disk for instance, is given up with
     a warning, and training goes on. One that was made with other versions of the packages, or on
     another device, is used with a warning.
+
+    A checkpoint of a fit on a mesh of devices may be gone on from on another mesh, or on one
+    device: `tell` says so. Where several processes train together all of them have to call the
+    methods, with a directory that all of them see.
 
     **Arguments:**
 
@@ -155,12 +161,8 @@ class Checkpoints:
         **Raises:** `diffop.train.CheckpointMismatchError` naming the settings, or else the arrays,
         that differ.
         """
-        for step in reversed(self.steps):
-            reason = damage(self.path(step))
-            if reason is None:
-                return self._gone_back_to(step, like)
-            self._set_aside(step, reason)
-        return None
+        step = by_first(self._newest_sound)
+        return self._gone_back_to(step, like) if step else None
 
     def last(self) -> int | None:
         """The step of the newest checkpoint that is not damaged; None if there is none."""
@@ -200,7 +202,8 @@ class Checkpoints:
         """Whether it is time for a checkpoint after `step` steps."""
         if self._every is None:
             passed = time.monotonic() - self._last.time
-            return passed >= max(_INTERVAL, _SHARE * self._last.duration)
+            due = passed >= max(_INTERVAL, _SHARE * self._last.duration)
+            return bool(gathered(due)[0])  # clocks differ: the first process decides
         return self._every > 0 and step // self._every > self._last.step // self._every
 
     def save(
@@ -230,7 +233,8 @@ class Checkpoints:
             now = time.monotonic()
             self._last = _Written(state.step, now, now - began)
         self._best = best
-        self._remove_old()
+        if is_first():
+            self._remove_old()
         return True
 
     def clear(self) -> None:
@@ -241,6 +245,15 @@ class Checkpoints:
             shutil.rmtree(path)
         if self.directory.is_dir() and not any(self.directory.iterdir()):
             self.directory.rmdir()
+
+    def _newest_sound(self) -> int | None:
+        """The step of the newest checkpoint, when those that are damaged are set aside."""
+        for step in reversed(self.steps):
+            reason = damage(self.path(step))
+            if reason is None:
+                return step
+            self._set_aside(step, reason)
+        return None
 
     def _gone_back_to(self, step: int, like: State) -> Saved:
         notes = read_notes(self.path(step))
@@ -253,18 +266,25 @@ class Checkpoints:
                 f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
                 f"results may differ in their last digits from those of an uninterrupted fit."
             )
+        before, now = (in_words(each) or "one device" for each in (notes["mesh"], _mesh(like)))
+        if before != now:
+            self._tell(
+                f"the checkpoint {self.path(step)} was made on {before}, and the fit goes on on "
+                f"{now}; its results are those of an uninterrupted one to rounding."
+            )
         return saved
 
     def _read(self, step: int, notes: dict[str, Any], like: State) -> Saved:
         path = self.path(step)
         check_equal(path, notes["configuration"], self._configuration)
         check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
-        arrays = read_arrays(path)
+        places = {"model": numbers(like.model), "optimiser": numbers(like.optimiser)}
+        arrays = read_arrays(path, {**places, "losses": [like.losses]})
         state = State(
             step,
             filled(like.model, arrays["model"]),
             filled(like.optimiser, arrays["optimiser"]),
-            arrays["losses"][0],
+            np.asarray(arrays["losses"][0]),
             notes["seconds"],
             notes["compile_seconds"],
         )
@@ -282,6 +302,7 @@ class Checkpoints:
             "best": best,
             "configuration": self._configuration,
             "environment": environment(),
+            "mesh": _mesh(state),
             "arrays": described((state.model, state.optimiser)),
             "notes": notes,
         }
@@ -308,6 +329,10 @@ class Checkpoints:
         aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
         path.rename(aside)
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
+
+
+def _mesh(state: State) -> dict[str, int]:
+    return sizes_of((state.model, state.optimiser))
 
 
 def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import NamedTuple, final
 
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
+from ._mesh import checked, in_context
 from ._test_points import Measured, measured_points
 
 _COORDINATES_IN_ALL = 2 * 10**8
@@ -44,8 +46,10 @@ class FixedPoints:
     - `problem`: a `diffop.pde.AbstractSolvedProblem` or a `diffop.pde.AbstractReferenceProblem`.
     - `key`: a key from `jax.random.key`; it determines the points.
     - `count`: how many random points; as many as a pass of a few seconds allows if it is not given.
+    - `mesh`: devices to divide the points over, as for `diffop.train.fit`.
 
-    **Raises:** `ValueError` if `count` is less than 1, or if there is no reference value.
+    **Raises:** `ValueError` if `count` is less than 1, if there is no reference value, or if the
+    mesh has other axes.
 
     !!! example
 
@@ -61,17 +65,26 @@ class FixedPoints:
         ```
     """
 
-    def __init__(self, problem: Measured, key: PRNGKeyArray, count: int | None = None):
+    def __init__(
+        self,
+        problem: Measured,
+        key: PRNGKeyArray,
+        count: int | None = None,
+        *,
+        mesh: Mesh | None = None,
+    ):
         if count is not None and count < 1:
             raise ValueError(
                 f"FixedPoints expects a count of at least 1, got {count}; leave it out for a "
                 f"sensible one."
             )
+        self._mesh = checked(mesh)
         self._points = measured_points(problem, key, count or point_count(problem.dim))
         self.count = self._points.count
         self.rel_error = self._points.rel_error
-        self._solution = self._points.solution()
-        gap = self._points.null_model(self._solution) - self._solution
+        with in_context(self._mesh):
+            self._solution = self._points.solution()
+            gap = self._points.null_model(self._solution) - self._solution
         self.null_rel_l2 = float(np.linalg.norm(gap) / np.linalg.norm(self._solution))
 
     def errors(self, u: Callable, fraction: float = 1.0) -> Errors:
@@ -84,7 +97,8 @@ class FixedPoints:
 
         **Returns:** `diffop.train.Errors`.
         """
-        values = self._points.evaluate(u, fraction)
+        with in_context(self._mesh):
+            values = self._points.evaluate(u, fraction)
         solution = self._solution[: values.size]
         gap = np.abs(values - solution)
         return Errors(

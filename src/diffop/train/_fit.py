@@ -5,6 +5,7 @@ from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
 import optax
+from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ._checkpoints import Checkpoints
@@ -42,6 +43,7 @@ def fit(
     steps_per_dispatch: int = 100,
     observe: Observer | None = None,
     checkpoints: Checkpoints | None = None,
+    mesh: Mesh | None = None,
 ) -> Fit:
     """Minimises `loss(model, key)`, with a fresh key at each step.
 
@@ -64,12 +66,17 @@ def fit(
     - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
         is any, and saves new ones when they are due. With equal other arguments the result is, bit
         for bit on a CPU, that of a fit that was never interrupted.
+    - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
+        `model`, or one of them. The points that a `diffop.train.ResidualLoss` draws are divided
+        over `data`; their coordinates, and the weights and the optimiser's state that belong to
+        them, over `model` (`diffop.train.shard`). The result is that of one device, to rounding. A
+        loss of one's own divides its points with `diffop.train.shard_points`.
 
     **Returns:** a `diffop.train.Fit`.
 
     **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
-    `ValueError` if `steps` or `steps_per_dispatch` is less than 1; what
-    `diffop.train.Checkpoints.newest` raises.
+    `ValueError` if `steps` or `steps_per_dispatch` is less than 1, or if the mesh has other axes;
+    what `diffop.train.Checkpoints.newest` raises.
 
     !!! example
 
@@ -81,9 +88,9 @@ def fit(
         do.train.fit(jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0)).model
         ```
     """
-    state = State.initial(model, optimiser)
-    saved = None if checkpoints is None else checkpoints.newest(state)
-    state = state if saved is None else saved.state
+    state = State.initial(model, optimiser, mesh)
+    if checkpoints is not None and (saved := checkpoints.newest(state)):
+        state = saved.state
     made = state.step
     for state in iterate(
         model,
@@ -93,6 +100,7 @@ def fit(
         key=key,
         steps_per_dispatch=steps_per_dispatch,
         start=state,
+        mesh=mesh,
     ):
         if observe is not None:
             observe(state.step, state.model, state.losses[made:])

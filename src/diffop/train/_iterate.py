@@ -11,9 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, PyTree
+from jax.sharding import Mesh
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from ._chunks import largest_divisor
+from ._layout import Layout
 from ._outcome import Outcome, check_finite
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]]
@@ -55,18 +57,27 @@ class State(NamedTuple):
     compile_seconds: float
 
     @classmethod
-    def initial(cls, model: PyTree, optimiser: optax.GradientTransformation) -> "State":
+    def initial(
+        cls, model: PyTree, optimiser: optax.GradientTransformation, mesh: Mesh | None = None
+    ) -> "State":
         """The state before the first step.
 
         **Arguments:**
 
-        - `model`, `optimiser`: as for `diffop.train.fit`.
+        - `model`, `optimiser`, `mesh`: as for `diffop.train.fit`.
 
         **Returns:** a `diffop.train.State`.
         """
+        layout = Layout(mesh, model)
+        model = layout.shard(model)
         parameters = eqx.filter(model, eqx.is_inexact_array)
         memory = jax.tree.map(jnp.asarray, optimiser.init(parameters))
-        return cls(0, model, memory, np.zeros(0), 0.0, 0.0)
+        return cls(0, model, layout.shard(memory), np.zeros(0), 0.0, 0.0)
+
+
+def without_arrays(state: State) -> State:
+    """A state that holds on to neither the model's arrays nor the optimiser's."""
+    return state._replace(model=None, optimiser=None)
 
 
 def iterate(
@@ -78,6 +89,7 @@ def iterate(
     key: PRNGKeyArray,
     steps_per_dispatch: int = 100,
     start: State | None = None,
+    mesh: Mesh | None = None,
 ) -> Iterator[State]:
     """Minimises as `diffop.train.fit` does, and yields the state after each dispatch.
 
@@ -109,8 +121,9 @@ def iterate(
                 break
         ```
     """
-    start = State.initial(model, optimiser) if start is None else start
+    start = State.initial(model, optimiser, mesh) if start is None else start
     _check_steps(steps, steps_per_dispatch, start.step)
+    layout = Layout(mesh, start.model)
     arrays, rest = eqx.partition(loss, eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
 
@@ -119,10 +132,12 @@ def iterate(
             terms = _terms(eqx.combine(arrays, rest), eqx.combine(parameters, static), key)
             return reduce(operator.add, terms.values()), terms
 
-        return _run_steps(objective, optimiser, carry, key, indices)
+        carry, outcome = _run_steps(objective, optimiser, layout.entered(carry), key, indices)
+        return layout.left(carry), outcome
 
-    programs = _Programs(run, (arrays, key), start.compile_seconds)
-    carry = jax.tree.map(_own, (parameters, start.optimiser))
+    carry = layout.owned((parameters, start.optimiser))
+    start = without_arrays(start)  # a large network has no room twice
+    programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
     return _states(programs, carry, static, start, _dispatches(steps, steps_per_dispatch), steps)
 
 
@@ -151,11 +166,6 @@ def _states(
         losses[first:last] = made.losses
         model = eqx.combine(carry[0], static)
         yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
-
-
-def _own(leaf: ArrayLike) -> Array:
-    """A copy, which may be donated, of a type that does not depend on where the leaf is from."""
-    return jnp.array(leaf, dtype=jnp.asarray(leaf).dtype)
 
 
 def _terms(loss: Loss, model: PyTree, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
@@ -215,12 +225,14 @@ class _Programs:
     **Arguments:**
 
     - `run`: maps a carry, the rest of its arguments and step numbers to a carry and an `Outcome`.
+    - `layout`: where the arrays are.
     - `arguments`: the rest of its arguments.
     - `compile_seconds`: how long compiling took before.
     """
 
-    def __init__(self, run: Callable, arguments: tuple, compile_seconds: float):
-        self._jitted = jax.jit(run, donate_argnums=0)
+    def __init__(self, run: Callable, layout: Layout, arguments: tuple, compile_seconds: float):
+        self._run = run
+        self._layout = layout
         self._arguments = arguments
         self._programs: dict[int, Callable] = {}
         self.compile_seconds = compile_seconds
@@ -229,8 +241,9 @@ class _Programs:
         length = len(indices)
         if length not in self._programs:
             started = time.perf_counter()
-            lowered = self._jitted.lower(carry, *self._arguments, indices)
-            self._programs[length] = lowered.compile()
+            with self._layout.context():
+                jitted = self._layout.jit(self._run, carry)
+                self._programs[length] = jitted.lower(carry, *self._arguments, indices).compile()
             self.compile_seconds += time.perf_counter() - started
         program = self._programs[length]
         return lambda carry, indices: program(carry, *self._arguments, indices)

@@ -1,4 +1,4 @@
-"""Arrays of a pytree as plain ones, to be written to disk, and back."""
+"""Arrays of a pytree as they are written to disk, and back."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,21 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 
-def plain(tree: PyTree) -> list[np.ndarray]:
-    """The arrays of a pytree, in order. Random keys are written as the numbers behind them."""
-    return [np.asarray(_numbers(leaf)) for leaf in _arrays(tree)]
+def plain(tree: PyTree) -> list[np.ndarray | Array]:
+    """The arrays of a pytree, in order: those on one device as numpy's, those on several where they
+    are. Random keys are written as the numbers behind them.
+    """
+    return [each if is_spread(each) else np.asarray(each) for each in numbers(tree)]
+
+
+def numbers(tree: PyTree) -> list[Array]:
+    """The arrays of a pytree, in order, with the numbers behind random keys."""
+    return [_numbers(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
+
+
+def is_spread(leaf: Array) -> bool:
+    """Whether an array lies on several devices."""
+    return len(leaf.sharding.device_set) > 1
 
 
 def described(tree: PyTree) -> dict[str, str]:
@@ -20,16 +32,12 @@ def described(tree: PyTree) -> dict[str, str]:
     return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}
 
 
-def filled(like: PyTree, values: Sequence[np.ndarray]) -> PyTree:
+def filled(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
     """`like` with its arrays replaced by the values that `plain` gave for an equal one."""
     arrays, rest = eqx.partition(like, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)
     new = [_as(leaf, value) for leaf, value in zip(leaves, values, strict=True)]
     return eqx.combine(jax.tree.unflatten(structure, new), rest)
-
-
-def _arrays(tree: PyTree) -> list[Array]:
-    return jax.tree.leaves(eqx.filter(tree, eqx.is_array))
 
 
 def _is_key(leaf: Array) -> bool:
@@ -40,7 +48,7 @@ def _numbers(leaf: Array) -> Array:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
-def _as(leaf: Array, value: np.ndarray) -> Array:
+def _as(leaf: Array, value: np.ndarray | Array) -> Array:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
     return jnp.asarray(value)

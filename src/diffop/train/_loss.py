@@ -16,6 +16,7 @@ from ..operators.draws import AbstractProbe, as_probe
 from ..operators.squares import SQUARES, RandomResidual, draw_keys
 from ..operators.together import estimate, exact
 from ..pde import AbstractProblem, residual_adaptive
+from ._mesh import shard_points
 from ._residual import Coordinates, Residual, operators, residual
 from ._settings import ESTIMATORS
 
@@ -236,8 +237,11 @@ class ResidualLoss(eqx.Module):
         )
 
     def _points(self, u: Callable, key: PRNGKeyArray) -> Float[Array, "batch dim"]:
+        def sample(key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+            return shard_points(self.problem.sample(key, count))
+
         if self.pool == 1:
-            return self.problem.sample(key, self.batch)
+            return sample(key, self.batch)
         values = self._joint((), jax.random.fold_in(key, 1))(u)
 
         def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -245,12 +249,12 @@ class ResidualLoss(eqx.Module):
             return jax.lax.stop_gradient(value)
 
         pool = self.pool * self.batch
-        return residual_adaptive(key, size, self.problem.sample, self.batch, pool=pool)
+        return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
 
     def _misfit(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
         """The sum over the conditions of the mean squares of what u misses, with its weight."""
         conditions = self.problem.conditions(key, self.data_batch or self.batch)
-        squares = [condition.misfit(u) for condition in conditions]
+        squares = [c._replace(points=shard_points(c.points)).misfit(u) for c in conditions]
         return {"data": self.data_weight * reduce(operator.add, squares)} if squares else {}
 
     def _coordinates(self, key: PRNGKeyArray) -> Coordinates:

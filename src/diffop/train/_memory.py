@@ -11,11 +11,12 @@ except ImportError:  # Windows
 
 
 def peak_memory_mb() -> float:
-    """The peak so far in 10⁶ bytes: the accelerator's if there is one, else the process's.
+    """The peak so far in 10⁶ bytes: the accelerator's if there is one, else the process's. Of
+    several accelerators it is that of the process's first.
 
     0 where the system does not tell.
     """
-    statistics = jax.devices()[0].memory_stats() or {}
+    statistics = jax.local_devices()[0].memory_stats() or {}
     if "peak_bytes_in_use" in statistics:
         return statistics["peak_bytes_in_use"] / 1e6
     if resource is None:

@@ -69,14 +69,13 @@ def finished(directory: str | os.PathLike) -> Report | None:
     return Report(**{name: value for name, value in read_json(path).items() if name in known})
 
 
-def begin(directory: str | os.PathLike, run: dict[str, Any], resume: bool) -> pathlib.Path:
+def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
     """Makes the directory and writes `run.json`, unless the run in it goes on.
 
     Earlier results are removed, so that none outlives a failed run; nothing else is.
     """
-    path = pathlib.Path(directory)
     if resume and (path / RUN).is_file():
-        return path
+        return
     path.mkdir(parents=True, exist_ok=True)
     for name in (*RESULTS, RUN, METRICS):
         (path / name).unlink(missing_ok=True)
@@ -84,7 +83,6 @@ def begin(directory: str | os.PathLike, run: dict[str, Any], resume: bool) -> pa
         events.unlink()
     Checkpoints(path / CHECKPOINTS).clear()
     _write_json(path / RUN, run)
-    return path
 
 
 def save_model(directory: pathlib.Path, model: PyTree) -> None:

@@ -9,6 +9,7 @@ import jax
 from ._environment import environment
 from ._evaluate import FixedPoints
 from ._iterate import State
+from ._mesh import in_words, sizes_of
 from ._progress import Progress
 from ._settings import Settings
 
@@ -31,6 +32,8 @@ class Report:
     - `settings`: all other settings, and how many test points there were.
     - `environment`: the versions and the device that the numbers were made with.
     - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
+    - `mesh`: how many devices there were along each axis of the mesh at the end; empty for one
+        device.
 
     The times of a resumed run are those of all its parts that are in the result: `it_per_s` counts
     every step once, where it was kept, and not the steps that a killed part had made since its last
@@ -53,6 +56,7 @@ class Report:
     settings: dict[str, Any]
     environment: dict[str, str]
     resumed_at: list[int] = dataclasses.field(default_factory=list)
+    mesh: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def as_text(self) -> str:
         """What the run means, in a few lines."""
@@ -71,6 +75,7 @@ class Report:
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
             f"{f', resumed after step {resumed}' if resumed else ''}"
+            f"{f', on {in_words(self.mesh)}' if self.mesh else ''}"
         )
 
     def _reference(self) -> str:
@@ -109,4 +114,5 @@ def summarise(settings: Settings, points: FixedPoints, state: State, progress: P
         },
         environment=environment(),
         resumed_at=progress.resumed_at,
+        mesh=sizes_of(state.model),
     )

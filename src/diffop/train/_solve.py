@@ -9,8 +9,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jax.sharding import Mesh
+from jaxtyping import PRNGKeyArray, PyTree
 
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from . import _output
@@ -20,10 +22,13 @@ from ._curve import Curve, save_curves
 from ._environment import environment
 from ._evaluate import FixedPoints
 from ._extras import require_train_extra
-from ._iterate import State, iterate
+from ._iterate import State, iterate, without_arrays
+from ._layout import shard
+from ._mesh import checked
 from ._metrics import AbstractLogger, MetricsFile
 from ._model import build, build_loss, build_optimiser, build_problem, untrained
 from ._picture import save_picture
+from ._processes import by_first, is_first, on_host
 from ._progress import Progress
 from ._report import Report, summarise
 from ._settings import Settings
@@ -43,17 +48,18 @@ def check(
     resume: bool = False,
     checkpoint_every: int | None = None,
     log: Sequence[str] = (),
+    mesh: Mesh | None = None,
 ) -> None:
     """Checks everything that can be known before a run, without starting or writing anything.
 
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the estimator does not suit it, or if `overwrite` and `resume`
-    are both set; `FileExistsError` or `NotADirectoryError` if the directory cannot be used;
-    `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
-    resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
-    is not installed.
+    measure an error with there, if the estimator does not suit it, if `overwrite` and `resume` are
+    both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError` if the
+    directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in which
+    the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
+    `train`, or that of a logger, is not installed.
 
     !!! example
 
@@ -69,7 +75,8 @@ def check(
             f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
             f"{checkpoint_every}."
         )
-    _output.check_directory(directory, settings, overwrite, resume)
+    checked(mesh)
+    by_first(lambda: _output.check_directory(directory, settings, overwrite, resume))
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
     build_loss(settings, problem)
     eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
@@ -85,6 +92,7 @@ def solve(
     resume: bool = False,
     checkpoint_every: int | None = None,
     log: Sequence[str] = (),
+    mesh: Mesh | None = None,
 ) -> Report:
     """Trains a network on a problem, measures it beside the null model and keeps the results.
 
@@ -111,6 +119,10 @@ def solve(
     - `checkpoint_every`: how many steps lie between checkpoints, 0 for none; a minute lies between
         them if not given. The last two are kept, and the one with the smallest error.
     - `log`: where the metrics go beside `metrics.jsonl`: any of `"tensorboard"` and `"wandb"`.
+    - `mesh`: devices to divide the work over, as for `diffop.train.fit`. Results are those of one
+        device, to rounding; a run may be resumed on another mesh. Several processes (after
+        `jax.distributed.initialize`) all call this, with a mesh of all their devices and a
+        directory that all of them see; the first one writes the files.
 
     **Returns:** the `diffop.train.Report`.
 
@@ -130,39 +142,59 @@ def solve(
         print(report.as_text())
         ```
     """
-    check(settings, directory, overwrite, resume=resume, checkpoint_every=checkpoint_every, log=log)
-    ended = _output.finished(directory) if resume else None
-    if ended is not None:
+    how = {"checkpoint_every": checkpoint_every, "log": log, "mesh": mesh}
+    check(settings, directory, overwrite, resume=resume, **how)
+    if resume and by_first(lambda: _output.finished(directory) is not None):
+        ended = _output.finished(directory)
+        assert ended is not None
         tell(f"the run in {directory} has ended: nothing to do.")
         return ended
     problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
     problem = build_problem(settings, problem_key)
-    points = FixedPoints(problem, test_key)
-    path = _output.begin(directory, _description(settings, points), resume)
+    points = FixedPoints(problem, test_key, mesh=mesh)
+    path = pathlib.Path(directory)
+    by_first(lambda: _output.begin(path, _description(settings, points), resume))
     checkpoints = Checkpoints(
         path / _output.CHECKPOINTS,
         every=checkpoint_every,
         configuration=dataclasses.asdict(settings),
         tell=tell,
     )
-    start = State.initial(build(settings, problem, net_key), build_optimiser(settings))
+    optimiser = build_optimiser(settings)
+    start = State.initial(_net(settings, problem, net_key, mesh), optimiser, mesh)
     start, notes = _resumed(start, checkpoints) if resume else (start, None)
     with Stop(tell) as stop:
-        loggers = _loggers(path, start.step, log)
+        loggers = _loggers(path, start.step, log) if is_first() else []
         with Progress(points, settings.steps, loggers, start.step, notes) as progress:
-            states = _states(settings, problem, train_key, start)
+            states = _states(settings, problem, train_key, start, mesh)
+            if start.step < settings.steps:
+                start = without_arrays(start)  # they were copied
             state = watch(states, start, settings.steps, progress, checkpoints, stop)
     report = summarise(settings, points, state, progress)
-    try:
+    state = state._replace(model=on_host(state.model))
+
+    def save() -> None:
         _output.save_model(path, state.model)
         _draw(path, settings, problem, points, state, progress)
         _output.save_report(path, report)
+
+    try:
+        by_first(save)
     except OSError as error:
         raise OSError(
             f"the results could not be written to {path}: {error}; make room for them and give the "
             f"same command with --resume (resume=True): {newest(checkpoints)}."
         ) from error
     return report
+
+
+def _net(
+    settings: Settings, problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
+) -> PyTree:
+    """The untrained network; on a mesh it is made where it will be, never whole on one device."""
+    if mesh is None:
+        return build(settings, problem, key)
+    return eqx.filter_jit(lambda key: shard(build(settings, problem, key), mesh))(key)
 
 
 def _description(settings: Settings, points: FixedPoints) -> dict[str, Any]:
@@ -194,17 +226,23 @@ def _loggers(path: pathlib.Path, step: int, log: Sequence[str]) -> list[Abstract
 
 
 def _states(
-    settings: Settings, problem: AbstractProblem, key: PRNGKeyArray, start: State
+    settings: Settings,
+    problem: AbstractProblem,
+    key: PRNGKeyArray,
+    start: State,
+    mesh: Mesh | None,
 ) -> Iterator[State]:
-    per_step = settings.batch * settings.pool * settings.dim
+    devices = 1 if mesh is None else mesh.size
+    per_step = settings.batch * settings.pool * settings.dim // devices
     return iterate(
         start.model,
         build_loss(settings, problem),
         build_optimiser(settings),
         settings.steps,
         key=key,
-        steps_per_dispatch=min(100, max(1, _COORDINATES_PER_DISPATCH // per_step)),
+        steps_per_dispatch=min(100, max(1, _COORDINATES_PER_DISPATCH // max(1, per_step))),
         start=start,
+        mesh=mesh,
     )
 
 
@@ -224,6 +262,11 @@ def _draw(
         save_curves(path / _output.CURVE, [curve], title)
         solved = isinstance(problem, AbstractSolvedProblem)
         if solved and (sections := problem.sections(_RESOLUTION)):
-            save_picture(path / _output.PICTURE, sections, state.model, problem.solution, title)
+            network = jax.tree.map(_on_device, state.model)
+            save_picture(path / _output.PICTURE, sections, network, problem.solution, title)
     except OSError as error:
         tell(f"the pictures in {path} could not be written: {error}.")
+
+
+def _on_device(leaf: Any) -> Any:
+    return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf

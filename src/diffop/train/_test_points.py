@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..operators.elementary import Identity
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ._chunks import largest_divisor
+from ._mesh import on_all, shard_points
 
 _COORDINATES_AT_ONCE = 2**22
 _DATA = 20_000
@@ -104,12 +105,12 @@ def chunk_keys(key: PRNGKeyArray, chunks: int) -> Iterator[PRNGKeyArray]:
 def _on_chunk(
     problem: AbstractProblem, u: Callable, key: PRNGKeyArray, size: int
 ) -> Float[Array, " size"]:
-    return jax.vmap(u)(problem.sample(key, size))
+    return on_all(jax.vmap(u)(shard_points(problem.sample(key, size))))
 
 
 @eqx.filter_jit
 def _at(u: Callable, points: Float[Array, "count dim"]) -> Float[Array, " count"]:
-    return jax.vmap(u)(points)
+    return on_all(jax.vmap(u)(points))
 
 
 @eqx.filter_jit
@@ -126,4 +127,4 @@ def _on_data(
     points, values = (
         jnp.concatenate([getattr(c, name) for c in prescribed]) for name in ("points", "values")
     )
-    return jnp.stack([jax.vmap(problem.null_shape)(points), values])
+    return on_all(jnp.stack([jax.vmap(problem.null_shape)(points), values]))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ._checkpoints import Checkpoints
 from ._iterate import State
 from ._outcome import NonFiniteLossError
+from ._processes import gathered
 from ._progress import Progress
 from ._stop import Interrupted, Stop
 
@@ -34,22 +35,29 @@ def watch(
     **Raises:** `NonFiniteLossError` naming the newest checkpoint; `Interrupted` after SIGINT or
     SIGTERM.
     """
-    state = start
+    state, number = start, None
     try:
         for state in states:
             progress(state)
-            if stop.signal is not None:
+            number = _signal(stop)
+            if number is not None:
                 break
             if checkpoints.due(state.step):
                 _save(state, progress, checkpoints)
     except NonFiniteLossError as error:
         # the bad dispatch was not seen here, so every checkpoint is from before it
         raise error.with_checkpoint(newest(checkpoints)) from None
-    if stop.signal is not None:
+    number = number or _signal(stop)
+    if number is not None:
         if checkpoints.wanted:
             _save(state, progress, checkpoints)
-        raise _interrupted(stop.signal, state.step, steps, checkpoints)
+        raise _interrupted(number, state.step, steps, checkpoints)
     return state
+
+
+def _signal(stop: Stop) -> int | None:
+    """The signal that this process or any other one was sent; the same in all."""
+    return max(gathered(stop.signal or 0)) or None
 
 
 def newest(checkpoints: Checkpoints) -> str:

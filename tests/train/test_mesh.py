@@ -1,0 +1,209 @@
+"""Training on a mesh of devices: the results of one device, with every device doing its part."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+from diffop.__main__ import main
+from diffop.train._mesh import make, parsed
+
+from . import eight_devices
+
+KEY = jax.random.key(0)
+MESH = jax.make_mesh((1, 1), ("data", "model"))
+SLOW = ("exact", "sparse, shared", "uneven")
+LOCAL = eight_devices.BATCH * eight_devices.DIM // 8
+"""Coordinates of the points on each device; the first layer's weights there are as many."""
+
+
+def on_eight_devices(*cases):
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "8", "JAX_ENABLE_X64": "1"}
+    command = [sys.executable, "-m", "tests.train.eight_devices", *cases]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return on_eight_devices("sparse", "exact, shared", "time")
+
+
+def check_case(measured):
+    assert measured["changes"] > 1e-3  # the fit goes somewhere
+    assert measured["gap"] < 1e-10
+    # neither the points nor the weights, nor anything else of their size, are whole anywhere
+    assert measured["largest"] <= 1.02 * LOCAL
+
+
+@pytest.mark.parametrize("case", [case for case in eight_devices.CASES if case not in SLOW])
+def test_losses_are_those_of_one_device_and_nothing_is_whole(case, measured):
+    check_case(measured[case])
+
+
+@pytest.mark.slow
+def test_losses_of_other_cases():
+    for case, each in on_eight_devices(*SLOW).items():
+        if case in SLOW:
+            check_case(each)
+
+
+def test_weights_of_the_input_are_divided(measured):
+    dim, width, block = eight_devices.DIM, eight_devices.WIDTH, eight_devices.BLOCK
+    assert measured["sparse"]["parts"] == [[width, dim // 2], [1, width]]
+    assert measured["exact, shared"]["parts"] == [
+        [1, block],
+        [width, dim // block // 2],
+        [width, width],
+        [1, width],
+    ]
+    # time makes 513 coordinates: between programs the weights are divided along the width
+    assert measured["time"]["parts"] == [[width // 2, dim + 1], [1, width]]
+
+
+def test_a_fit_goes_on_on_another_mesh(measured):
+    assert measured["checkpoints"]["gap"] < 1e-10
+    meshes = ["data=4,model=2", "data=2,model=4", "one device", "data=8"]
+    assert measured["checkpoints"]["told"] == [
+        f"{before}, and the fit goes on on {now}; its results are those of an uninterrupted one to "
+        f"rounding."
+        for before, now in itertools.pairwise(meshes)
+    ]
+
+
+def test_a_mesh_of_one_device():
+    def loss(x, key):
+        points = do.train.shard_points(jax.random.normal(key, (5, 2)))
+        return jnp.mean(jnp.square(points @ x - 1))
+
+    def fit(mesh):
+        return do.train.fit(jnp.ones(2), loss, optax.adam(0.1), 3, key=KEY, mesh=mesh)
+
+    np.testing.assert_allclose(fit(MESH).losses, fit(None).losses, rtol=1e-6)
+
+
+def test_the_start_is_left_as_it_is():
+    """Although the state is donated from one dispatch to the next."""
+    start = do.train.State.initial(jnp.ones(2), optax.adam(0.1), MESH)
+    loss = lambda x, key: jnp.sum(x**2)
+    for _ in do.train.iterate(
+        start.model, loss, optax.adam(0.1), 2, key=KEY, start=start, mesh=MESH
+    ):
+        pass
+    np.testing.assert_array_equal(start.model, [1.0, 1.0])
+
+
+def test_points_stay_as_they_are_without_a_mesh():
+    points = jnp.ones((3, 2))
+    assert do.train.shard_points(points) is points
+
+
+def test_a_mesh_with_other_axes():
+    with pytest.raises(ValueError, match="the axes data and model, or one of them, got 'points';"):
+        do.train.shard(jnp.ones(2), jax.make_mesh((1,), ("points",)))
+
+
+def test_words():
+    assert parsed("data=4,model=2") == {"data": 4, "model": 2}
+    assert parsed("model=8") == {"model": 8}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "points=4",
+            "mesh must name each of data and model at most once, got 'points' in 'points=4'",
+        ),
+        ("data=2,data=2", "mesh must name each of data and model at most once, got 'data' in"),
+        ("", "mesh must name each of data and model at most once, got '' in ''"),
+        ("data", "mesh must give each axis an integer of at least 1, got 'data'; say for instance"),
+        ("data=0", "mesh must give each axis an integer of at least 1, got 'data=0'; say for"),
+        ("data=4,model=two", "mesh must give each axis an integer of at least 1, got 'model=two';"),
+    ],
+)
+def test_words_that_make_no_sense(words, message):
+    with pytest.raises(ValueError) as error:
+        parsed(words)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "devices", "message"),
+    [
+        ({"data": 2}, 1, "the mesh data=2 has 2 devices, but there is 1; data=1 would fit."),
+        ({"model": 4}, 8, "the mesh model=4 has 4 devices, but there are 8; model=8 would fit."),
+        (
+            {"data": 4, "model": 4},
+            8,
+            "the mesh data=4,model=4 has 16 devices, but there are 8; data=2,model=4 would fit.",
+        ),
+        (
+            {"data": 2, "model": 3},
+            8,
+            "the mesh data=2,model=3 has 6 devices, but there are 8; data=2,model=4 would fit.",
+        ),
+        (
+            {"model": 3, "data": 3},
+            8,
+            "the mesh data=3,model=3 has 9 devices, but there are 8; data=8,model=1 would fit.",
+        ),
+    ],
+)
+def test_meshes_that_do_not_fit_the_devices(sizes, devices, message, monkeypatch):
+    monkeypatch.setattr(jax, "device_count", lambda: devices)
+    with pytest.raises(ValueError) as error:
+        make(sizes)
+    assert str(error.value) == message
+
+
+SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--depth", "1", "--n", "2"]
+
+
+def test_the_command_line_makes_the_mesh(tmp_path, monkeypatch):
+    meshes = []
+
+    def solve(settings, directory, overwrite, *, mesh, **_):
+        meshes.append(mesh)
+        raise do.train.Interrupted("enough", 2)
+
+    monkeypatch.setattr(do.train, "solve", solve)
+    assert main([*SOLVE, "--mesh", "model=1,data=1", "--out", str(tmp_path)]) == 130
+    assert [mesh.shape for mesh in meshes] == [{"data": 1, "model": 1}]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--mesh", "data=512"], "the mesh data=512 has 512 devices, but there"),
+        (["--distributed"], "distributed expects --mesh; say for instance --mesh data=4,model=2."),
+        (["--process", "1"], "coordinator, processes and process are for --distributed; say so."),
+        (
+            ["--distributed", "--mesh", "data=1", "--processes", "2"],
+            "distributed expects --coordinator HOST:PORT, --processes N and --process K together",
+        ),
+        (
+            ["--distributed", "--mesh", "data=1", "--coordinator", "here", "--processes", "2",
+             "--process", "0"],
+            "coordinator must be HOST:PORT, got 'here'.",
+        ),
+        (
+            ["--distributed", "--mesh", "data=1", "--coordinator", "here:1", "--processes", "2",
+             "--process", "2"],
+            "process must be one of 0 to 1, the number of processes being 2, got 2.",
+        ),
+    ],
+)  # fmt: skip
+def test_words_on_the_command_line_that_make_no_sense(words, message, tmp_path, capsys):
+    assert main([*SOLVE, *words, "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,132 @@
+"""Two processes that train together: one run, one set of files, and the same decisions."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.train import _solve
+
+from .two_processes import PER_DISPATCH, SETTINGS
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def both(command):
+    """Starts two processes; `command` makes the words of one from the port and its number."""
+    port = free_port()
+    words = [[sys.executable, "-m", *command(port, process)] for process in range(2)]
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "1"}
+    return [
+        subprocess.Popen(each, env=environment, stdout=-1, stderr=-1, text=True) for each in words
+    ]
+
+
+def ended(processes, timeout=120):
+    """What they say, when both have ended."""
+    try:
+        return [process.communicate(timeout=timeout) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """By each process, in one life of both; and their directory."""
+    directory = tmp_path_factory.mktemp("processes")
+    processes = both(lambda port, k: ["tests.train.two_processes", f"{port}", f"{k}", directory])
+    said = ended(processes)
+    assert [process.returncode for process in processes] == [0, 0], said
+    return [json.loads((directory / f"{k}.json").read_text()) for k in range(2)], directory
+
+
+def test_a_signal_to_one_stops_both(seen):
+    (first, second), directory = seen
+    path = directory / "run" / "checkpoints" / "4"
+    assert first["stopped"] == second["stopped"]
+    assert (
+        f"stopped by SIGTERM after step 4 of 8 (the last good checkpoint is {path});"
+        in (first["stopped"])
+    )
+
+
+def test_both_go_on_to_the_result_of_one(seen, tmp_path, monkeypatch):
+    (first, second), directory = seen
+    assert first["resumed"] == second["resumed"]
+    error, resumed_at, mesh = first["resumed"]
+    assert resumed_at == [4] and mesh == {"data": 1, "model": 2}
+    monkeypatch.setattr(_solve, "_COORDINATES_PER_DISPATCH", PER_DISPATCH)
+    alone = do.train.solve(SETTINGS, tmp_path)
+    np.testing.assert_allclose(error, alone.rel_l2, rtol=1e-5)
+    own, theirs = (
+        [metric["loss"] for metric in map(json.loads, (path / "metrics.jsonl").open())]
+        for path in (tmp_path, directory / "run")
+    )
+    assert len(own) == 4
+    np.testing.assert_allclose(theirs, own, rtol=1e-5)
+
+
+def test_the_network_is_written_as_a_whole(seen):
+    (first, _), directory = seen
+    problem_key, *_, test_key = jax.random.split(jax.random.key(SETTINGS.seed), 4)
+    problem = do.pde.make(SETTINGS.problem, SETTINGS.dim, key=problem_key)
+    errors = do.train.FixedPoints(problem, test_key).errors(do.train.load(directory / "run"))
+    np.testing.assert_allclose(errors.rel_l2, first["resumed"][0], rtol=1e-6)
+
+
+def test_both_see_what_goes_wrong(seen):
+    (first, second), _ = seen
+    assert first["not finite"] == second["not finite"] > 1
+    division = "ZeroDivisionError: integer division or modulo by zero"
+    assert first["failed first"] == second["failed second"] == division
+    assert second["failed first"] == "OSError: process 0 failed; its message says why"
+    assert first["failed second"] == "OSError: process 1 failed; its message says why"
+
+
+def test_arrays_are_gathered_in_the_first(seen):
+    (first, second), _ = seen
+    assert (first["whole"], second["whole"]) == (15.0, 0.0)
+
+
+@pytest.mark.slow
+def test_the_command_line(tmp_path):
+    """A signal to one ends both with its exit code, a checkpoint and one set of files; then the run
+    goes on on one device.
+    """
+    settings = ["--dim", "16", "--width", "4", "--depth", "1", "--n", "2", "--batch", "4"]
+    solve = ["diffop", "solve", "allen-cahn-two-body", *settings, "--out", f"{tmp_path}/run"]
+
+    def command(port, process):
+        words = f"--distributed --coordinator 127.0.0.1:{port} --processes 2 --process {process}"
+        return [*solve, "--steps", "100000", "--mesh", "model=2", *words.split()]
+
+    processes = both(command)
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    while not (metrics.is_file() and metrics.read_text()):
+        assert all(process.poll() is None for process in processes), ended(processes)
+        time.sleep(0.2)
+    processes[1].send_signal(signal.SIGTERM)
+    said = ended(processes)
+    assert [process.returncode for process in processes] == [143, 143], said
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
+    assert not (tmp_path / "run" / "report.json").exists()
+    resumed = [sys.executable, "-m", *solve, "--steps", "100000", "--resume"]
+    with subprocess.Popen(resumed, stderr=-1, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        going_on = [next(lines), next(lines)]
+        process.kill()
+    assert "was made on model=2, and the fit goes on on one device" in "".join(going_on)

@@ -1,0 +1,85 @@
+"""What two processes make of a run together: each writes what it has seen.
+
+python -m tests.train.two_processes PORT PROCESS DIRECTORY
+"""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import optax
+
+import diffop as do
+from diffop.train import _solve, _watch
+from diffop.train._distributed import connect
+from diffop.train._processes import by_first, on_host, succeeded_everywhere
+
+SETTINGS = do.train.Settings("allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4)
+PER_DISPATCH = 2 * SETTINGS.batch * SETTINGS.dim  # coordinates, on one device
+
+
+def main(port, process, directory):
+    connect(f"127.0.0.1:{port}", 2, process)
+    mesh = jax.make_mesh((1, 2), ("data", "model"))
+    _solve._COORDINATES_PER_DISPATCH = PER_DISPATCH // 2
+    seen = {
+        "stopped": stopped(process, mesh, directory),
+        "resumed": resumed(mesh, directory),
+        "not finite": not_finite(mesh),
+        "whole": whole(mesh),
+        "failed first": message(lambda: by_first(lambda: 1 // 0)),
+        "failed second": message(lambda: succeeded_everywhere(lambda: 1 // (process - 1))),
+    }
+    (directory / f"{process}.json").write_text(json.dumps(seen))
+
+
+def stopped(process, mesh, directory):
+    """The second process is sent a signal after step 4."""
+    call = _watch.Progress.__call__
+
+    def signalled(self, state):
+        call(self, state)
+        if process == 1 and state.step == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.5)  # a thread notes it
+
+    _watch.Progress.__call__ = signalled
+    try:
+        do.train.solve(SETTINGS, directory / "run", mesh=mesh)
+    except do.train.Interrupted as error:
+        return str(error)
+    finally:
+        _watch.Progress.__call__ = call
+
+
+def resumed(mesh, directory):
+    report = do.train.solve(SETTINGS, directory / "run", mesh=mesh, resume=True)
+    return [report.rel_l2, report.resumed_at, report.mesh]
+
+
+def not_finite(mesh):
+    loss = lambda x, key: -x @ x
+    try:
+        do.train.fit(jnp.ones(2), loss, optax.sgd(9.0), 100, key=jax.random.key(0), mesh=mesh)
+    except do.train.NonFiniteLossError as error:
+        return error.step
+
+
+def whole(mesh):
+    return jnp.sum(on_host(do.train.shard(jnp.arange(6.0).reshape(2, 3), mesh))).item()
+
+
+def message(action):
+    try:
+        action()
+    except (OSError, ZeroDivisionError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3]))
