@@ -45,7 +45,9 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "wave"
-    recommended: ClassVar[Recommended] = Recommended(dim=100)
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=10, steps=5_000, learning_rate=5e-3, estimator="exact"
+    )
 
     def operators(self) -> PyTree:
         return {"u_tt": Partial(self.space_dim, 2), "lap": Laplacian(dims=self.space)}
