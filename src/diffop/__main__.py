@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import NoReturn, final
 
+import jax
 from jax.sharding import Mesh
 
 from . import baselines, pde, train
@@ -204,10 +205,20 @@ def _solve(options: argparse.Namespace) -> int:
     except (train.NonFiniteLossError, train.CheckpointMismatchError, OSError) as error:
         return _complain(error, _FAILED)
     except train.Interrupted as error:
-        print(f"diffop: {error}", file=sys.stderr)
+        if is_first():
+            print(f"diffop: {error}", file=sys.stderr)
         return 128 + error.signal
     except KeyboardInterrupt:
         return _complain("interrupted; no results were written.", _INTERRUPTED)
+    except jax.errors.JaxRuntimeError as error:
+        if not options.distributed:
+            raise
+        reason, *_ = str(error).splitlines()
+        return _complain(
+            f"another process has ended, or a device has failed ({reason}); the same command with "
+            f"--resume goes on.",
+            _FAILED,
+        )
     if is_first():
         print(report.as_text())
         print(f"results: {options.out}/{', '.join(written(options.out))}")

@@ -103,32 +103,51 @@ def test_arrays_are_gathered_in_the_first(seen):
     assert (first["whole"], second["whole"]) == (15.0, 0.0)
 
 
-@pytest.mark.slow
-def test_the_command_line(tmp_path):
-    """A signal to one ends both with its exit code, a checkpoint and one set of files; then the run
-    goes on on one device.
-    """
+def solve(directory):
+    """The words of a long run."""
     settings = ["--dim", "16", "--width", "4", "--depth", "1", "--n", "2", "--batch", "4"]
-    solve = ["diffop", "solve", "allen-cahn-two-body", *settings, "--out", f"{tmp_path}/run"]
+    words = ["diffop", "solve", "allen-cahn-two-body", *settings, "--steps", "100000"]
+    return [*words, "--out", f"{directory}/run"]
+
+
+def under_way(directory):
+    """Two processes of the command line, when they have made steps."""
 
     def command(port, process):
         words = f"--distributed --coordinator 127.0.0.1:{port} --processes 2 --process {process}"
-        return [*solve, "--steps", "100000", "--mesh", "model=2", *words.split()]
+        return [*solve(directory), "--mesh", "model=2", *words.split()]
 
     processes = both(command)
-    metrics = tmp_path / "run" / "metrics.jsonl"
+    metrics = directory / "run" / "metrics.jsonl"
     while not (metrics.is_file() and metrics.read_text()):
         assert all(process.poll() is None for process in processes), ended(processes)
         time.sleep(0.2)
+    return processes
+
+
+@pytest.mark.slow
+def test_a_signal_on_the_command_line(tmp_path):
+    """Both end with its exit code, a checkpoint and one set of files; one device goes on."""
+    processes = under_way(tmp_path)
     processes[1].send_signal(signal.SIGTERM)
-    said = ended(processes)
-    assert [process.returncode for process in processes] == [143, 143], said
+    (_, first), (_, second) = ended(processes)
+    assert [process.returncode for process in processes] == [143, 143]
+    assert "stopped by SIGTERM after step" in first and "stopped by" not in second
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
     assert not (tmp_path / "run" / "report.json").exists()
-    resumed = [sys.executable, "-m", *solve, "--steps", "100000", "--resume"]
+    resumed = [sys.executable, "-m", *solve(tmp_path), "--resume"]
     with subprocess.Popen(resumed, stderr=-1, text=True) as process:
         assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
         going_on = [next(lines), next(lines)]
         process.kill()
     assert "was made on model=2, and the fit goes on on one device" in "".join(going_on)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_ends_the_other(tmp_path):
+    processes = under_way(tmp_path)
+    processes[1].kill()
+    (_, first), _ = ended(processes)
+    assert processes[0].returncode not in (0, None)
+    assert "diffop: error: another process has ended, or a device has failed (" in first
