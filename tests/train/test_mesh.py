@@ -209,3 +209,28 @@ def test_words_on_the_command_line_that_make_no_sense(words, message, tmp_path, 
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "message"),
+    [
+        (
+            ValueError("coordinator_address should be defined."),
+            [],
+            "distributed finds no cluster that tells this process about the others; say",
+        ),
+        (
+            RuntimeError("DEADLINE_EXCEEDED"),
+            ["--coordinator", "here:1", "--processes", "2", "--process", "1"],
+            "the other processes could not be reached: DEADLINE_EXCEEDED",
+        ),
+    ],
+)
+def test_a_connection_that_fails(error, words, message, tmp_path, capsys, monkeypatch):
+    def initialize(*_, **__):
+        raise error
+
+    monkeypatch.setattr(jax.distributed, "initialize", initialize)
+    words = ["--mesh", "data=2", "--distributed", *words]
+    assert main([*SOLVE, *words, "--out", str(tmp_path / "run")]) == 2
+    assert f"diffop: error: {message}" in capsys.readouterr().err

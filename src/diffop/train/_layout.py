@@ -18,6 +18,7 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, PyTree
 
@@ -86,14 +87,24 @@ class Layout:
         """The arrays of a pytree where they lie between programs."""
         if self._mesh is None:
             return tree
-        return eqx.filter_shard(tree, self._between(eqx.filter(tree, eqx.is_array)))
+        arrays, rest = eqx.partition(tree, eqx.is_array)
+        homes = self._between(arrays)
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arrays)):
+            arrays = jax.lax.with_sharding_constraint(arrays, homes)
+        elif jax.process_count() == 1:
+            arrays = jax.device_put(arrays, homes)
+        else:  # without sending arrays around to compare them, as device_put does
+            with self.context():
+                arrays = jax.jit(lambda arrays: arrays, out_shardings=homes)(arrays)
+        return eqx.combine(arrays, rest)
 
     def owned(self, tree: PyTree) -> PyTree:
         """Copies of arrays, which may be donated, where they lie between programs."""
         if self._mesh is None:
             return jax.tree.map(_own, tree)
         copy = jax.jit(partial(jax.tree.map, _own), out_shardings=self._between(tree))
-        return copy(tree)
+        with self.context():
+            return copy(tree)
 
     def entered(self, tree: PyTree) -> PyTree:
         """Arrays between programs as they lie inside one."""
