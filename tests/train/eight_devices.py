@@ -47,7 +47,17 @@ def main():
     """Of the cases that are named."""
     mesh = jax.make_mesh((4, 2), ("data", "model"))
     measured = {name: measure(mesh, *CASES[name]) for name in sys.argv[1:]}
-    print(json.dumps(measured | {"checkpoints": checkpoints(mesh)}))
+    print(json.dumps(measured | {"checkpoints": checkpoints(mesh), "made": made(mesh)}))
+
+
+def made(mesh):
+    """The largest array of the program that makes a network where it will be."""
+
+    def make(key):
+        net = eqx.nn.MLP(DIM, "scalar", WIDTH, 1, jnp.tanh, key=key)
+        return eqx.filter(do.train.shard(net, mesh), eqx.is_array)
+
+    return largest(jax.jit(make).lower(KEYS[1]).compile().as_text())
 
 
 def checkpoints(mesh):

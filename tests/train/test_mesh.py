@@ -81,6 +81,10 @@ def test_a_fit_goes_on_on_another_mesh(measured):
     ]
 
 
+def test_a_network_is_made_where_it_will_be(measured):
+    assert measured["made"] == eight_devices.WIDTH * eight_devices.DIM // 2
+
+
 def test_a_mesh_of_one_device():
     def loss(x, key):
         points = do.train.shard_points(jax.random.normal(key, (5, 2)))
