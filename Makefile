@@ -35,19 +35,15 @@ format: .venv/.installed
 docs: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: .venv/.bench
+bench: .venv/.installed
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
 	rm -rf .venv site out
 
-# The stamps are newer than pyproject.toml exactly if what it asks for is installed.
+# The stamp is newer than pyproject.toml exactly if what it asks for is installed.
 .venv/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "diffop needs Python >= 3.11 on PATH; or say make PYTHON=/path/to/python" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,test,docs,dev]'
-	touch $@
-
-.venv/.bench: .venv/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	touch $@

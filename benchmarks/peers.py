@@ -42,7 +42,7 @@ def has_folx() -> bool:
     """Whether folx can be imported; says so if not, since rows will be missing."""
     found = importlib.util.find_spec("folx") is not None
     if not found:
-        print("folx is not installed (pip install '.[bench]'): left out")
+        print("folx is not installed (pip install 'folx==0.2.30'): left out")
     return found
 
 

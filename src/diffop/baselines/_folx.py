@@ -77,7 +77,9 @@ class Folx(AbstractBaseline):
 def laplacian(u: ScalarFunction, x: Vector) -> ScalarArray:
     """Δu at x."""
     folx = importlib.import_module("folx")
-    return folx.forward_laplacian(u)(x).laplacian
+    # folx promotes ranks and types itself; u was traced under the user's settings before
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        return folx.forward_laplacian(u)(x).laplacian
 
 
 def _is_laplacian(factors: Factors) -> bool:
