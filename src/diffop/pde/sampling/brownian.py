@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ._checks import check_space_time
+
 
 def brownian_marginals(
     key: PRNGKeyArray, count: int, dim: int, duration: int | float
@@ -35,11 +37,7 @@ def brownian_marginals(
         points = do.pde.brownian_marginals(jax.random.key(0), 100, 10, duration=0.3)  # (100, 11)
         ```
     """
-    if count < 1 or dim < 1 or not duration > 0:
-        raise ValueError(
-            f"brownian_marginals expects count and dim of at least 1 and a positive duration, got "
-            f"count={count}, dim={dim} and duration={duration}."
-        )
+    check_space_time("brownian_marginals", count, dim, duration)
     time_key, space_key = jax.random.split(key)
     time = duration * jax.random.uniform(time_key, (count, 1))
     space = jnp.sqrt(2 * time) * jax.random.normal(space_key, (count, dim))

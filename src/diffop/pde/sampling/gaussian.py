@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ._checks import check_space_time
+
 
 def gaussian_space_time(
     key: PRNGKeyArray, count: int, dim: int, duration: int | float
@@ -30,11 +32,7 @@ def gaussian_space_time(
         points = do.pde.gaussian_space_time(jax.random.key(0), 100, 10, duration=1.0)  # (100, 11)
         ```
     """
-    if count < 1 or dim < 1 or not duration > 0:
-        raise ValueError(
-            f"gaussian_space_time expects count and dim of at least 1 and a positive duration, got "
-            f"count={count}, dim={dim} and duration={duration}."
-        )
+    check_space_time("gaussian_space_time", count, dim, duration)
     space_key, time_key = jax.random.split(key)
     space = jax.random.normal(space_key, (count, dim))
     time = duration * jax.random.uniform(time_key, (count, 1))
