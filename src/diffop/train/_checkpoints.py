@@ -266,7 +266,8 @@ class Checkpoints:
                 f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
                 f"results may differ in their last digits from those of an uninterrupted fit."
             )
-        before, now = (in_words(each) or "one device" for each in (notes["mesh"], _mesh(like)))
+        meshes = notes.get("mesh", {}), _mesh(like)
+        before, now = (in_words(mesh) or "one device" for mesh in meshes)
         if before != now:
             self._tell(
                 f"the checkpoint {self.path(step)} was made on {before}, and the fit goes on on "

@@ -36,6 +36,7 @@ def watch(
     SIGTERM.
     """
     state, number = start, None
+    saved = start.step or None  # a fit that goes on comes from a checkpoint
     try:
         for state in states:
             progress(state)
@@ -44,12 +45,13 @@ def watch(
                 break
             if checkpoints.due(state.step):
                 _save(state, progress, checkpoints)
+                saved = state.step
     except NonFiniteLossError as error:
         # the bad dispatch was not seen here, so every checkpoint is from before it
         raise error.with_checkpoint(newest(checkpoints)) from None
     number = number or _signal(stop)
     if number is not None:
-        if checkpoints.wanted:
+        if checkpoints.wanted and saved != state.step:
             _save(state, progress, checkpoints)
         raise _interrupted(number, state.step, steps, checkpoints)
     return state
