@@ -10,7 +10,9 @@ OUT ?= out/demo
 DEMO = solve allen-cahn-two-body --dim 1000 --steps 10000 --n 8 --seed 0 \
 	--learning-rate 0.005 --input-scale 5
 
-.PHONY: demo test test-all lint format docs bench clean
+TORCH_PYTHON ?= python3.12
+
+.PHONY: demo test test-all lint format docs bench bench-full clean
 
 demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
@@ -35,11 +37,20 @@ format: .venv/.installed
 docs: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# What stands in the documentation takes two hours and 24 GB; it goes on where it was stopped.
 bench: .venv/.installed
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks run --level short $(ARGS)
+
+bench-full: .venv/.installed
+	$(BIN)/python -m benchmarks run --level full --out out/benchmarks-full.jsonl $(ARGS)
+
+# For the rows of PyTorch; its package needs Python >= 3.12.
+.venv-torch:
+	$(TORCH_PYTHON) -m venv .venv-torch
+	.venv-torch/bin/python -m pip install --quiet torch==2.13.0 jet-for-pytorch==1.0.0
 
 clean:
-	rm -rf .venv site out
+	rm -rf .venv .venv-torch site out
 
 # The stamp is newer than pyproject.toml exactly if what it asks for is installed.
 .venv/.installed: pyproject.toml

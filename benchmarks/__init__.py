@@ -1,1 +1,1 @@
-"""Opt-in measurements of diffop beside other ways in JAX; see README.md."""
+"""Speed, memory and errors of diffop beside other ways to do the same in JAX."""

@@ -10,7 +10,10 @@ import sys
 import pytest
 
 import diffop as do
-from benchmarks.reach import CASES
+from benchmarks.harness.case import Scope
+from benchmarks.harness.records import Record
+from benchmarks.suites import SUITES
+from benchmarks.suites.errors import options
 from diffop.train._output import finished
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
@@ -23,16 +26,17 @@ ROUNDING = 1.5
 
 def test_every_problem_is_there():
     assert sorted(STATED) == sorted(do.pde.names())
-    assert {name: options for name, (options, _) in STATED.items()} == {
-        case.problem: case.options for case in CASES["problems"]()
+    cases = SUITES["problems"].cases(Scope("full"))
+    assert {name: words for name, (words, _) in STATED.items()} == {
+        case.sizes["problem"]: options(Record(case, "ok", {})).strip("`") for case in cases
     }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATED)
 def test_the_stated_error_is_reached(name, tmp_path):
-    options, error = STATED[name]
-    words = ["solve", name, *shlex.split(options), "--seed", "0", "--out", str(tmp_path)]
+    words, error = STATED[name]
+    words = ["solve", name, *shlex.split(words), "--seed", "0", "--out", str(tmp_path)]
     # a process of its own, compiled as for users and not as for tests
     environment = {key: value for key, value in os.environ.items() if not key.startswith("JAX_")}
     subprocess.run([sys.executable, "-m", "diffop", *words], env=environment, check=True)

@@ -1,0 +1,80 @@
+"""All tables of result files."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from .case import Scope
+from .records import Records, read
+from .suite import AbstractSuite
+from .table import Curves, Table
+
+PAPER = Path(__file__).parents[1] / "results" / "paper.jsonl"
+
+
+class Section(NamedTuple):
+    """The tables of one suite on one machine."""
+
+    suite: AbstractSuite
+    machine: Mapping[str, object]
+    tables: list[Table]
+    pictures: list[Curves]
+
+    def markdown(self) -> str:
+        tables = (f"**{table.name}**\n\n{self.with_source(table)}" for table in self.tables)
+        return "\n\n".join([f"## {self.suite.name}: {self.suite.title}", *tables])
+
+    def with_source(self, table: Table) -> str:
+        """A table, and below it where its numbers are from."""
+        source = (
+            f"`python -m benchmarks run {self.suite.name} --level full`; {in_words(self.machine)}"
+        )
+        if table.is_papers:
+            source = "The paper's, on an NVIDIA A100 with 40 GB"
+        return f"{table.markdown()}\n\n{source}."
+
+
+def in_words(machine: Mapping[str, object]) -> str:
+    """`x86_64 CPU, 2 cores, jax 0.10.2, …`"""
+    cores = machine.get("cores", 1)
+    number = f"{cores} cores" if cores != 1 else "1 core"
+    versions = (f"{name} {machine[name]}" for name in ("jax", "folx") if name in machine)
+    return ", ".join([str(machine.get("device", "unknown device")), number, *versions])
+
+
+def sections(suites: Iterable[AbstractSuite], paths: Iterable[Path]) -> Iterator[Section]:
+    """For each suite and device that has results."""
+    records, paper = read(paths), read([PAPER])
+    for suite in suites:
+        found = _ordered(suite, records.of(suite.name))
+        printed = paper.of(suite.name.partition("/")[0])
+        for device in dict.fromkeys(record.device for record in found):
+            ours = Records(each for each in found if each.device == device)
+            yield Section(
+                suite,
+                ours[-1].machine,
+                list(suite.tables(ours, printed)),
+                list(suite.pictures(ours)),
+            )
+
+
+def _ordered(suite: AbstractSuite, records: Records) -> Records:
+    """In the order of the suite's cases, however they were measured."""
+    places: dict[object, int] = {}
+    for accelerator in (True, False):
+        for case in suite.cases(Scope("full", accelerator)):
+            places.setdefault(case.key, len(places))
+    return Records(sorted(records, key=lambda record: places.get(record.case.key, len(places))))
+
+
+def by_name(found: Iterable[Section]) -> dict[str, str]:
+    """The tables as pages call them: `suite/table` for the first device, `suite/table@device` for
+    each.
+    """
+    tables: dict[str, str] = {}
+    for section in found:
+        for table in section.tables:
+            name, device = f"{section.suite.name}/{table.name}", section.machine.get("device")
+            tables.setdefault(name, section.with_source(table))
+            tables[f"{name}@{device}"] = section.with_source(table)
+    return tables

@@ -1,0 +1,1 @@
+"""What is measured: networks, points, equations, and other ways to differentiate them."""

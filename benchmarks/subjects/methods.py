@@ -1,0 +1,45 @@
+"""Other ways to compute the same, each a map from functions to functions, as diffop's are."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import diffop as do
+
+Function = Callable[[jax.Array], Any]
+Method = Callable[[Function], Function]
+
+
+def itself(u: Function) -> Function:
+    """No derivative at all: the plain network, the floor of every cost."""
+    return u
+
+
+def laplacian_by(baseline: str) -> Method:
+    """The exact Laplacian by one of diffop's baselines: there are as many draws as coordinates."""
+
+    def transform(u: Function) -> Function:
+        def laplacian(x: jax.Array) -> jax.Array:
+            key = jax.random.key(0)
+            return do.baselines.estimate(baseline, do.Laplacian(), key, x.size)(u)(x)
+
+        return laplacian
+
+    return transform
+
+
+def stde(key: jax.Array, dim: int, n: int) -> Method:
+    """The paper's method with the paper's sampler: u and its estimated Laplacian from n jets along
+    basis vectors. `jax.random.choice` sorts all the coordinates.
+
+    The columns √(2d/n) e_i of a matrix σ are exactly what ½σσᵀ:∇² needs jets for, as
+    ½σσᵀ:∇² = (d/n) Σ ∂_i². Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator",
+    equations `eqn:stde-sparse` and `eqn:forward-lapl`.
+    """
+    coordinates = jax.random.choice(key, dim, (n,), replace=False)
+    length = jnp.full((n, 1), math.sqrt(2 * dim / n))
+    sampled = do.ParabolicTrace(do.SparseColumns(coordinates[:, None], length, rows=dim))
+    return do.baselines.estimate("jet", {"u": do.Identity(), "lap": sampled}, key, n)

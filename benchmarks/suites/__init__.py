@@ -1,0 +1,67 @@
+"""The suites, by the paper's tables and what goes beyond them."""
+
+from pathlib import Path
+
+from ..harness.case import Case
+from ..harness.suite import AbstractSuite, Values
+from .ablation import Ablation
+from .batch_size import BatchSize
+from .collapsed import Collapsed
+from .gpinn import GpinnError, GpinnSpeed
+from .high_order import HighOrder
+from .peers import Peers
+from .precision import Precision
+from .scaling import Scaling
+from .semilinear import SemilinearError, SemilinearSpeed
+from .step import Step
+from .trained import Problems, Recipe, Solitons
+from .unit_ball import ThreeBodyError, ThreeBodySpeed, TwoBodyError, TwoBodySpeed
+from .weight_sharing import WeightSharingError, WeightSharingSpeed
+
+SUITES: dict[str, AbstractSuite] = {
+    suite.name: suite
+    for suite in (
+        Ablation(),
+        TwoBodySpeed(),
+        TwoBodyError(),
+        ThreeBodySpeed(),
+        ThreeBodyError(),
+        SemilinearSpeed(),
+        SemilinearError(),
+        WeightSharingSpeed(),
+        WeightSharingError(),
+        HighOrder(),
+        GpinnSpeed(),
+        GpinnError(),
+        BatchSize(),
+        Peers(),
+        Collapsed(),
+        Scaling(),
+        Step(),
+        Precision(),
+        Recipe(),
+        Solitons(),
+        Problems(),
+    )
+}
+
+
+def measure(case: Case, runs: Path) -> Values:
+    """A case by its suite; called in a process of its own."""
+    return SUITES[case.suite].measure(case, runs)
+
+
+def named(names: list[str]) -> list[AbstractSuite]:
+    """The suites of these names: "two-body" is both "two-body/speed" and "two-body/error".
+
+    **Raises:** `ValueError` for a name that no suite has.
+    """
+    for name in names:
+        if not any(_belongs(suite, name) for suite in SUITES):
+            raise ValueError(f"there is no suite {name!r}; there are: {', '.join(SUITES)}.")
+    chosen = names or list(SUITES)
+    return [suite for name, suite in SUITES.items() if any(_belongs(name, each) for each in chosen)]
+
+
+def _belongs(suite: str, name: str) -> bool:
+    return suite == name or suite.startswith(f"{name}/")

@@ -1,0 +1,89 @@
+"""Operators of a network by diffop and by others: folx, `jax.experimental.jet`, nested
+differentiation, and PyTorch's collapsed Taylor mode.
+"""
+
+from collections.abc import Iterator
+
+from ..harness.case import Case, Scope
+from ..harness.program import Program
+from ..harness.records import Records
+from ..harness.suite import AbstractTimed
+from ..harness.table import Table, duration, listing, megabytes, ratio
+from ..subjects.agreement import PARTS, check_agreement
+from ..subjects.operators import OPERATORS
+from ..subjects.steps import OURS
+
+POINTS = 100
+
+
+class Peers(AbstractTimed):
+    name = "peers"
+    title = "operators of an MLP at 100 points, value and gradient, by diffop and by others"
+    budget = 8.0
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        for operator, dim in _sizes(scope):
+            ways = list(OPERATORS[operator].ways)
+            for part in PARTS:
+                for method in scope.pick(ways[:2], ways, ways):
+                    yield self.case(method, operator=operator, dim=dim, part=part)
+
+    def program(self, case: Case) -> Program:
+        subject, dim = OPERATORS[str(case.sizes["operator"])], case.whole("dim")
+        method = subject.ways[case.method](dim)
+        part = PARTS[str(case.sizes["part"])]
+        return Program(part, method, subject.network(dim), subject.points(POINTS, dim))
+
+    def beside(self, case: Case) -> Case | None:
+        return None if case.method == OURS else case._replace(method=OURS)
+
+    def check(self, case: Case) -> None:
+        subject, dim = OPERATORS[str(case.sizes["operator"])], case.whole("dim")
+        pair = {name: subject.ways[name](dim) for name in (OURS, case.method)}
+        check_agreement(pair, subject.network(dim), subject.points(2, dim))
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        for part in PARTS:
+            columns = {
+                "operator": lambda record: str(record.case.sizes["operator"]),
+                "d": lambda record: f"{record.case.whole('dim'):,}",
+                "method": lambda record: record.case.method,
+                "time": duration,
+                "beside diffop": ratio,
+                "peak memory": megabytes,
+                "temporary": lambda record: megabytes(record, "temporary_mb"),
+            }
+            yield listing(part, ours.where(part=part), columns)
+        yield _summary(ours)
+
+
+def _sizes(scope: Scope) -> list[tuple[str, int]]:
+    full = {
+        "Laplacian": [10, 50],
+        "Laplacian of the ansatz": [1000],
+        "weighted Laplacian": [50],
+        "biharmonic": [5],
+        "stochastic Laplacian": [50],
+        "stochastic biharmonic": [50],
+    }
+    short = {"Laplacian": [50], "weighted Laplacian": [50], "biharmonic": [5]}
+    short |= {"stochastic Laplacian": [50], "stochastic biharmonic": [50]}
+    mini = {"weighted Laplacian": [3]}
+    chosen = scope.pick([mini], [short], [full])[0]
+    return [(operator, dim) for operator, dims in chosen.items() for dim in dims]
+
+
+def _summary(ours: Records) -> Table:
+    """How many times as long as diffop the fastest of the others takes."""
+    lines = []
+    for operator in ours.sizes("operator"):
+        for dim in ours.where(operator=operator).sizes("dim"):
+            cells = [operator, f"{dim:,}"]
+            for part in PARTS:
+                found = ours.where(operator=operator, dim=dim, part=part).good
+                others = [record for record in found if "ratio" in record.values]
+                fastest = min(others, key=lambda record: record.values["ratio"], default=None)
+                cells.append("" if fastest is None else f"{ratio(fastest)}, {fastest.case.method}")
+            lines.append(cells)
+    header = ["operator", "d", "value: the fastest other", "gradient: the fastest other"]
+    return Table("summary", header, lines)

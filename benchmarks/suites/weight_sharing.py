@@ -1,0 +1,69 @@
+"""Blocks of coordinates that share the first layer: the paper's table
+`tab:allen-cahn-block-40GB`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..harness.case import Case, Scope
+from ..harness.records import Record, Records
+from ..harness.suite import AbstractTimed, AbstractTrained
+from ..harness.table import Table, listing, megabytes
+from ..harness.training import Training
+from ..subjects.steps import OURS, training
+from .errors import error_columns, summaries
+
+PROBLEM = "allen-cahn-two-body"
+
+
+class WeightSharingSpeed(AbstractTimed):
+    name = "weight-sharing/speed"
+    title = "a training step of two-body Allen-Cahn by the size B of blocks"
+    limit = 600.0
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        blocks = [1, 10, 50, 100, 500, 1000]
+        full = [(1_000_000, [1, 50, 500]), (5_000_000, [500])]
+        every = [(1_000_000, blocks), (5_000_000, blocks)]
+        for dim, sizes in scope.pick([(20, [10])], [(10_000, blocks[:4])], full, every):
+            for block in sizes:
+                yield self.case(OURS, dim=dim, block=block)
+
+    def program(self, case: Case) -> Training:
+        return training(case.method, PROBLEM, case.whole("dim"), block=case.whole("block"))
+
+    def values(self, case: Case, program: Any) -> dict[str, float]:
+        return {"parameters": program.parameters}
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        def printed(record: Record, text: str) -> str:
+            found = paper.where(**record.case.sizes)
+            if not found:
+                return ""
+            return megabytes(found[0]) if text == "peak_mb" else found[0].text(text, ".4g")
+
+        columns = {
+            "d": lambda record: f"{record.case.whole('dim'):,}",
+            "B": lambda record: str(record.case.sizes["block"]),
+            "parameters": lambda record: record.text("parameters", ",.0f"),
+            "s / step": lambda record: record.text("seconds"),
+            "peak memory": megabytes,
+            "the paper's steps/s": lambda record: printed(record, "steps_per_s"),
+            "the paper's memory": lambda record: printed(record, "peak_mb"),
+        }
+        yield listing("speed", ours, columns)
+
+
+class WeightSharingError(AbstractTrained):
+    name = "weight-sharing/error"
+    title = "errors on two-body Allen-Cahn by the size B of blocks"
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        mini = {"steps": 2, "width": 4, "batch": 4} if scope.level == "mini" else {}
+        for dim in scope.pick([20], [1000], [1000], [1_000_000]):
+            for block in scope.pick([10], [10], [10, 50], [1, 10, 50, 100, 500, 1000]):
+                for seed in scope.pick([0], [0], [0], [0, 1, 2, 3, 4]):
+                    yield self.case(OURS, problem=PROBLEM, dim=dim, block=block, **mini, seed=seed)
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        yield listing("error", summaries(ours), error_columns())
