@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     try:
         {"list": _list, "run": _run, "report": _report}[options.command](options)
-    except (ValueError, KeyError, FileNotFoundError) as error:
-        sys.exit(f"benchmarks: {error.args[0] if isinstance(error, KeyError) else error}")
+    except (ValueError, FileNotFoundError) as error:
+        sys.exit(f"benchmarks: {error}")
 
 
 def _list(_: argparse.Namespace) -> None:
@@ -39,14 +39,18 @@ def _list(_: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    suites = named(options.suites)
+    suites, wanted = named(options.suites), matching(options.where)
     place = in_own_process(machine)
     scope = Scope(options.level, accelerator=place["platform"] != "cpu")
-    wanted = matching(options.where)
 
     def cases(suite: AbstractSuite) -> list[Case]:
         return [case for case in suite.cases(scope) if wanted(case)]
 
+    if not any(map(cases, suites)):
+        raise ValueError(
+            f"no case at level {scope.level!r} is {' and '.join(options.where) or 'there'}; choose "
+            f"another --level, or other --where."
+        )
     run(
         suites,
         cases,

@@ -5,6 +5,7 @@
 <!-- end -->
 """
 
+import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +16,14 @@ _BLOCK = re.compile(r"(<!-- results: (?P<name>[^ ]+) -->\n).*?(<!-- end -->)", r
 def filled(page: str, tables: Mapping[str, str]) -> str:
     """The text of a page with its tables as they are now.
 
-    **Raises:** `KeyError` naming a table that there is not.
+    **Raises:** `ValueError` naming a table that there is not.
     """
 
     def block(match: re.Match[str]) -> str:
         name = match["name"]
         if name not in tables:
-            raise KeyError(f"there is no table {name!r}; there are: {', '.join(tables)}")
+            near = difflib.get_close_matches(name, tables, n=3, cutoff=0.0)
+            raise ValueError(f"there is no table {name!r}; the nearest are: {', '.join(near)}.")
         return f"{match[1]}\n{tables[name]}\n\n{match[3]}"
 
     return _BLOCK.sub(block, page)

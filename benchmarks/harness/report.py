@@ -13,10 +13,10 @@ PAPER = Path(__file__).parents[1] / "results" / "paper.jsonl"
 
 
 class Section(NamedTuple):
-    """The tables of one suite on one machine."""
+    """The tables of one suite on one device."""
 
     suite: AbstractSuite
-    machine: Mapping[str, object]
+    records: Records
     tables: list[Table]
     pictures: list[Curves]
 
@@ -26,20 +26,22 @@ class Section(NamedTuple):
 
     def with_source(self, table: Table) -> str:
         """A table, and below it where its numbers are from."""
-        source = (
-            f"`python -m benchmarks run {self.suite.name} --level full`; {in_words(self.machine)}"
-        )
+        machines = dict.fromkeys(in_words(each.machine, self.suite) for each in self.records)
+        command = f"python -m benchmarks run {self.suite.name} --level full"
+        source = f"`{command}`; {' and '.join(machines)}"
         if table.is_papers:
             source = "The paper's, on an NVIDIA A100 with 40 GB"
         return f"{table.markdown()}\n\n{source}."
 
 
-def in_words(machine: Mapping[str, object]) -> str:
-    """`x86_64 CPU, 2 cores, jax 0.10.2, …`"""
-    cores = machine.get("cores", 1)
-    number = f"{cores} cores" if cores != 1 else "1 core"
-    versions = (f"{name} {machine[name]}" for name in ("jax", "folx") if name in machine)
-    return ", ".join([str(machine.get("device", "unknown device")), number, *versions])
+def in_words(machine: Mapping[str, object], suite: AbstractSuite | None = None) -> str:
+    """`x86_64 CPU, 2 cores, jax 0.10.2, …`: what matters to the numbers of a suite."""
+    words = [str(machine.get("device", "unknown device"))]
+    if suite is None or suite.timed:
+        cores = machine.get("cores", 1)
+        words.append(f"{cores} cores" if cores != 1 else "1 core")
+    packages = ("jax",) if suite is None else suite.packages
+    return ", ".join(words + [f"{name} {machine[name]}" for name in packages if name in machine])
 
 
 def sections(suites: Iterable[AbstractSuite], paths: Iterable[Path]) -> Iterator[Section]:
@@ -50,12 +52,8 @@ def sections(suites: Iterable[AbstractSuite], paths: Iterable[Path]) -> Iterator
         printed = paper.of(suite.name.partition("/")[0])
         for device in dict.fromkeys(record.device for record in found):
             ours = Records(each for each in found if each.device == device)
-            yield Section(
-                suite,
-                ours[-1].machine,
-                list(suite.tables(ours, printed)),
-                list(suite.pictures(ours)),
-            )
+            tables, pictures = suite.tables(ours, printed), suite.pictures(ours)
+            yield Section(suite, ours, list(tables), list(pictures))
 
 
 def _ordered(suite: AbstractSuite, records: Records) -> Records:
@@ -68,13 +66,13 @@ def _ordered(suite: AbstractSuite, records: Records) -> Records:
 
 
 def by_name(found: Iterable[Section]) -> dict[str, str]:
-    """The tables as pages call them: `suite/table` for the first device, `suite/table@device` for
-    each.
+    """The tables as pages call them: `suite/table` for the first device that has it, and
+    `suite/table@device`.
     """
     tables: dict[str, str] = {}
     for section in found:
         for table in section.tables:
-            name, device = f"{section.suite.name}/{table.name}", section.machine.get("device")
-            tables.setdefault(name, section.with_source(table))
-            tables[f"{name}@{device}"] = section.with_source(table)
+            name, text = f"{section.suite.name}/{table.name}", section.with_source(table)
+            tables.setdefault(name, text)
+            tables[f"{name}@{section.records[0].device}"] = text
     return tables

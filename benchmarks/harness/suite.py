@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 import jax
 
-import diffop as do
-
 from .case import Case, Scope
 from .memory import available_mb, peak_mb
 from .program import Runnable
@@ -25,11 +23,15 @@ class AbstractSuite(abc.ABC):
     - `name`: on the command line and in result files; "a/b" belongs to the suite "a".
     - `title`: what is measured, in a line.
     - `limit`: seconds for one case, after which "timeout" is its result.
+    - `packages`: those whose versions are said below its tables.
+    - `timed`: whether the number of cores says anything about its numbers.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     limit: ClassVar[float] = 300.0
+    packages: ClassVar[tuple[str, ...]] = ("jax",)
+    timed: ClassVar[bool] = True
 
     @abc.abstractmethod
     def cases(self, scope: Scope) -> Iterator[Case]:
@@ -105,33 +107,3 @@ def _check_room(program: Runnable) -> None:
     needed, free = program.temporary_mb, available_mb()
     if needed > free:
         raise MemoryError(f"needs {needed:,.0f} MB of intermediate arrays, {free:,.0f} are free")
-
-
-class AbstractTrained(AbstractSuite):
-    """Suites of errors after training, each beside the null model's. Runs are resumed."""
-
-    limit: ClassVar[float] = 7200.0
-
-    def settings(self, case: Case) -> do.train.Settings:
-        """The run: what is not among the sizes is as the problem recommends."""
-        sizes: dict[str, Any] = dict(case.sizes)
-        return do.train.Settings(**sizes)
-
-    def measure(self, case: Case, runs: Path) -> Values:
-        report = do.train.solve(self.settings(case), run_path(runs, case), resume=True)
-        return {
-            "rel_l2": report.rel_l2,
-            "null_rel_l2": report.null_rel_l2,
-            "skill": report.skill,
-            "steps_per_s": report.it_per_s,
-            "compile_seconds": report.compile_s,
-            "seconds": report.steps / report.it_per_s,
-            "parameters": report.parameters,
-        }
-
-
-def run_path(runs: Path, case: Case) -> Path:
-    """Where a training is, and goes on if it was stopped."""
-    problem, *rest = case.sizes.items()
-    words = [str(problem[1]), *(f"{name}-{size}" for name, size in rest)]
-    return runs / case.suite / "_".join(words)

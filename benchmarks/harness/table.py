@@ -82,6 +82,20 @@ def megabytes(record: Record, name: str = "peak_mb") -> str:
     return record.text(name, ",.0f") + (" MB" if name in record.values else "")
 
 
+def steps_per_second(record: Record) -> str:
+    return record.text("steps_per_s", ".4g")
+
+
+def steps_and_memory(record: Record) -> str:
+    """As the paper's tables have them."""
+    return f"{steps_per_second(record)} steps/s, {megabytes(record)}"
+
+
+def problem_and_method(record: Record) -> str:
+    """The head of a row where a grid has several problems."""
+    return f"`{record.case.sizes['problem']}`, {record.case.method}"
+
+
 class Curves(NamedTuple):
     """A picture: for each label the points (x, y), on logarithmic axes."""
 

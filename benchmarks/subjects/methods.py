@@ -43,3 +43,31 @@ def stde(key: jax.Array, dim: int, n: int) -> Method:
     length = jnp.full((n, 1), math.sqrt(2 * dim / n))
     sampled = do.ParabolicTrace(do.SparseColumns(coordinates[:, None], length, rows=dim))
     return do.baselines.estimate("jet", {"u": do.Identity(), "lap": sampled}, key, n)
+
+
+def laplacian_by_hand(u: Any) -> Function:
+    """The exact Laplacian of (1 − |x|²) mlp(x), on paper: a check in every dimension.
+
+    For `networks.ansatz` only.
+
+    Write mlp(x) = h(Wx + b) with h all that follows the first product. By the product rule
+
+        Δu = (1 − |x|²) Δmlp − 4 x·∇mlp − 2d mlp,   Δmlp = ⟨W Wᵀ, D²h⟩,   x·∇mlp = Dh (W x),
+
+    and D²h is no larger than the first hidden layer.
+    """
+    first, *others = u.net.layers
+    activation = u.net.activation
+
+    def behind(z: jax.Array) -> jax.Array:
+        for layer in others:
+            z = layer(activation(z))
+        return z
+
+    def laplacian(x: jax.Array) -> jax.Array:
+        z = first(x)
+        value, radial = jax.jvp(behind, (z,), (first.weight @ x,))
+        trace = jnp.vdot(first.weight @ first.weight.T, jax.hessian(behind)(z))
+        return (1 - x @ x) * trace - 4 * radial - 2 * x.size * value
+
+    return laplacian

@@ -37,7 +37,7 @@ def training(
     """Steps on a problem: one draw of n jets for all points of a step."""
     made = do.pde.make(problem, dim, key=jax.random.key(3))
     u = made.ansatz(_network(made.dim, network, block))
-    return Training(_loss(method, n), u, _context(method, made, n, points))
+    return Training(_loss(method, n, points), u, _context(method, made, n, points))
 
 
 def gradient_enhanced(method: str, problem: str, dim: int) -> Training:
@@ -47,7 +47,7 @@ def gradient_enhanced(method: str, problem: str, dim: int) -> Training:
     made = do.pde.make(problem, dim, key=jax.random.key(3))
     u = made.ansatz(mlp(dim))
     if method == "jvp-hvp":
-        return Training(_jvp_hvp, u, made)
+        return Training(jvp_hvp, u, made)
     weight = 0.0 if method == "none" else GPINN_WEIGHT
     loss = do.train.ResidualLoss(
         made, POINTS, JETS, "sparse", gpinn=weight, gpinn_terms=GPINN_TERMS
@@ -79,33 +79,33 @@ PAPERS = tuple(_DRAWS)
 def _context(method: str, problem: Any, n: int, points: int) -> Any:
     if method in PAPERS:
         return problem
-    data = do.pde.recommended(type(problem).name).data_batch if problem.conditions else None
+    data = do.pde.recommended(type(problem).name).data_batch
     return do.train.ResidualLoss(problem, points, n, estimator_of(method), data_batch=data)
 
 
-def _loss(method: str, n: int) -> Loss:
-    return _papers(_DRAWS[method], n) if method in PAPERS else _as_given
+def _loss(method: str, n: int, points: int) -> Loss:
+    return _papers(_DRAWS[method], n, points) if method in PAPERS else _as_given
 
 
 def _as_given(u: Any, key: jax.Array, loss: do.train.ResidualLoss) -> jax.Array:
     return loss(u, key)
 
 
-def _papers(one_draw: bool, n: int) -> Loss:
+def _papers(one_draw: bool, n: int, points: int) -> Loss:
     def loss(u: Any, key: jax.Array, problem: Any) -> jax.Array:
         points_key, jets_key = jax.random.split(key)
 
         def residual(x: jax.Array, key: jax.Array) -> jax.Array:
             return problem.residual(stde(key, x.size, n)(u)(x), x)
 
-        keys = jets_key if one_draw else jax.random.split(jets_key, POINTS)
+        keys = jets_key if one_draw else jax.random.split(jets_key, points)
         residuals = jax.vmap(residual, in_axes=(0, None if one_draw else 0))
-        return jnp.mean(residuals(problem.sample(points_key, POINTS), keys) ** 2)
+        return jnp.mean(residuals(problem.sample(points_key, points), keys) ** 2)
 
     return loss
 
 
-def _jvp_hvp(u: Any, key: jax.Array, problem: Any) -> jax.Array:
+def jvp_hvp(u: Any, key: jax.Array, problem: Any) -> jax.Array:
     """The paper's baseline: one more `jax.jvp` of a residual whose Laplacian is made of
     Hessian-vector products. Source: appendix `app:stde-gpinn`.
     """

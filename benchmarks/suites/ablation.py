@@ -11,7 +11,7 @@ import diffop as do
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
 from ..harness.suite import AbstractTimed
-from ..harness.table import Curves, Table, curves, grid, megabytes, multiple
+from ..harness.table import Curves, Table, curves, grid, megabytes, multiple, steps_per_second
 from ..harness.training import Training
 from ..subjects.agreement import check_agreement
 from ..subjects.networks import ansatz, ball_points
@@ -24,6 +24,7 @@ class Ablation(AbstractTimed):
     name = "ablation"
     title = "a training step of two-body Allen-Cahn by every method: time and memory"
     limit = 120.0
+    packages = ("jax", "folx")
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         every = [OURS, *PAPERS, *do.baselines.names()]
@@ -56,7 +57,7 @@ class Ablation(AbstractTimed):
             chosen = ours.where(n=n)
             yield grid(f"time-{n}", chosen, "dim", multiple, "time of a step, d =")
             yield grid(f"memory-{n}", chosen, "dim", megabytes, "peak memory, d =")
-        for what, cell in (("time", _steps), ("memory", megabytes)):
+        for what, cell in (("time", steps_per_second), ("memory", megabytes)):
             corner = {"time": "the paper's steps/s, d =", "memory": "the paper's memory, d ="}[what]
             yield grid(f"paper-{what}", paper, "dim", cell, corner, row=_papers_name)
 
@@ -65,10 +66,6 @@ class Ablation(AbstractTimed):
         yield curves("ablation-time", chosen, ("dim", "dimensions"), ("seconds", "seconds / step"))
         yield curves("ablation-ratio", chosen, ("dim", "dimensions"), ("ratio", "time / diffop's"))
         yield curves("ablation-memory", chosen, ("dim", "dimensions"), ("peak_mb", "peak MB"))
-
-
-def _steps(record: Record) -> str:
-    return record.text("steps_per_s", ".4g")
 
 
 def _papers_name(record: Record) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
-from ..harness.suite import AbstractTrained
 from ..harness.table import Curves, Table, curves, listing
 from ..subjects.steps import OURS
-from .errors import error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, summaries
 
 PROBLEM = "allen-cahn-two-body"
 
@@ -27,7 +26,7 @@ class BatchSize(AbstractTrained):
         common: dict[str, Any] = {"problem": PROBLEM, "dim": dim, "steps": steps}
         common |= {"learning_rate": 5e-3, "input_scale": 1.5}
         if scope.level == "mini":
-            common |= {"width": 4, "batch": 4}
+            common |= MINI
         for n in scope.pick([4, 8], [1, 16, 100], [1, 4, 16, 64, 100]):
             estimator = "exact" if n == dim else "sparse"
             # one draw has no pairs, and all of them no bias

@@ -33,6 +33,7 @@ _SCRIPT = Path(__file__).parents[1] / "subjects" / "torch_collapsed.py"
 class Collapsed(AbstractSuite):
     name = "peers/torch"
     title = "operators of an MLP at 100 points by PyTorch's Taylor mode, beside diffop"
+    packages = ("jax", "torch", "jet-for-pytorch")
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         chosen = scope.pick([{"Laplacian": [3]}], [{"Laplacian": [50]}], [_OPERATORS])[0]

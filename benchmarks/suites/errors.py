@@ -1,14 +1,56 @@
-"""Tables of errors: medians over seeds, the null model's errors and the skill beside them."""
+"""Errors after training: medians over seeds, the null model's errors and the skill beside them."""
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from ..harness.case import Case
+import diffop as do
+
+from ..harness.case import Case, Size
 from ..harness.records import Record, Records
+from ..harness.suite import AbstractSuite, Values
+from ..harness.table import Table, listing
 
 _SUMMED = ("rel_l2", "null_rel_l2", "skill", "steps_per_s", "seconds")
 Columns = Mapping[str, Callable[[Record], str]]
+
+MINI: dict[str, Size] = {"steps": 2, "width": 4, "batch": 4}
+"""Settings of a training that a test can wait for."""
+
+
+class AbstractTrained(AbstractSuite):
+    """Suites of errors after training, each beside the null model's. Runs are resumed."""
+
+    limit = 7200.0
+    timed = False  # trainings are long, and may share the machine with others
+
+    def settings(self, case: Case) -> do.train.Settings:
+        """The run: what is not among the sizes is as the problem recommends."""
+        sizes: dict[str, Any] = dict(case.sizes)
+        return do.train.Settings(**sizes)
+
+    def measure(self, case: Case, runs: Path) -> Values:
+        report = do.train.solve(self.settings(case), run_path(runs, case), resume=True)
+        return {
+            "rel_l2": report.rel_l2,
+            "null_rel_l2": report.null_rel_l2,
+            "skill": report.skill,
+            "steps_per_s": report.it_per_s,
+            "compile_seconds": report.compile_s,
+            "seconds": report.steps / report.it_per_s,
+            "parameters": report.parameters,
+        }
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        yield listing("error", summaries(ours), error_columns())
+
+
+def run_path(runs: Path, case: Case) -> Path:
+    """Where a training is, and goes on if it was stopped."""
+    problem, *rest = case.sizes.items()
+    words = [str(problem[1]), *(f"{name}-{size}" for name, size in rest)]
+    return runs / case.suite / "_".join(words)
 
 
 def summaries(ours: Records, paper: Records = Records()) -> Records:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from ..harness.case import Case, Scope
-from ..harness.records import Record, Records
-from ..harness.suite import AbstractTimed, AbstractTrained
-from ..harness.table import Table, grid, listing, multiple
+from ..harness.records import Records
+from ..harness.suite import AbstractTimed
+from ..harness.table import Table, grid, multiple, problem_and_method, steps_per_second
 from ..harness.training import Training
 from ..subjects.steps import GPINN_WEIGHT, OURS, gradient_enhanced
-from .errors import error_columns, summaries
+from .errors import MINI, AbstractTrained
 
 PROBLEMS = ["allen-cahn-two-body", "sine-gordon-two-body"]
 
@@ -32,9 +32,16 @@ class GpinnSpeed(AbstractTimed):
         return None if case.method == OURS else case._replace(method=OURS)
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield grid("speed", ours, "dim", multiple, "time of a step, d =", row=_row)
+        yield grid("speed", ours, "dim", multiple, "time of a step, d =", row=problem_and_method)
         timed = Records(each for each in paper if "steps_per_s" in each.values)
-        yield grid("paper-speed", timed, "dim", _papers, "the paper's steps/s, d =", row=_row)
+        yield grid(
+            "paper-speed",
+            timed,
+            "dim",
+            steps_per_second,
+            "the paper's steps/s, d =",
+            row=problem_and_method,
+        )
 
 
 class GpinnError(AbstractTrained):
@@ -42,21 +49,10 @@ class GpinnError(AbstractTrained):
     title = "errors with and without the residual's gradient in the loss, in the paper's settings"
 
     def cases(self, scope: Scope) -> Iterator[Case]:
-        mini = {"steps": 2, "width": 4, "batch": 4} if scope.level == "mini" else {}
+        mini = MINI if scope.level == "mini" else {}
         every_dim, weights = [100, 1000, 10_000, 100_000], [0.0, GPINN_WEIGHT]
         for dim in scope.pick([10], [100], [], every_dim):
             for problem in scope.pick(PROBLEMS[:1], PROBLEMS[:1], PROBLEMS[:1], PROBLEMS):
                 for gpinn in scope.pick([GPINN_WEIGHT], weights, weights):
                     steps = mini or {"steps": 20_000}
                     yield self.case(OURS, problem=problem, dim=dim, gpinn=gpinn, **steps, seed=0)
-
-    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield listing("error", summaries(ours), error_columns())
-
-
-def _row(record: Record) -> str:
-    return f"`{record.case.sizes['problem']}`, {record.case.method}"
-
-
-def _papers(record: Record) -> str:
-    return record.text("steps_per_s", ".4g")

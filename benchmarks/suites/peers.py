@@ -20,6 +20,7 @@ class Peers(AbstractTimed):
     name = "peers"
     title = "operators of an MLP at 100 points, value and gradient, by diffop and by others"
     budget = 8.0
+    packages = ("jax", "folx")
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         for operator, dim in _sizes(scope):

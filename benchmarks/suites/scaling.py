@@ -20,9 +20,10 @@ from ..harness.slopes import slope
 from ..harness.suite import AbstractTimed
 from ..harness.table import Curves, Table, curves, duration, listing, megabytes, ratio
 from ..harness.training import Training
-from ..subjects.agreement import forward
-from ..subjects.methods import Method, itself
+from ..subjects.agreement import check_agreement, forward
+from ..subjects.methods import Method, itself, laplacian_by_hand
 from ..subjects.networks import Network, ball_points, mlp
+from ..subjects.steps import OURS
 
 POINTS = 100
 FLOOR, EXACT, ESTIMATE = "u itself", "exact", "estimate"
@@ -46,15 +47,26 @@ class Scaling(AbstractTimed):
                         yield self.case(method, axis=axis, part=part, **sizes)
 
     def program(self, case: Case) -> Runnable:
-        whole = case.whole
-        network = Network(layers=whole("depth") + 1, width=whole("width"))
-        u = do.nn.ZeroOnUnitSphere(mlp(whole("d"), network))
+        u = _network(case)
         if case.sizes["part"] == "value":
-            return Program(_value, case, u, ball_points(POINTS, whole("d")), jax.random.key(2))
+            points = ball_points(POINTS, case.whole("d"))
+            return Program(_value, case, u, points, jax.random.key(2))
         return Training(_regression(case), u)
 
     def beside(self, case: Case) -> Case | None:
         return None if case.method == FLOOR else case._replace(method=FLOOR)
+
+    def check(self, case: Case) -> None:
+        """The Laplacian by hand, and an estimate by one-hot jets along the same coordinates."""
+        if case.method == FLOOR or case.sizes["K"] != 2:
+            return
+        key, dim = jax.random.key(2), case.whole("d")
+        others = {
+            EXACT: laplacian_by_hand,
+            ESTIMATE: do.baselines.estimate("jet", do.Laplacian(), key, case.whole("n")),
+        }
+        ways = {"other": others[case.method], OURS: _method(case, key)}
+        check_agreement(ways, _network(case), ball_points(2, dim))
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         columns = {
@@ -105,6 +117,11 @@ def _method(case: Case, key: jax.Array) -> Method:
         ESTIMATE: lambda: operator.estimate(key, case.whole("n")),
     }
     return ways[case.method]()
+
+
+def _network(case: Case) -> do.nn.ZeroOnUnitSphere:
+    network = Network(layers=case.whole("depth") + 1, width=case.whole("width"))
+    return do.nn.ZeroOnUnitSphere(mlp(case.whole("d"), network))
 
 
 def _value(case: Case, u: Any, points: jax.Array, key: jax.Array) -> jax.Array:

@@ -5,11 +5,8 @@ from collections.abc import Iterator
 import diffop as do
 
 from ..harness.case import Case, Scope, Size
-from ..harness.records import Records
-from ..harness.suite import AbstractTrained
-from ..harness.table import Table, listing
 from ..subjects.steps import OURS
-from .errors import error_columns, summaries
+from .errors import MINI, AbstractTrained
 from .unit_ball import SEEDS
 
 _BALL: dict[str, Size] = {"dim": 1000, "input_scale": 5.0, "learning_rate": 5e-3, "n": 8}
@@ -38,8 +35,6 @@ MINUTES: dict[str, dict[str, Size]] = {
 """Settings that take at most three minutes on two cores, where the recommended ones take longer or
 say nothing."""
 
-_MINI: dict[str, Size] = {"steps": 2, "width": 4, "batch": 4}
-
 
 class Problems(AbstractTrained):
     name = "problems"
@@ -48,11 +43,8 @@ class Problems(AbstractTrained):
     def cases(self, scope: Scope) -> Iterator[Case]:
         every = list(do.pde.names())
         for problem in scope.pick(["g-kdv-1d"], ["g-kdv-1d", "kp-2d"], every):
-            sizes = _MINI if scope.level == "mini" else MINUTES.get(problem, {})
+            sizes = MINI if scope.level == "mini" else MINUTES.get(problem, {})
             yield self.case(OURS, problem=problem, **sizes, seed=0)
-
-    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield listing("error", summaries(ours), error_columns())
 
 
 class Recipe(AbstractTrained):
@@ -64,11 +56,8 @@ class Recipe(AbstractTrained):
         for dim, scale in scope.pick([(10, 1.0)], full[:1], full):
             for seed in scope.pick([0], [0], SEEDS):
                 sizes = {"dim": dim, "input_scale": scale, "learning_rate": 5e-3, "n": 8}
-                more = _MINI if scope.level == "mini" else {}
+                more = MINI if scope.level == "mini" else {}
                 yield self.case(OURS, problem="allen-cahn-two-body", **sizes, **more, seed=seed)
-
-    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield listing("error", summaries(ours), error_columns())
 
 
 class Solitons(AbstractTrained):
@@ -79,8 +68,5 @@ class Solitons(AbstractTrained):
         every = ["kdv-2d", "kp-2d", "g-kdv-1d"]
         for problem in scope.pick(["kp-2d"], every, every):
             for seed in scope.pick([0], [0], [0, 1, 2]):
-                more = _MINI if scope.level == "mini" else {}
+                more = MINI if scope.level == "mini" else {}
                 yield self.case(OURS, problem=problem, **more, seed=seed)
-
-    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield listing("error", summaries(ours), error_columns())

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
-from ..harness.suite import AbstractTimed, AbstractTrained
-from ..harness.table import Table, duration, grid, listing, megabytes
+from ..harness.suite import AbstractTimed
+from ..harness.table import Table, duration, grid, listing, megabytes, steps_and_memory
 from ..harness.training import Training
 from ..subjects.steps import OURS, training
-from .errors import error_columns, summaries
+from .errors import MINI, AbstractTrained, error_columns, summaries
 
 SEEDS = [0, 1, 2, 3, 4]
 EQUATIONS = ["poisson", "allen-cahn", "sine-gordon"]
@@ -38,7 +38,7 @@ class _Speed(AbstractTimed):
         yield grid("speed", ours, "dim", _speed, "time of a step, d =", row=_problem)
         yield grid("memory", ours, "dim", megabytes, "peak memory, d =", row=_problem)
         printed = Records(each for each in paper if each.case.method == "jet")
-        yield grid("paper-speed", printed, "dim", _papers, "the paper, d =", row=_problem)
+        yield grid("paper-speed", printed, "dim", steps_and_memory, "the paper, d =", row=_problem)
 
 
 class _Error(AbstractTrained):
@@ -47,7 +47,7 @@ class _Error(AbstractTrained):
     solution: ClassVar[str]
 
     def cases(self, scope: Scope) -> Iterator[Case]:
-        small = {"steps": 4, "width": 8, "batch": 4} if scope.level == "mini" else {}
+        small = MINI if scope.level == "mini" else {}
         for equation in scope.pick(EQUATIONS[:1], EQUATIONS, EQUATIONS):
             for dim in scope.pick(
                 [10], [100], [100, 1000], [100, 1000, 10_000, 100_000, 1_000_000]
@@ -98,7 +98,3 @@ def _speed(record: Record) -> str:
     if "ratio" not in record.values:
         return duration(record)
     return f"{duration(record)}, jet {1 / record.values['ratio']:.3g}×"
-
-
-def _papers(record: Record) -> str:
-    return f"{record.text('steps_per_s', '.4g')} steps/s, {megabytes(record)}"

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..harness.case import Case, Scope
 from ..harness.records import Record, Records
-from ..harness.suite import AbstractTimed, AbstractTrained
+from ..harness.suite import AbstractTimed
 from ..harness.table import Table, listing, megabytes
 from ..harness.training import Training
 from ..subjects.steps import OURS, training
-from .errors import error_columns, summaries
+from .errors import MINI, AbstractTrained
 
 PROBLEM = "allen-cahn-two-body"
 
@@ -59,11 +59,8 @@ class WeightSharingError(AbstractTrained):
     title = "errors on two-body Allen-Cahn by the size B of blocks"
 
     def cases(self, scope: Scope) -> Iterator[Case]:
-        mini = {"steps": 2, "width": 4, "batch": 4} if scope.level == "mini" else {}
+        mini = MINI if scope.level == "mini" else {}
         for dim in scope.pick([20], [1000], [1000], [1_000_000]):
             for block in scope.pick([10], [10], [10, 50], [1, 10, 50, 100, 500, 1000]):
                 for seed in scope.pick([0], [0], [0], [0, 1, 2, 3, 4]):
                     yield self.case(OURS, problem=PROBLEM, dim=dim, block=block, **mini, seed=seed)
-
-    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
-        yield listing("error", summaries(ours), error_columns())

@@ -16,10 +16,11 @@ from benchmarks.harness.records import OK, Record, Records, append, append_recor
 from benchmarks.harness.report import PAPER, by_name, sections
 from benchmarks.harness.running import measured, run
 from benchmarks.harness.slopes import slope
-from benchmarks.harness.suite import AbstractTimed, AbstractTrained
+from benchmarks.harness.suite import AbstractTimed
 from benchmarks.harness.table import draw
 from benchmarks.harness.timing import interleaved, spread
 from benchmarks.suites import SUITES, named
+from benchmarks.suites.errors import AbstractTrained
 
 ROOT = pathlib.Path(__file__).parents[2]
 PRINTED = read([PAPER])
@@ -196,6 +197,8 @@ def test_wrong_input_of_the_command(tmp_path):
         main(["run", "nosuch"])
     with pytest.raises(SystemExit, match="No such file"):
         main(["report", str(tmp_path / "missing.jsonl")])
+    with pytest.raises(SystemExit, match="no case at level 'short' is dim=7"):
+        main(["run", "ablation", "--level", "short", "--where", "dim=7"])
 
 
 def test_the_papers_numbers():
@@ -210,6 +213,12 @@ def test_the_papers_numbers():
     assert forward_laplacian is not None and forward_laplacian.outcome == "out of memory"
 
 
+def test_pages_with_tables():
+    names = {str(page.relative_to(ROOT)) for page in marked(ROOT)}
+    assert names >= {"README.md", "docs/results.md", "docs/benchmarks.md"}
+    assert "docs/devdocs/estimators.md" in names
+
+
 @pytest.mark.parametrize("page", marked(ROOT), ids=lambda page: page.name)
 def test_pages_say_what_the_result_files_say(page):
     text = page.read_text(encoding="utf-8")
@@ -217,5 +226,5 @@ def test_pages_say_what_the_result_files_say(page):
 
 
 def test_a_table_that_there_is_not():
-    with pytest.raises(KeyError, match="no table 'a/b'; there are: c/d"):
+    with pytest.raises(ValueError, match="no table 'a/b'; the nearest are: c/d"):
         filled("<!-- results: a/b -->\n<!-- end -->", {"c/d": "| |"})
