@@ -141,6 +141,7 @@ def draw(picture: Curves, path: str) -> None:
             axis.plot(xs, ys, "o-", markersize=4, label=label, **ours)
     axis.set(xscale="log", yscale="log", xlabel=picture.x, ylabel=picture.y)
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=7)
+    if picture.points:
+        axis.legend(fontsize=7)
     figure.savefig(path, dpi=110)
     plt.close(figure)
