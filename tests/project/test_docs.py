@@ -1,26 +1,78 @@
-"""The pages of the documentation keep their word: their examples run."""
+"""The pages of the documentation keep their word: examples print what they say that they print,
+pictures are there, and the site builds.
+"""
 
-import pathlib
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
 from diffop.jets.expansion import alpha_of
 from diffop.jets.planner import plan
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
+from .pages import BLOCK, DOCS, agree, run, updated
+
 PAGES = {
-    str(path.relative_to(DOCS)): blocks
+    str(path.relative_to(DOCS)): text
     for path in sorted(DOCS.rglob("*.md"))
-    if (blocks := re.findall(r"^```python\n(.*?)^```", path.read_text(), re.DOTALL | re.MULTILINE))
+    if BLOCK.search(text := path.read_text(encoding="utf-8"))
 }
+ELSEWHERE = re.compile(r"<(?:script|img|link rel=.?stylesheet)[^>]+(?:src|href)=.?(?:https?:)?//")
+PICTURE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_python_block_runs(page):
-    names: dict = {}
-    for number, block in enumerate(PAGES[page]):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
+def test_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    for ran in run(PAGES[page], page, tmp_path):
+        assert not ran.promised or agree(ran.printed, ran.promised), (
+            f"block {ran.number} of {page} prints\n{ran.printed}instead of\n{ran.promised}"
+            f"`python -m tests.project.pages docs/{page}` writes what it prints into the page"
+        )
+    for picture in (tmp_path / "pictures").iterdir():
+        assert f"(pictures/{picture.name})" in PAGES[page]
+
+
+def test_what_agrees():
+    assert agree("π is 3.1416", "π is 3.1415")
+    assert not agree("π is 3.1416", "π is 3.14")  # another number of digits
+    assert not agree("π is 3.1416", "π is 3.1413")
+    assert not agree("e is 2.72", "π is 2.72")
+    assert agree("loss 2.0e-03 of 1,000", "loss 3.1e-03 of 1,000")
+    assert not agree("loss 2.0e-03", "loss 4.1e-03")
+    assert not agree("3 jets", "4 jets")
+
+
+def test_outputs_are_written_into_a_page(tmp_path):
+    page = 'a\n\n```python\nx = 2\nprint(x)\n```\n\n```text title="Output"\n3\n```\n\nb\n'
+    new = updated(page, "page", tmp_path)
+    assert new == page.replace("\n3\n", "\n2\n")
+    assert updated(new, "page", tmp_path) == new
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_pictures_are_there(page):
+    for link in PICTURE.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / link).is_file(), link
+
+
+def test_the_site_builds(tmp_path):
+    """Strictly: a link that leads nowhere or a name that is not documented is an error. The site
+    needs nothing from elsewhere: formulas are MathML, and no page loads a script, a style or a font
+    from another host.
+    """
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not ELSEWHERE.search(text), page
+        assert 'class="arithmatex"' not in text, f"a formula was left as it is in {page}"
+    formulas = (tmp_path / "devdocs" / "probes.html").read_text(encoding="utf-8")
+    assert formulas.count("<math") > 10
 
 
 PRICED = {

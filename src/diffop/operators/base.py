@@ -440,7 +440,11 @@ def check_function(u: Any) -> None:
     if isinstance(u, Operator):
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
     if not callable(u):
-        raise TypeError(f"an operator is applied to a function u; got {type(u).__name__}.")
+        got = "an array" if isinstance(u, jax.Array) else type(u).__name__
+        raise TypeError(
+            f"an operator is applied to a function u, and the result to a point: L.exact(u)(x); "
+            f"got {got} in place of u."
+        )
 
 
 @final

@@ -3,6 +3,7 @@ collapsed.
 """
 
 from .coefficients import Dense as Dense, Diagonal as Diagonal, Sparse as Sparse
+from .declared import register as register
 from .numbers import Numbers as Numbers
 from .pushforward import Pushed as Pushed, jet as jet, push as push
 from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError

@@ -24,5 +24,9 @@ def register_fallback(rule: Rule) -> Rule:
     return rule
 
 
+def has_rule(name: str) -> bool:
+    return name in _rules
+
+
 def rule_for(eqn: jex.JaxprEqn) -> Rule:
     return _rules.get(eqn.primitive.name, _fallback[0])

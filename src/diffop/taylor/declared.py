@@ -1,0 +1,63 @@
+"""Rules for primitives that are not JAX's: their owner says of which class they are."""
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import jax.extend.core as jex
+
+from .registry import Rule, has_rule, register as register_rule
+from .rules.bilinear import product
+from .rules.elementwise import elementwise, piecewise_constant
+from .rules.linear import linear
+
+Kind: TypeAlias = Literal["linear", "bilinear", "elementwise", "constant"]
+
+_RULES: Mapping[Kind, Rule] = {
+    "linear": linear(slice(None)),
+    "bilinear": product,
+    "elementwise": elementwise,
+    "constant": piecewise_constant,
+}
+
+
+def register(primitive: jex.Primitive, kind: Kind) -> None:
+    """Says of which class a primitive of one's own is, so that the engine pushes jets through it by
+    the rule of that class.
+
+    Without it a primitive with a rule for `jax.jvp` is pushed by integrating that rule, jet by jet:
+    right, and slower. The primitive needs rules for `jax.vmap`, and for reverse mode if gradients
+    are taken.
+
+    **Arguments:**
+
+    - `primitive`: a `jax.extend.core.Primitive`.
+    - `kind`: what it is in the operands that depend on the point:
+        - `"linear"`: jointly linear in all of them, such as a sum or a transform.
+        - `"bilinear"`: two operands, linear in each.
+        - `"elementwise"`: one output, entry by entry, for operands of any shape; its derivatives
+          come from its `jax.jvp` rule, once for all jets.
+        - `"constant"`: the output does not move, such as that of a rounding.
+
+    **Raises:** `TypeError` for what is not a primitive, `ValueError` for another kind, and for a
+    primitive that has a rule already.
+
+    !!! example
+
+        ```python
+        import jax.extend.core as jex
+        import diffop as do
+
+        window = jex.Primitive("window_of_the_example")  # x ↦ Wx with a matrix of its own
+        do.taylor.register(window, "linear")
+        ```
+    """
+    if not isinstance(primitive, jex.Primitive):
+        raise TypeError(
+            f"register expects a jax.extend.core.Primitive, got {type(primitive).__name__}; "
+            f"functions need no rule, and may have a jax.custom_jvp."
+        )
+    if kind not in _RULES:
+        raise ValueError(f"kind must be one of {', '.join(_RULES)}, got {kind!r}.")
+    if has_rule(primitive.name):
+        raise ValueError(f"the primitive {primitive.name!r} has a rule already.")
+    register_rule(primitive.name)(_RULES[kind])
