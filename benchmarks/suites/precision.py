@@ -33,6 +33,7 @@ NESTED = "nested jacfwd"
 class Precision(AbstractSuite):
     name = "precision"
     title = "derivatives of high order in float32, beside float64"
+    timed = False
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         points = scope.pick([2], [10], [100])[0]
