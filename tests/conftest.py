@@ -39,8 +39,8 @@ hypothesis.settings.load_profile("diffop")
 
 
 # Checking the types of every call takes as long as all else in a test, and the cases of one test
-# have much the same types: every fourth of them is checked, or all with `--types=all`.
-CHECKED = 4
+# have much the same types: every eighth of them is checked, or all with `--types=all`.
+CHECKED = 8
 
 
 def pytest_addoption(parser):
