@@ -1,4 +1,4 @@
-"""Formulas as MathML: written in LaTeX, read by every browser without a script, a font or a network.
+"""Formulas as MathML: written in LaTeX, read by browsers without a script, a font or a network.
 
 `pymdownx.arithmatex` finds them in a page, and marks them as `\\(…\\)` and `\\[…\\]`.
 """
