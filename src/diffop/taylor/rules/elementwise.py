@@ -28,6 +28,7 @@ from ..series import faa_di_bruno
 from ..sparse import entries_at, times_values
 from ..truncation import Truncation
 from .fallback import fallback
+from .piecewise import piecewise_linear
 
 ANALYTIC = (
     "acos",
@@ -70,11 +71,14 @@ CONSTANT = ("ceil", "floor", "nextafter", "round", "sign", "stop_gradient")
 @register(*ANALYTIC, *REAL)
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = φ(x) with one moving operand; with several, or where φ is not analytic in a complex x,
-    the general rule.
+    the general rule, but maxima and remainders of real numbers choose.
     """
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
-    if len(moving) > 1 or (eqn.primitive.name in REAL and _is_complex(operands[moving[0]])):
+    real = eqn.primitive.name in REAL
+    if real and any(_is_complex(operands[position]) for position in moving):
         return fallback(families, eqn, operands)
+    if len(moving) > 1:
+        return (piecewise_linear if real else fallback)(families, eqn, operands)
     return along_one(families, eqn, operands, moving[0])
 
 
@@ -85,9 +89,9 @@ def along_one(
     primals = [primal_of(operand) for operand in operands]
     order = max(family.order for family in families)
     everywhere = None
-    if _is_sparse(operands[position]):
+    if _is_sparse(operands[position]) and eqn.primitive.name != "custom_jvp_call":
         (output,) = bind(eqn, primals)
-    else:
+    else:  # a custom rule was traced for the shape of the whole operand
         output, *everywhere = taylor_coefficients(eqn, primals, position, order)
     derivatives = Derivatives(
         lambda values: taylor_coefficients(eqn, values, position, order)[1:],
@@ -142,8 +146,12 @@ class Derivatives:
         key = id(positions)
         if key not in self._at_positions:
             shape = jnp.shape(self._output)
-            values = [entries_at(p, positions, shape) for p in self._primals]
-            self._at_positions[key] = (positions, self._program(values))
+            if self._everywhere is None:
+                entries = [entries_at(p, positions, shape) for p in self._primals]
+                found = self._program(entries)
+            else:
+                found = [entries_at(c, positions, shape) for c in self._everywhere]
+            self._at_positions[key] = (positions, found)
         return self._at_positions[key][1]
 
 
