@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import jax.scipy as jsp
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
+from jax.experimental.sparse import BCOO
 
 N = 6
 
@@ -63,6 +65,12 @@ ELEMENTWISE = {
     "lgamma": _unit(lax.lgamma, 0.5, 3.0),
     "digamma": _unit(lax.digamma, 0.5, 3.0),
     "logistic": lax.logistic,
+    "bessel_i0e": lax.bessel_i0e,
+    "bessel_i1e": lax.bessel_i1e,
+    "polygamma": _unit(lambda x: jsp.special.polygamma(1, x), 0.5, 3.0),
+    "betainc": _unit(lambda x: jsp.special.betainc(2.0, 3.5, x), 0.2, 0.8),
+    "named": lambda x: checkpoint_name(jnp.sin(x), "sine") * x,
+    "barrier": lambda x: lax.optimization_barrier(jnp.sin(x)) * x,
     "integer_pow": lambda x: lax.integer_pow(x, 5),
     "integer_pow_negative": _unit(lambda x: lax.integer_pow(x, -3), 0.5, 2.0),
     "pow_number": _unit(lambda x: x**2.7, 0.3, 2.0),
@@ -97,6 +105,8 @@ TWO_OPERANDS = {
     "logaddexp": lambda x, y: jnp.logaddexp(x, y),
     "complex": lambda x, y: lax.complex(x, y) * lax.complex(y, x * x),
     "igamma": lambda x, y: lax.igamma(2.5, 1 + x * x),
+    "igammac": lambda x, y: lax.igammac(2.5, 1 + x * x) * y,
+    "max_ties": lambda x, y: jnp.maximum(x * y, y * x) * x,
 }
 
 
@@ -145,6 +155,9 @@ STRUCTURE = {
         jnp.sin(x).at[jnp.array([1, 4])].multiply(x[:2] ** 3, unique_indices=True)
     ),
     "scatter_max": lambda x: jnp.sin(x).at[jnp.array([1, 4])].max(x[:2] ** 3),
+    "scatter_min": lambda x: jnp.sin(x).at[jnp.array([1, 4])].min(x[:2] ** 3),
+    "scatter_subtract": lambda x: jnp.sin(x).at[jnp.array([1, 4])].subtract(x[:2] ** 3),
+    "unstack": lambda x: [row**2 for row in jnp.unstack(jnp.sin(x).reshape(2, 3))],
     "dynamic_slice": lambda x: lax.dynamic_slice(jnp.sin(x), (jnp.argmin(x),), (2,)),
     "dynamic_update_slice": lambda x: lax.dynamic_update_slice(
         jnp.sin(x), x[:2] ** 3, (jnp.argmin(x),)
@@ -183,9 +196,30 @@ REDUCTIONS = {
     "reduce_window_max": lambda x: lax.reduce_window(
         jnp.sin(x), -jnp.inf, lax.max, (3,), (2,), "VALID"
     ),
+    "reduce_window_min": lambda x: lax.reduce_window(
+        jnp.sin(x), jnp.inf, lax.min, (3,), (1,), "VALID"
+    ),
+    "average_pool": lambda x: lax.reduce_window(
+        jnp.sin(x).reshape(1, 6), 0.0, lax.add, (1, 2), (1, 2), "VALID"
+    ),
+    "slope_of_max_pool": lambda x: jax.grad(
+        lambda y: jnp.sum(lax.reduce_window(y**3, -jnp.inf, lax.max, (3,), (2,), "VALID"))
+    )(x),
+    "prod_of_one": lambda x: jnp.prod(x[:1] ** 2),
+    "prod_of_none": lambda x: jnp.prod(x[:0]) * x,
+    "cumprod_reverse": lambda x: lax.cumprod(jnp.sin(x).reshape(2, 3), axis=1, reverse=True),
     "reduce": lambda x: lax.reduce(jnp.sin(x), 0.0, lax.add, (0,)),
+    "reduce_by_a_function": lambda x: lax.reduce(jnp.sin(x), 1.0, lambda a, b: a * b * 1.0, (0,)),
+    "reduce_of_pairs": lambda x: lax.reduce(
+        (x, jnp.sin(x)), (0.0, 0.0), lambda a, b: (a[0] + b[0], a[1] + b[1]), (0,)
+    ),
     "associative_scan": lambda x: lax.associative_scan(jnp.multiply, x),
 }
+
+
+def _sparse(data):
+    return BCOO((data, jnp.array([[0, 1], [1, 5], [1, 2]])), shape=(2, 6))
+
 
 LINEAR_ALGEBRA = {
     "dot": lambda x: x[:3] @ jnp.sin(x[3:]),
@@ -211,6 +245,14 @@ LINEAR_ALGEBRA = {
     "inverse": lambda x: jnp.linalg.inv(_matrix(x)),
     "determinant": lambda x: jnp.linalg.det(_matrix(x)),
     "slogdet": lambda x: jnp.linalg.slogdet(_matrix(x)),
+    "eig": lambda x: lax.linalg.eig(
+        _matrix(x) + jnp.diag(jnp.arange(3.0) * 4), enable_eigvec_derivs=True
+    )[0],
+    "tridiagonal_solve": lambda x: lax.linalg.tridiagonal_solve(
+        jnp.sin(x), 4.0 + x**2, jnp.cos(x), x[:, None]
+    ),
+    "sparse_matrix": lambda x: _sparse(jnp.arange(3.0)) @ jnp.sin(x),
+    "sparse_of_x": lambda x: _sparse(x[:3] ** 2).todense() @ jnp.sin(x),
     "eigh": lambda x: jnp.linalg.eigvalsh(_positive(x)),
     "eigh_hermitian": lambda x: jnp.linalg.eigvalsh(_hermitian(x)),
     "qr": lambda x: jnp.linalg.qr(_matrix(x)),

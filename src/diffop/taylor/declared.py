@@ -1,7 +1,7 @@
 """Rules for primitives that are not JAX's: their owner says of which class they are."""
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any
 
 import jax.extend.core as jex
 
@@ -10,9 +10,7 @@ from .rules.bilinear import product
 from .rules.elementwise import elementwise, piecewise_constant
 from .rules.linear import linear
 
-Kind: TypeAlias = Literal["linear", "bilinear", "elementwise", "constant"]
-
-_RULES: Mapping[Kind, Rule] = {
+_RULES: Mapping[str, Rule] = {
     "linear": linear(slice(None)),
     "bilinear": product,
     "elementwise": elementwise,
@@ -20,7 +18,7 @@ _RULES: Mapping[Kind, Rule] = {
 }
 
 
-def register(primitive: jex.Primitive, kind: Kind) -> None:
+def register(primitive: Any, kind: str) -> None:
     """Says of which class a primitive of one's own is, so that the engine pushes jets through it by
     the rule of that class.
 

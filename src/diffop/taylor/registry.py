@@ -28,5 +28,9 @@ def has_rule(name: str) -> bool:
     return name in _rules
 
 
+def rule_named(name: str) -> Rule:
+    return _rules.get(name, _fallback[0])
+
+
 def rule_for(eqn: jex.JaxprEqn) -> Rule:
-    return _rules.get(eqn.primitive.name, _fallback[0])
+    return rule_named(eqn.primitive.name)

@@ -1,3 +1,13 @@
 """The rules, by class of primitive. Importing a module registers its rules."""
 
-from . import bilinear, control_flow, custom, elementwise, fallback, linear, power  # noqa: F401
+from . import (  # noqa: F401
+    bilinear,
+    control_flow,
+    custom,
+    decomposed,
+    elementwise,
+    fallback,
+    linear,
+    piecewise,
+    power,
+)

@@ -4,7 +4,8 @@ primitive's jvp.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from functools import partial
+from typing import Any
 
 import jax
 import jax.extend.core as jex
@@ -12,22 +13,20 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ..arithmetic import instantiate, total
-from ..binding import bind, partially_bound, where
+from ..binding import where
 from ..bundle import (
     Families,
     Family,
     Value,
-    dense_series,
-    expand,
-    is_moving,
-    primal_of,
     series_of,
 )
-from ..coefficients import Blocks, Coefficient, Dense, Series, Zero, all_zero, blocks
+from ..coefficients import Coefficient, Dense, Series, Zero, all_zero
 from ..moments import Moment
 from ..one_jet import push_jet
 from ..registry import register_fallback
 from ..truncation import Truncation
+from .moving_part import MovingPart
+from .tangents import Tangents
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
@@ -46,30 +45,9 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     if name not in _logged:
         _logged.add(name)
         _logger.info("primitive %s has no Taylor rule: its jvp is integrated instead", name)
-    primals = [primal_of(operand) for operand in operands]
-    moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
-    outputs = bind(eqn, primals)
-    inexact = [p for p, y in enumerate(outputs) if jnp.issubdtype(y.dtype, jnp.inexact)]
-    bound = partially_bound(eqn, primals, moving)
-
-    def function(*arguments: Array) -> list[Any]:
-        results = bound(*arguments)
-        return [results[position] for position in inexact]
-
-    point = [primals[position] for position in moving]
-
-    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        dense = [
-            dense_series(family, series[position], primals[position], name) for position in moving
-        ]
-        return _expand(function, point, family, dense)
-
-    _check_differentiable(eqn, function, point)
-    pushed = expand(families, operands, [outputs[position] for position in inexact], expansion)
-    results: list[Value] = list(outputs)
-    for position, value in zip(inexact, pushed, strict=True):
-        results[position] = value
-    return results
+    part = MovingPart(eqn, operands)
+    _check_differentiable(eqn, part.function, part.point)
+    return part.pushed(families, partial(_expand, part.function, part.point))
 
 
 def _check_differentiable(
@@ -97,7 +75,7 @@ def _expand(
     already; in the same way for each maximal monomial.
     """
     outputs = jax.eval_shape(function, *point)
-    linear = _Tangents(function, point, outputs)
+    linear = Tangents(function, point, outputs)
     own = {
         place: linear.map([terms[place] for terms in series], family.lead(place))
         for place in family.truncation.tops
@@ -123,7 +101,7 @@ def _lower(
     family: Family,
     series: Sequence[Series],
     outputs: Sequence[Any],
-    linear: "_Tangents",
+    linear: Tangents,
 ) -> list[Series]:
     """The output series of jets whose tops are zero, with collapsed tops."""
     if all(map(all_zero, series)):
@@ -139,41 +117,6 @@ def _lower(
         )
         for terms, y in zip(_jets(function, point, family, series), outputs, strict=True)
     ]
-
-
-@final
-class _Tangents:
-    """The jvp of a function at a point, as a linear map of coefficients."""
-
-    def __init__(
-        self, function: Callable[..., list[Any]], point: Sequence[Array], outputs: Sequence[Any]
-    ) -> None:
-        self._function = function
-        self._point = tuple(point)
-        self._outputs = outputs
-
-    def map(self, coefficients: Sequence[Coefficient], lead: int) -> list[Coefficient]:
-        if all_zero(coefficients):
-            return [Zero() for _ in self._outputs]
-        counts = {len(c.parts) for c in coefficients if isinstance(c, Blocks)}
-        if counts:
-            columns = [
-                self.map([c.parts[i] if isinstance(c, Blocks) else c for c in coefficients], 1)
-                for i in range(counts.pop())
-            ]
-            return [blocks(parts) for parts in zip(*columns, strict=True)]
-        axes = tuple(0 if isinstance(c, Dense) else None for c in coefficients)
-        arrays = [
-            c.array if isinstance(c, Dense) else jnp.zeros_like(x)
-            for c, x in zip(coefficients, self._point, strict=True)
-        ]
-
-        def tangent(*tangents: Array) -> list[Any]:
-            return jax.jvp(self._function, self._point, tangents)[1]
-
-        for _ in range(lead):
-            tangent = jax.vmap(tangent, in_axes=axes)
-        return [Dense(jnp.asarray(array)) for array in tangent(*arrays)]
 
 
 def _jets(

@@ -1,0 +1,82 @@
+"""Primitives that are pushed as what they are made of.
+
+Products of many factors are trees of products of two, which all directions share, and whose top
+order is collapsed. Stacks are concatenations, which sparse directions go through.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array
+
+from ..bundle import Families, Value, primal_of
+from ..interpreter import interpret
+from ..registry import register
+
+
+def _pushed_as(
+    function: Callable[..., Any], families: Families, operands: Sequence[Value]
+) -> list[Value]:
+    closed = jax.make_jaxpr(function)(*map(primal_of, operands))
+    return interpret(closed.jaxpr, closed.consts, families, operands)
+
+
+@register("reduce_prod")
+def product_of_entries(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
+) -> list[Value]:
+    """Halves are multiplied until one factor is left."""
+    axes = eqn.params["axes"]
+    kept = [axis for axis in range(primal_of(operands[0]).ndim) if axis not in axes]
+
+    def tree(x: Array) -> Array:
+        shape = tuple(x.shape[axis] for axis in kept)
+        x = lax.reshape(
+            lax.transpose(x, (*kept, *axes)), (*shape, math.prod(x.shape[a] for a in axes))
+        )
+        if x.shape[-1] == 0:
+            return jnp.ones(shape, x.dtype)
+        while (count := x.shape[-1]) > 1:
+            half, rest = count // 2, x[..., count - count % 2 :]
+            pairs = x[..., :half] * x[..., half : 2 * half]
+            x = jnp.concatenate([pairs, rest], axis=-1) if count % 2 else pairs
+        return x[..., 0]
+
+    return _pushed_as(tree, families, operands)
+
+
+@register("cumprod")
+def cumulative_product(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
+) -> list[Value]:
+    axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+
+    def tree(x: Array) -> Array:
+        return lax.associative_scan(lax.mul, x, reverse=reverse, axis=axis)
+
+    return _pushed_as(tree, families, operands)
+
+
+@register("stack")
+def stack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    axis = eqn.params["axis"]
+
+    def concatenation(*rows: Array) -> Array:
+        return lax.concatenate([lax.expand_dims(row, (axis,)) for row in rows], axis)
+
+    return _pushed_as(concatenation, families, operands)
+
+
+@register("unstack")
+def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    axis = eqn.params["axis"]
+
+    def rows(x: Array) -> list[Array]:
+        return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])]
+
+    return _pushed_as(rows, families, operands)

@@ -1,0 +1,45 @@
+"""The derivative of a function at a point, as a linear map of coefficients."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..coefficients import Blocks, Coefficient, Dense, Zero, all_zero, blocks
+
+
+@final
+class Tangents:
+    """The jvp of a function at a point, as a linear map of coefficients."""
+
+    def __init__(
+        self, function: Callable[..., list[Any]], point: Sequence[Array], outputs: Sequence[Any]
+    ) -> None:
+        self._function = function
+        self._point = tuple(point)
+        self._outputs = outputs
+
+    def map(self, coefficients: Sequence[Coefficient], lead: int) -> list[Coefficient]:
+        if all_zero(coefficients):
+            return [Zero() for _ in self._outputs]
+        counts = {len(c.parts) for c in coefficients if isinstance(c, Blocks)}
+        if counts:
+            columns = [
+                self.map([c.parts[i] if isinstance(c, Blocks) else c for c in coefficients], 1)
+                for i in range(counts.pop())
+            ]
+            return [blocks(parts) for parts in zip(*columns, strict=True)]
+        axes = tuple(0 if isinstance(c, Dense) else None for c in coefficients)
+        arrays = [
+            c.array if isinstance(c, Dense) else jnp.zeros_like(x)
+            for c, x in zip(coefficients, self._point, strict=True)
+        ]
+
+        def tangent(*tangents: Array) -> list[Any]:
+            return jax.jvp(self._function, self._point, tangents)[1]
+
+        for _ in range(lead):
+            tangent = jax.vmap(tangent, in_axes=axes)
+        return [Dense(jnp.asarray(array)) for array in tangent(*arrays)]

@@ -1,0 +1,155 @@
+"""Which primitives this version of JAX can differentiate, by which class of rule diffop pushes
+them, and which functions of the tests have them.
+
+`python -m tests.taylor.coverage` writes the table into the documentation.
+"""
+
+import functools
+import pathlib
+import re
+from collections.abc import Iterator
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax.interpreters import ad
+
+from diffop.taylor.registry import has_rule, rule_named
+
+from .primitives import CASES, N
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "devdocs" / "primitives.md"
+TABLE = re.compile(r"(<!-- primitives -->\n).*?(<!-- end -->)", re.DOTALL)
+
+OF_TESTS = ("declared_", "langevin", "window_of_the_example")
+"""Primitives that tests and examples make."""
+
+CLASSES = {
+    "linear": "linear",
+    "bilinear": "bilinear",
+    "elementwise": "elementwise",
+    "power": "elementwise",
+    "piecewise": "choosing",
+    "decomposed": "decomposed",
+    "control_flow": "control flow",
+    "custom": "control flow",
+    "fallback": "jvp, integrated",
+}
+"""Classes of rules by the module that has them."""
+
+WITHOUT_DERIVATIVE = {
+    "comparisons, integers and bits": (
+        "and argmax argmin bitcast_convert_type eq eq_to ge gt is_finite le le_to lt lt_to mulhi "
+        "ne not or shift_left shift_right_arithmetic shift_right_logical xor approx_top_k"
+    ),
+    "random bits": (
+        "random_bits random_fold_in random_seed random_split random_unwrap random_wrap"
+    ),
+    "references, logs and boxes: state, not functions": (
+        "accum_grad_in_ref addupdate box_get box_set empty_ref free_ref freeze get log_extend "
+        "log_read maybe_set new_box new_log new_ref run_state swap dce_sink"
+    ),
+    "callbacks and foreign code: no derivative unless `custom_jvp` gives one": (
+        "debug_callback debug_print ffi_call io_callback pure_callback check"
+    ),
+    "inside of other transformations, never in a traced function": (
+        "announce_jaxpr call_hi_primitive custom_vmap_call eval_jaxpr from_edtype to_edtype "
+        "nondifferentiable_backward nontraceable select_if_vmap stage inspect_sharding noinline "
+        "composite linear_call reduced_vary_cast_p vary_unreduced_cast_p remat_opt tie vprim"
+    ),
+}
+"""Primitives that JAX lists as differentiable and that nothing moves through, by reason."""
+
+ELSEWHERE = {
+    "needs several devices; not in these tests": (
+        "all_gather all_gather_invariant all_gather_reduced all_to_all pbroadcast ppermute "
+        "preduced psum psum_invariant pvary ragged_all_to_all reduce_scatter reshard "
+        "sharding_constraint layout_constraint device_put unreduced_reduce_scatter unreduced_psum "
+        "host_local_array_to_global_array global_array_to_host_local_array"
+    ),
+    "tests/taylor/test_rows.py": "rows_dot rows_outer",
+    "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
+    "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",
+    "by their jvp; not in the table of tests": (
+        "bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices "
+        "bcoo_spdot_general bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general "
+        "bcsr_extract bcsr_fromdense bcsr_todense coo_fromdense coo_matmat coo_matvec coo_todense "
+        "csr_fromdense csr_matmat csr_matvec csr_todense spsolve todense "
+        "random_gamma"
+    ),
+}
+"""Primitives that need devices or formats of their own, by where they are tested."""
+
+
+def _names(table: dict[str, str]) -> dict[str, str]:
+    return {name: reason for reason, names in table.items() for name in names.split()}
+
+
+def differentiable() -> list[str]:
+    """The names of all primitives of JAX with a rule for `jax.jvp`."""
+    names = {primitive.name for primitive in ad.primitive_jvps}
+    return sorted(name for name in names if not name.startswith(OF_TESTS))
+
+
+def primitives_in(jaxpr: jex.Jaxpr) -> Iterator[str]:
+    """The primitives of a program and of all programs in it."""
+    for eqn in jaxpr.eqns:
+        yield eqn.primitive.name
+        for parameter in jax.tree.leaves(eqn.params, is_leaf=_is_jaxpr):
+            if _is_jaxpr(parameter):
+                yield from primitives_in(getattr(parameter, "jaxpr", parameter))
+
+
+def _is_jaxpr(value: object) -> bool:
+    return isinstance(value, jex.Jaxpr | jex.ClosedJaxpr)
+
+
+@functools.cache
+def cases_by_primitive() -> dict[str, list[str]]:
+    """The cases that have a primitive, by its name."""
+    found: dict[str, list[str]] = {}
+    for case in CASES:
+        closed = jax.make_jaxpr(case.function)(jnp.ones(N))
+        for name in set(primitives_in(closed.jaxpr)):
+            found.setdefault(name, []).append(case.name)
+    return found
+
+
+def kind(name: str) -> str:
+    """The class of the rule for a primitive."""
+    if not has_rule(name):
+        return CLASSES["fallback"]
+    rule = rule_named(name)
+    if rule.__name__ == "piecewise_constant":
+        return "constant"
+    return CLASSES[rule.__module__.rpartition(".")[2]]
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """Name, class of rule, and where it is tested, of each primitive that values move through."""
+    nowhere, elsewhere = _names(WITHOUT_DERIVATIVE), _names(ELSEWHERE)
+    lines = []
+    for name in differentiable():
+        if name in nowhere:
+            continue
+        cases = cases_by_primitive().get(name, [])
+        shown = f"{len(cases)} functions" if len(cases) > 1 else "".join(cases)
+        lines.append((name, kind(name), shown or elsewhere.get(name, "")))
+    return lines
+
+
+def page(text: str) -> str:
+    """The text of the page with the table as it is now."""
+    lines = ["| primitive | rule | tested in |", "| --- | --- | --- |"]
+    lines += [f"| `{name}` | {rule} | {where} |" for name, rule, where in rows()]
+    reasons = [
+        f"- {reason}: {', '.join(f'`{n}`' for n in names.split() if n in differentiable())}."
+        for reason, names in WITHOUT_DERIVATIVE.items()
+    ]
+    table = "\n".join([*lines, "", "Nothing moves through", "", *reasons])
+    return TABLE.sub(lambda match: f"{match[1]}\n{table}\n\n{match[2]}", text)
+
+
+if __name__ == "__main__":
+    with jax.enable_x64(True):
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
