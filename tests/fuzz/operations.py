@@ -1,0 +1,261 @@
+"""The operations that random programs are made of.
+
+Values are scalars "s", vectors "v" of `SIZE` entries and square matrices "m" of `SIDE` rows. Each
+operation is smooth where it is evaluated, or has JAX's own derivative, and keeps its result of the
+order of one, so that programs can be long.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.scipy as jsp
+from jax import lax
+
+SIZE, SIDE = 4, 2
+
+
+class Operation(NamedTuple):
+    """`takes` and `gives` are kinds of values, as in "vs" and "v"."""
+
+    name: str
+    takes: str
+    gives: str
+    function: Callable[..., Any]
+
+
+def _small(x):
+    return 0.8 * jnp.tanh(x)
+
+
+def _positive(x):
+    return 1.5 + jnp.tanh(x)
+
+
+ENTRYWISE: dict[str, Callable] = {
+    "sin": jnp.sin,
+    "cos": jnp.cos,
+    "tan": lambda x: jnp.tan(_small(x)),
+    "tanh": jnp.tanh,
+    "sinh": lambda x: jnp.sinh(_small(x)),
+    "cosh": lambda x: jnp.cosh(_small(x)),
+    "exp": lambda x: jnp.exp(_small(x)),
+    "exp2": lambda x: jnp.exp2(_small(x)),
+    "expm1": lambda x: jnp.expm1(_small(x)),
+    "log": lambda x: jnp.log(_positive(x)),
+    "log1p": lambda x: jnp.log1p(_small(x)),
+    "sqrt": lambda x: jnp.sqrt(_positive(x)),
+    "rsqrt": lambda x: lax.rsqrt(_positive(x)),
+    "cbrt": lambda x: jnp.cbrt(_positive(x)),
+    "pow": lambda x: _positive(x) ** 1.7,
+    "integer_pow": lambda x: lax.integer_pow(_small(x), 5),
+    "square": lambda x: lax.square(_small(x)),
+    "asin": lambda x: jnp.arcsin(_small(x)),
+    "acos": lambda x: jnp.arccos(_small(x)),
+    "atan": jnp.arctan,
+    "asinh": jnp.arcsinh,
+    "acosh": lambda x: jnp.arccosh(1.0 + _positive(x)),
+    "atanh": lambda x: jnp.arctanh(_small(x)),
+    "erf": lax.erf,
+    "erfc": lax.erfc,
+    "erf_inv": lambda x: lax.erf_inv(_small(x)),
+    "logistic": lax.logistic,
+    "lgamma": lambda x: lax.lgamma(_positive(x)),
+    "digamma": lambda x: lax.digamma(1.0 + _positive(x)),
+    "igamma": lambda x: lax.igamma(2.5, _positive(x)),
+    "bessel": lambda x: lax.bessel_i0e(_small(x)) + lax.bessel_i1e(_small(x)),
+    "abs": jnp.abs,
+    "sign": lambda x: jnp.sign(x) * x,
+    "floor": lambda x: x - jnp.floor(x),
+    "round": lambda x: jnp.round(x) + jnp.ceil(x) * _small(x),
+    "clamp": lambda x: lax.clamp(-0.7, x, 0.9),
+    "relu": jax.nn.relu,
+    "gelu": jax.nn.gelu,
+    "silu": jax.nn.silu,
+    "softplus": jax.nn.softplus,
+    "neg": lambda x: -x,
+    "where": lambda x: jnp.where(x > 0.1, jnp.sin(x), x**2 / (1 + x**2)),
+    "stop_gradient": lambda x: lax.stop_gradient(x) * _small(x),
+    "complex": lambda x: jnp.real(jnp.exp(1j * x) * lax.complex(jnp.cos(x), x)) / (1 + x**2),
+    "conj": lambda x: jnp.abs(jnp.conj(lax.complex(_positive(x), x))),
+    "imag": lambda x: jnp.imag(lax.complex(x, jnp.sin(x)) * lax.complex(jnp.cos(x), _small(x))),
+    "convert": lambda x: _small(x).astype(jnp.complex128).real * x.astype(jnp.float64),
+    "precision": lambda x: lax.reduce_precision(x, 11, 52),
+    "copy": lambda x: jnp.copy(x) * 0.5,
+}
+
+PAIRS: dict[str, Callable] = {
+    "add": lambda a, b: 0.7 * (a + b),
+    "sub": lambda a, b: 0.7 * (a - b),
+    "mul": lambda a, b: _small(a) * b,
+    "div": lambda a, b: a / (1.5 + b * b),
+    "pow_both": lambda a, b: _positive(a) ** _small(b),
+    "atan2": lambda a, b: jnp.arctan2(a, _positive(b)),
+    "max": jnp.maximum,
+    "min": jnp.minimum,
+    "rem": lambda a, b: lax.rem(a, _positive(b)),
+    "hypot": lambda a, b: jnp.hypot(_positive(a), b),
+    "logaddexp": jnp.logaddexp,
+    "select": lambda a, b: jnp.where(a > b, a * 0.9, jnp.sin(b)),
+}
+
+REDUCTIONS: dict[str, Callable] = {
+    "sum": lambda x: 0.5 * jnp.sum(x),
+    "mean": jnp.mean,
+    "prod": lambda x: jnp.prod(_positive(x) / 1.5),
+    "reduce_max": jnp.max,
+    "reduce_min": jnp.min,
+    "logsumexp": jsp.special.logsumexp,
+    "norm": lambda x: jnp.linalg.norm(_positive(x)),
+    "var": jnp.var,
+    "dot": lambda x: jnp.dot(_small(x), jnp.cos(x)),
+    "entry": lambda x: x[2],
+    "largest": lambda x: x[jnp.argmax(x)],
+    "reduce": lambda x: lax.reduce(_small(x), 0.0, lax.add, (0,)),
+}
+
+VECTORS: dict[str, Callable] = {
+    "roll": lambda x: jnp.roll(x, 1),
+    "rev": lambda x: x[::-1],
+    "slice_pad": lambda x: lax.pad(x[1:3], 0.25, [(1, 1, 0)]),
+    "concatenate": lambda x: jnp.concatenate([x[2:], jnp.sin(x[:2])]),
+    "gather": lambda x: x[jnp.array([3, 0, 0, 2])],
+    "dynamic_slice": lambda x: jnp.tile(lax.dynamic_slice(x, (jnp.argmin(x) % 3,), (2,)), 2),
+    "dynamic_update": lambda x: lax.dynamic_update_slice(x, jnp.cos(x[:2]), (jnp.argmax(x) % 3,)),
+    "scatter_add": lambda x: x.at[jnp.array([0, 2])].add(jnp.sin(x[1:3])),
+    "scatter_set": lambda x: x.at[1].set(_small(x[3])),
+    "scatter_mul": lambda x: x.at[2].multiply(_small(x[0])),
+    "scatter_max": lambda x: x.at[jnp.array([1, 3])].max(0.5 * x[:2]),
+    "sort": jnp.sort,
+    "sort_pairs": lambda x: lax.sort((x, jnp.cos(x)), num_keys=1)[1],
+    "top_k": lambda x: jnp.tile(lax.top_k(x, 2)[0], 2),
+    "cumsum": lambda x: 0.5 * jnp.cumsum(x),
+    "cumprod": lambda x: jnp.cumprod(_positive(x) / 1.5),
+    "cummax": lax.cummax,
+    "cummin": lax.cummin,
+    "cumlogsumexp": lambda x: lax.cumlogsumexp(x) / 2,
+    "stack": lambda x: jnp.stack([x[0], jnp.sin(x[1]), x[3] * 0.5, x[2]]),
+    "unstack": lambda x: jnp.concatenate([r[None] * 0.5 for r in jnp.unstack(x)]),
+    "split": lambda x: jnp.concatenate([jnp.sin(p) for p in jnp.split(x, 2)][::-1]),
+    "softmax": jax.nn.softmax,
+    "fft": lambda x: jnp.real(jnp.fft.fft(x) * jnp.array([1, 1j, -1, 0.5])) / 2,
+    "rfft": lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * jnp.array([1.0, 0.5, 2.0]), n=SIZE),
+    "conv": lambda x: jnp.convolve(jnp.sin(x), _small(x[:3]), mode="same"),
+    "window_sum": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "SAME") / 2,
+    "window_max": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2,), (1,), "SAME"),
+    "matmul_constant": lambda x: jnp.sin(jnp.arange(16.0)).reshape(4, 4) @ x / 2,
+    "broadcast": lambda x: (
+        jnp.sum(jnp.broadcast_to(x, (3, SIZE)) * jnp.arange(3.0)[:, None], 0) / 3
+    ),
+    "outer": lambda x: jnp.outer(_small(x), jnp.cos(x))[:, 1],
+    "einsum": lambda x: jnp.einsum("i,ij,j->i", _small(x), jnp.tri(SIZE), jnp.cos(x)) / 2,
+    "triangle": lambda x: jnp.sum(jnp.tril(jnp.outer(_small(x), x)), axis=0) / 2,
+    "scan": lambda x: lax.scan(lambda h, r: (jnp.sin(h) + 0.5 * r, h * r), x[0], x)[1],
+    "scan_reverse": lambda x: lax.scan(lambda h, r: (0.5 * h * r, h), x[1], x, reverse=True)[1],
+    "fori": lambda x: lax.fori_loop(0, 3, lambda i, h: jnp.sin(h) + 0.3 * x, x),
+    "while": lambda x: lax.while_loop(
+        lambda s: s[0] < 2, lambda s: (s[0] + 1, 0.5 * jnp.cos(s[1]) * x), (0, x)
+    )[1],
+    "cond": lambda x: lax.cond(x[0] > 0, jnp.sin, lambda x: 0.5 * x[::-1], x),
+    "switch": lambda x: lax.switch(
+        jnp.sum(x > 0) % 3, [jnp.sin, lambda x: 0.5 * x, lambda x: jnp.cos(x) * x[0]], x
+    ),
+    "map": lambda x: lax.map(lambda r: r / (1 + r * r), x),
+    "associative_scan": lambda x: lax.associative_scan(jnp.multiply, _positive(x) / 1.5),
+    "jit": lambda x: jax.jit(lambda x: jax.jit(jnp.sin)(x) * 0.5 + x[0])(x),
+    "checkpoint": lambda x: jax.checkpoint(lambda x: jnp.sin(jnp.cos(x) * x))(x),
+    "vmap": lambda x: jax.vmap(lambda a, b: jnp.sin(a) * b)(x, x[::-1]),
+    "grad_inside": lambda x: jax.grad(lambda x: jnp.sum(jnp.tanh(x) ** 2))(x),
+    "custom_jvp": lambda x: _declared(x),
+    "custom_jvp_vector": lambda x: x / (1 + _length(x)),
+    "custom_vjp": lambda x: _backward_only(x),
+}
+
+MATRICES: dict[str, Callable] = {
+    "transpose": lambda m: m.T,
+    "matmul": lambda m: _small(m) @ jnp.cos(m),
+    "inverse": lambda m: jnp.linalg.inv(_well(m)),
+    "solve": lambda m: jnp.linalg.solve(_well(m), jnp.sin(m)),
+    "triangular_solve": lambda m: jsp.linalg.solve_triangular(_well(m), jnp.sin(m), lower=True),
+    "cholesky": lambda m: jnp.linalg.cholesky(_symmetric(m)),
+    "qr": lambda m: jnp.linalg.qr(_well(m))[1] / 2,
+    "expm": lambda m: jsp.linalg.expm(0.3 * jnp.tanh(m)) / 2,
+}
+
+OF_MATRICES: dict[str, Callable] = {
+    "det": lambda m: jnp.linalg.det(_well(m)) / 5,
+    "slogdet": lambda m: jnp.linalg.slogdet(_well(m))[1],
+    "trace": jnp.trace,
+    "eigh": lambda m: jnp.linalg.eigvalsh(_symmetric(m))[0],
+    "svd": lambda m: jnp.linalg.svd(_well(m), compute_uv=False)[1],
+    "frobenius": lambda m: jnp.sqrt(1 + jnp.sum(m * m)),
+}
+
+
+def _well(m):
+    """Well conditioned, with distinct eigenvalues and singular values."""
+    return jnp.tanh(m) * 0.5 + jnp.diag(jnp.array([2.0, 4.0]))
+
+
+def _symmetric(m):
+    t = 0.5 * jnp.tanh(m)
+    return t @ t.T + jnp.diag(jnp.array([1.0, 3.0]))
+
+
+@jax.custom_jvp
+def _declared(x):
+    """A rounded sine whose declared slope is a cosine of its own."""
+    return jnp.sin(x)
+
+
+@_declared.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return _declared(x), 0.9 * jnp.cos(x) * t
+
+
+@jax.custom_jvp
+def _length(x):
+    return jnp.sqrt(jnp.sum(x * x))
+
+
+@_length.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    r = _length(x)
+    safe = jnp.where(r > 0, r, 1.0)
+    return r, jnp.where(r > 0, jnp.vdot(x, t) / safe, 0.0)
+
+
+@jax.custom_vjp
+def _backward_only(x):
+    return jnp.sin(x) * 0.5
+
+
+_backward_only.defvjp(lambda x: (jnp.sin(x) * 0.5, x), lambda x, g: (0.5 * g * jnp.cos(x),))
+
+
+GROUPS: list[tuple[dict[str, Callable], str, str]] = [
+    (ENTRYWISE, "v", "v"),
+    (ENTRYWISE, "s", "s"),
+    (ENTRYWISE, "m", "m"),
+    (PAIRS, "vv", "v"),
+    (PAIRS, "sv", "v"),
+    (PAIRS, "ss", "s"),
+    (PAIRS, "mm", "m"),
+    (REDUCTIONS, "v", "s"),
+    (VECTORS, "v", "v"),
+    (MATRICES, "m", "m"),
+    (OF_MATRICES, "m", "s"),
+    ({"reshape": lambda v: v.reshape(SIDE, SIDE)}, "v", "m"),
+    ({"ravel": lambda m: m.reshape(-1)}, "m", "v"),
+    ({"rows": lambda m: jnp.sum(m, axis=0)[jnp.array([0, 1, 0, 1])]}, "m", "v"),
+    ({"fill": lambda s: s * jnp.arange(1.0, 5.0) / 3}, "s", "v"),
+]
+
+OPERATIONS = tuple(
+    tuple(Operation(name, takes, gives, function) for name, function in table.items())
+    for table, takes, gives in GROUPS
+)
+"""By what they take and give."""

@@ -1,0 +1,52 @@
+"""Random programs: straight lines of operations, each on values that are there already."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import hypothesis.strategies as st
+import jax.numpy as jnp
+
+from .operations import OPERATIONS, Operation
+
+DEPTH = 6
+"""The least number of operations."""
+
+
+class Line(NamedTuple):
+    operation: Operation
+    operands: tuple[int, ...]
+    """Numbers of values of the operation's kinds, counted back from the newest."""
+
+
+class Program(NamedTuple):
+    """A function of a vector. Its result is a sum of everything that nothing else has used."""
+
+    lines: tuple[Line, ...]
+
+    def __call__(self, x):
+        values = {"v": [x], "s": [], "m": []}
+        unused = []
+        for operation, operands in self.lines:
+            chosen = [values[k][-1 - i] for k, i in zip(operation.takes, operands, strict=True)]
+            result = operation.function(*chosen)
+            unused = [u for u in unused if not any(u is c for c in chosen)] + [result]
+            values[operation.gives].append(result)
+        return sum((jnp.sum(u) for u in unused), jnp.zeros((), x.dtype))
+
+    def __repr__(self):
+        return " ; ".join(f"{op.name}:{op.takes}{list(args)}" for op, args in self.lines)
+
+
+@st.composite
+def programs(draw: Callable, longest: int = 9) -> Program:
+    """Each line takes and gives any kinds of values that there are, by any operation that does."""
+    counts = {"v": 1, "s": 0, "m": 0}
+    lines = []
+    for _ in range(draw(st.integers(DEPTH, longest))):
+        possible = [group for group in OPERATIONS if all(counts[k] for k in group[0].takes)]
+        operation = draw(st.sampled_from(draw(st.sampled_from(possible))))
+        # mostly the newest values, so that programs are deep
+        operands = tuple(draw(st.integers(0, min(2, counts[kind] - 1))) for kind in operation.takes)
+        lines.append(Line(operation, operands))
+        counts[operation.gives] += 1
+    return Program(tuple(lines))

@@ -1,0 +1,30 @@
+"""Random programs, operators and probes: a fixed number of them here, more by
+`python -m tests.fuzz --programs N`.
+"""
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import numpy as np
+import pytest
+
+from .checking import OPERATORS, PROBES, check_estimate, check_exact
+from .programs import programs
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+POINTS = st.integers(0, 10**6).map(
+    lambda seed: jax.numpy.asarray(np.random.default_rng(seed).normal(size=4))
+)
+
+
+@hypothesis.settings(max_examples=8, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.given(programs(), OPERATORS, POINTS)
+def test_operators_of_programs(program, wanted, x):
+    check_exact(program, wanted, x)
+
+
+@hypothesis.settings(max_examples=4, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.given(programs(), PROBES, st.integers(0, 100), POINTS)
+def test_estimates_of_programs(program, probes, seed, x):
+    check_estimate(program, probes, jax.random.key(seed), x)
