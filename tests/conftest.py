@@ -42,6 +42,38 @@ hypothesis.settings.load_profile("diffop")
 # have much the same types: every eighth of them is checked, or all with `--types=all`.
 CHECKED = 8
 
+# Of the tests whose cases say much the same, every so many cases are run; all by `make test-all`.
+THINNED = {
+    **dict.fromkeys(
+        (
+            "test_activation_in_mlp",
+            "test_chunks_change_nothing",
+            "test_exact_without_x64",
+            "test_functions",
+            "test_grad_through_parameters",
+            "test_known_series_to_order_13",
+            "test_lineax_operators",
+            "test_rules_against_the_dense_twin",
+            "test_weights_shared_by_blocks",
+        ),
+        3,
+    ),
+    **dict.fromkeys(
+        (
+            "test_adaptive.py",
+            "test_deflation.py",
+            "test_estimates.py",
+            "test_forms.py",
+            "test_solitons.py",
+            "test_sparse_sigma.py",
+            "test_squares.py",
+            "test_two_body.py",
+            "test_variance.py",
+        ),
+        2,
+    ),
+}
+
 
 def pytest_addoption(parser):
     parser.addoption("--types", choices=("some", "all"), default="some")
@@ -52,6 +84,9 @@ def pytest_collection_modifyitems(config, items):
     seen: Counter = Counter()
     for item in items:
         test = item.nodeid.split("[")[0]
+        thinned = THINNED.get(item.originalname) or THINNED.get(item.path.name, 1)
+        if seen[test] % thinned:
+            item.add_marker(pytest.mark.slow)
         item.check_types = seen[test] % every == 0
         seen[test] += 1
 

@@ -22,6 +22,8 @@ IN_BOTH_PRECISIONS = {
     "space_time",
     "field",
 }
+REPEATED = {"polynomial", "tanh", "softplus", "silu", "residual"}
+"""Functions made of what others have, too: they run in `make test-all`."""
 OF_VECTORS = table.operators() + table.gradients()
 PAIRS = [
     *((case, f) for f in functions.SCALAR for case in OF_VECTORS),
@@ -39,7 +41,7 @@ CASES = [
         id=f"{function}-{case}-{dtype}",
         marks=[
             pytest.mark.xdist_group(f"{function}-{dtype}"),
-            *([pytest.mark.slow] if dtype == "float32" else []),
+            *([pytest.mark.slow] if dtype == "float32" or function.name in REPEATED else []),
         ],
     )
     for case, function in PAIRS

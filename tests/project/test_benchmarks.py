@@ -1,8 +1,6 @@
 """The benchmarks run, in miniature, and the pages say what the result files say."""
 
-import os
 import pathlib
-import signal
 import time
 
 import jax
@@ -22,11 +20,13 @@ from benchmarks.harness.timing import interleaved, spread
 from benchmarks.suites import SUITES, named
 from benchmarks.suites.errors import AbstractTrained
 
+from .outcomes import broken, exhausted, fine, killed, slow, without_module
+
 ROOT = pathlib.Path(__file__).parents[2]
 PRINTED = read([PAPER])
 
 
-ONE_OF_EACH_KIND = ("ablation", "two-body/error", "peers", "precision")
+ONE_OF_EACH_KIND = ("ablation", "two-body/error", "precision")
 """The others are made of the same parts: they run in `make test-all`."""
 
 
@@ -77,30 +77,6 @@ def test_every_ratio_is_beside_a_case_of_the_suite():
                 beside = suite.beside(case)
                 assert beside is None or beside.sizes == case.sizes
                 assert beside is None or beside.method != case.method
-
-
-def killed(case, runs):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def slow(case, runs):
-    time.sleep(600)
-
-
-def without_module(case, runs):
-    import not_there  # pyright: ignore  # noqa: F401
-
-
-def exhausted(case, runs):
-    raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 40 bytes.")
-
-
-def broken(case, runs):
-    raise AssertionError("the methods disagree")
-
-
-def fine(case, runs):
-    return {"seconds": 0.25}
 
 
 CASE = Case("ablation", "diffop", {"dim": 10, "n": 2})
