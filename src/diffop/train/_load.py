@@ -25,7 +25,8 @@ def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> P
     **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar.
 
     **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
-    directory; `ValueError` if the checkpoint is damaged, or neither a step nor one of the names.
+    directory; `ValueError` if the model or checkpoint is damaged, or `checkpoint` is neither a step
+    nor one of the names. Files are arrays and JSON: nothing in them is run.
 
     !!! example
 
@@ -52,7 +53,13 @@ def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> P
     skeleton = eqx.filter_eval_shape(
         untrained, settings_of(read_json(path / REPORT)), jax.random.key(0)
     )
-    return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
+    try:
+        return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
+    except (ValueError, RuntimeError, EOFError) as error:
+        raise ValueError(
+            f"{path / MODEL} is not the network that {REPORT} describes: it is damaged, or of "
+            f"another run ({error})."
+        ) from error
 
 
 def _load_checkpoint(path: pathlib.Path, which: int | str) -> PyTree:
