@@ -50,9 +50,10 @@ def main() -> None:
             database=None,
             suppress_health_check=list(hypothesis.HealthCheck),
         )
+        if batch % 20 == 19:
+            jax.clear_caches()
         run = hypothesis.given(programs(), OPERATORS, PROBES, st.integers(0, 10**6))(check)
         hypothesis.seed(options.seed * 100_000 + batch)(settings(run))()
-        jax.clear_caches()
         seconds = time.monotonic() - start
         print(f"{counts['programs']} programs, {seconds:.0f} s", file=sys.stderr, flush=True)
 

@@ -18,13 +18,13 @@ POINTS = st.integers(0, 10**6).map(
 )
 
 
-@hypothesis.settings(max_examples=8, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(max_examples=5, suppress_health_check=list(hypothesis.HealthCheck))
 @hypothesis.given(programs(), OPERATORS, POINTS)
 def test_operators_of_programs(program, wanted, x):
     check_exact(program, wanted, x)
 
 
-@hypothesis.settings(max_examples=4, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.settings(max_examples=2, suppress_health_check=list(hypothesis.HealthCheck))
 @hypothesis.given(programs(), PROBES, st.integers(0, 100), POINTS)
 def test_estimates_of_programs(program, probes, seed, x):
     check_estimate(program, probes, jax.random.key(seed), x)

@@ -1,12 +1,14 @@
 """Which primitives this version of JAX can differentiate, by which class of rule diffop pushes
 them, and which functions of the tests have them.
 
-`python -m tests.taylor.coverage` writes the table into the documentation.
+`python -m tests.taylor.coverage` writes the table into the documentation, `--check` says whether it
+is there.
 """
 
 import functools
 import pathlib
 import re
+import sys
 from collections.abc import Iterator
 
 import jax
@@ -20,9 +22,6 @@ from .primitives import CASES, N
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "devdocs" / "primitives.md"
 TABLE = re.compile(r"(<!-- primitives -->\n).*?(<!-- end -->)", re.DOTALL)
-
-OF_TESTS = ("declared_", "langevin", "window_of_the_example")
-"""Primitives that tests and examples make."""
 
 CLASSES = {
     "linear": "linear",
@@ -87,8 +86,7 @@ def _names(table: dict[str, str]) -> dict[str, str]:
 
 def differentiable() -> list[str]:
     """The names of all primitives of JAX with a rule for `jax.jvp`."""
-    names = {primitive.name for primitive in ad.primitive_jvps}
-    return sorted(name for name in names if not name.startswith(OF_TESTS))
+    return sorted({primitive.name for primitive in ad.primitive_jvps})
 
 
 def primitives_in(jaxpr: jex.Jaxpr) -> Iterator[str]:
@@ -150,6 +148,19 @@ def page(text: str) -> str:
     return TABLE.sub(lambda match: f"{match[1]}\n{table}\n\n{match[2]}", text)
 
 
+def problems() -> list[str]:
+    """What is wrong with the page, or with the tests."""
+    found = [f"the primitive {name!r} is not tested" for name, _, where in rows() if not where]
+    text = PAGE.read_text(encoding="utf-8")
+    if page(text) != text:
+        found.append("the table is not up to date: run python -m tests.taylor.coverage")
+    excused = set(_names(WITHOUT_DERIVATIVE)) | set(_names(ELSEWHERE))
+    found += [f"there is no primitive {name!r}" for name in sorted(excused - set(differentiable()))]
+    return found
+
+
 if __name__ == "__main__":
     with jax.enable_x64(True):
+        if sys.argv[1:] == ["--check"]:
+            sys.exit("\n".join(problems()) or None)
         PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
