@@ -12,7 +12,7 @@ DEMO = solve allen-cahn-two-body --dim 1000 --steps 10000 --n 8 --seed 0 \
 
 TORCH_PYTHON ?= python3.12
 
-.PHONY: demo test test-all lint format docs bench bench-full clean
+.PHONY: demo test test-all test-lowest lint format docs bench bench-full clean
 
 demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
@@ -24,6 +24,13 @@ test: .venv/.installed
 # call checked: about half an hour.
 test-all: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" --types=all $(ARGS)
+
+# The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
+test-lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python tests/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --editable '.[train,test,docs]' --constraint .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 lint: .venv/.installed
 	$(BIN)/ruff check .
@@ -50,7 +57,7 @@ bench-full: .venv/.installed
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0 jet-for-pytorch==1.0.0
 
 clean:
-	rm -rf .venv .venv-torch site out
+	rm -rf .venv .venv-torch .venv-lowest site out
 
 # The stamp is newer than pyproject.toml exactly if what it asks for is installed.
 .venv/.installed: pyproject.toml

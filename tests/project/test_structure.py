@@ -102,3 +102,14 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_in_docstrings_run(example):
     exec(compile(example, "example", "exec"), {})
+
+
+def test_only_what_jax_declares_public_is_used():
+    root = SOURCE.parents[1]
+    for folder in ("src", "benchmarks", "examples", "tests"):
+        for path in (root / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                modules = [getattr(node, "module", None) or ""] if hasattr(node, "module") else []
+                if isinstance(node, ast.Import):
+                    modules = [alias.name for alias in node.names]
+                assert not any(name.startswith("jax._src") for name in modules), path
