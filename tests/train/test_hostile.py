@@ -39,18 +39,20 @@ def pickled_array(path):
     return file.getvalue()
 
 
+def test_the_payload_works(tmp_path):
+    pickle.loads(pickled(tmp_path / "trap"))
+    assert (tmp_path / "trap").exists()
+
+
 @pytest.mark.parametrize("content", [pickled, pickled_array, lambda path: b"", lambda path: b"{}"])
 def test_a_model_that_is_something_else(content, run, tmp_path):
     model, trap = run / "model.eqx", tmp_path / "trap"
     saved = model.read_bytes()
-    pickle.loads(pickled(trap)) if content is pickled else None  # the payload works ...
-    assert trap.exists() == (content is pickled)
-    trap.rmdir() if trap.exists() else None
     model.write_bytes(content(trap))
     try:
         with pytest.raises(ValueError, match="model.eqx is not the network that report.json"):
             do.train.load(run)
-        assert not trap.exists()  # ... and was not run
+        assert not trap.exists()
     finally:
         model.write_bytes(saved)
 
@@ -58,7 +60,7 @@ def test_a_model_that_is_something_else(content, run, tmp_path):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"problem": "../../etc/passwd"}, "no problem|problem"),
+        ({"problem": "../../etc/passwd"}, "there is no problem"),
         ({"dim": "1000; import os"}, "dim must be an integer of at least 1"),
         ({"width": -5}, "width must be an integer of at least 1"),
         ({"estimator": "__import__('os')"}, "estimator must be one of"),

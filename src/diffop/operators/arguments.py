@@ -130,3 +130,13 @@ def checked_plan(plan: Any) -> Kind:
             f"plan must be one of {', '.join(KINDS)}, or a diffop.jets.Scheme; got {plan!r}."
         )
     return plan
+
+
+def check_callable(u: Any) -> None:
+    """Refuse what is no function in place of one."""
+    if not callable(u):
+        got = "an array" if isinstance(u, jax.Array) else type(u).__name__
+        raise TypeError(
+            f"an operator is applied to a function u, and the result to a point: L.exact(u)(x); "
+            f"got {got} in place of u."
+        )

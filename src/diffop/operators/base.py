@@ -15,7 +15,7 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.table import Plan, ResolvedPlan
 from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
-from .arguments import checked_chunk, checked_plan
+from .arguments import check_callable, checked_chunk, checked_plan
 from .canonical import agree
 from .coefficients import Coefficient, Number, as_coefficient, multiply
 from .control import Controlled, Scale
@@ -439,12 +439,7 @@ def check_function(u: Any) -> None:
     """Refuse what is not a function of points; operators are recognised before callables."""
     if isinstance(u, Operator):
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
-    if not callable(u):
-        got = "an array" if isinstance(u, jax.Array) else type(u).__name__
-        raise TypeError(
-            f"an operator is applied to a function u, and the result to a point: L.exact(u)(x); "
-            f"got {got} in place of u."
-        )
+    check_callable(u)
 
 
 @final

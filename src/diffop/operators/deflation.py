@@ -14,6 +14,7 @@ from .._types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
 from ..jets.trace_estimators import Products, hutch_plus_plus, xtrace
 from ..jets.vector_terms import DivergenceTerms
+from .arguments import check_callable
 from .draws import make_draw
 from .evaluate import Part, apply, scaled
 from .statistics import Stats, statistics
@@ -77,7 +78,7 @@ class Deflated(eqx.Module):
 
     def __call__(self, u: Callable[..., PyTree]) -> Callable[..., PyTree]:
         """The estimate as a function with u's own signature."""
-        _check_function(u)
+        check_callable(u)
         return lambda *args, **kwargs: self._value(u, Point(args, kwargs))
 
     def stats(self, u: Callable[..., PyTree]) -> Callable[..., Stats]:
@@ -85,7 +86,7 @@ class Deflated(eqx.Module):
 
         **Raises:** `ValueError` for "hutch++" with n = 3, whose one probe has no spread.
         """
-        _check_function(u)
+        check_callable(u)
         return lambda *args, **kwargs: self._stats(u, Point(args, kwargs))
 
     def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -208,11 +209,6 @@ def _variance(estimates: PyTree) -> PyTree:
 
 def _add(values: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *values)
-
-
-def _check_function(u: Any) -> None:
-    if not callable(u):
-        raise TypeError(f"an operator is applied to a function u; got {type(u).__name__}.")
 
 
 def _check_real(trace: Trace, u: Callable[..., PyTree], point: Point) -> None:
