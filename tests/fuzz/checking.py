@@ -1,4 +1,4 @@
-"""Random operators and random probes on random programs, beside nested `jax.jacfwd`."""
+"""Random operators and random probes on random programs, beside nested `jax.jvp`."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 
 import diffop as do
 
+from .evaluation import evaluate
 from .operations import SIZE
 
 LARGEST = 1e6
@@ -87,7 +88,8 @@ def _slope(u, v):
 def derivatives(u, x, coordinates):
     """∂_i ∂_j … u at a point, for each row (i, j, …) of coordinates of one length."""
     rows = jnp.eye(SIZE)[jnp.asarray(coordinates)]
-    return np.asarray(jax.vmap(lambda directions: along(u, directions)(x))(rows))
+    each = jax.vmap(lambda directions, x: along(u, directions)(x), (0, None))
+    return np.asarray(evaluate(each, rows, x))
 
 
 def _sizes(*values):
@@ -98,18 +100,18 @@ def _sizes(*values):
 
 def check_exact(program, wanted, x):
     """Whether the program says anything here, after an assertion that the operator is right."""
-    expected, total, found = 0.0, 0.0, [program(x)]
+    expected, total, found = 0.0, 0.0, [evaluate(program, x)]
     for order in {len(coordinates) for _, coordinates in wanted.terms}:
         terms = [(c, where) for c, where in wanted.terms if len(where) == order]
         coefficients = np.array([c for c, _ in terms])
-        values = derivatives(program, x, [where for _, where in terms])
+        values = derivatives(program.reference, x, [where for _, where in terms])
         expected += coefficients @ values
         total += np.sum(np.abs(coefficients))
         found.append(values)
     size = _sizes(*found)
     if size is None:
         return False
-    got = wanted.operator.exact(program)(x)
+    got = evaluate(wanted.operator.exact(program), x)
     assert got.shape == () and got.dtype == x.dtype
     assert abs(got - expected) <= TOLERANCE * size * (1.0 + total), (got, expected)
     return True
@@ -120,8 +122,8 @@ def check_estimate(program, probes, key, x):
     says by which matrix.
     """
     pairs = list(itertools.combinations_with_replacement(range(SIZE), 2))
-    second = derivatives(program, x, pairs)
-    size = _sizes(program(x), second)
+    second = derivatives(program.reference, x, pairs)
+    size = _sizes(evaluate(program, x), second)
     if size is None:
         return False
     estimate = do.Laplacian().estimate(key, 2, probes=probes)
@@ -131,7 +133,7 @@ def check_estimate(program, probes, key, x):
         return jnp.stack([z[i] * z[j] for i, j in pairs])
 
     counts = np.array([1.0 if i != j else 0.5 for i, j in pairs])
-    weights = np.asarray(estimate(products)(x)) * counts
-    got, expected = estimate(program)(x), weights @ second
+    weights = np.asarray(evaluate(estimate(products), x)) * counts
+    got, expected = evaluate(estimate(program), x), weights @ second
     assert abs(got - expected) <= TOLERANCE * size * (1.0 + np.sum(np.abs(weights)))
     return True

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import jax.scipy as jsp
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
+from jax.experimental.sparse import BCOO
 
 SIZE, SIDE = 4, 2
 
@@ -64,6 +66,9 @@ ENTRYWISE: dict[str, Callable] = {
     "lgamma": lambda x: lax.lgamma(_positive(x)),
     "digamma": lambda x: lax.digamma(1.0 + _positive(x)),
     "igamma": lambda x: lax.igamma(2.5, _positive(x)),
+    "igammac": lambda x: lax.igammac(2.5, _positive(x)),
+    "polygamma": lambda x: jsp.special.polygamma(1, 0.5 + _positive(x)),
+    "betainc": lambda x: jsp.special.betainc(2.0, 3.5, 0.5 + 0.3 * jnp.tanh(x)),
     "bessel": lambda x: lax.bessel_i0e(_small(x)) + lax.bessel_i1e(_small(x)),
     "abs": jnp.abs,
     "sign": lambda x: jnp.sign(x) * x,
@@ -83,6 +88,10 @@ ENTRYWISE: dict[str, Callable] = {
     "convert": lambda x: _small(x).astype(jnp.complex128).real * x.astype(jnp.float64),
     "precision": lambda x: lax.reduce_precision(x, 11, 52),
     "copy": lambda x: jnp.copy(x) * 0.5,
+    "name": lambda x: checkpoint_name(jnp.sin(x), "sine") * 0.5,
+    "barrier": lambda x: lax.optimization_barrier(jnp.sin(x)) * x,
+    "random": lambda x: x * jax.random.uniform(jax.random.key(7), x.shape, x.dtype),
+    "integers": lambda x: jnp.where((jnp.asarray(3 * x, int) & 1) ^ 1 > 0, x, jnp.cos(x)),
 }
 
 PAIRS: dict[str, Callable] = {
@@ -113,6 +122,7 @@ REDUCTIONS: dict[str, Callable] = {
     "entry": lambda x: x[2],
     "largest": lambda x: x[jnp.argmax(x)],
     "reduce": lambda x: lax.reduce(_small(x), 0.0, lax.add, (0,)),
+    "reduce_by_function": lambda x: lax.reduce(_small(x), 1.0, lambda a, b: a * b * 1.0, (0,)),
 }
 
 VECTORS: dict[str, Callable] = {
@@ -127,6 +137,8 @@ VECTORS: dict[str, Callable] = {
     "scatter_set": lambda x: x.at[1].set(_small(x[3])),
     "scatter_mul": lambda x: x.at[2].multiply(_small(x[0])),
     "scatter_max": lambda x: x.at[jnp.array([1, 3])].max(0.5 * x[:2]),
+    "scatter_min": lambda x: x.at[jnp.array([1, 3])].min(0.5 * x[:2]),
+    "scatter_sub": lambda x: x.at[jnp.array([3, 0])].subtract(jnp.sin(x[1:3])),
     "sort": jnp.sort,
     "sort_pairs": lambda x: lax.sort((x, jnp.cos(x)), num_keys=1)[1],
     "top_k": lambda x: jnp.tile(lax.top_k(x, 2)[0], 2),
@@ -140,10 +152,17 @@ VECTORS: dict[str, Callable] = {
     "split": lambda x: jnp.concatenate([jnp.sin(p) for p in jnp.split(x, 2)][::-1]),
     "softmax": jax.nn.softmax,
     "fft": lambda x: jnp.real(jnp.fft.fft(x) * jnp.array([1, 1j, -1, 0.5])) / 2,
+    "sparse": lambda x: _matrix(jnp.arange(3.0)) @ jnp.sin(x) / 2,
+    "sparse_of_x": lambda x: _matrix(x[:3]).todense() @ jnp.cos(x) / 2,
+    "tridiagonal": lambda x: lax.linalg.tridiagonal_solve(
+        _small(x).at[0].set(0.0), 3.0 + jnp.cos(x), _small(x).at[-1].set(0.0), jnp.sin(x)[:, None]
+    )[:, 0],
     "rfft": lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * jnp.array([1.0, 0.5, 2.0]), n=SIZE),
     "conv": lambda x: jnp.convolve(jnp.sin(x), _small(x[:3]), mode="same"),
     "window_sum": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "SAME") / 2,
     "window_max": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2,), (1,), "SAME"),
+    "window_min": lambda x: lax.reduce_window(x, jnp.inf, lax.min, (2,), (1,), "SAME"),
+    "window_slope": lambda x: jax.grad(lambda y: jnp.sum(_small(_pool(y)) * y[:2]))(x),
     "matmul_constant": lambda x: jnp.sin(jnp.arange(16.0)).reshape(4, 4) @ x / 2,
     "broadcast": lambda x: (
         jnp.sum(jnp.broadcast_to(x, (3, SIZE)) * jnp.arange(3.0)[:, None], 0) / 3
@@ -162,11 +181,15 @@ VECTORS: dict[str, Callable] = {
         jnp.sum(x > 0) % 3, [jnp.sin, lambda x: 0.5 * x, lambda x: jnp.cos(x) * x[0]], x
     ),
     "map": lambda x: lax.map(lambda r: r / (1 + r * r), x),
+    "while_on_value": lambda x: lax.while_loop(
+        lambda h: jnp.sum(h**2) > 1.0, lambda h: 0.5 * h + 0.2 * jnp.sin(h), x
+    ),
     "associative_scan": lambda x: lax.associative_scan(jnp.multiply, _positive(x) / 1.5),
     "jit": lambda x: jax.jit(lambda x: jax.jit(jnp.sin)(x) * 0.5 + x[0])(x),
     "checkpoint": lambda x: jax.checkpoint(lambda x: jnp.sin(jnp.cos(x) * x))(x),
     "vmap": lambda x: jax.vmap(lambda a, b: jnp.sin(a) * b)(x, x[::-1]),
     "grad_inside": lambda x: jax.grad(lambda x: jnp.sum(jnp.tanh(x) ** 2))(x),
+    "jvp_inside": lambda x: jax.jvp(jnp.sin, (x,), (_small(x),))[1],
     "custom_jvp": lambda x: _declared(x),
     "custom_jvp_vector": lambda x: x / (1 + _length(x)),
     "custom_vjp": lambda x: _backward_only(x),
@@ -185,6 +208,9 @@ MATRICES: dict[str, Callable] = {
 
 OF_MATRICES: dict[str, Callable] = {
     "det": lambda m: jnp.linalg.det(_well(m)) / 5,
+    "eig": lambda m: jnp.sum(
+        jnp.abs(lax.linalg.eig(_well(m), enable_eigvec_derivs=True)[0]) / jnp.arange(3.0, 5.0)
+    ),
     "slogdet": lambda m: jnp.linalg.slogdet(_well(m))[1],
     "trace": jnp.trace,
     "eigh": lambda m: jnp.linalg.eigvalsh(_symmetric(m))[0],
@@ -196,6 +222,14 @@ OF_MATRICES: dict[str, Callable] = {
 def _well(m):
     """Well conditioned, with distinct eigenvalues and singular values."""
     return jnp.tanh(m) * 0.5 + jnp.diag(jnp.array([2.0, 4.0]))
+
+
+def _pool(x):
+    return lax.reduce_window(x, -jnp.inf, lax.max, (2,), (2,), "VALID")
+
+
+def _matrix(data):
+    return BCOO((data, jnp.array([[0, 1], [2, 0], [3, 3]])), shape=(SIZE, SIZE))
 
 
 def _symmetric(m):
@@ -236,26 +270,31 @@ def _backward_only(x):
 _backward_only.defvjp(lambda x: (jnp.sin(x) * 0.5, x), lambda x, g: (0.5 * g * jnp.cos(x),))
 
 
-GROUPS: list[tuple[dict[str, Callable], str, str]] = [
-    (ENTRYWISE, "v", "v"),
-    (ENTRYWISE, "s", "s"),
-    (ENTRYWISE, "m", "m"),
-    (PAIRS, "vv", "v"),
-    (PAIRS, "sv", "v"),
-    (PAIRS, "ss", "s"),
-    (PAIRS, "mm", "m"),
-    (REDUCTIONS, "v", "s"),
-    (VECTORS, "v", "v"),
-    (MATRICES, "m", "m"),
-    (OF_MATRICES, "m", "s"),
-    ({"reshape": lambda v: v.reshape(SIDE, SIDE)}, "v", "m"),
-    ({"ravel": lambda m: m.reshape(-1)}, "m", "v"),
-    ({"rows": lambda m: jnp.sum(m, axis=0)[jnp.array([0, 1, 0, 1])]}, "m", "v"),
-    ({"fill": lambda s: s * jnp.arange(1.0, 5.0) / 3}, "s", "v"),
+REFERENCES: dict[str, Callable] = {"custom_vjp": lambda x: jnp.sin(x) * 0.5}
+"""What operations are for the oracle, where JAX has no forward mode for them."""
+
+GROUPS: list[tuple[dict[str, Callable], str, str, int]] = [
+    (ENTRYWISE, "v", "v", 3),
+    (ENTRYWISE, "s", "s", 1),
+    (ENTRYWISE, "m", "m", 1),
+    (PAIRS, "vv", "v", 1),
+    (PAIRS, "sv", "v", 1),
+    (PAIRS, "ss", "s", 1),
+    (PAIRS, "mm", "m", 1),
+    (REDUCTIONS, "v", "s", 1),
+    (VECTORS, "v", "v", 5),
+    (MATRICES, "m", "m", 4),
+    (OF_MATRICES, "m", "s", 3),
+    ({"reshape": lambda v: v.reshape(SIDE, SIDE)}, "v", "m", 2),
+    ({"ravel": lambda m: m.reshape(-1)}, "m", "v", 1),
+    ({"rows": lambda m: jnp.sum(m, axis=0)[jnp.array([0, 1, 0, 1])]}, "m", "v", 1),
+    ({"fill": lambda s: s * jnp.arange(1.0, 5.0) / 3}, "s", "v", 1),
 ]
+"""Operations, what they take and give, and how often one is taken of these."""
 
 OPERATIONS = tuple(
     tuple(Operation(name, takes, gives, function) for name, function in table.items())
-    for table, takes, gives in GROUPS
+    for table, takes, gives, weight in GROUPS
+    for _ in range(weight)
 )
-"""By what they take and give."""
+"""By what they take and give, as often as one is taken of them."""

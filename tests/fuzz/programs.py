@@ -6,7 +6,7 @@ from typing import NamedTuple
 import hypothesis.strategies as st
 import jax.numpy as jnp
 
-from .operations import OPERATIONS, Operation
+from .operations import OPERATIONS, REFERENCES, Operation
 
 DEPTH = 6
 """The least number of operations."""
@@ -33,8 +33,19 @@ class Program(NamedTuple):
             values[operation.gives].append(result)
         return sum((jnp.sum(u) for u in unused), jnp.zeros((), x.dtype))
 
+    @property
+    def reference(self) -> "Program":
+        """The same function, of operations that nested `jax.jvp` takes."""
+        return Program(
+            tuple(line._replace(operation=_reference(line.operation)) for line in self.lines)
+        )
+
     def __repr__(self):
         return " ; ".join(f"{op.name}:{op.takes}{list(args)}" for op, args in self.lines)
+
+
+def _reference(operation):
+    return operation._replace(function=REFERENCES.get(operation.name, operation.function))
 
 
 @st.composite

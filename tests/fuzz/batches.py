@@ -1,0 +1,56 @@
+"""Many random programs in a row, by a process of its own."""
+
+import collections
+
+import hypothesis
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..taylor.coverage import primitives_in
+from .checking import OPERATORS, PROBES, check_estimate, check_exact
+from .operations import SIZE
+from .programs import programs
+
+OF_A_BATCH = 250
+
+
+def set_up() -> None:
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_disable_most_optimizations", True)
+    jax.config.update("jax_numpy_dtype_promotion", "standard")
+
+
+def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter, list[str]]:
+    """How many programs there were, how many of them reached what, and what disagreed."""
+    counts: collections.Counter = collections.Counter()
+    failures: list[str] = []
+
+    def check(program, wanted, probes, number):
+        x = jnp.asarray(np.random.default_rng(number).normal(size=SIZE))
+        counts["programs"] += 1
+        counts.update(set(primitives_in(jax.make_jaxpr(program)(x).jaxpr)))
+        try:
+            counts["say nothing"] += not check_exact(program, wanted, x)
+            if counts["programs"] % 4 == 0:
+                counts["estimates"] += 1
+                check_estimate(program, probes, jax.random.key(number), x)
+        except Exception as error:
+            if shrink:
+                raise
+            what = f"{wanted} or {probes} at {number} of {program}"
+            failures.append(f"batch {batch}: {what}: {type(error).__name__} {str(error)[:300]}")
+
+    hypothesis.settings.register_profile(
+        "many",
+        max_examples=OF_A_BATCH,
+        deadline=None,
+        database=None,
+        phases=list(hypothesis.Phase) if shrink else [hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    hypothesis.settings.load_profile("many")
+    run = hypothesis.given(programs(), OPERATORS, PROBES, st.integers(0, 10**6))(check)
+    hypothesis.seed(seed * 100_000 + batch)(run)()
+    return counts, failures
