@@ -24,6 +24,7 @@ def set_up() -> None:
 
 def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter, list[str]]:
     """How many programs there were, how many of them reached what, and what disagreed."""
+    jax.clear_caches()  # what has been compiled takes gigabytes after some thousand programs
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
 

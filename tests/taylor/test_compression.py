@@ -92,6 +92,24 @@ FUNCTIONS = {
     "two_outputs": lambda net: lambda x: net(x) * jnp.sum(jnp.linalg.inv(jnp.diag(x @ W + 9.0))),
     "fallback": lambda net: lambda x: jnp.prod(jnp.sort(x @ W)) + jnp.sum(jnp.cumprod(x @ W)),
 }
+Z = W.T + 1j * RNG.normal(size=(3, D)) / D**0.5
+z = lambda x: Z @ x.astype(complex)
+# fewer complex entries than directions, behind which u is not analytic
+COMPLEX = {
+    "squared_modulus": lambda net: lambda x: net(x) * jnp.sum(jnp.abs(z(x)) ** 2),
+    "conjugate": lambda net: lambda x: jnp.real(jnp.sum(jnp.conj(z(x)) * jnp.sin(z(x)))) * net(x),
+    "beside_real": lambda net: lambda x: jnp.sum(jnp.sin(x @ W) * jnp.imag(jnp.exp(z(x)))),
+    "one_number": lambda net: lambda x: net(x) * jnp.abs(jnp.sum(jnp.sin(z(x)))),
+    "two_cuts": lambda net: (
+        lambda x: jnp.real(jnp.sum(jnp.tanh(Z[:2, :3] @ jnp.conj(jnp.sin(z(jnp.exp(x)))))))
+    ),
+    "filtered": lambda net: (
+        lambda x: jnp.sum(jnp.tanh(W.T @ jnp.sin(jnp.fft.irfft(jnp.fft.rfft(x)[:3], n=D)))) * net(x)
+    ),
+    "determinant": lambda net: (
+        lambda x: jnp.linalg.slogdet(jnp.outer(z(x), z(x)) + jnp.diag(jnp.cos(z(x))))[1]
+    ),
+}
 NETWORKS = {
     "full": network,
     "zero_columns": lambda: with_columns(lambda A: A.at[:, ::2].set(0.0)),
@@ -136,6 +154,11 @@ def check(operator, tensor, build, net):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name):
     check(*OPERATORS["laplacian"], FUNCTIONS[name], network())
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_values(name):
+    check(*OPERATORS["laplacian"], COMPLEX[name], network())
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -7,8 +7,9 @@ Then only what is behind the first layers is live, and directions are replaced w
 """
 
 import heapq
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
 import jax
@@ -16,8 +17,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from . import diagonal
+from .arithmetic import densify
 from .bundle import Bundle, Families, Family, Value, bundle
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Structured, Zero
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Structured, Zero, blocks
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
 from .moments import Moment, compressed, is_separate, moments
@@ -149,7 +151,7 @@ class _Run:
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
             moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
-            sizes = tuple(math.prod(self.values[v].primal.shape) for v in moving)
+            sizes = tuple(_real_size(self.values[v].primal) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
                 self._replace(index, Live(0, moving, sizes))
 
@@ -159,11 +161,11 @@ class _Run:
         moving = [v for v in live.variables if not isinstance(self._first(v, index), Zero)]
         if not moving:
             return
-        first = [self._first(v, index) for v in moving]
-        primals = [self.values[v].primal for v in moving]
-        moment = _moment(family, first, primals)
+        parts = [_real_parts(self._first(v, index), self.values[v].primal) for v in moving]
+        moment = _moment(family, *zip(*itertools.chain(*parts), strict=True))
         self.families[index] = Family(None, Truncation.curve(2), None, moment)
-        for place, variable in enumerate(moving):
+        places = itertools.accumulate(map(len, parts), initial=0)
+        for place, variable in zip(places, moving, strict=False):
             self.values[variable] = _along_blocks(self.values[variable], index, place, moment.sizes)
 
     def _first(self, variable: int, index: int) -> Coefficient:
@@ -203,17 +205,47 @@ def _moment(family: Family, first: Sequence[Coefficient], primals: Sequence[Any]
     return compressed(family.moment, first, primals)
 
 
+def _real_size(primal: Any) -> int:
+    """How many real numbers a value is."""
+    return math.prod(primal.shape) * (2 if jnp.iscomplexobj(primal) else 1)
+
+
+def _real_parts(first: Coefficient, primal: Any) -> list[tuple[Coefficient, Any]]:
+    """A complex value is replaced as two real ones, x + iy: what follows need not be analytic in
+    it, and then Σ a ⊗ a does not say what Σ a ⊗ ā is.
+    """
+    if not jnp.iscomplexobj(primal):
+        return [(first, primal)]
+    dense = densify(first, 1, primal)
+    return [(_each_array(part, dense), part(primal)) for part in (jnp.real, jnp.imag)]
+
+
+def _each_array(function: Callable, coefficient: Any) -> Coefficient:
+    if isinstance(coefficient, Blocks):
+        return blocks([_each_array(function, part) for part in coefficient.parts])
+    return coefficient if isinstance(coefficient, Zero) else Dense(function(coefficient.array))
+
+
 def _along_blocks(value: Bundle, index: int, place: int, sizes: Sequence[int]) -> Value:
-    """A live value as the place-th block of directions."""
+    """A live value as the block of directions at a place; a complex one as that and the next."""
     shape, dtype = value.primal.shape, value.primal.dtype
     size = math.prod(shape)
     unit: Any = Dense(jnp.ones((1, *shape), dtype))
     if size > 1:
         unit = diagonal.identity(size, shape)
-    parts = tuple(unit if other == place else Zero() for other in range(len(sizes)))
+    units = {place: unit}
+    if jnp.iscomplexobj(value.primal):
+        units[place + 1] = _times_i(unit, dtype)
+    parts = tuple(units.get(other, Zero()) for other in range(len(sizes)))
     series = list(value.series)
     series[index] = (Blocks(parts), value.series[index][1])
     return bundle(value.primal, series)
+
+
+def _times_i(unit: Dense | Diagonal, dtype: Any) -> Dense | Diagonal:
+    if isinstance(unit, Dense):
+        return Dense(unit.base * jnp.asarray(1j, dtype))
+    return diagonal.times_array(unit, jnp.asarray(1j, dtype))
 
 
 @final
@@ -245,7 +277,7 @@ class _Uses:
 def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
     """The cuts of one family."""
     moving = {
-        v: math.prod(value.primal.shape)
+        v: _real_size(value.primal)
         for v, value in run.values.items()
         if isinstance(value, Bundle) and not isinstance(run._first(v, index), Zero)
     }
@@ -254,7 +286,7 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
             avals: list[Any] = [var.aval for var in step.eqn.outvars]
             for variable, aval in zip(step.writes, avals, strict=True):
                 if jnp.issubdtype(aval.dtype, jnp.inexact):
-                    moving[variable] = math.prod(aval.shape)
+                    moving[variable] = _real_size(aval)
     family = run.families[index]
     size = family.size if family.moment is None else sum(family.moment.sizes)
     assert size is not None
