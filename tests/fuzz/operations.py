@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.scipy as jsp
+import numpy as np
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.sparse import BCOO
 
 SIZE, SIDE = 4, 2
+ROWS, COLUMNS = np.array([0, 2, 3]), np.array([1, 0, 3])
+"""Where a sparse matrix has entries."""
 
 
 class Operation(NamedTuple):
@@ -229,7 +232,7 @@ def _pool(x):
 
 
 def _matrix(data):
-    return BCOO((data, jnp.array([[0, 1], [2, 0], [3, 3]])), shape=(SIZE, SIZE))
+    return BCOO((data, jnp.stack([ROWS, COLUMNS], axis=1)), shape=(SIZE, SIZE))
 
 
 def _symmetric(m):
@@ -270,8 +273,11 @@ def _backward_only(x):
 _backward_only.defvjp(lambda x: (jnp.sin(x) * 0.5, x), lambda x, g: (0.5 * g * jnp.cos(x),))
 
 
-REFERENCES: dict[str, Callable] = {"custom_vjp": lambda x: jnp.sin(x) * 0.5}
-"""What operations are for the oracle, where JAX has no forward mode for them."""
+REFERENCES: dict[str, Callable] = {
+    "custom_vjp": lambda x: jnp.sin(x) * 0.5,
+    "sparse_of_x": lambda x: jnp.zeros((SIZE, SIZE)).at[ROWS, COLUMNS].set(x[:3]) @ jnp.cos(x) / 2,
+}
+"""What operations are for the oracle, where JAX has no forward mode for them, or cannot map it."""
 
 GROUPS: list[tuple[dict[str, Callable], str, str, int]] = [
     (ENTRYWISE, "v", "v", 3),

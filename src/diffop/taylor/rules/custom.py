@@ -68,7 +68,8 @@ def _is_elementwise(eqn: jex.JaxprEqn, operands: Sequence[Value], position: int)
     """Whether the function and its rule act entry by entry on a real moving operand."""
     primals = [primal_of(operand) for operand in operands]
     x = primals[position]
-    if len(eqn.outvars) != 1 or _shape(eqn.outvars[0]) != x.shape or x.dtype.kind == "c":
+    avals: list[Any] = [var.aval for var in eqn.outvars]
+    if [(y.shape, y.dtype) for y in avals] != [(x.shape, x.dtype)] or x.dtype.kind == "c":
         return False
 
     def tangent(x: jax.Array) -> list[jax.Array]:

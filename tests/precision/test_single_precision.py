@@ -10,7 +10,7 @@ import diffop as do
 
 from .. import functions, oracle
 from ..functions import TOLERANCE
-from . import table
+from ..operators import table
 
 
 @pytest.mark.parametrize("case", table.operators() + table.gradients(), ids=str)

@@ -1,0 +1,90 @@
+"""Derivatives have the type that JAX gives them, for inputs of each floating type and of complex
+numbers, whether or not a function mixes types.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+from ..taylor.primitives import CASES, N
+
+K = 2
+_MIXED = (
+    "elementwise-real_imag elementwise-conj_abs elementwise-clamp two-complex two-igamma "
+    "two-igammac structure-pad structure-pad_negative reduction-reduce_by_a_function "
+    "reduction-reduce_of_pairs algebra-conv_by_constant algebra-eigh_hermitian algebra-rfft "
+    "algebra-irfft control-scan_growing control-cond_one_branch_constant"
+)
+_HALF = "algebra-conv_2d algebra-custom_linear_solve algebra-tridiagonal_solve"
+_COMPLEX = (
+    "elementwise-floor elementwise-ceil elementwise-erf elementwise-erfc elementwise-cbrt "
+    "elementwise-erf_inv elementwise-lgamma elementwise-digamma elementwise-bessel_i0e "
+    "elementwise-bessel_i1e elementwise-polygamma elementwise-betainc elementwise-reduce_precision "
+    "two-rem two-rem_both two-hypot structure-gather_traced_index structure-dynamic_slice "
+    "structure-dynamic_update_slice structure-argmax_is_constant reduction-median reduction-top_k "
+    "reduction-reduce_window_max reduction-reduce_window_min reduction-slope_of_max_pool "
+    "control-scan_reverse control-custom_jvp_smooth control-grad_inside control-hessian_inside"
+)
+_OVERFLOWING = "control-while_loop control-while_loop_on_value control-while_in_scan"
+NOT_IN_JAX = {
+    "float32": (),
+    **dict.fromkeys(("bfloat16", "float16"), (_MIXED + " " + _HALF).split()),
+    "complex64": " ".join((_MIXED, _COMPLEX, _OVERFLOWING)).split(),
+}
+"""Functions for which JAX itself has no value or no derivative of a type."""
+TYPED = [
+    (case, dtype) for dtype, names in NOT_IN_JAX.items() for case in CASES if str(case) not in names
+]
+
+
+def _inexact(function):
+    """The outputs that have derivatives."""
+    return lambda x: [
+        y for y in jax.tree.leaves(function(x)) if jnp.issubdtype(y.dtype, jnp.inexact)
+    ]
+
+
+def _nested(function, v):
+    def slope(f):
+        return lambda x: jax.jvp(f, (x,), (v,))[1]
+
+    second = slope(slope(function))
+    return lambda x: [function(x), slope(function)(x), second(x)]
+
+
+def _pushed(function, v):
+    def orders(x):
+        primal, series = do.taylor.jet(function, (x,), ([v, jnp.zeros_like(v)],))
+        return [primal, *([terms[k] for terms in series] for k in range(K))]
+
+    return orders
+
+
+@pytest.mark.parametrize("case, dtype", TYPED, ids=str)
+def test_type_and_value(case, dtype):
+    """Without double precision, and where functions mix types as lenient promotion lets them."""
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
+        x, v = (_drawn(rng, dtype) for _ in range(2))
+        function = _inexact(case.function)
+        expected, got = jax.jit(lambda x: (_nested(function, v)(x), _pushed(function, v)(x)))(x)
+        assert jax.tree.map(_type, got) == jax.tree.map(_type, expected)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        a, b = np.asarray(a, complex), np.asarray(b, complex)
+        np.testing.assert_allclose(a, b, rtol=0, atol=50 * _eps(dtype) * (1 + np.abs(b).max()))
+
+
+def _drawn(rng, dtype):
+    numbers = rng.normal(size=(2, N))
+    return jnp.asarray(numbers[0] + 1j * numbers[1] if dtype == "complex64" else numbers[0], dtype)
+
+
+def _type(array):
+    return array.dtype, array.weak_type
+
+
+def _eps(dtype):
+    return float(jnp.finfo(dtype).eps)
