@@ -1,8 +1,8 @@
 """The operations that random programs are made of.
 
-Values are scalars "s", vectors "v" of `SIZE` entries and square matrices "m" of `SIDE` rows. Each
-operation is smooth where it is evaluated, or has JAX's own derivative, and keeps its result of the
-order of one, so that programs can be long.
+Values are scalars "s", vectors "v" of `SIZE` entries, vectors "o" of one entry and square matrices
+"m" of `SIDE` rows. Each operation is smooth where it is evaluated, or has JAX's own derivative, and
+keeps its result of the order of one, so that programs can be long.
 """
 
 from collections.abc import Callable
@@ -209,6 +209,14 @@ MATRICES: dict[str, Callable] = {
     "expm": lambda m: jsp.linalg.expm(0.3 * jnp.tanh(m)) / 2,
 }
 
+ONE_ENTRY: dict[str, Callable] = {
+    "first": lambda x: x[:1],
+    "kept_sum": lambda x: 0.5 * jnp.sum(x, keepdims=True),
+    "kept_max": lambda x: jnp.max(x, keepdims=True),
+    "layer": lambda x: jnp.tanh(jnp.sin(jnp.arange(1.0, 1 + x.size))[None] @ x),
+    "normed": lambda x: x[:1] / jnp.sqrt(1 + jnp.sum(x * x, keepdims=True)),
+}
+
 OF_MATRICES: dict[str, Callable] = {
     "det": lambda m: jnp.linalg.det(_well(m)) / 5,
     "eig": lambda m: jnp.sum(
@@ -287,6 +295,11 @@ GROUPS: list[tuple[dict[str, Callable], str, str, int]] = [
     (PAIRS, "sv", "v", 1),
     (PAIRS, "ss", "s", 1),
     (PAIRS, "mm", "m", 1),
+    (PAIRS, "os", "o", 1),
+    (PAIRS, "so", "o", 1),
+    (PAIRS, "ov", "v", 1),
+    (ONE_ENTRY, "v", "o", 3),
+    (ONE_ENTRY, "o", "o", 1),
     (REDUCTIONS, "v", "s", 1),
     (VECTORS, "v", "v", 5),
     (MATRICES, "m", "m", 4),
@@ -294,6 +307,7 @@ GROUPS: list[tuple[dict[str, Callable], str, str, int]] = [
     ({"reshape": lambda v: v.reshape(SIDE, SIDE)}, "v", "m", 2),
     ({"ravel": lambda m: m.reshape(-1)}, "m", "v", 1),
     ({"rows": lambda m: jnp.sum(m, axis=0)[jnp.array([0, 1, 0, 1])]}, "m", "v", 1),
+    ({"only": lambda o: o[0]}, "o", "s", 2),
     ({"fill": lambda s: s * jnp.arange(1.0, 5.0) / 3}, "s", "v", 1),
 ]
 """Operations, what they take and give, and how often one is taken of these."""

@@ -24,7 +24,7 @@ class Program(NamedTuple):
     lines: tuple[Line, ...]
 
     def __call__(self, x):
-        values = {"v": [x], "s": [], "m": []}
+        values = {"v": [x], "s": [], "m": [], "o": []}
         unused = []
         for operation, operands in self.lines:
             chosen = [values[k][-1 - i] for k, i in zip(operation.takes, operands, strict=True)]
@@ -51,7 +51,7 @@ def _reference(operation):
 @st.composite
 def programs(draw: Callable, longest: int = 9) -> Program:
     """Each line takes and gives any kinds of values that there are, by any operation that does."""
-    counts = {"v": 1, "s": 0, "m": 0}
+    counts = {"v": 1, "s": 0, "m": 0, "o": 0}
     lines = []
     for _ in range(draw(st.integers(DEPTH, longest))):
         possible = [group for group in OPERATIONS if all(counts[k] for k in group[0].takes)]

@@ -32,6 +32,8 @@ CASES = {
     "gelu_large": (jax.nn.gelu, 60.0, [60, 1, 0, 0, 0]),
     "logaddexp_far": (lambda t: jnp.logaddexp(t, -900.0), 800.0, [800, 1, 0, 0, 0]),
     "exp_underflow": (jnp.exp, -1000.0, [0, 0, 0, 0, 0]),
+    "flat_beside_0": (lambda t: jnp.exp(-1 / t**2), 1e-30, [0, 0, 0, 0, 0]),
+    "flat_beside_0_base_2": (lambda t: jnp.exp2(-1 / t**2), -1e-30, [0, 0, 0, 0, 0]),
     "safe_sqrt": (
         lambda t: jnp.where(t > 0, jnp.sqrt(jnp.where(t > 0, t, 1.0)), 0.0),
         0.0,
@@ -64,6 +66,37 @@ def test_operators_at_the_same_values(name):
     f, t0, expected = CASES[name]
     got = do.Laplacian().exact(lambda x: f(x[0]) + 2 * f(x[1]))(jnp.array([t0, t0]))
     np.testing.assert_allclose(got, 3 * expected[2], rtol=1e-12, atol=1e-12)
+
+
+# the slope 2/s³ of −1/s² is in range, but not its second or its fourth power
+SMALL = {
+    ("float32", do.Laplacian()): 1e-7,
+    ("float32", do.Biharmonic()): 1e-5,
+    ("float64", do.Laplacian()): 1e-60,
+    ("float64", do.Biharmonic()): 1e-45,
+}
+
+
+@pytest.mark.parametrize("dtype, operator", SMALL, ids=str)
+@pytest.mark.parametrize("probes", [None, "sparse", "gaussian"])
+def test_where_an_exponential_underflows(probes, dtype, operator):
+    """Of exp(−1/s²) for such s all derivatives are 0, and so are gradients of the second."""
+    x = SMALL[dtype, operator] * jnp.array([1.0, 1.25, -0.75, 0.5], dtype)
+
+    def apply(u):
+        if probes is None:
+            return operator.exact(u)
+        return operator.estimate(jax.random.key(0), 3, probes=probes)(u)
+
+    for u in (
+        lambda a, x: jnp.sum(jnp.exp(-a / x**2)),
+        lambda a, x: jnp.exp(-a / jnp.sum(jnp.ones((4, 4), dtype) @ x) ** 2),
+    ):
+        value = lambda a, x: apply(lambda x: u(a, x))(x)
+        a = jnp.ones((), dtype)
+        assert value(a, x) == 0
+        if operator == do.Laplacian():
+            assert jax.grad(value)(a, x) == 0
 
 
 @pytest.mark.parametrize("t", [0.0, -2.0])

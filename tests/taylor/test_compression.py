@@ -110,6 +110,16 @@ COMPLEX = {
         lambda x: jnp.linalg.slogdet(jnp.outer(z(x), z(x)) + jnp.diag(jnp.cos(z(x))))[1]
     ),
 }
+# products of values that have axes of size one with values that have none
+ONE_ENTRY = {
+    "output": lambda net: lambda x: (net(x)[None] * (1 - jnp.sum(x**2)))[0],
+    "layer": lambda net: lambda x: jnp.sum(jnp.sin((x @ W)[:1] * jnp.sum(jnp.cos(x @ W)))) * net(x),
+    "matrix": lambda net: (
+        lambda x: jnp.sum(jnp.tanh(jnp.sin(x @ W[:, :1])[None] * jnp.sum((x @ W) ** 2)))
+    ),
+    "quotient": lambda net: lambda x: ((x @ W)[:1] / (2 + jnp.sum((x @ W) ** 2)))[0] * net(x),
+    "power": lambda net: lambda x: jnp.sum((2 + jnp.sin(x @ W)[:1]) ** jnp.sum(jnp.cos(x @ W))),
+}
 NETWORKS = {
     "full": network,
     "zero_columns": lambda: with_columns(lambda A: A.at[:, ::2].set(0.0)),
@@ -154,6 +164,11 @@ def check(operator, tensor, build, net):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name):
     check(*OPERATORS["laplacian"], FUNCTIONS[name], network())
+
+
+@pytest.mark.parametrize("name", ONE_ENTRY)
+def test_axes_of_size_one(name):
+    check(*OPERATORS["laplacian"], ONE_ENTRY[name], network())
 
 
 @pytest.mark.parametrize("name", COMPLEX)

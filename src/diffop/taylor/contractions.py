@@ -138,13 +138,13 @@ def broadcast(
     """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
     if before == after:
         return coefficient
+    if isinstance(coefficient, Blocks):
+        return blocks([broadcast(part, 1, before, after) for part in coefficient.parts])
     before = before or (1,) * len(after)
     if isinstance(coefficient, Sparse):
         return sparse.broadcast(coefficient, before, after)
     if isinstance(coefficient, Diagonal):
         return diagonal.broadcast(coefficient, before, after)
-    if isinstance(coefficient, Blocks):
-        return blocks([broadcast(part, 1, before, after) for part in coefficient.parts])
     if isinstance(coefficient, Dense):
         rows = coefficient.base.shape[:lead]
         array = jnp.broadcast_to(coefficient.base.reshape(*rows, *before), (*rows, *after))

@@ -99,7 +99,7 @@ class Moment:
         whole = not isinstance(matrix, DiagonalMatrix)
         if product.name == "mul" and p == q and left is right and whole:
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
-            return result if first.factor == 1 else result * first.factor**2
+            return result if first.factor == 1 else result * (first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
         if product.name == "mul":
             own = first.array.astype(product.output.dtype)

@@ -21,7 +21,8 @@ from ..bundle import (
     is_moving,
     primal_of,
 )
-from ..coefficients import Coefficient, Dense, Series, Sparse, Zero, zeros
+from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, zeros
+from ..diagonal import values_of
 from ..one_jet import push_jet
 from ..registry import register
 from ..series import faa_di_bruno
@@ -66,6 +67,8 @@ ANALYTIC = (
 )
 REAL = ("abs", "clamp", "max", "min", "rem")
 CONSTANT = ("ceil", "floor", "nextafter", "round", "sign", "stop_gradient")
+_UNDERFLOWING = ("exp", "exp2")
+"""Functions that are 0 where their argument is far below it, all their derivatives with them."""
 
 
 @register(*ANALYTIC, *REAL)
@@ -98,6 +101,7 @@ def along_one(
         primals,
         output,
         everywhere,
+        eqn.primitive.name in _UNDERFLOWING,
     )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -124,11 +128,13 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         everywhere: Sequence[Array] | None = None,
+        may_underflow: bool = False,
     ) -> None:
         self._program = program
         self._primals = primals
         self._output = output
         self._everywhere = everywhere
+        self._may_underflow = may_underflow
         self._at_positions: dict[int, tuple[Any, Sequence[Array]]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
@@ -136,11 +142,29 @@ class Derivatives:
         if isinstance(coefficient, Zero):
             return coefficient
         if isinstance(coefficient, Sparse):
-            return times_values(coefficient, self._at(coefficient.positions)[power - 1])
+            factor = self._at(coefficient.positions)[power - 1]
+            return times_values(self._guarded(power, coefficient, factor), factor)
         if self._everywhere is None:
             self._everywhere = self._program(self._primals)
-        factor = Dense(jnp.asarray(self._everywhere[power - 1]))
-        return bilinear_map(multiplication(self._output), factor, coefficient, (0, lead))
+        factor = jnp.asarray(self._everywhere[power - 1])
+        coefficient = self._guarded(power, coefficient, factor)
+        return bilinear_map(multiplication(self._output), Dense(factor), coefficient, (0, lead))
+
+    def _guarded(self, power: int, coefficient: Any, factor: Array) -> Any:
+        """Without powers of slopes that are beyond the range where the function underflows: there
+        0 · ∞ stands for 0, as in exp(−1/x²) near 0.
+        """
+        if power == 1 or not self._may_underflow:
+            return coefficient
+        if isinstance(coefficient, Sparse):
+            values = _zero_at(factor, coefficient.values)
+            return Sparse(coefficient.positions, values, coefficient.distinct)
+        if isinstance(coefficient, Diagonal):
+            c = coefficient
+            return Diagonal(_zero_at(factor, values_of(c, factor.dtype)), c.numbers, c.size)
+        if isinstance(coefficient, Dense):
+            return Dense(_zero_at(factor, coefficient.array))
+        return coefficient
 
     def _at(self, positions: Any) -> Sequence[Array]:
         key = id(positions)
@@ -153,6 +177,12 @@ class Derivatives:
                 found = [entries_at(c, positions, shape) for c in self._everywhere]
             self._at_positions[key] = (positions, found)
         return self._at_positions[key][1]
+
+
+def _zero_at(factor: Array, values: Array) -> Array:
+    """Values, but zero where a factor that they are to be multiplied with is zero."""
+    leading = tuple(range(values.ndim - factor.ndim))
+    return jnp.where(jnp.expand_dims(factor == 0, leading), jnp.zeros_like(values), values)
 
 
 @register(*CONSTANT)
