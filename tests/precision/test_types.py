@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import diffop as do
 
@@ -88,3 +89,40 @@ def _type(array):
 
 def _eps(dtype):
     return float(jnp.finfo(dtype).eps)
+
+
+W = np.random.default_rng(1).normal(size=(3, N))
+# products whose operands differ in type, first of all and behind something entrywise
+MIXED_PRODUCTS = {
+    "layer": lambda W, x: jnp.sum(jnp.sin(W @ x)),
+    "behind_entrywise": lambda W, x: jnp.sum(jnp.sin(W @ jnp.tanh(x))),
+    "from_the_right": lambda W, x: jnp.sum(jnp.sin(jnp.tanh(x) @ W.T)),
+    "blocks": lambda W, x: jnp.sum(jnp.sin(x.reshape(2, 3) @ W[:, :3])),
+    "convolution": lambda W, x: jnp.sum(jnp.sin(jnp.convolve(x, W[0, :3]))),
+    "einsum": lambda W, x: jnp.einsum("i,ji,j->", jnp.tanh(x), W, (W @ jnp.cos(x))),
+    "fewer_digits": lambda W, x: (
+        jnp.sum(lax.dot_general(W, x, (((1,), (0,)), ((), ())), preferred_element_type=W.dtype))
+        ** 2
+    ),
+}
+PAIRS = [("float64", "float32"), ("float32", "float64"), ("float32", "bfloat16")]
+
+
+@pytest.mark.parametrize("kind, weights", PAIRS, ids=str)
+@pytest.mark.parametrize("name", MIXED_PRODUCTS)
+def test_operands_of_two_types(name, kind, weights):
+    """Weights of fewer or of more digits than the point, as mixed-precision training has them."""
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        w, x = jnp.asarray(W, weights), jnp.asarray(np.linspace(-1, 1, N), kind)
+        u = lambda x: MIXED_PRODUCTS[name](w, x)
+        basis = jnp.eye(N, dtype=kind)
+        second = _nested(u, basis[0])(x)[2]
+        expected = sum(float(_nested(u, e)(x)[2]) for e in basis)
+        everything = do.Laplacian().estimate(jax.random.key(0), N, probes="sparse")
+        for got in (do.Laplacian().exact(u)(x), everything(u)(x)):
+            assert got.dtype == second.dtype
+            coarse = "bfloat16" in (str(got.dtype), weights) or name == "fewer_digits"
+            eps = _eps(weights if coarse else got.dtype)
+            np.testing.assert_allclose(
+                float(got), expected, rtol=0, atol=50 * eps * (1 + abs(expected))
+            )

@@ -95,16 +95,30 @@ def structured(
         return _inner_product(product, left, right)
     side = 0 if isinstance(left, Structured) else 1  # the other is a primal
     moving, still = (left, right) if side == 0 else (right, left)
-    assert isinstance(still, Dense)
+    assert isinstance(moving, Structured) and isinstance(still, Dense)
+    kind = product.output.dtype
+    with jax.numpy_dtype_promotion("standard"):
+        if jnp.result_type(*product.operands, kind) != kind:
+            return None  # the user wants fewer digits than the operands have
+    moving, array = _of_type(moving, kind), still.array.astype(kind)
     if product.name == "conv_general_dilated":
-        return convolution(product, side, moving, still.array)
+        return convolution(product, side, moving, array)
     if product.name != "dot_general":
         return None
     shapes = _Shapes.of(product, side)
     if isinstance(moving, Sparse):
-        return _sparse_dot(product, shapes, moving, still.array, leads[side])
-    assert isinstance(moving, Diagonal)
-    return _diagonal_dot(product, shapes, moving, still.array)
+        return _sparse_dot(product, shapes, moving, array, leads[side])
+    return _diagonal_dot(product, shapes, moving, array)
+
+
+def _of_type(coefficient: Structured, dtype: Any) -> Structured:
+    """Operands of a product may differ in type, from one another and from the output."""
+    c = coefficient
+    if c.values is None or c.values.dtype == dtype:
+        return c
+    if isinstance(c, Sparse):
+        return Sparse(c.positions, c.values.astype(dtype), c.distinct)
+    return Diagonal(c.values.astype(dtype), c.numbers, c.size, c.factor)
 
 
 def _entrywise(
