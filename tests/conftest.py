@@ -58,6 +58,7 @@ THINNED = {
         ),
         3,
     ),
+    "test_every_order": 5,
     "test_type_and_value": 16,
     **dict.fromkeys(
         (

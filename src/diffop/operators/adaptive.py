@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key, ScalarArray
 from ..jets.design import Design
 from ..jets.point import Point
@@ -115,6 +116,7 @@ def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
     return draw
 
 
+@short_tracebacks
 def adaptive(
     parts: Sequence[Part], draw: Draw, accuracy: Accuracy, u: Callable[..., PyTree], point: Point
 ) -> Adaptive:

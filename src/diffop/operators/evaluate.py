@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .. import taylor
+from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.directions import project
 from ..jets.expansion import Alpha
@@ -57,12 +58,14 @@ class Part(eqx.Module):
 Values: TypeAlias = list[PyTree]
 
 
+@short_tracebacks
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
     """The sum of all parts, applied to u at a point."""
     (value,) = apply_all([parts], u, point)
     return value
 
 
+@short_tracebacks
 def apply_all(
     operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
 ) -> Values:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from .._traceback import short_tracebacks
 from ..jets.directions import Sparse
 from ..jets.point import Point
 from ..jets.probes import Importance, RunningMagnitudes
@@ -15,6 +16,7 @@ from .statistics import draws
 from .term import Segment
 
 
+@short_tracebacks
 def observe(
     memory: RunningMagnitudes, parts: Sequence[Part], u: Callable[..., PyTree], point: Point
 ) -> RunningMagnitudes:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from .._traceback import short_tracebacks
 from ..jets.design import Design, variance as design_variance
 from ..jets.families import together
 from ..jets.point import Point
@@ -124,6 +125,7 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
     return Draws(known, sampled, pushed)
 
 
+@short_tracebacks
 def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
     """Mean and standard error of a sum of parts at a point."""
     found = draws([parts], u, point)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from .._traceback import short_tracebacks
 from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
@@ -31,6 +32,7 @@ class Pushed(NamedTuple):
     derivatives: list[tuple[PyTree, ...]]
 
 
+@short_tracebacks
 def push(
     u: Callable[..., PyTree],
     args: tuple[PyTree, ...],
@@ -158,6 +160,7 @@ def _push_together(
     )
 
 
+@short_tracebacks
 def jet(
     fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[Any]
 ) -> tuple[PyTree, PyTree]:

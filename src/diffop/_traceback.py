@@ -1,0 +1,57 @@
+"""Tracebacks that end at the user's line: without the frames of this package, as JAX leaves out its
+own.
+"""
+
+import functools
+import pathlib
+import types
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
+
+import equinox as eqx
+import jax
+
+_OWN = str(pathlib.Path(__file__).parent)
+_EQUINOX = str(pathlib.Path(eqx.__file__).parent)
+_NOTE = "diffop has left out its frames, too; JAX_TRACEBACK_FILTERING=off shows all of them."
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def short_tracebacks(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, whose errors show the frames of the user's functions and of nothing between.
+
+    JAX's own setting `jax_traceback_filtering` is honoured: "off" leaves everything as it is.
+    """
+
+    @functools.wraps(function)
+    def short(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if getattr(jax.config, "jax_traceback_filtering", "auto") != "off":
+                error.__traceback__ = _joined(_of_others(error.__traceback__))
+                if _NOTE not in getattr(error, "__notes__", ()):
+                    error.add_note(_NOTE)
+            raise
+
+    return short
+
+
+def _of_others(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    """The entries that are not of this package, nor of Equinox calling methods of it."""
+    between = False
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        between = file.startswith(_OWN) or (between and file.startswith(_EQUINOX))
+        if not between:
+            yield traceback
+        traceback = traceback.tb_next
+
+
+def _joined(entries: Iterator[types.TracebackType]) -> types.TracebackType | None:
+    rest = None
+    for entry in reversed(list(entries)):
+        rest = types.TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return rest
