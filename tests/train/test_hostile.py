@@ -1,5 +1,6 @@
 """Files from elsewhere: nothing in them is run, and what they say is checked."""
 
+import hashlib
 import io
 import json
 import os
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import diffop as do
+
+DIGESTS = "SHA256SUMS"
 
 
 class Payload:
@@ -77,3 +80,46 @@ def test_settings_that_a_report_claims(changes, message, run):
             do.train.load(run)
     finally:
         report.write_text(saved)
+
+
+def resigned(checkpoint, name, content):
+    """The digests of a checkpoint, one of whose files has another content."""
+    digest = hashlib.sha256(content).hexdigest()
+    lines = (checkpoint / DIGESTS).read_text().splitlines()
+    names = {line.split("  ")[1]: line for line in lines} | {name: f"{digest}  {name}"}
+    return "".join(f"{line}\n" for line in names.values())
+
+
+def test_a_checkpoint_that_is_something_else(run, tmp_path):
+    """Any file of it, with digests that say so: nothing is run, and what fails fails in words."""
+    checkpoint, trap = run / "checkpoints" / "2", tmp_path / "trap"
+    digests = (checkpoint / DIGESTS).read_text()
+    refused = 0
+    for line in digests.splitlines():
+        name = line.split("  ")[1]
+        saved = (checkpoint / name).read_bytes()
+        (checkpoint / DIGESTS).write_text(resigned(checkpoint, name, pickled(trap)))
+        (checkpoint / name).write_bytes(pickled(trap))
+        try:
+            do.train.load(run, checkpoint="last")
+        except ValueError as error:
+            refused += "is not what a run writes" in str(error)
+        finally:
+            (checkpoint / name).write_bytes(saved)
+            (checkpoint / DIGESTS).write_text(digests)
+        assert not trap.exists()
+    assert refused >= 2  # the others hold what loading does not read
+
+
+def test_digests_that_lead_elsewhere(run, tmp_path):
+    """A name outside of the checkpoint is neither written nor shown."""
+    path = run / "checkpoints" / "2" / DIGESTS
+    saved, secret = path.read_text(), tmp_path / "secret"
+    secret.write_text("hush")
+    path.write_text(saved + f"{'0' * 64}  {os.path.relpath(secret, path.parent)}\n")
+    try:
+        with pytest.raises(ValueError, match="is damaged") as info:
+            do.train.load(run, checkpoint=2)
+    finally:
+        path.write_text(saved)
+    assert "hush" not in str(info.value) and secret.read_text() == "hush"

@@ -196,7 +196,15 @@ class Checkpoints:
         reason = damage(path)
         if reason is not None:
             raise ValueError(f"{path} is damaged: {reason}; choose another checkpoint.")
-        return self._read(step, read_notes(path), like)
+        try:
+            return self._read(step, read_notes(path), like)
+        except (CheckpointMismatchError, OSError):
+            raise
+        except Exception as error:  # orbax raises whatever its formats do
+            raise ValueError(
+                f"{path} is not what a run writes, although its digests are right "
+                f"({type(error).__name__}: {error}); choose another checkpoint."
+            ) from error
 
     def due(self, step: int) -> bool:
         """Whether it is time for a checkpoint after `step` steps."""
