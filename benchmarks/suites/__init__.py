@@ -7,6 +7,7 @@ from ..harness.suite import AbstractSuite, Values
 from .ablation import Ablation
 from .batch_size import BatchSize
 from .collapsed import Collapsed
+from .compiling import Compiling
 from .gpinn import GpinnError, GpinnSpeed
 from .high_order import HighOrder
 from .peers import Peers
@@ -39,6 +40,7 @@ SUITES: dict[str, AbstractSuite] = {
         Scaling(),
         Step(),
         Precision(),
+        Compiling(),
         Recipe(),
         Solitons(),
         Problems(),
