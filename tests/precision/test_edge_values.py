@@ -73,7 +73,7 @@ SMALL = {
     ("float32", do.Laplacian()): 1e-7,
     ("float32", do.Biharmonic()): 1e-5,
     ("float64", do.Laplacian()): 1e-60,
-    ("float64", do.Biharmonic()): 1e-45,
+    ("float64", do.Biharmonic()): 1e-40,
 }
 
 
