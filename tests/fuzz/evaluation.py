@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from diffop.taylor.rules.control_flow import scan_operands
+
 _CALLS = {"jit": "jaxpr", "remat2": "jaxpr"} | dict.fromkeys(
     ("closed_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"
 )
@@ -62,13 +64,13 @@ def _while(params, operands):
 
 
 def _scan(params, operands):
-    first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
+    first, second = scan_operands(params)
     consts, carry, rows = operands[:first], operands[first:second], operands[second:]
     steps = range(params["length"])
     outputs = [None] * params["length"]
     for i in reversed(steps) if params["reverse"] else steps:
         found = run(params["jaxpr"], [*consts, *carry, *(each[i] for each in rows)])
-        carry, outputs[i] = found[: params["num_carry"]], found[params["num_carry"] :]
+        carry, outputs[i] = found[: len(carry)], found[len(carry) :]
     return [*carry, *(jnp.stack(each) for each in zip(*outputs, strict=True))]
 
 

@@ -148,12 +148,19 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     )
 
 
+def scan_operands(params: dict[str, Any]) -> tuple[int, int]:
+    """Where the carried operands of a `scan` begin, behind its constants, and where they end."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_consts"] + params["num_carry"]
+    consts, carry, _ = (len(group.vals) for group in params["ft_in"].unpack())  # JAX ≥ 0.12
+    return consts, consts + carry
+
+
 @register("scan")
 def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     params = eqn.params
-    consts = operands[: params["num_consts"]]
-    initial = operands[params["num_consts"] :][: params["num_carry"]]
-    xs = operands[params["num_consts"] + params["num_carry"] :]
+    first, second = scan_operands(params)
+    consts, initial, xs = operands[:first], operands[first:second], operands[second:]
     body = params["jaxpr"]
     rows = [_iterated_first(_arrays(x, families, "scan"), families) for x in xs]
 
