@@ -1,6 +1,7 @@
 """Many random programs in a row, by a process of its own."""
 
 import collections
+import itertools
 
 import hypothesis
 import hypothesis.strategies as st
@@ -16,6 +17,7 @@ from .programs import programs
 OF_A_BATCH = 250
 CLEARED_EVERY = 40
 """Batches after which a process forgets what it has compiled, which takes gigabytes by then."""
+_made = itertools.count(1)
 
 
 def set_up() -> None:
@@ -26,7 +28,7 @@ def set_up() -> None:
 
 def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter, list[str]]:
     """How many programs there were, how many of them reached what, and what disagreed."""
-    if batch % CLEARED_EVERY == CLEARED_EVERY - 1:
+    if next(_made) % CLEARED_EVERY == 0:
         jax.clear_caches()
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []

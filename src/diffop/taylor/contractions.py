@@ -152,7 +152,7 @@ def broadcast(
     """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
     if before == after:
         return coefficient
-    if isinstance(coefficient, Blocks):
+    if isinstance(coefficient, Blocks):  # each part has to see whether it is a scalar's
         return blocks([broadcast(part, 1, before, after) for part in coefficient.parts])
     before = before or (1,) * len(after)
     if isinstance(coefficient, Sparse):

@@ -101,7 +101,7 @@ def along_one(
         primals,
         output,
         everywhere,
-        eqn.primitive.name in _UNDERFLOWING,
+        may_underflow=eqn.primitive.name in _UNDERFLOWING,
     )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
