@@ -15,6 +15,9 @@ import pytest
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+# Two devices, on which programs that are mapped over devices differ from others.
+jax.config.update("jax_num_cpu_devices", 2)
+
 # Programs here run once, on little: compiling them is what takes time. What is compiled is kept for
 # the session, for the processes that tests start too; name a directory to keep it for the next one.
 _compiled = tempfile.TemporaryDirectory(prefix="compiled-", ignore_cleanup_errors=True)
@@ -59,7 +62,9 @@ THINNED = {
         ),
         3,
     ),
+    "test_collapsed_directions_against_nested_jvp": 4,
     "test_complex_values": 2,
+    "test_explicit_mesh.py": 3,
     "test_every_order": 11,
     "test_operands_of_two_types": 3,
     "test_type_and_value": 24,

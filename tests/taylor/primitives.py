@@ -54,6 +54,7 @@ ELEMENTWISE = {
     },
     "log": _unit(jnp.log, 0.3, 2.0),
     "log1p": _unit(jnp.log1p),
+    "log2": _unit(jnp.log2, 0.3, 2.0),
     "sqrt": _unit(jnp.sqrt, 0.3, 2.0),
     "rsqrt": _unit(lax.rsqrt, 0.3, 2.0),
     "cbrt": _unit(jnp.cbrt, 0.3, 2.0),
@@ -82,6 +83,14 @@ ELEMENTWISE = {
     "clamp": lambda x: lax.clamp(-0.5, x, 0.8) * x,
     "reduce_precision": lambda x: lax.reduce_precision(x, 11, 52) * x,
 }
+
+if hasattr(lax, "polynomial"):  # JAX ≥ 0.12
+    ELEMENTWISE |= {
+        "nextafter": lambda x: jnp.nextafter(jnp.sin(x), 2.0) * x,
+        "one_minus_square": lambda x: lax.one_minus_square(jnp.sin(x)),
+        "polynomial": lambda x: lax.polynomial(x, (1.0, -2.0, 0.5, 3.0)),
+        "polynomial_coefficients": lambda x: lax.polynomial(x, (jnp.sin(x), x**2, jnp.ones(N))),
+    }
 
 TWO_OPERANDS = {
     "add": lambda x, y: x + jnp.sin(y),

@@ -16,11 +16,11 @@ OWN_RULE = """
 abs acos acosh add asin asinh atan atan2 atanh cbrt ceil clamp complex concatenate conj
 conv_general_dilated copy cos cosh cummax cummin cumprod cumsum custom_jvp_call custom_vjp_call
 digamma div dot_general dynamic_slice dynamic_update_slice erf erf_inv erfc exp exp2 expm1 fft floor
-gather igamma igammac imag integer_pow bessel_i0e bessel_i1e jit lgamma log log1p logistic max min
-mul neg pad pow real reduce_max reduce_min reduce_precision reduce_prod reduce_sum reduce_window_max
-reduce_window_sum rem reshape rev round rsqrt scan scatter scatter-add scatter-max scatter-sub
-select_n sign sin sinh slice sort split sqrt square squeeze stack sub tan tanh top_k transpose
-unstack triangular_solve while cond
+gather igamma igammac imag integer_pow bessel_i0e bessel_i1e jit lgamma log log1p log2 logistic max
+min mul neg pad pow real reduce_max reduce_min reduce_precision reduce_prod reduce_sum
+reduce_window_max reduce_window_sum rem reshape rev round rsqrt scan scatter scatter-add scatter-max
+scatter-sub select_n sign sin sinh slice shard_map sort split sqrt square squeeze stack sub tan tanh
+top_k transpose unstack triangular_solve while cond
 """.split()
 """What elementwise functions, reductions, indexing and linear maps of `jax.numpy` lower to."""
 
@@ -30,10 +30,10 @@ TABLE = re.findall(r"primitive of JAX (\d[\d.]*\d)", PAGE)[0]
 """The JAX that the table in the documentation is of; primitives come and go."""
 
 
-@pytest.mark.skipif(jax.__version__ != TABLE, reason=f"the table is that of JAX {TABLE}")
 def test_every_primitive_is_in_the_table_and_tested_or_has_a_reason():
     """In a process of its own: other tests and libraries make primitives, too."""
-    command = [sys.executable, "-m", "tests.taylor.coverage", "--check"]
+    check = "--check" if jax.__version__ == TABLE else "--untested"
+    command = [sys.executable, "-m", "tests.taylor.coverage", check]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

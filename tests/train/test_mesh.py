@@ -182,8 +182,8 @@ def test_the_command_line_makes_the_mesh(tmp_path, monkeypatch):
         raise do.train.Interrupted("enough", 2)
 
     monkeypatch.setattr(do.train, "solve", solve)
-    assert main([*SOLVE, "--mesh", "model=1,data=1", "--out", str(tmp_path)]) == 130
-    assert [mesh.shape for mesh in meshes] == [{"data": 1, "model": 1}]
+    assert main([*SOLVE, "--mesh", "model=2,data=1", "--out", str(tmp_path)]) == 130
+    assert [mesh.shape for mesh in meshes] == [{"data": 1, "model": 2}]
 
 
 @pytest.mark.parametrize(

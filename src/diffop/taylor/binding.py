@@ -10,18 +10,13 @@ from jax.extend import source_info_util
 
 # Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a
 # jaxpr of one equation.
-_CALLS = {
-    jex.primitives.custom_jvp_call_p,
-    jex.primitives.custom_vjp_call_p,
-    jex.primitives.call_p,
-    jex.primitives.closed_call_p,
-}
+_CALLS = {"call", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "shard_map"}
 
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     """The outputs of one equation at plain operands, always as a list."""
     operands = varying_alike(operands)
-    if eqn.primitive in _CALLS:
+    if eqn.primitive.name in _CALLS:
         return _bind_call(eqn, operands)
     outputs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outputs) if eqn.primitive.multiple_results else [outputs]
@@ -47,6 +42,12 @@ def varying_axes(array: Any) -> frozenset:
     """The axes of devices over which an array differs, inside `jax.shard_map`."""
     kind = getattr(jax.typeof(array), "manual_axis_type", None)
     return frozenset() if kind is None else frozenset(kind.varying)
+
+
+def is_explicit(array: Any) -> bool:
+    """Whether an array lies on a mesh with explicit axes."""
+    axes = jax.typeof(array).sharding.mesh.axis_types or ()
+    return jax.sharding.AxisType.Explicit in axes
 
 
 def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:

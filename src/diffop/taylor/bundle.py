@@ -188,6 +188,17 @@ def dense_series(family: Family, series: Series, primal: Any, name: str) -> Seri
     )
 
 
+def dense_value(value: Value, families: Families, name: str) -> Value:
+    """A value with series of plain arrays along every family."""
+    if not isinstance(value, Bundle):
+        return value
+    series = tuple(
+        dense_series(family, terms, value.primal, name)
+        for family, terms in zip(families, value.series, strict=True)
+    )
+    return Bundle(value.primal, series)
+
+
 def plain(coefficient: Coefficient) -> Coefficient:
     """An array without what else is known about it."""
     if isinstance(coefficient, Blocks):

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from . import diagonal, sparse
-from .binding import varying_alike, varying_axes
+from .binding import is_explicit, varying_alike, varying_axes
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, Structured, blocks
 from .convolutions import convolution
 from .equation import BilinearMap
@@ -41,7 +41,7 @@ def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int
     directions are the rows of one product, in order, whichever side the matrix was on.
     """
     contract, batch = product.params["dimension_numbers"]
-    if any(batch):
+    if any(batch) or product.params["out_sharding"] is not None:
         return None
     side = 0 if leads[0] else 1
     lead = leads[side]
@@ -72,8 +72,11 @@ def _dimensions(params: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _is_plain(*arrays: Any) -> bool:
-    """Whether arrays are the same on all devices that a program is mapped over (`shard_map`)."""
-    return not any(map(varying_axes, arrays))
+    """Whether the types of arrays say nothing of devices: not where a program is mapped over them
+    (`jax.shard_map`), nor on a mesh with explicit axes, where only JAX's own products know how
+    their gradients are laid out.
+    """
+    return not any(varying_axes(array) or is_explicit(array) for array in arrays)
 
 
 def _precision(precision: Any, side: int) -> Any:

@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     control_flow,
     custom,
     decomposed,
+    devices,
     elementwise,
     fallback,
     linear,

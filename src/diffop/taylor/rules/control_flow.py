@@ -19,7 +19,7 @@ from ..bundle import (
     Family,
     Value,
     bundle,
-    dense_series,
+    dense_value,
     plain,
     primal_of,
     series_of,
@@ -162,11 +162,11 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     first, second = scan_operands(params)
     consts, initial, xs = operands[:first], operands[first:second], operands[second:]
     body = params["jaxpr"]
-    rows = [_iterated_first(_arrays(x, families, "scan"), families) for x in xs]
+    rows = [_iterated_first(dense_value(x, families, "scan"), families) for x in xs]
 
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         outputs = interpret(body.jaxpr, body.consts, families, [*consts, *carry, *row])
-        ys = [_arrays(y, families, "scan") for y in outputs[len(initial) :]]
+        ys = [dense_value(y, families, "scan") for y in outputs[len(initial) :]]
         return outputs[: len(initial)], ys
 
     row = jax.tree.map(lambda leaf: jnp.empty(leaf.shape[1:], leaf.dtype), rows)
@@ -196,17 +196,6 @@ def _iterated_first(value: Value, families: Families) -> Value:
 
 def _iterated_last(value: Value, families: Families) -> Value:
     return _move_axis(value, families, lambda array, lead: jnp.moveaxis(array, 0, lead))
-
-
-def _arrays(value: Value, families: Families, name: str) -> Value:
-    """A value without sparse coefficients."""
-    if not isinstance(value, Bundle):
-        return value
-    series = tuple(
-        dense_series(family, terms, value.primal, name)
-        for family, terms in zip(families, value.series, strict=True)
-    )
-    return Bundle(value.primal, series)
 
 
 def _move_axis(

@@ -1,7 +1,8 @@
 """Primitives that are pushed as what they are made of.
 
 Products of many factors are trees of products of two, which all directions share, and whose top
-order is collapsed. Stacks are concatenations, which sparse directions go through.
+order is collapsed. Stacks are concatenations, which sparse directions go through. 1 − x² (a
+primitive of JAX ≥ 0.12) is a square, of which nothing is left above order two.
 """
 
 import math
@@ -14,7 +15,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ..bundle import Families, Value, primal_of
+from ..binding import bind
+from ..bundle import Bundle, Families, Value, primal_of
 from ..interpreter import interpret
 from ..registry import register
 
@@ -80,3 +82,13 @@ def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
         return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])]
 
     return _pushed_as(rows, families, operands)
+
+
+@register("one_minus_square")
+def one_minus_square(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
+) -> list[Value]:
+    """The primal is JAX's own, (1 + x)(1 − x), which keeps its digits near 1."""
+    (primal,) = bind(eqn, [primal_of(operands[0])])
+    (pushed,) = _pushed_as(lambda x: 1 - lax.square(x), families, operands)
+    return [Bundle(primal, pushed.series)]

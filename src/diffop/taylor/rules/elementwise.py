@@ -56,8 +56,10 @@ ANALYTIC = (
     "lgamma",
     "log",
     "log1p",
+    "log2",
     "logistic",
     "polygamma",
+    "polynomial",
     "rsqrt",
     "sin",
     "sinh",
@@ -66,7 +68,7 @@ ANALYTIC = (
     "tanh",
 )
 REAL = ("abs", "clamp", "max", "min", "rem")
-CONSTANT = ("ceil", "floor", "nextafter", "round", "sign", "stop_gradient")
+CONSTANT = ("ceil", "floor", "round", "sign", "stop_gradient")
 _UNDERFLOWING = ("exp", "exp2")
 """Functions that are 0 where their argument is far below it, all their derivatives with them."""
 

@@ -1,0 +1,66 @@
+"""Programs that are mapped over devices (`jax.shard_map`): the same rules on every one of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from ..bundle import Families, Value, dense_value, primal_of
+from ..interpreter import interpret
+from ..registry import register
+
+
+@register("shard_map")
+def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """Coefficients lie on the devices as their primals do.
+
+    Which of the outputs' coefficients are arrays is known only inside of the map, where the
+    collectives' axes have names, but has to be said around it: so the program is pushed twice, the
+    first time for its shapes.
+    """
+    params = eqn.params
+    values = [dense_value(operand, families, eqn.primitive.name) for operand in operands]
+    leaves, structure = jax.tree.flatten(values)
+
+    def push(*leaves: Any) -> list[Value]:
+        pushed = interpret(params["jaxpr"], (), families, jax.tree.unflatten(structure, leaves))
+        return [dense_value(value, families, eqn.primitive.name) for value in pushed]
+
+    def on_devices(function: Callable[..., list[Any]], out_specs: Any) -> Callable[..., list[Any]]:
+        return jax.shard_map(
+            function,
+            mesh=params["mesh"],
+            in_specs=tuple(_specs(values, params["in_specs"])),
+            out_specs=out_specs,
+            axis_names=set(params["newly_manual_axes"]),
+            check_vma=params["check_vma"],
+        )
+
+    shapes: list[Any] = []
+
+    def note_shapes(*leaves: Any) -> list[Any]:
+        shapes[:] = jax.tree.map(lambda y: jax.ShapeDtypeStruct(y.shape, y.dtype), push(*leaves))
+        return []
+
+    jax.eval_shape(on_devices(note_shapes, []), *leaves)
+    flat = on_devices(
+        lambda *leaves: jax.tree.leaves(push(*leaves)), _specs(shapes, params["out_specs"])
+    )
+    return jax.tree.unflatten(jax.tree.structure(shapes), flat(*leaves))
+
+
+def _specs(values: Sequence[Value], specs: Sequence[jax.P]) -> list[jax.P]:
+    """How each array of each value lies on the devices, given how its primal does: the axes in
+    front of the primal's are whole.
+    """
+    return [
+        _behind(jnp.ndim(leaf) - jnp.ndim(primal_of(value)), spec)
+        for value, spec in zip(values, specs, strict=True)
+        for leaf in jax.tree.leaves(value)
+    ]
+
+
+def _behind(lead: int, spec: jax.P) -> jax.P:
+    return jax.P(*[None] * lead, *spec, unreduced=spec.unreduced, reduced=spec.reduced)

@@ -1,0 +1,110 @@
+"""Functions that are mapped over devices inside: `jax.shard_map` and what communicates in it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+from .collectives import COLLECTIVES, MESH, UNMAPPED
+from .curves import assert_same_series, nested_jvp, series_by_leaf
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+X = np.array([0.5, -0.8, 1.1, 0.3, -0.6, 0.9])
+SERIES = list(np.random.default_rng(5).normal(size=(3, 6)))
+
+
+def test_there_are_two_devices():
+    assert MESH.size == 2
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_jet_against_nested_jvp(name):
+    function, series = COLLECTIVES[name], [jnp.asarray(term) for term in SERIES]
+    primals, terms = jax.jit(lambda x, s: do.taylor.jet(function, (x,), (s,)))(X, series)
+    expected = nested_jvp(function, X, series)
+    for got, orders in zip(series_by_leaf(primals, terms), expected, strict=True):
+        assert_same_series(got, orders)
+
+
+def along_axes(function, x, order):
+    """Σ_i ∂_i^order of the sum of all that a function returns, one axis after the other."""
+    total = lambda x: sum(jnp.sum(leaf) for leaf in jax.tree.leaves(function(x)))
+    still = jnp.zeros_like(x)
+    return sum(
+        nested_jvp(total, x, [axis, *[still] * (order - 1)])[0][order] for axis in jnp.eye(x.size)
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in COLLECTIVES if name not in UNMAPPED])
+def test_collapsed_directions_against_nested_jvp(name):
+    """Σ_i ∂_i³ of all entries; and of a draw of every axis, which is the same."""
+    function = COLLECTIVES[name]
+    total = lambda x: sum(jnp.sum(leaf) for leaf in jax.tree.leaves(function(x)))
+    expected = along_axes(function, X, 3)
+    for operator in (do.DiagonalK(3), do.DiagonalK(3).estimate(jax.random.key(0), X.size)):
+        apply = operator.exact if isinstance(operator, do.DiagonalK) else operator
+        np.testing.assert_allclose(jax.jit(apply(total))(X), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_points_parameters_and_keys_around_a_map():
+    """vmap over points and grad by a parameter that the mapped function closes over."""
+
+    def loss(scale, points):
+        u = lambda x: jnp.sum(COLLECTIVES["psum"](scale * jnp.sin(x)))
+        return jnp.sum(jax.vmap(do.Laplacian().exact(u))(points) ** 2)
+
+    def reference(scale, points):
+        u = lambda x: jnp.sum(jnp.sin(scale * jnp.sin(x)) * scale * jnp.sin(x))
+        return jnp.sum(jax.vmap(lambda x: jnp.trace(jax.hessian(u)(x)))(points) ** 2)
+
+    points = jnp.stack([X, -0.3 * X])
+    got, expected = (
+        jax.jit(jax.value_and_grad(f))(jnp.array(0.7), points) for f in (loss, reference)
+    )
+    for a, b in zip(got, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11)
+
+
+def test_weights_of_directions_that_are_traced():
+    """The weights of the operator's directions are closed over by what runs on the devices."""
+    function = COLLECTIVES["psum"]
+
+    def second(matrix):
+        return do.SecondOrder(matrix).exact(lambda x: jnp.sum(function(x)))(X)
+
+    matrix = jnp.asarray(np.random.default_rng(0).normal(size=(6, 6)))
+    expected = jnp.sum(matrix * jax.hessian(lambda x: jnp.sum(jnp.sin(x) * x))(X))
+    np.testing.assert_allclose(jax.jit(second)(matrix), expected, rtol=1e-11)
+
+
+def test_parameters_divided_over_devices():
+    """A layer whose columns lie on two devices, as in tensor parallelism; x does not move there."""
+    weight = jnp.asarray(np.random.default_rng(1).normal(size=(4, 6)))
+
+    def layer(weight, x):
+        return jax.lax.psum(weight @ x, "i")
+
+    def u(x):
+        parts = jax.shard_map(
+            layer, mesh=MESH, in_specs=(jax.P(None, "i"), jax.P("i")), out_specs=jax.P()
+        )
+        return jnp.sum(jnp.tanh(parts(weight, x)))
+
+    plain = lambda x: jnp.sum(jnp.tanh(weight @ x))
+    for operator in (do.Laplacian(), do.Biharmonic()):
+        np.testing.assert_allclose(
+            jax.jit(operator.exact(u))(X), operator.exact(plain)(X), rtol=1e-11
+        )
+
+
+def test_a_map_of_what_stands_still():
+    """The point is not among the operands."""
+    constant = COLLECTIVES["psum"]
+    u = lambda x: jnp.sum(constant(jnp.arange(6.0))) * jnp.sum(x**2)
+    expected = 12 * jnp.sum(jnp.sin(jnp.arange(6.0)) * jnp.arange(6.0))
+    # psum adds the parts of two devices
+    assert COLLECTIVES["psum"](X).shape == (3,)
+    np.testing.assert_allclose(jax.jit(do.Laplacian().exact(u))(X), expected, rtol=1e-12)
