@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.directions import to_dense
 from ..jets.point import Point
@@ -75,6 +76,7 @@ def estimate(method: str | AbstractBaseline, ops: PyTree, key: Key, n: int) -> F
     def applied(u: Function) -> Function:
         check_function(u)
 
+        @short_tracebacks
         def at(*args: Any) -> PyTree:
             point = checked_point(u, args)
             values = _values(parts, baseline.at(u, point, draw), point)

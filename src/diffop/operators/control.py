@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from .._traceback import short_tracebacks
 from ..jets.design import variance as design_variance
 from ..jets.point import Point
 from .evaluate import Part, apply
@@ -51,6 +52,7 @@ class Controlled:
         """
         return lambda *args, **kwargs: self._stats(u, Point(args, kwargs), error=True)
 
+    @short_tracebacks
     def _stats(self, u: Callable[..., PyTree], point: Point, error: bool = False) -> Stats:
         def both(*args: Any, **kwargs: Any) -> tuple[PyTree, PyTree]:
             return u(*args, **kwargs), self._control(*args, **kwargs)

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
 from ..jets.trace_estimators import Products, hutch_plus_plus, xtrace
@@ -89,6 +90,7 @@ class Deflated(eqx.Module):
         check_callable(u)
         return lambda *args, **kwargs: self._stats(u, Point(args, kwargs))
 
+    @short_tracebacks
     def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
         exact, sampled = self._split(point)
         values = [_mean(self._estimates(term, key, u, point)) for term, key in sampled]
@@ -96,6 +98,7 @@ class Deflated(eqx.Module):
             values.append(apply([Part(exact, None)], u, point))
         return _add(values)
 
+    @short_tracebacks
     def _stats(self, u: Callable[..., PyTree], point: Point) -> Stats:
         exact, sampled = self._split(point)
         estimates = [self._estimates(term, key, u, point) for term, key in sampled]

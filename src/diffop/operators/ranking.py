@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.families import together
 from ..jets.point import Point
@@ -61,6 +62,7 @@ class ProbeRanking(Sequence[RankedProbe]):
         return text_table(header, [tuple(map(str, row)) for row in rows])
 
 
+@short_tracebacks
 def rank_probes(
     op: DifferentialOperator,
     u: Callable[..., PyTree],

@@ -80,6 +80,7 @@ class Draws(NamedTuple):
         return total
 
 
+@short_tracebacks
 def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point) -> Draws:
     """Several operators, each a list of parts, applied to one function at one point.
 

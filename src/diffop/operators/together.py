@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.design import Design, variance
 from ..jets.planner import Kind
@@ -284,6 +285,7 @@ class Joint:
         """
         drawn = self.draws(u)
 
+        @short_tracebacks
         def at(*args: Any, **kwargs: Any) -> Stats:
             found = drawn(*args, **kwargs)
             mean, spread = found.moments(lambda values: values)

@@ -16,6 +16,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.design import Stratum
 from ..jets.families import together
@@ -47,6 +48,7 @@ class Variance(NamedTuple):
     jets: int
 
 
+@short_tracebacks
 def variance(
     op: DifferentialOperator,
     u: Callable[..., PyTree],
