@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jax import lax
 from jax.sharding import NamedSharding
 
 import diffop as do
@@ -43,15 +44,19 @@ def put(mesh):
     return lambda array, *spec: jax.device_put(array, NamedSharding(mesh, jax.P(*spec)))
 
 
-def network():
-    return eqx.nn.MLP(D, "scalar", 8, 2, jnp.tanh, key=jr.key(0))
+def network(width):
+    return eqx.nn.MLP(D, "scalar", width, 2, jnp.tanh, key=jr.key(0))
 
 
+WIDTHS = pytest.mark.parametrize("width", [8, 4])  # wider and narrower than the point
+
+
+@WIDTHS
 @pytest.mark.parametrize("name", OPERATORS)
-def test_points_and_gradients(name, put):
+def test_points_and_gradients(name, width, put):
     """Values at points that are divided, and gradients of their loss, are those of one device."""
     points = jr.normal(jr.key(1), (POINTS, D))
-    parameters, static = eqx.partition(network(), eqx.is_array)
+    parameters, static = eqx.partition(network(width), eqx.is_array)
 
     @jax.jit
     @jax.value_and_grad
@@ -65,10 +70,11 @@ def test_points_and_gradients(name, put):
         np.testing.assert_allclose(jax.device_get(a), b, rtol=1e-10, atol=1e-14)
 
 
+@WIDTHS
 @pytest.mark.parametrize("name", OPERATORS)
-def test_a_layer_that_is_divided(name, mesh, put):
+def test_a_layer_that_is_divided(name, width, mesh, put):
     """Tensor parallelism: the hidden units lie on two devices."""
-    u = network()
+    u = network(width)
 
     def divided(x):
         first, second, last = u.layers
@@ -99,3 +105,79 @@ def test_a_point_that_is_divided(name, mesh, put):
     with jax.set_mesh(mesh):
         got = jax.jit(applied(OPERATORS[name], divided))(put(x, "i"))
     np.testing.assert_allclose(jax.device_get(got), applied(OPERATORS[name], u)(x), rtol=1e-10)
+
+
+def of_one_device(function, mesh, x, *arguments):
+    """A function of arrays on a mesh, under its context, to arrays of one device."""
+    with jax.set_mesh(mesh):
+        return jax.device_get(jax.jit(function)(x, *arguments))
+
+
+MET = {
+    "add": lambda h: jnp.sqrt(jnp.sum(h * h) + 1),
+    "logsumexp": jax.nn.logsumexp,
+    "power": lambda h: jnp.sum((1.5 + jnp.sin(h)) ** h),
+    "maximum": lambda h: jnp.sum(jnp.maximum(h, jnp.sin(h)) * h),
+    "complex": lambda h: jnp.sum(jnp.abs(lax.complex(jnp.cos(h) + 1.5, jnp.sin(h)))),
+}
+
+
+@pytest.mark.parametrize("name", MET)
+def test_a_point_that_meets_a_divided_array(name, mesh, put):
+    """The point lies on every device, w on two: so do what they make, and its derivatives."""
+    x, w = jr.normal(jr.key(1), (2, D))
+    for meet in (jnp.add, jnp.multiply):
+        u = lambda x, w, meet=meet: MET[name](meet(w, x))
+        expected = jnp.trace(jax.hessian(u)(x, w))
+        operator = lambda x, w, u=u: do.Laplacian().exact(lambda x: u(x, w))(x)
+        got = of_one_device(operator, mesh, put(x), put(w, "i"))
+        np.testing.assert_allclose(got, expected, rtol=1e-10)
+
+
+def test_a_map_over_the_axes(mesh, put):
+    """`jax.shard_map` on a mesh with explicit axes, of a point with traced draws, in chunks too."""
+    x, key = jr.normal(jr.key(1), (D,)), jr.key(3)
+    mapped = jax.shard_map(
+        lambda x: jax.lax.psum(jnp.sin(x) * x, "i"),
+        mesh=mesh,
+        in_specs=jax.P("i"),
+        out_specs=jax.P(),
+    )
+    u = lambda x: jnp.sum(mapped(jax.sharding.reshard(x, jax.P("i"))))
+    plain = lambda x: jnp.sum(jnp.sin(x) * x)
+    for ways in (
+        lambda u: lambda x, key: do.Laplacian().estimate(key, 3).stats(u)(x).mean,
+        lambda u: lambda x, key: do.Laplacian().exact(u, chunk=3)(x),
+    ):
+        expected = jax.jit(ways(plain))(x, key)
+        np.testing.assert_allclose(of_one_device(ways(u), mesh, put(x), key), expected, rtol=1e-11)
+
+
+def test_chunks_of_a_divided_value(mesh, put):
+    x = jr.normal(jr.key(1), (D,))
+    second = do.Laplacian().exact(lambda x: jnp.sin(x) * x, chunk=3)
+    got = of_one_device(second, mesh, put(x, "i"))
+    np.testing.assert_allclose(got, 2 * jnp.cos(x) - x * jnp.sin(x), rtol=1e-11)
+
+
+def test_arguments_that_are_on_no_mesh(put):
+    """∂_t beside a divided x; t is a plain array, and there is no context."""
+    x, t = jr.normal(jr.key(1), (D,)), jnp.array(0.5)
+    u = lambda x, t: jnp.exp(-t) * jnp.sum(jnp.sin(x))
+    operator = do.Partial(argnum=1) - do.Laplacian()
+    got = jax.jit(operator.exact(u))(put(x, "i"), t)
+    np.testing.assert_allclose(jax.device_get(got), 0.0, atol=1e-12)
+    both = lambda x: do.taylor.jet(u, (x, t), ([x], [jnp.ones(())]))[1][0]
+    np.testing.assert_allclose(
+        jax.device_get(jax.jit(both)(put(x, "i"))),
+        jnp.exp(-t) * jnp.sum(jnp.cos(x) * x - jnp.sin(x)),
+        rtol=1e-12,
+    )
+
+
+def test_functions_with_automatic_axes_inside(mesh, put):
+    """`jnp.repeat` leaves the explicit axes for a moment, as `jax.sharding.auto_axes` does."""
+    x = jr.normal(jr.key(1), (D,))
+    third = do.DiagonalK(3).exact(lambda x: jnp.sum(jnp.sin(jnp.repeat(x, 3))))
+    got = of_one_device(third, mesh, put(x))
+    np.testing.assert_allclose(got, -3 * jnp.sum(jnp.cos(x)), rtol=1e-12)

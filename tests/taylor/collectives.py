@@ -70,6 +70,13 @@ COLLECTIVES = {
     "nested": _on_devices(
         lambda x: lax.fori_loop(0, 3, lambda k, h: jnp.sin(h) * lax.psum(x, "i") + h, x)
     ),
+    "scan_over_parts": _on_devices(
+        lambda x: lax.scan(
+            lambda c, row: (c + lax.psum(row**3, "i"), jnp.sin(row) * c), lax.psum(x[0], "i"), x
+        )[1]
+    ),
+    "remat": jax.checkpoint(_on_devices(lambda x: lax.psum(jnp.sin(x) * x, "i"), jax.P())),
+    "cond": lambda x: lax.cond(x[0] > 0, _on_devices(jnp.sin), _on_devices(jnp.cos), x),
     "jit_inside": _on_devices(lambda x: jax.jit(lambda y: lax.psum(y**2, "i") * y)(jnp.sin(x))),
     "grad_inside": _on_devices(
         lambda x: jax.grad(lambda y: jnp.sum(lax.psum(jnp.sin(y), "i") ** 2))(x)
@@ -82,10 +89,10 @@ COLLECTIVES = {
         axis_names={"i"},
     )(jnp.sin(x)),
     "two_outputs": lambda x: jax.shard_map(
-        lambda y, c: (lax.psum(jnp.sin(y), "i"), {"sum": y * c, "constant": c}),
+        lambda y, c: (lax.psum(jnp.sin(y), "i"), {"sum": y * c, "constants": (c, 3.0)}),
         mesh=MESH,
         in_specs=(jax.P("i"), jax.P()),
-        out_specs=(jax.P(), {"sum": jax.P("i"), "constant": jax.P()}),
+        out_specs=(jax.P(), {"sum": jax.P("i"), "constants": jax.P()}),
     )(x, 2.0),
 }
 

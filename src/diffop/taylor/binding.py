@@ -6,7 +6,9 @@ from typing import Any
 
 import jax
 import jax.extend.core as jex
+import jax.numpy as jnp
 from jax.extend import source_info_util
+from jax.sharding import AxisType
 
 # Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a
 # jaxpr of one equation.
@@ -44,10 +46,22 @@ def varying_axes(array: Any) -> frozenset:
     return frozenset() if kind is None else frozenset(kind.varying)
 
 
-def is_explicit(array: Any) -> bool:
-    """Whether an array lies on a mesh with explicit axes."""
-    axes = jax.typeof(array).sharding.mesh.axis_types or ()
-    return jax.sharding.AxisType.Explicit in axes
+def is_explicit(kind: Any) -> bool:
+    """Whether arrays of a type lie on a mesh with explicit axes."""
+    sharding = getattr(kind, "sharding", None)
+    return sharding is not None and AxisType.Explicit in (sharding.mesh.axis_types or ())
+
+
+def zeros_for(values: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """Zeros in a shape, to add values into.
+
+    With explicit axes they are mapped by `jax.vmap` where the values are: JAX has no scatter of
+    values that are divided over devices into an array that is not.
+    """
+    zeros = jnp.zeros(shape, dtype)
+    if not is_explicit(jax.typeof(values)):
+        return zeros
+    return zeros + jnp.sum(values[:0]).astype(dtype)
 
 
 def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from jaxtyping import PyTree
 from .binding import varying_axes
 from .coefficients import Dense, Diagonal
 from .diagonal import as_sparse
+from .layout import divided_along, is_divided
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -126,8 +127,12 @@ def in_chunks(
 
 
 def _zeros(like: jax.ShapeDtypeStruct) -> Any:
-    """Zeros that vary over the same devices as what is added to them (`jax.shard_map`)."""
+    """Zeros that vary over the same devices as what is added to them (`jax.shard_map`), or are
+    divided as it is.
+    """
     zeros, axes = jnp.zeros(like.shape, like.dtype), tuple(varying_axes(like))
+    if is_divided(like):
+        return divided_along(zeros, like.sharding.spec, like.sharding.mesh)
     return lax.pcast(zeros, axes, to="varying") if axes else zeros
 
 

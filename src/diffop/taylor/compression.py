@@ -22,6 +22,7 @@ from .bundle import Bundle, Families, Family, Value, bundle
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Structured, Zero, blocks
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
+from .layout import is_divided
 from .moments import Moment, compressed, is_separate, moments
 from .program import Known, Program, Region, Step, flatten
 from .truncation import Truncation
@@ -151,6 +152,8 @@ class _Run:
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
             moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
+            if any(is_divided(jax.typeof(self.values[v].primal)) for v in moving):
+                continue
             sizes = tuple(_real_size(self.values[v].primal) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
                 self._replace(index, Live(0, moving, sizes))
@@ -275,24 +278,30 @@ class _Uses:
 
 
 def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
-    """The cuts of one family."""
+    """The cuts of one family, none where live values are divided over devices: their moment would
+    be divided twice along one axis.
+    """
     moving = {
         v: _real_size(value.primal)
         for v, value in run.values.items()
         if isinstance(value, Bundle) and not isinstance(run._first(v, index), Zero)
     }
+    divided = {v for v in moving if is_divided(jax.typeof(run.values[v].primal))}
     for step in remaining:
         if any(v in moving for v in step.variables):
             avals: list[Any] = [var.aval for var in step.eqn.outvars]
             for variable, aval in zip(step.writes, avals, strict=True):
                 if jnp.issubdtype(aval.dtype, jnp.inexact):
                     moving[variable] = _real_size(aval)
+                    if is_divided(aval):
+                        divided.add(variable)
     family = run.families[index]
     size = family.size if family.moment is None else sum(family.moment.sizes)
     assert size is not None
-    candidates = _live(remaining, run.program, moving, set(run.values))
+    live = _live(remaining, run.program, moving, set(run.values))
+    candidates = [each for each in live if divided.isdisjoint(each.variables)]
     share = 1.0
-    if candidates and _is_shared(run, candidates[0], index):
+    if live and candidates[:1] == live[:1] and _is_shared(run, live[0], index):
         share = SHARED
     return best_cuts(remaining, candidates, set(moving), size, share, family.moment is not None)
 

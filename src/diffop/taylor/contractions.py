@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from . import diagonal, sparse
-from .binding import is_explicit, varying_alike, varying_axes
+from .binding import is_explicit, varying_alike, varying_axes, zeros_for
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, Structured, blocks
 from .convolutions import convolution
 from .equation import BilinearMap
@@ -76,7 +76,7 @@ def _is_plain(*arrays: Any) -> bool:
     (`jax.shard_map`), nor on a mesh with explicit axes, where only JAX's own products know how
     their gradients are laid out.
     """
-    return not any(varying_axes(array) or is_explicit(array) for array in arrays)
+    return not any(varying_axes(array) or is_explicit(jax.typeof(array)) for array in arrays)
 
 
 def _precision(precision: Any, side: int) -> Any:
@@ -359,7 +359,7 @@ def _spread_many(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> An
     missing = ((0, chunks * together - count), (0, 0))
     shape = (chunks, together, entries)
     at = np.pad(diagonal.places(numbers, size), missing, constant_values=size)
-    zeros = jnp.zeros((size, matrix.shape[1]), matrix.dtype)
+    zeros = zeros_for(values, (size, matrix.shape[1]), matrix.dtype)
 
     def step(total: Any, part: tuple[Any, Any]) -> tuple[Any, None]:
         rows = part[0][..., None] * matrix[None]

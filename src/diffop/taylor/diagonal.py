@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from .binding import zeros_for
 from .coefficients import Dense, Diagonal, Sparse
 from .numbers import Numbers, readers
 
@@ -158,7 +159,7 @@ def to_dense(coefficient: Diagonal, dtype: Any) -> Dense:
     size = math.prod(c.numbers.shape)
     values = values_of(c, dtype).reshape(c.numbers.count, size)
     numbers = c.numbers.array.reshape(c.numbers.count, size)
-    array = jnp.zeros((c.size, size), dtype)
+    array = zeros_for(values, (c.size, size), dtype)
     array = array.at[places(numbers, c.size), np.arange(size)[None]].add(values, mode="drop")
     return Dense(array.reshape(c.size, *c.numbers.shape))
 
@@ -216,7 +217,7 @@ def spread(rows: Array, numbers: np.ndarray, size: int) -> Array:
             return rows
         padding = [(first, size - first - rows.shape[0], 0), *[(0, 0, 0)] * (rows.ndim - 1)]
         return lax.pad(rows, jnp.zeros((), rows.dtype), padding)
-    target = jnp.zeros((size, *rows.shape[1:]), rows.dtype)
+    target = zeros_for(rows, (size, *rows.shape[1:]), rows.dtype)
     return target.at[places(numbers, size)].add(rows, mode="drop")
 
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from .binding import bind, live_equations, read
-from .bundle import Families, Value, is_moving, primal_of
+from .bundle import Families, Value, dense_value, is_moving, primal_of
+from .layout import is_divided, laid_out
 from .registry import rule_for
 
 
@@ -45,9 +46,17 @@ def interpret(
 def push_equation(
     families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]
 ) -> Sequence[Value]:
-    """The outputs of one equation."""
+    """The outputs of one equation, in the context in which it was traced."""
+    with eqn.ctx.manager:
+        return _outputs(families, eqn, values)
+
+
+def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
     if any(map(is_moving, values)) and any(map(_is_differentiable, eqn.outvars)):
-        return rule_for(eqn)(families, eqn, values)
+        if not any(is_divided(var.aval) for var in eqn.outvars):
+            return rule_for(eqn)(families, eqn, values)
+        dense = [dense_value(value, families, eqn.primitive.name) for value in values]
+        return [laid_out(families, value) for value in rule_for(eqn)(families, eqn, dense)]
     primals = [primal_of(value) for value in values]
     if _is_index_arithmetic(eqn, primals):
         with jax.ensure_compile_time_eval():

@@ -1,38 +1,46 @@
-"""Points on meshes with explicit axes, where the types of arrays say how they lie on devices."""
+"""Arrays on meshes with explicit axes, whose types say how they lie on the devices."""
 
 from typing import Any
 
 import jax
 from jax.sharding import NamedSharding, reshard
 
-from .arithmetic import densify
 from .binding import is_explicit
-from .bundle import Families, Value, bundle
-from .coefficients import Coefficient, Dense, Series
+from .bundle import Bundle, Families, Value, bundle, dense_value
+from .coefficients import Blocks, Coefficient, Dense, blocks
 
 
-def is_divided(array: Any) -> bool:
-    """Whether the entries of an array lie on several devices along explicit axes."""
-    return is_explicit(array) and any(jax.typeof(array).sharding.spec)
+def is_divided(kind: Any) -> bool:
+    """Whether arrays of a type are divided along explicit axes."""
+    return is_explicit(kind) and any(kind.sharding.spec)
 
 
-def divided(families: Families, series: tuple[Series, ...], primal: Any) -> Value:
-    """A divided point with coefficients that lie on the devices as it does.
+def laid_out(families: Families, value: Value) -> Value:
+    """A value whose coefficients are divided as its primal is.
 
-    They are arrays: where the entries that a gather reads or a scatter writes lie on several
-    devices, JAX asks how its result does, so that no entry of a structured one can be looked for.
+    They are arrays then: JAX asks how the result of each gather from a divided array is divided, so
+    that structured coefficients, whose rules gather, cannot be followed.
     """
-    own = jax.typeof(primal).sharding
-
-    def array(coefficient: Coefficient, lead: int) -> Coefficient:
-        dense = densify(coefficient, lead, primal, "reshard")
-        if not isinstance(dense, Dense):
-            return dense
-        layout = NamedSharding(own.mesh, jax.P(*[None] * lead, *own.spec))
-        return Dense(reshard(dense.array, layout))
-
-    arrays = [
-        tuple(array(coefficient, family.lead(place)) for place, coefficient in enumerate(terms))
-        for family, terms in zip(families, series, strict=True)
+    if not isinstance(value, Bundle) or not is_divided(jax.typeof(value.primal)):
+        return value
+    dense = dense_value(value, families, "reshard")
+    series = [
+        tuple(_divided(term, family.lead(place), value.primal) for place, term in enumerate(terms))
+        for family, terms in zip(families, dense.series, strict=True)
     ]
-    return bundle(primal, arrays)
+    return bundle(value.primal, series)
+
+
+def _divided(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:
+    if isinstance(coefficient, Blocks):
+        return blocks([_divided(part, 1, primal) for part in coefficient.parts])
+    if not isinstance(coefficient, Dense):
+        return coefficient
+    own = jax.typeof(primal).sharding
+    return Dense(divided_along(coefficient.array, jax.P(*[None] * lead, *own.spec), own.mesh))
+
+
+def divided_along(array: Any, spec: jax.P, mesh: Any) -> Any:
+    """An array divided as a specification says."""
+    layout = NamedSharding(mesh, spec)
+    return array if jax.typeof(array).sharding == layout else reshard(array, layout)

@@ -15,8 +15,7 @@ from .bundle import Families, Family, Value, bundle, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, Zero, scale
 from .compression import interpret_replacing
-from .interpreter import interpret
-from .layout import divided, is_divided
+from .layout import laid_out
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 from .truncation import Truncation
 
@@ -270,14 +269,8 @@ def _push(
         return u(*jax.tree.unflatten(structure, filled))
 
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
-    directions = {p: tuple(each[p] for each in series) for p in moving}
-    if any(is_divided(leaves[p]) for p in moving):
-        # moments of directions would be divided twice along one axis: nothing is compressed
-        operands = [divided(families, directions[p], leaves[p]) for p in moving]
-        values = interpret(closed.jaxpr, closed.consts, families, operands)
-    else:
-        operands = [bundle(leaves[p], directions[p]) for p in moving]
-        values = interpret_replacing(closed, families, operands)
+    operands = [laid_out(families, bundle(leaves[p], [each[p] for each in series])) for p in moving]
+    values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]
     return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(_Leaf, values))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from .binding import zeros_for
 from .coefficients import Dense, Sparse
 
 FEW = 64
@@ -126,7 +127,7 @@ def to_dense(coefficient: Sparse, lead: int, shape: tuple[int, ...]) -> Dense:
         here = positions[:, :, None] == jnp.arange(size, dtype=np.int32)[None, None, :]
         array = jnp.sum(jnp.where(here, values[:, :, None], jnp.zeros((), values.dtype)), axis=1)
     else:
-        array = jnp.zeros((values.shape[0], size), values.dtype)
+        array = zeros_for(values, (values.shape[0], size), values.dtype)
         array = array.at[np.arange(values.shape[0])[:, None], positions].add(values)
     return Dense(array.reshape(*lead_shape, *shape))
 

@@ -13,6 +13,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
+from ..binding import varying_alike
 from ..bundle import (
     Bundle,
     Families,
@@ -169,7 +170,7 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
         ys = [dense_value(y, families, "scan") for y in outputs[len(initial) :]]
         return outputs[: len(initial)], ys
 
-    row = jax.tree.map(lambda leaf: jnp.empty(leaf.shape[1:], leaf.dtype), rows)
+    row = jax.tree.map(_row, rows)
     structures = _fixpoint(lambda carry: step(carry, row)[0], initial, families)
 
     def conforming(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
@@ -185,6 +186,12 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
         unroll=params["unroll"],
     )
     return [*carry, *(_iterated_last(y, families) for y in ys)]
+
+
+def _row(array: Any) -> Any:
+    """Some row of an array, which may have none: only its type is used."""
+    row = jnp.empty(array.shape[1:], array.dtype)
+    return varying_alike([row, array])[0]
 
 
 def _iterated_first(value: Value, families: Families) -> Value:

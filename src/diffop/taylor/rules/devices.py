@@ -3,36 +3,42 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from ..bundle import Families, Value, dense_value, primal_of
+from ..bundle import Families, Value, dense_value, is_moving, primal_of
 from ..interpreter import interpret
 from ..registry import register
 
 
 @register("shard_map")
 def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Coefficients lie on the devices as their primals do.
+    """Coefficients lie on the devices as their primals do, the weights of directions on all.
 
     Which of the outputs' coefficients are arrays is known only inside of the map, where the
     collectives' axes have names, but has to be said around it: so the program is pushed twice, the
     first time for its shapes.
     """
     params = eqn.params
-    values = [dense_value(operand, families, eqn.primitive.name) for operand in operands]
-    leaves, structure = jax.tree.flatten(values)
+    values = [dense_value(operand, families, "shard_map") for operand in operands]
+    traced, known = eqx.partition(families, lambda leaf: isinstance(leaf, jax.Array))
+    leaves, structure = jax.tree.flatten((traced, values))
+    whole = [jax.P()] * len(jax.tree.leaves(traced))
 
     def push(*leaves: Any) -> list[Value]:
-        pushed = interpret(params["jaxpr"], (), families, jax.tree.unflatten(structure, leaves))
-        return [dense_value(value, families, eqn.primitive.name) for value in pushed]
+        there, inputs = jax.tree.unflatten(structure, leaves)
+        inner = eqx.combine(there, known)
+        pushed = interpret(params["jaxpr"], (), inner, inputs)
+        arrays = [each if is_moving(each) else jnp.asarray(each) for each in pushed]
+        return [dense_value(each, inner, "shard_map") for each in arrays]
 
     def on_devices(function: Callable[..., list[Any]], out_specs: Any) -> Callable[..., list[Any]]:
         return jax.shard_map(
             function,
             mesh=params["mesh"],
-            in_specs=tuple(_specs(values, params["in_specs"])),
+            in_specs=(*whole, *_specs(values, params["in_specs"])),
             out_specs=out_specs,
             axis_names=set(params["newly_manual_axes"]),
             check_vma=params["check_vma"],
@@ -56,11 +62,11 @@ def _specs(values: Sequence[Value], specs: Sequence[jax.P]) -> list[jax.P]:
     front of the primal's are whole.
     """
     return [
-        _behind(jnp.ndim(leaf) - jnp.ndim(primal_of(value)), spec)
+        _with_lead(jnp.ndim(leaf) - jnp.ndim(primal_of(value)), spec)
         for value, spec in zip(values, specs, strict=True)
         for leaf in jax.tree.leaves(value)
     ]
 
 
-def _behind(lead: int, spec: jax.P) -> jax.P:
+def _with_lead(lead: int, spec: jax.P) -> jax.P:
     return jax.P(*[None] * lead, *spec, unreduced=spec.unreduced, reduced=spec.reduced)
