@@ -21,7 +21,7 @@ test: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 # Also the tests that repeat at length what others show in one case, and with the types of every
-# call checked: about half an hour.
+# call checked: an hour and a half.
 test-all: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" --types=all $(ARGS)
 

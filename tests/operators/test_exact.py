@@ -22,7 +22,7 @@ IN_BOTH_PRECISIONS = {
     "space_time",
     "field",
 }
-REPEATED = {"polynomial", "tanh", "softplus", "silu", "residual"}
+REPEATED = {"gelu", "polynomial", "tanh", "softplus", "silu", "residual"}
 """Functions made of what others have, too: they run in `make test-all`."""
 OF_VECTORS = table.operators() + table.gradients()
 PAIRS = [

@@ -34,7 +34,7 @@ def applied(operator, u):
 
 @pytest.fixture
 def mesh():
-    mesh = jax.make_mesh((2,), ("i",))
+    mesh = jax.make_mesh((2,), ("i",), devices=jax.devices("cpu")[:2])
     assert mesh.axis_types == (jax.sharding.AxisType.Explicit,)
     return mesh
 

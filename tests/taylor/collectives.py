@@ -6,8 +6,9 @@ from jax import lax
 from jax.experimental.layout import Layout, with_layout_constraint
 from jax.sharding import AxisType, NamedSharding
 
-MESH = jax.make_mesh((min(2, jax.device_count()),), ("i",), axis_types=(AxisType.Auto,))
-DEVICES = MESH.size
+TWO = jax.devices("cpu")[:2]
+DEVICES = len(TWO)
+MESH = jax.make_mesh((DEVICES,), ("i",), axis_types=(AxisType.Auto,), devices=TWO)
 
 
 def _on_devices(f, out=jax.P("i"), **options):
@@ -66,7 +67,7 @@ COLLECTIVES = {
     ),
     "sharding_constraint": _in_rows,
     "layout_constraint": lambda x: with_layout_constraint(jnp.sin(x), Layout((0,))) * x,
-    "device_put": lambda x: jax.device_put(jnp.sin(x), jax.devices()[0]) * x,
+    "device_put": lambda x: jax.device_put(jnp.sin(x), TWO[0]) * x,
     "nested": _on_devices(
         lambda x: lax.fori_loop(0, 3, lambda k, h: jnp.sin(h) * lax.psum(x, "i") + h, x)
     ),
@@ -83,7 +84,7 @@ COLLECTIVES = {
     ),
     "part_of_the_axes": lambda x: jax.shard_map(
         lambda y: lax.psum(y**3, "i"),
-        mesh=jax.make_mesh((DEVICES, 1), ("i", "j"), axis_types=(AxisType.Auto,) * 2),
+        mesh=jax.make_mesh((DEVICES, 1), ("i", "j"), axis_types=(AxisType.Auto,) * 2, devices=TWO),
         in_specs=jax.P("i"),
         out_specs=jax.P(),
         axis_names={"i"},
