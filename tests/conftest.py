@@ -50,6 +50,7 @@ THINNED = {
     **dict.fromkeys(
         (
             "test_chunks_change_nothing",
+            "test_exact",
             "test_exact_without_x64",
             "test_functions",
             "test_known_series_to_order_13",
