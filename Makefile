@@ -18,19 +18,19 @@ demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
 
 test: .venv/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # Also the tests that repeat at length what others show in one case, and with the types of every
-# call checked: an hour and a half.
+# call checked: more than an hour.
 test-all: .venv/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "slow or not slow" --types=all $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow or not slow" --types=all $(ARGS)
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
 test-lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python tests/lowest.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --editable '.[train,test,docs]' --constraint .venv-lowest/lowest.txt
-	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: .venv/.installed
 	$(BIN)/ruff check .

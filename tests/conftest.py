@@ -1,15 +1,17 @@
 """Settings and fixtures that all tests share."""
 
+import ctypes
 import gc
 import itertools
 import os
-import tempfile
-from collections import Counter
+from pathlib import Path
 
 import hypothesis
 import jax
 import jaxtyping
 import pytest
+
+from .kept import Kept
 
 # A library must not depend on its user's lenient settings.
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -18,19 +20,21 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Two devices, on which programs that are mapped over devices differ from others.
 jax.config.update("jax_num_cpu_devices", 2)
 
-# Programs here run once, on little: compiling them is what takes time. What is compiled is kept for
-# the session, for the processes that tests start too; name a directory to keep it for the next one.
-_compiled = tempfile.TemporaryDirectory(prefix="compiled-", ignore_cleanup_errors=True)
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", _compiled.name)
+# Programs here run once, on little: compiling them is what takes time. XLA takes a third of it
+# without its emitters for fusions and with one module of machine code for a program. What is
+# compiled is kept, for the next run and for the processes that tests start.
 _COMPILING = {
     "jax_disable_most_optimizations": True,
-    "jax_compilation_cache_dir": os.environ["JAX_COMPILATION_CACHE_DIR"],
+    "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".cache" / "compiled"),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
 for _name, _value in _COMPILING.items():
-    os.environ[_name.upper()] = str(_value)
-    jax.config.update(_name, _value)
+    jax.config.update(_name, os.environ.setdefault(_name.upper(), str(_value)) and _value)
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "")
+    + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 
 # Tracing makes objects by the million, and most of them live as long as their program.
 gc.set_threshold(100_000, 20, 20)
@@ -40,74 +44,96 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("diffop")
 
+GROWTH = 3 * 2**29
+"""Bytes by which a process may grow before what JAX keeps for later is let go."""
 
-# Checking the types of every call takes as long as all else in a test, and the cases of one test
-# have much the same types: every eighth of them is checked, or all with `--types=all`.
-CHECKED = 8
+LONGEST = (
+    "project/test_results.py",
+    *(
+        "project/test_docs.py",
+        "precision/test_types.py",
+        "train/test_kill.py",
+        "train/test_solve.py",
+    ),
+    *("train/test_mesh.py", "train/test_processes.py", "operators/test_exact.py"),
+    *("taylor/test_primitives.py", "taylor/test_compression.py", "test_unbiased.py"),
+)
+"""Files that begin first, so that no process is left alone with one of them."""
 
-# Of the tests whose cases say much the same, every so many cases are run; all by `make test-all`.
-THINNED = {
-    **dict.fromkeys(
-        (
-            "test_chunks_change_nothing",
-            "test_exact",
-            "test_exact_without_x64",
-            "test_functions",
-            "test_known_series_to_order_13",
-            "test_lineax_operators",
-            "test_weights_shared_by_blocks",
-            "test_where_an_exponential_underflows",
-        ),
-        3,
-    ),
-    "test_activation_in_mlp": 5,
-    "test_collapsed_directions_against_nested_jvp": 4,
-    "test_complex_values": 2,
-    "test_explicit_mesh.py": 5,
-    "test_grad_through_parameters": 5,
-    "test_jet_against_nested_jvp": 2,
-    "test_rules_against_the_dense_twin": 5,
-    "test_every_order": 11,
-    "test_operands_of_two_types": 3,
-    "test_type_and_value": 24,
-    **dict.fromkeys(
-        ("test_forms.py", "test_high_orders.py", "test_solitons.py", "test_squares.py"), 3
-    ),
-    **dict.fromkeys(
-        (
-            "test_adaptive.py",
-            "test_deflation.py",
-            "test_estimates.py",
-            "test_finite.py",
-            "test_products.py",
-            "test_sparse_sigma.py",
-            "test_two_body.py",
-            "test_variance.py",
-        ),
-        2,
-    ),
+
+REPEATING = {
+    *("fuzz", "models", "precision", "operators/test_explicit_mesh.py", "operators/test_orders.py"),
+    *("operators/test_transforms.py", "taylor/test_jet.py", "taylor/test_activations.py"),
 }
+"""Files and folders whose calls are of the same types as those of others. jaxtyping and beartype
+check the types of every call in all others, and there with `--types=all`.
+"""
 
 
 def pytest_addoption(parser):
     parser.addoption("--types", choices=("some", "all"), default="some")
+    parser.addoption("--oracles", choices=("read", "check", "write"), default="read")
 
 
 def pytest_collection_modifyitems(config, items):
-    every = 1 if config.getoption("types") == "all" else CHECKED
-    seen: Counter = Counter()
-    for item in items:
-        test = item.nodeid.split("[")[0]
-        thinned = THINNED.get(item.originalname) or THINNED.get(item.path.name, 1)
-        if seen[test] % thinned:
-            item.add_marker(pytest.mark.slow)
-        item.check_types = seen[test] % every == 0
-        seen[test] += 1
+    """The longest files begin."""
+    root = Path(__file__).parent
+    if config.getoption("oracles") == "write":
+        items[:] = [item for item in items if "kept" in item.fixturenames]
+    files = {item: item.path.relative_to(root).as_posix() for item in items}
+    rank = {file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(files[item], len(rank)))
+
+
+@pytest.fixture(autouse=True)
+def memory():
+    """What JAX keeps of the tests before, for any that may follow, is let go when it has grown."""
+    yield
+    if _resident() > _least + GROWTH:
+        jax.clear_caches()
+        gc.collect()
+        _trim(0)
+        globals()["_least"] = _resident()
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
+
+
+def _resident():
+    """The memory of this process, in bytes."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+_least = _resident()
 
 
 @pytest.fixture(autouse=True)
 def types(request):
-    jaxtyping.config.update("jaxtyping_disable", not request.node.check_types)
+    path = request.path.relative_to(Path(__file__).parent)
+    repeating = not REPEATING.isdisjoint({path.as_posix(), path.parts[0]})
+    everywhere = request.config.getoption("types") == "all"
+    jaxtyping.config.update("jaxtyping_disable", repeating and not everywhere)
+
+
+@pytest.fixture
+def as_users_see_it(types):
+    """Without the run-time type checks of the test suite, which would answer first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="module")
+def kept_values(request):
+    values = Kept(request.path, request.config.getoption("oracles"))
+    yield values
+    values.write()
+
+
+@pytest.fixture
+def kept(kept_values, request):
+    """`kept(compute)` is what an oracle's `compute()` returns, read from a file: see `Kept`."""
+    calls = itertools.count()
+    return lambda compute: kept_values.value(f"{request.node.name} {next(calls)}", compute)
 
 
 @pytest.fixture

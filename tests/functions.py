@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jax import lax
 from jaxtyping import Array, PRNGKeyArray
 
@@ -244,11 +245,18 @@ def relative_error(got, expected) -> float:
 
     def of_leaf(got, expected):
         assert got.shape == expected.shape
-        scale = jnp.sqrt(jnp.mean(jnp.abs(expected) ** 2))
-        return float(jnp.max(jnp.abs(oracle.to64(got) - expected)) / scale)
+        expected = np.asarray(expected)
+        scale = np.sqrt(np.mean(np.abs(expected) ** 2))
+        return float(np.max(np.abs(np.asarray(got, expected.dtype) - expected)) / scale)
 
     assert jax.tree.structure(got) == jax.tree.structure(expected)
     return max(jax.tree.leaves(jax.tree.map(of_leaf, got, expected)))
+
+
+def expected_value(case, function, dtype):
+    """What the oracle of an operator makes of a function, at every point."""
+    points = oracle.to64(function.points(dtype))
+    return jax.jit(jax.vmap(case.oracle.value))(function.derivatives(dtype), points)
 
 
 def weigh(tree):

@@ -6,7 +6,6 @@ import re
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import jaxtyping
 import numpy as np
 import pytest
 import scipy.stats
@@ -383,14 +382,6 @@ def test_an_integer_argument_and_a_keyword_pass_through():
 
 
 # Errors
-
-
-@pytest.fixture
-def as_users_see_it():
-    """Without the run-time type checks of the test suite, which would answer first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.mark.parametrize(

@@ -3,22 +3,15 @@
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import jaxtyping
 import numpy as np
 import pytest
 
 import diffop as do
 
+pytestmark = pytest.mark.usefixtures("as_users_see_it")
+
 X = jnp.arange(1.0, 4.0)
 KEY = jr.key(0)
-
-
-@pytest.fixture(autouse=True)
-def as_users_see_it():
-    """Without the run-time type checks of the test suite, which would answer first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def u(x):

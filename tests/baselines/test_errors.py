@@ -3,21 +3,14 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 
 import diffop as do
 
+pytestmark = pytest.mark.usefixtures("as_users_see_it")
+
 KEY = jax.random.key(0)
-
-
-@pytest.fixture(autouse=True)
-def as_users_see_it():
-    """Without the run-time type checks of the test suite, which would answer first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 POSSIBLE = "baselines take u, b·∇u, ∇u and derivatives of order two by the first argument, .*; got "

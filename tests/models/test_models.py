@@ -24,7 +24,7 @@ def lenient():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_beside_nested_autodiff(name):
+def test_beside_nested_autodiff(name, kept):
     u, x = MODELS[name](), jnp.asarray(X)
 
     @jax.jit
@@ -37,7 +37,7 @@ def test_beside_nested_autodiff(name):
         third = jax.jvp(lambda x: hessian(x)[0, 0], (x,), (jnp.zeros(6).at[4].set(1.0),))[1]
         return hessian(x), third
 
-    (values, estimate), (hessian, third) = ours(x), theirs(x)
+    (values, estimate), (hessian, third) = ours(x), kept(lambda: theirs(x))
     scale = np.max(np.abs(hessian))
     assert values["lap"].dtype == jnp.float64
     np.testing.assert_allclose(values["lap"], np.trace(hessian), rtol=0, atol=1e-9 * scale)

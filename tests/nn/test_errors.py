@@ -2,22 +2,15 @@
 
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import pytest
 
 import diffop as do
 
+pytestmark = pytest.mark.usefixtures("as_users_see_it")
+
 KEY = jax.random.key(0)
 X = jnp.ones(3)
 POISSON = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
-
-
-@pytest.fixture(autouse=True)
-def as_users_see_it():
-    """Without the run-time type checks of the test suite, which would answer first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def shared(dim=6, block=2, **kwargs):

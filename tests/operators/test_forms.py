@@ -8,7 +8,6 @@ import itertools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
@@ -682,14 +681,6 @@ def test_anything_with_products(build):
 
 
 # Errors
-
-
-@pytest.fixture
-def as_users_see_it():
-    """Without the run-time type checks of the test suite, which would answer first."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def at(operator):

@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 import diffop as do
 
 from .. import functions, oracle
-from ..functions import DTYPES, TOLERANCE, relative_error, weigh
+from ..functions import DTYPES, TOLERANCE, expected_value, relative_error, weigh
 from . import table
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -23,17 +23,19 @@ pytestmark = pytest.mark.usefixtures("x64")
 NAMED = {f.name: f for f in functions.SCALAR}
 
 
-def crossed(function):
-    """Each operator on `function`; those of other arguments or fields on a function for them."""
-    pairs = [
+PAIRS = {
+    function: [
         *((case, function) for case in table.operators() + table.gradients()),
         *((case, functions.SPACE_AND_TIME) for case in table.space_time()),
         *((case, functions.FIELD) for case in table.fields()),
     ]
-    params = [
-        pytest.param(case, f, id=f"{function}-{case}", marks=pytest.mark.xdist_group(f"{f} shared"))
-        for case, f in pairs
-    ]
+    for function in (functions.SHALLOW, NAMED["scan_cond"])
+}
+"""Each operator on a function; those of other arguments or fields on a function for them."""
+
+
+def crossed(function):
+    params = [pytest.param(case, f, id=f"{f}-{case}") for case, f in PAIRS[function]]
     return pytest.mark.parametrize("case, function", params)
 
 
@@ -77,11 +79,6 @@ def tangents_of_derivatives(function, dtype):
     return jax.jit(lambda *p: jax.jvp(all_points, p, tangent_like(p))[1])(*primals)
 
 
-def expected_value(case, function, dtype):
-    points = oracle.to64(function.points(dtype))
-    return jax.vmap(case.oracle.value)(function.derivatives(dtype), points)
-
-
 @pytest.mark.slow  # other tests jit what they compute
 @crossed(NAMED["scan_cond"])
 def test_jit(case, function, dtype="float64"):
@@ -105,24 +102,35 @@ def test_one_point_at_a_time(case, function, dtype="float64"):
         assert jnp.max(jnp.abs(error)) <= TOLERANCE[dtype] * scale
 
 
-@precisions
-@crossed(functions.SHALLOW)
-def test_grad_through_parameters(case, function, dtype):
-    operator, points = case.operator(dtype), function.points(dtype)
+@functools.cache
+def gradients(function, dtype):
+    """By the parameters, of a loss of what every operator makes of a function: one program."""
+    points = function.points(dtype)
 
-    @eqx.filter_jit
-    @eqx.filter_grad
-    def gradient(model):
-        return weigh(jax.vmap(operator.exact(model))(*points))
+    def gradient(case, model):
+        loss = lambda model: weigh(jax.vmap(case.operator(dtype).exact(model))(*points))
+        return ravel_pytree(eqx.filter_grad(loss)(model))[0]
 
-    D, points64 = function.derivatives(dtype), oracle.to64(points)
-    of_derivatives = jax.grad(lambda D: weigh(jax.vmap(case.oracle.value)(D, points64)))(D)
+    cases = [case for case, other in PAIRS[functions.SHALLOW] if other is function]
+    all_of_them = eqx.filter_jit(lambda model: {each.name: gradient(each, model) for each in cases})
+    return all_of_them(function.model(dtype))
+
+
+def expected_gradient(case, function, dtype):
+    D, points = function.derivatives(dtype), oracle.to64(function.points(dtype))
+    of_derivatives = jax.grad(lambda D: weigh(jax.vmap(case.oracle.value)(D, points)))(D)
     jacobian = parameter_jacobian(function, dtype)
-    expected = sum(
+    return sum(
         jnp.tensordot(g, J, axes=g.ndim) for g, J in zip(of_derivatives, jacobian, strict=True)
     )
-    got = ravel_pytree(gradient(function.model(dtype)))[0]
+
+
+@precisions
+@crossed(functions.SHALLOW)
+def test_grad_through_parameters(case, function, dtype, kept):
+    got = gradients(function, dtype)[case.name]
     assert got.dtype == DTYPES[dtype]
+    expected = kept(lambda: expected_gradient(case, function, dtype))
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
 

@@ -84,14 +84,15 @@ def _pushed(f):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("group", FUNCTIONS)
-def test_finite_where_nested_jvp_is(group, dtype):
+def test_finite_where_nested_jvp_is(group, dtype, kept):
     with jax.enable_x64(dtype == "float64"):
         points = jnp.asarray(np.concatenate([MODERATE, EXTREME]), dtype)
 
         def all_of(way):
             return jax.jit(jax.vmap(lambda t: jnp.stack([way(f)(t) for f in FUNCTIONS[group]])))
 
-        expected, got = np.asarray(all_of(_nested)(points)), np.asarray(all_of(_pushed)(points))
+        expected = kept(lambda: all_of(_nested)(points))
+        got = np.asarray(all_of(_pushed)(points))
     wanted = np.isfinite(expected) & np.isfinite(expected[:, :, :1])
     assert wanted.mean() > 0.5
     assert np.isfinite(got[wanted]).all()

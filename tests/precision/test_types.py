@@ -65,14 +65,15 @@ def _pushed(function, v):
 
 
 @pytest.mark.parametrize("case, dtype", TYPED, ids=str)
-def test_type_and_value(case, dtype):
+def test_type_and_value(case, dtype, kept):
     """Without double precision, and where functions mix types as lenient promotion lets them."""
     rng = np.random.default_rng(0)
     with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
         x, v = (_drawn(rng, dtype) for _ in range(2))
         function = _inexact(case.function)
-        expected, got = jax.jit(lambda x: (_nested(function, v)(x), _pushed(function, v)(x)))(x)
-        assert jax.tree.map(_type, got) == jax.tree.map(_type, expected)
+        nested, got = _nested(function, v), jax.jit(_pushed(function, v))(x)
+        assert jax.tree.map(_type, got) == jax.tree.map(_type, jax.eval_shape(nested, x))
+        expected = kept(lambda: jax.jit(nested)(x))
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
         a, b = np.asarray(a, complex), np.asarray(b, complex)
         np.testing.assert_allclose(a, b, rtol=0, atol=50 * _eps(dtype) * (1 + np.abs(b).max()))
@@ -116,11 +117,11 @@ def test_operands_of_two_types(name, kind, weights):
         w, x = jnp.asarray(W, weights), jnp.asarray(np.linspace(-1, 1, N), kind)
         u = lambda x: MIXED_PRODUCTS[name](w, x)
         basis = jnp.eye(N, dtype=kind)
-        second = _nested(u, basis[0])(x)[2]
-        expected = sum(float(_nested(u, e)(x)[2]) for e in basis)
+        each = jax.jit(jax.vmap(lambda v: _nested(u, v)(x)[2]))(basis)
+        expected = float(np.sum(np.asarray(each, np.float64)))
         everything = do.Laplacian().estimate(jax.random.key(0), N, probes="sparse")
-        for got in (do.Laplacian().exact(u)(x), everything(u)(x)):
-            assert got.dtype == second.dtype
+        for got in jax.jit(lambda x: [do.Laplacian().exact(u)(x), everything(u)(x)])(x):
+            assert got.dtype == each.dtype
             coarse = "bfloat16" in (str(got.dtype), weights) or name == "fewer_digits"
             eps = _eps(weights if coarse else got.dtype)
             np.testing.assert_allclose(

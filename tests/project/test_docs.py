@@ -23,6 +23,7 @@ ELSEWHERE = re.compile(r"<(?:script|img|link rel=.?stylesheet)[^>]+(?:src|href)=
 PICTURE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")

@@ -97,5 +97,10 @@ COLLECTIVES = {
     )(x, 2.0),
 }
 
+if hasattr(lax, "polynomial"):  # JAX ≥ 0.12
+    COLLECTIVES["pbroadcast"] = _on_devices(
+        lambda x: x * lax.pbroadcast(jnp.sin(x), "i", jnp.int32(0))
+    )
+
 UNMAPPED = ("all_gather_reduced", "reduced", "unreduced", "unreduced_scatter")
 """Those that `jax.vmap` cannot map: one jet at a time."""

@@ -65,8 +65,9 @@ WITHOUT_DERIVATIVE = {
 """Primitives that JAX lists as differentiable and that nothing moves through, by reason."""
 
 ELSEWHERE = {
-    "not in these tests: XLA has none for CPUs": (
-        "pbroadcast pbroadcast_dynamic ragged_all_to_all relayout with_memory_space_constraint"
+    "not in these tests: XLA has none for CPUs": "pbroadcast ragged_all_to_all",
+    "not in these tests: layouts and memories of accelerators": (
+        "relayout with_memory_space_constraint"
     ),
     "not in these tests: several processes": (
         "host_local_array_to_global_array global_array_to_host_local_array"
@@ -86,7 +87,7 @@ ELSEWHERE = {
 }
 """Primitives that need devices or formats of their own, by where they are tested."""
 
-LATER = {"pbroadcast_dynamic", "relayout", "with_memory_space_constraint"}
+LATER = {"relayout", "with_memory_space_constraint"}
 """Those of a newer JAX than that of the table."""
 
 

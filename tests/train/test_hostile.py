@@ -60,6 +60,7 @@ def test_a_model_that_is_something_else(content, run, tmp_path):
         model.write_bytes(saved)
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize(
     "changes, message",
     [

@@ -13,8 +13,6 @@ import pytest
 
 from diffop.train._metrics import read_metrics
 
-pytestmark = pytest.mark.xdist_group("kill")  # its processes are started once
-
 OFTEN = ("--checkpoint-every", "50")  # after each dispatch
 SOLVE = [
     *(sys.executable, "-m", "diffop", "solve", "allen-cahn-two-body"),

@@ -18,8 +18,6 @@ from diffop.train._mesh import make, parsed
 
 from . import eight_devices
 
-pytestmark = pytest.mark.xdist_group("mesh")  # its processes are started once
-
 KEY = jax.random.key(0)
 MESH = jax.make_mesh((1, 1), ("data", "model"))
 SLOW = ("exact", "sparse, shared", "uneven")

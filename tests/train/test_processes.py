@@ -17,8 +17,6 @@ from diffop.train import _solve
 
 from .two_processes import PER_DISPATCH, SETTINGS
 
-pytestmark = pytest.mark.xdist_group("processes")  # its processes are started once
-
 
 def free_port():
     with socket.socket() as listener:

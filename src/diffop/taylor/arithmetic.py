@@ -28,6 +28,7 @@ from .coefficients import (
     scale,
     zero_array,
 )
+from .entrywise import plus
 from .equation import BilinearMap, LinearMap
 
 _logger = logging.getLogger("diffop.taylor")
@@ -80,7 +81,7 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any) -> Coeff
         return Dense(left.base, left.factor + right.factor, left.image)
     arrays = [densify(each, lead, primal) for each in (left, right)]
     first, second = (each.array for each in arrays if isinstance(each, Dense))
-    return Dense(first + second)
+    return Dense(plus(first, second))
 
 
 def _unless_full(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from .._types import AnyArray
+from .entrywise import times
 from .numbers import Numbers
 from .record import record, static
 
@@ -64,7 +65,7 @@ class Dense:
 
     @property
     def array(self) -> AnyArray:
-        return self.base if self.factor == 1 else self.base * self.factor
+        return times(self.base, self.factor)
 
 
 @final
@@ -166,7 +167,8 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
     if isinstance(coefficient, Dense):
         return Dense(coefficient.base, coefficient.factor * factor, coefficient.image)
     if isinstance(coefficient, Sparse):
-        return Sparse(coefficient.positions, coefficient.values * factor, coefficient.distinct)
+        values = times(coefficient.values, factor)
+        return Sparse(coefficient.positions, values, coefficient.distinct)
     if isinstance(coefficient, Diagonal):
         c = coefficient
         return Diagonal(c.values, c.numbers, c.size, c.factor * factor, c.origin)

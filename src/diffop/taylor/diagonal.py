@@ -16,6 +16,7 @@ from jaxtyping import Array
 
 from .binding import zeros_for
 from .coefficients import Dense, Diagonal, Sparse
+from .entrywise import plus, times
 from .numbers import Numbers, readers
 
 FEW = 16
@@ -43,7 +44,7 @@ def values_of(coefficient: Diagonal, dtype: Any) -> Array:
         array = jnp.asarray(coefficient.numbers.known, dtype)
     else:
         array = coefficient.values
-    return array if coefficient.factor == 1 else array * coefficient.factor
+    return times(array, coefficient.factor)
 
 
 def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
@@ -83,7 +84,7 @@ def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
     columns: dict[int, Array] = {}
     for j, k, mask in pairs:
         term = _masked(column(left, j, dtype) * column(right, k, dtype), mask)
-        columns[j] = columns[j] + term if j in columns else term
+        columns[j] = plus(columns[j], term) if j in columns else term
     kept = sorted(columns) or [0]
     zero = jnp.zeros(left.numbers.shape, dtype)
     values = jnp.stack([columns.get(j, zero) for j in kept])
@@ -99,7 +100,7 @@ def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
         if left.origin is not None and left.origin is right.origin:  # x·dx + dx·x is 2x·dx
             factor = left.factor + right.factor
             return Diagonal(left.values, left.numbers, left.size, factor, left.origin)
-        values = values_of(left, dtype) + values_of(right, dtype)
+        values = plus(values_of(left, dtype), values_of(right, dtype))
         return Diagonal(values, left.numbers, left.size)
     a, b = left.numbers, right.numbers
     first, second = values_of(left, dtype), values_of(right, dtype)

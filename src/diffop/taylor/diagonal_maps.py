@@ -33,7 +33,7 @@ def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Co
         values = jax.vmap(lambda column: function.at([column])[0])(values)
         return [Diagonal(values, c.numbers, c.size, c.factor)]
     if name == "reduce_sum":
-        return [diagonal.sum_over(c, tuple(function.params["axes"]), dtype)]
+        return [diagonal.sum_over(c, tuple(map(int, function.params["axes"])), dtype)]
     if name == "select_n":
         return [diagonal.times_array(c, _chosen(function, k, dtype))]
     if name in ("scatter-add", "scatter-sub") and k == 0:

@@ -27,6 +27,7 @@ from . import diagonal
 from .arithmetic import densify, instantiate, total
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Zero
 from .contractions import broadcast
+from .entrywise import times
 from .equation import BilinearMap
 from .numbers import Numbers
 from .record import record, static
@@ -99,7 +100,7 @@ class Moment:
         whole = not isinstance(matrix, DiagonalMatrix)
         if product.name == "mul" and p == q and left is right and whole:
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
-            return result if first.factor == 1 else result * (first.factor * first.factor)
+            return times(result, first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
         if product.name == "mul":
             own = first.array.astype(product.output.dtype)
@@ -193,7 +194,7 @@ def apply(matrix: Block, coefficient: Dense) -> Array:
         weighted = entries * base.reshape((1,) * (entries.ndim - base.ndim) + base.shape)
     else:
         weighted = jnp.tensordot(*_alike(matrix, coefficient.base), axes=1)
-    return weighted if coefficient.factor == 1 else weighted * coefficient.factor
+    return times(weighted, coefficient.factor)
 
 
 def _alike(*arrays: Array) -> list[Array]:
@@ -214,7 +215,7 @@ def _entrywise(matrix: Block, left: Diagonal, right: Diagonal, dtype: Any) -> Ar
             terms.append((a * b).reshape((1,) * (entries.ndim - a.ndim) + a.shape) * entries)
     factor = left.factor * right.factor
     result = sum(terms[1:], terms[0])
-    return result if factor == 1 else result * factor
+    return times(result, factor)
 
 
 def _entries(matrix: Block, rows: np.ndarray, columns: np.ndarray) -> Array:
@@ -269,7 +270,7 @@ def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -
         if known is None:
             a, b = _alike(_flat(left.base), _flat(right.base))
             known = a.T @ b
-        return known if number == 1 else known * number
+        return times(known, number)
     a, b = _alike(_flat(left.array), _flat(right.array))
     weights = jnp.asarray(weights).astype(a.dtype)
     return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
