@@ -28,6 +28,7 @@ _COMPILING = {
     "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".cache" / "compiled"),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
+    "jax_traceback_in_locations_limit": 0,
 }
 for _name, _value in _COMPILING.items():
     jax.config.update(_name, os.environ.setdefault(_name.upper(), str(_value)) and _value)
@@ -81,6 +82,9 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("oracles") == "write":
         items[:] = [item for item in items if "kept" in item.fixturenames]
     files = {item: item.path.relative_to(root).as_posix() for item in items}
+    for item in items:
+        if any(not mark.args for mark in item.iter_markers("slow")):
+            raise pytest.UsageError(f"{item.nodeid} is slow, and its mark does not say why")
     rank = {file: place for place, file in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(files[item], len(rank)))
 

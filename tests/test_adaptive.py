@@ -48,7 +48,6 @@ def over_keys(count, operator, u, x, **options):
 
 
 @pytest.mark.parametrize("probes", ["sparse", "rademacher"])
-@pytest.mark.slow
 def test_converged_results_are_as_accurate_as_they_say(probes):
     """±2 standard errors of a normal mean hold the value with probability 0.954."""
     H, u = symmetric(300)
@@ -61,7 +60,6 @@ def test_converged_results_are_as_accurate_as_they_say(probes):
     assert scipy.stats.binomtest(held, 500, 0.954).pvalue > LEVEL
 
 
-@pytest.mark.slow
 def test_it_stops_as_soon_as_it_may():
     """One round less would not do: the same draws, ended one round earlier."""
     H, u = symmetric(200)
@@ -79,7 +77,6 @@ def test_the_least_number_of_draws(batch, n):
     np.testing.assert_allclose(got.mean, 100)
 
 
-@pytest.mark.slow
 def test_absolute_tolerance():
     """A mean of zero has no relative accuracy."""
     u = separable(np.tile([1.0, -1.0], 250))
@@ -184,7 +181,6 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.slow
 def test_a_fixed_number_of_rounds_is_unbiased_and_knows_its_variance(name):
     """Over 40 batches of keys, (mean of SE²) − (variance of the estimates) is 0 up to chance."""
     operator, probes = CASES[name]
@@ -250,7 +246,6 @@ def test_nothing_to_sample(operator):
     assert not np.any(got.standard_error)
 
 
-@pytest.mark.slow
 def test_outputs_of_every_kind():
     """Every entry is accurate; the slowest one decides."""
     terms = lognormal(300)
@@ -337,7 +332,6 @@ def test_the_gradient_is_that_of_the_draws(probes):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_the_gradient_after_an_early_stop():
     """∂/∂terms says which terms were drawn: n of them, each with the weight N/n."""
     terms = jnp.asarray(lognormal(200))
@@ -352,7 +346,6 @@ def test_the_gradient_after_an_early_stop():
         np.testing.assert_allclose(slope @ terms, got.mean, rtol=1e-12)
 
 
-@pytest.mark.slow
 def test_gradients_of_points_that_stop_at_different_rounds():
     """vmap of grad and grad of vmap as one point after the other."""
     u = lambda power: lambda x: jnp.sum(x**power)
@@ -433,7 +426,6 @@ def test_biased_probes_and_operators_in_the_place_of_functions():
         composed.estimate_to(key)(lambda x: jnp.sum(x**4))(ones(30))
 
 
-@pytest.mark.slow
 def test_the_example_of_the_docstring():
     text = inspect.getdoc(do.Laplacian.estimate_to) or ""
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

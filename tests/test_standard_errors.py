@@ -96,7 +96,6 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-@pytest.mark.slow
 def test_variance_by_sampling(name):
     """(estimate − mean)² − SE² is zero on average."""
     operator, n, probe = SAMPLED[name]

@@ -134,7 +134,6 @@ DRAWS = [
 
 
 @pytest.mark.parametrize("name, probes, n", DRAWS, ids=["-".join(map(str, d)) for d in DRAWS])
-@pytest.mark.slow
 def test_unbiased(name, probes, n):
     build, reference, _ = CASES[name]
     operator, x = build(), jnp.asarray(X)

@@ -125,7 +125,6 @@ CASES += [(name, "hutch++") for name in ("laplacian_dims", "matrix", "sigma_of_p
 
 
 @pytest.mark.parametrize(("name", "method"), CASES)
-@pytest.mark.slow
 def test_unbiased(name, method):
     operator, reference = OPERATORS[name]()
     values = spread(lambda key: operator.deflate(key, 4, method)(wave)(point()))
@@ -205,7 +204,6 @@ def test_low_rank_is_exact(method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.slow
 def test_matrices_with_few_entries(dtype, method):
     """Images are zero, or equal up to a factor, exactly: no factorisation may divide by zero."""
     D, x = do.Laplacian().deflate(jr.key(2), 62, method), jnp.ones(64, dtype)
@@ -315,7 +313,6 @@ def network(w, x):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.slow
 def test_gradients_are_unbiased(method):
     """With respect to parameters, of u and of the operator, and to the point."""
 

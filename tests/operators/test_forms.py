@@ -304,14 +304,12 @@ def test_divergence_form_without_jit():
 
 
 @pytest.mark.parametrize("name", ["constant_low_rank", "scalar", "matrix", "matvec"])
-@pytest.mark.slow
 def test_divergence_form_under_jit_vmap_and_grad(name):
     got = jax.jit(jax.vmap(jax.grad(do.DivergenceForm(coefficient(name)).exact(u))))(points())
     close(got, expected_gradients()[name], rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["scalar", "diagonal", "matrix", "matvec"])
-@pytest.mark.slow
 def test_divergence_form_of_some_coordinates(name):
     """The field sees the whole point, and its value acts on two coordinates."""
     value = FIELDS[name]
@@ -329,7 +327,6 @@ def test_divergence_form_of_some_coordinates(name):
     ("name", "argnum"),
     [("scalar", 0), ("scalar", 1), ("diagonal", 1), ("matrix", 0), ("matrix", 1), ("matvec", 1)],
 )
-@pytest.mark.slow
 def test_fields_of_space_and_time(name, argnum):
     value = FIELDS[name]
     scaled = {
@@ -350,7 +347,6 @@ def test_a_scalar_argument():
 
 
 @pytest.mark.parametrize("name", ["scalar", "matrix"])
-@pytest.mark.slow
 def test_pytree_arguments(name):
     tree = {"a": jnp.asarray(X[:2]), "b": jnp.asarray(X[2])}
     of_tree = lambda f: lambda tree: f(ravel_pytree(tree)[0])
@@ -376,7 +372,6 @@ def test_fields_compare_by_the_function():
 
 
 @pytest.mark.parametrize("name", ["scalar", "matrix"])
-@pytest.mark.slow
 def test_algebra(name):
     """Sums, coefficient functions and compositions on both sides."""
     a = FIELDS[name]
@@ -607,7 +602,6 @@ DENSE = [
 
 
 @pytest.mark.parametrize(("name", "kind"), [*((name, "sparse") for name in COMPONENTS), *DENSE])
-@pytest.mark.slow
 def test_estimates_by_component(name, kind):
     x = jnp.asarray(X)
     functions = [u, lambda x: jnp.sum(x**3) * x[0]]
@@ -663,7 +657,6 @@ def test_lineax_operators(build):
 
 
 @pytest.mark.parametrize("build", BUILDS, ids=lambda b: b.__name__)
-@pytest.mark.slow
 def test_anything_with_products(build):
     """The same without lineax."""
     x, full = jnp.asarray(X), jnp.asarray(SKEWED)

@@ -23,25 +23,18 @@ pytestmark = pytest.mark.usefixtures("x64")
 NAMED = {f.name: f for f in functions.SCALAR}
 
 
-PAIRS = {
-    function: [
-        *((case, function) for case in table.operators() + table.gradients()),
-        *((case, functions.SPACE_AND_TIME) for case in table.space_time()),
-        *((case, functions.FIELD) for case in table.fields()),
-    ]
-    for function in (functions.SHALLOW, NAMED["scan_cond"])
-}
+PAIRS = [
+    *((case, functions.SHALLOW) for case in table.operators() + table.gradients()),
+    *((case, functions.SPACE_AND_TIME) for case in table.space_time()),
+    *((case, functions.FIELD) for case in table.fields()),
+]
 """Each operator on a function; those of other arguments or fields on a function for them."""
-
-
-def crossed(function):
-    params = [pytest.param(case, f, id=f"{f}-{case}") for case, f in PAIRS[function]]
-    return pytest.mark.parametrize("case, function", params)
-
-
-precisions = pytest.mark.parametrize(
-    "dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"]
+crossed = pytest.mark.parametrize(
+    "case, function", [pytest.param(case, f, id=f"{f}-{case}") for case, f in PAIRS]
 )
+
+
+precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 def tangent_like(tree):
@@ -79,27 +72,35 @@ def tangents_of_derivatives(function, dtype):
     return jax.jit(lambda *p: jax.jvp(all_points, p, tangent_like(p))[1])(*primals)
 
 
-@pytest.mark.slow  # other tests jit what they compute
-@crossed(NAMED["scan_cond"])
-def test_jit(case, function, dtype="float64"):
-    points = function.points(dtype)
-    apply = eqx.filter_jit(lambda operator, model, x: jax.vmap(operator.exact(model))(*x))
-    got = apply(case.operator(dtype), function.model(dtype), points)
-    assert relative_error(got, expected_value(case, function, dtype)) <= TOLERANCE[dtype]
+@functools.cache
+def values(function, dtype):
+    """What every operator makes of a function at all points, and at each by itself: one program."""
+    cases = [case for case, other in PAIRS if other is function]
+    each = [jax.tree.map(lambda x: x[i], function.points(dtype)) for i in (0, 3)]
+
+    @eqx.filter_jit
+    def all_of_them(operators, model):
+        return {
+            name: (
+                jax.vmap(operator.exact(model))(*function.points(dtype)),
+                [operator.exact(model)(*point) for point in each],
+            )
+            for name, operator in operators.items()
+        }
+
+    return all_of_them({c.name: c.operator(dtype) for c in cases}, function.model(dtype))
 
 
-@crossed(functions.SHALLOW)
-@pytest.mark.slow
-def test_one_point_at_a_time(case, function, dtype="float64"):
-    operator, model, points = case.operator(dtype), function.model(dtype), function.points(dtype)
-    expected = expected_value(case, function, dtype)
-    scale = jnp.sqrt(jnp.mean(expected**2))
-    value = jax.jit(operator.exact(model))
-    for i in (0, 3):
-        got = value(*jax.tree.map(lambda x: x[i], points))  # noqa: B023
-        error = oracle.to64(got) - expected[i]
-        assert error.shape == expected[i].shape
-        assert jnp.max(jnp.abs(error)) <= TOLERANCE[dtype] * scale
+@crossed
+def test_operators_are_arguments_of_jit(case, function, kept, dtype="float64"):
+    """At all points and at one by itself."""
+    got, each = values(function, dtype)[case.name]
+    expected = kept(lambda: expected_value(case, function, dtype))
+    assert relative_error(got, expected) <= TOLERANCE[dtype]
+    for i, alone in zip((0, 3), each, strict=True):
+        assert alone.shape == expected[i].shape
+        scale = np.sqrt(np.mean(expected**2))
+        assert np.max(np.abs(alone - expected[i])) <= TOLERANCE[dtype] * scale
 
 
 @functools.cache
@@ -111,7 +112,7 @@ def gradients(function, dtype):
         loss = lambda model: weigh(jax.vmap(case.operator(dtype).exact(model))(*points))
         return ravel_pytree(eqx.filter_grad(loss)(model))[0]
 
-    cases = [case for case, other in PAIRS[functions.SHALLOW] if other is function]
+    cases = [case for case, other in PAIRS if other is function]
     all_of_them = eqx.filter_jit(lambda model: {each.name: gradient(each, model) for each in cases})
     return all_of_them(function.model(dtype))
 
@@ -126,7 +127,7 @@ def expected_gradient(case, function, dtype):
 
 
 @precisions
-@crossed(functions.SHALLOW)
+@crossed
 def test_grad_through_parameters(case, function, dtype, kept):
     got = gradients(function, dtype)[case.name]
     assert got.dtype == DTYPES[dtype]
@@ -134,24 +135,31 @@ def test_grad_through_parameters(case, function, dtype, kept):
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
 
-@crossed(functions.SHALLOW)
-@pytest.mark.slow
-def test_jvp_in_parameters_and_point(case, function, dtype="float64"):
-    operator = case.operator(dtype)
+@functools.cache
+def directional(function, dtype):
+    """Along a tangent of parameters and points, what every operator makes of a function."""
     parameters, static = eqx.partition(function.model(dtype), eqx.is_inexact_array)
     primals = (parameters, function.points(dtype))
+    tangents = jax.tree.map(lambda x: x.astype(DTYPES[dtype]), tangent_like(primals))
+    cases = [case for case, other in PAIRS if other is function]
 
     def values(parameters, points):
-        return jax.vmap(operator.exact(eqx.combine(parameters, static)))(*points)
+        model = eqx.combine(parameters, static)
+        return {c.name: jax.vmap(c.operator(dtype).exact(model))(*points) for c in cases}
 
-    tangents = jax.tree.map(lambda x: x.astype(DTYPES[dtype]), tangent_like(primals))
-    _, got = jax.jvp(values, primals, tangents)
+    return jax.jit(lambda *pairs: jax.jvp(values, *pairs)[1])(primals, tangents)
 
-    D, points64 = function.derivatives(dtype), oracle.to64(primals[1])
+
+def expected_tangent(case, function, dtype):
+    D, points = function.derivatives(dtype), oracle.to64(function.points(dtype))
     D_dot = tangents_of_derivatives(function, dtype)
-    _, expected = jax.jvp(
-        jax.vmap(case.oracle.value), (D, points64), (D_dot, tangent_like(points64))
-    )
+    return jax.jvp(jax.vmap(case.oracle.value), (D, points), (D_dot, tangent_like(points)))[1]
+
+
+@crossed
+def test_jvp_in_parameters_and_point(case, function, kept, dtype="float64"):
+    got = directional(function, dtype)[case.name]
+    expected = kept(lambda: expected_tangent(case, function, dtype))
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
 

@@ -65,11 +65,12 @@ def horner(x):
     )
 
 
+LONG = pytest.mark.slow("is compiled for half a minute")
 SLOW = ("mixed-9", "mixed-10", "mixed-12", "mixed-13", "laplacian-8", "laplacian-10")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in OPERATORS]
+    "name", [pytest.param(n, marks=LONG if n in SLOW else ()) for n in OPERATORS]
 )
 def test_polynomials(name):
     operator, symbol = OPERATORS[name]

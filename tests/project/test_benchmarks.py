@@ -26,15 +26,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 PRINTED = read([PAPER])
 
 
-ONE_OF_EACH_KIND = ("ablation", "two-body/error", "precision")
-"""The others are made of the same parts: they run in `make test-all`."""
-
-
-def marks(name):
-    return () if name in ONE_OF_EACH_KIND else pytest.mark.slow
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in SUITES])
+@pytest.mark.slow("measures, in processes of their own")
+@pytest.mark.parametrize("name", SUITES)
 def test_a_miniature_of_every_suite(name, tmp_path, capsys):
     suite = SUITES[name]
     cases = list(suite.cases(Scope("mini")))

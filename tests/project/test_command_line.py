@@ -168,6 +168,7 @@ def test_missing_extra(package, tmp_path, capsys, monkeypatch):
     assert main(["list"]) == 0
 
 
+@pytest.mark.slow("starts a process that trains")
 def test_progress_bar_on_a_terminal(tmp_path):
     """As a person runs it: a bar with steps per second, time left and loss."""
     leader, follower = pty.openpty()

@@ -23,8 +23,16 @@ ELSEWHERE = re.compile(r"<(?:script|img|link rel=.?stylesheet)[^>]+(?:src|href)=
 PICTURE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 
 
+TRAINS = re.compile(r"\bdo\.train\.(?:fit|solve)\(|\boptax\.")
+CASES = [
+    pytest.param(page, marks=pytest.mark.slow("trains networks") if trains else ())
+    for page, text in PAGES.items()
+    for trains in [any(TRAINS.search(block["code"]) for block in BLOCK.finditer(text))]
+]
+
+
 @pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", CASES)
 def test_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     for ran in run(PAGES[page], page, tmp_path):

@@ -19,6 +19,7 @@ ARGUMENTS = {
 LARGEST = {"poisson.py": 1e-3, "inverse.py": 2e-2, "helium.py": 1.5e-2}
 
 
+@pytest.mark.slow("starts processes that train networks")
 @pytest.mark.parametrize("script", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_example(script):
     command = [sys.executable, f"examples/{script}", *ARGUMENTS.get(script, [])]

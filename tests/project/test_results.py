@@ -32,7 +32,7 @@ def test_every_problem_is_there():
     }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("trains networks")
 @pytest.mark.parametrize("name", STATED)
 def test_the_stated_error_is_reached(name, tmp_path):
     words, error = STATED[name]

@@ -13,6 +13,8 @@ import pytest
 
 from diffop.train._metrics import read_metrics
 
+pytestmark = pytest.mark.slow("starts and kills processes")
+
 OFTEN = ("--checkpoint-every", "50")  # after each dispatch
 SOLVE = [
     *(sys.executable, "-m", "diffop", "solve", "allen-cahn-two-body"),
@@ -86,7 +88,6 @@ def test_killed_at_random_moments(whole, tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["resumed_at"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_killed_many_times(seed, whole, tmp_path):
     chance = random.Random(seed)

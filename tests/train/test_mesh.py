@@ -32,6 +32,9 @@ def on_eight_devices(*cases):
     return json.loads(result.stdout)
 
 
+processes = pytest.mark.slow("starts processes of eight devices")
+
+
 @pytest.fixture(scope="module")
 def measured():
     return on_eight_devices("sparse", "exact, shared", "time")
@@ -44,18 +47,20 @@ def check_case(measured):
     assert measured["largest"] <= 1.02 * LOCAL
 
 
+@processes
 @pytest.mark.parametrize("case", [case for case in eight_devices.CASES if case not in SLOW])
 def test_losses_are_those_of_one_device_and_nothing_is_whole(case, measured):
     check_case(measured[case])
 
 
-@pytest.mark.slow
+@processes
 def test_losses_of_other_cases():
     for case, each in on_eight_devices(*SLOW).items():
         if case in SLOW:
             check_case(each)
 
 
+@processes
 def test_weights_of_the_input_are_divided(measured):
     dim, width, block = eight_devices.DIM, eight_devices.WIDTH, eight_devices.BLOCK
     assert measured["sparse"]["parts"] == [[width, dim // 2], [1, width]]
@@ -69,6 +74,7 @@ def test_weights_of_the_input_are_divided(measured):
     assert measured["time"]["parts"] == [[width // 2, dim + 1], [1, width]]
 
 
+@processes
 def test_a_fit_goes_on_on_another_mesh(measured):
     assert measured["checkpoints"]["gap"] < 1e-10
     meshes = ["data=4,model=2", "data=2,model=4", "one device", "data=8"]
@@ -79,6 +85,7 @@ def test_a_fit_goes_on_on_another_mesh(measured):
     ]
 
 
+@processes
 def test_a_network_is_made_where_it_will_be(measured):
     assert measured["made"] == eight_devices.WIDTH * eight_devices.DIM // 2
 

@@ -17,6 +17,8 @@ from diffop.train import _solve
 
 from .two_processes import PER_DISPATCH, SETTINGS
 
+pytestmark = pytest.mark.slow("starts two processes")
+
 
 def free_port():
     with socket.socket() as listener:
@@ -123,7 +125,6 @@ def under_way(directory):
     return processes
 
 
-@pytest.mark.slow
 def test_a_signal_on_the_command_line(tmp_path):
     """Both end with its exit code, a checkpoint and one set of files; one device goes on."""
     processes = under_way(tmp_path)
@@ -142,7 +143,6 @@ def test_a_signal_on_the_command_line(tmp_path):
     assert "was made on model=2, and the fit goes on on one device" in "".join(going_on)
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_ends_the_other(tmp_path):
     processes = under_way(tmp_path)
     processes[1].kill()

@@ -96,6 +96,7 @@ def test_the_seed_determines_the_problem(run, tmp_path):
     assert other.null_rel_l2 != report.null_rel_l2
 
 
+@pytest.mark.slow("trains networks")
 @pytest.mark.parametrize("estimator", ["exact", "rademacher", "stratified"])
 def test_every_estimator_trains(estimator, tmp_path):
     report = do.train.solve(small(steps=2, estimator=estimator), tmp_path)
@@ -103,6 +104,7 @@ def test_every_estimator_trains(estimator, tmp_path):
     assert np.isfinite(report.rel_l2)
 
 
+@pytest.mark.slow("trains networks")
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
@@ -125,6 +127,7 @@ def test_every_problem_trains(name, changes, tmp_path):
     assert np.isfinite(u(jnp.zeros(report.dim)))
 
 
+@pytest.mark.slow("trains networks")
 def test_a_soliton_is_learnt_from_its_data(tmp_path):
     """The null model, the initial profile held still, misses a soliton that moves away."""
     settings = do.train.Settings("g-kdv-1d", steps=600, batch=64, depth=2, gpinn=0.0)
@@ -133,6 +136,7 @@ def test_a_soliton_is_learnt_from_its_data(tmp_path):
     assert report.skill > 2
 
 
+@pytest.mark.slow("trains networks")
 def test_a_value_at_one_point_is_learnt(tmp_path):
     """From the equation and the value at the last time, which alone is wrong by the null error."""
     settings = do.train.Settings(

@@ -170,7 +170,9 @@ QUICK = ("rademacher", "stratified")
 @pytest.mark.parametrize(
     ("case", "make"),
     [
-        pytest.param(case, make, marks=[] if case in QUICK else [pytest.mark.slow])
+        pytest.param(
+            case, make, marks=[] if case in QUICK else [pytest.mark.slow("enumerates many draws")]
+        )
         for case, make in [*((case, allen_cahn) for case in CASES), ("rademacher", quasilinear)]
     ],
 )
