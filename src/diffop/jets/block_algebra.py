@@ -18,6 +18,8 @@ def power_of(block: Block, power: int) -> Block:
     if power == 1:
         return block
     total = block.weights.shape[0]
+    if total == len(block.slots) == 1:  # (w (v·∇)^p)^m, along v still
+        return Block(block.weights**power, block.slots, (block.order * power,))
     if power == 2:
         index = np.stack(np.triu_indices(total), axis=1)
         multiplicity = np.where(index[:, 0] == index[:, 1], 1.0, 2.0)

@@ -86,6 +86,15 @@ class QuadraticTerms(_FieldTerms, ProbedTerms):
     def probe_dtype(self, point: Point) -> Any:
         return point.dtype(self.argnum)
 
+    def pairs(self, point: Point, directions: RowArray, products: RowArray) -> Block:
+        """v·D²u·Cv for isotropic v.
+
+        E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, indefinite or not
+        symmetric, without its eigenvectors, and linear in C.
+        """
+        slots = tuple({self.argnum: self.embed(rows, point)} for rows in (directions, products))
+        return Block(np.ones(directions.shape[0]), slots, (1, 1))
+
 
 class CoefficientTerms(QuadraticTerms):
     """Those that are C:∇² for a C with entries."""
@@ -137,7 +146,7 @@ class DiagonalForm(CoefficientTerms):
     """All coefficients of one magnitude: drawn without replacement then."""
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 2
+    probe_symbol: ClassVar[str] = "v, Cv"
     count_symbol: ClassVar[str] = "d"
     direction_symbol: ClassVar[str] = "eᵢ"
 
@@ -173,7 +182,7 @@ class DiagonalForm(CoefficientTerms):
 
     def probe(self, point: Point, directions: SubRows) -> Block:
         scaled = directions * jnp.asarray(self.field).astype(directions.dtype)[None, :]
-        return signed_pairs(self, point, directions, scaled)
+        return self.pairs(point, directions, scaled)
 
 
 @final
@@ -185,7 +194,7 @@ class EntryForm(CoefficientTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 2
+    probe_symbol: ClassVar[str] = "v, Cv"
     count_symbol: ClassVar[str] = "d(d+1)/2"
     direction_symbol: ClassVar[str] = "eᵢ, eⱼ"
 
@@ -242,7 +251,7 @@ class EntryForm(CoefficientTerms):
 
     def probe(self, point: Point, directions: SubRows) -> Block:
         matrix = jnp.asarray(self.field).astype(directions.dtype)
-        return signed_pairs(self, point, directions, directions @ matrix.T)
+        return self.pairs(point, directions, directions @ matrix.T)
 
 
 @final
@@ -256,7 +265,7 @@ class RowForm(CoefficientTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 2
+    probe_symbol: ClassVar[str] = "v, Cv"
     count_symbol: ClassVar[str] = "d"
     direction_symbol: ClassVar[str] = "eᵢ, Ceᵢ"
 
@@ -292,7 +301,7 @@ class RowForm(CoefficientTerms):
 
     def probe(self, point: Point, directions: SubRows) -> Block:
         products = apply_rows(_product(self._value(point)), directions)
-        return signed_pairs(self, point, directions, products.astype(directions.dtype))
+        return self.pairs(point, directions, products.astype(directions.dtype))
 
     def matrix(self, point: Point) -> Array:
         value = self._value(point)
@@ -321,7 +330,7 @@ class SquareRoot(QuadraticTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 1
+    probe_symbol: ClassVar[str] = "σv"
     count_symbol: ClassVar[str] = "columns of σ"
     direction_symbol: ClassVar[str] = "σeᵢ"
 
@@ -386,19 +395,3 @@ def _product(value: Any) -> Callable[[Array], Array]:
     if value.ndim <= 1:
         return lambda v: value.astype(v.dtype) * v
     return lambda v: value.astype(v.dtype) @ v
-
-
-def signed_pairs(
-    terms: _FieldTerms,
-    point: Point,
-    directions: RowArray,
-    products: RowArray,
-) -> Block:
-    """v·D²u·Cv as ¼ [(v + Cv)² − (v − Cv)²], from isotropic v and Cv: the exponents (1, 1) are
-    polarised so.
-
-    E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, indefinite or not
-    symmetric, without its eigenvectors.
-    """
-    slots = tuple({terms.argnum: terms.embed(rows, point)} for rows in (directions, products))
-    return Block(np.ones(directions.shape[0]), slots, (1, 1))

@@ -24,7 +24,7 @@ class PowerSum(ProbedTerms):
     power: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 1
+    probe_symbol: ClassVar[str] = "v"
     constant: ClassVar[bool] = True
 
     @property

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
-from .field_terms import QuadraticTerms, signed_pairs
+from .field_terms import QuadraticTerms
 from .point import Point
 from .terms import Block
 
@@ -80,12 +80,9 @@ def _real(values: Any, name: str, form: str) -> Array:
 class LowRankForm(QuadraticTerms):
     """Σ_r s_r (f_r·∇)²: one term for each column of the factors.
 
-    Densely, with z isotropic in R^r, from the signed pair of Fz and F(s z):
-
-        (Fz·∇)(F(s z)·∇) = ¼ [(F(z + s z)·∇)² − (F(z − s z)·∇)²],
-
-    whose expectation is F E[z zᵀ] diag(s) Fᵀ : ∇² = F diag(s) Fᵀ : ∇². It is a polynomial in F and
-    s, without the roots √|s| of a pair that is scaled alike, so its gradient is finite at s_r = 0.
+    Densely, with z isotropic in R^r, from the pair of Fz and F(s z): (Fz·∇)(F(s z)·∇) has the
+    expectation F E[z zᵀ] diag(s) Fᵀ : ∇² = F diag(s) Fᵀ : ∇². It is a polynomial in F and s, so its
+    gradient is finite at s_r = 0.
     """
 
     field: LowRank
@@ -93,7 +90,7 @@ class LowRankForm(QuadraticTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
-    jets_per_probe: ClassVar[int] = 2
+    probe_symbol: ClassVar[str] = "Fv, F(sv)"
     count_symbol: ClassVar[str] = "r"
     direction_symbol: ClassVar[str] = "fᵣ"
 
@@ -142,4 +139,4 @@ class LowRankForm(QuadraticTerms):
     def probe(self, point: Point, directions: SubRows) -> Block:
         rows = self.field.factors.T.astype(directions.dtype)
         scaled = directions * self.field.weights.astype(directions.dtype)[None, :]
-        return signed_pairs(self, point, directions @ rows, scaled @ rows)
+        return self.pairs(point, directions @ rows, scaled @ rows)

@@ -188,7 +188,7 @@ def describe(
         return _dense_row(row, factors, probe), None
     if len(exponents) == 1:
         return row, None
-    chosen = "power" if kind == "auto" and order == 2 else kind
+    chosen = "nested" if kind == "auto" and order == 2 else kind
     alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
     planned = plan((alpha,), chosen)
     jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
@@ -201,9 +201,9 @@ def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shift
         return row._replace(jets="2", directions="Rz, z", weights="1, −λ")
     terms, target = factors[0][0], target_of(factors)
     assert isinstance(terms, ProbedTerms) and target is not None  # the probe supports it
-    weights = "1/4, -1/4" if terms.jets_per_probe == 2 else "1 over the probe's moment"
-    jets = terms.jets_per_probe * probe.jets_per_draw(target)
-    return row._replace(jets=str(jets), directions=f"{probe.name} v", weights=weights)
+    jets, weights = probe.jets_per_draw(target), "1 over the probe's moment"
+    directions = f"{probe.name} {terms.probe_symbol}"
+    return row._replace(jets=str(jets), directions=directions, weights=weights)
 
 
 def _count(factors: Factors) -> str:

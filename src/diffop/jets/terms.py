@@ -124,8 +124,8 @@ TRACE = Target("trace", 2)
 class ProbedTerms(Terms):
     """A set of terms that dense isotropic directions estimate too."""
 
-    jets_per_probe: AbstractClassVar[int]
-    """How many jets one dense direction costs."""
+    probe_symbol: AbstractClassVar[str]
+    """The directions of one jet, as a formula in the isotropic v."""
 
     @abstractmethod
     def target(self, power: int) -> Target | None:

@@ -58,7 +58,7 @@ class DivergenceTerms(ProbedTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = -1
-    jets_per_probe: ClassVar[int] = 1
+    probe_symbol: ClassVar[str] = "v"
     constant: ClassVar[bool] = True
     count_symbol: ClassVar[str] = "d"
     direction_symbol: ClassVar[str] = "eᵢ"

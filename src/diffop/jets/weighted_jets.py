@@ -103,18 +103,18 @@ def planned_jets(
     """The terms Π_j (v_rj·∇)^{p_j} of a block by the plan of their pattern, in which a slot's
     number stands for its direction.
 
-    Second derivatives are powers of single directions, which can be replaced on the way through u.
-    With `merging`, powers along equal lines become one, and are preferred where that makes them
-    fewer than the planned coefficients.
+    Second derivatives are read from pairs of directions, which can be replaced on the way through
+    u as single directions can. Beyond order two, with `merging`, powers along equal lines become
+    one, and are preferred where that makes them fewer than the planned coefficients.
     """
     if isinstance(kind, Scheme):
         raise ValueError(
             "a plan written by hand reads single derivatives of coordinates; for a sum of terms "
             f"choose one of {', '.join(KINDS)}."
         )
-    chosen = "power" if kind == "auto" and block.order == 2 else kind
-    jets = _of_pattern(block, chosen, point, draws)
-    if merging and kind in ("auto", "power"):
+    pairs = kind == "auto" and block.order == 2
+    jets = _of_pattern(block, "nested" if pairs else kind, point, draws)
+    if merging and kind in ("auto", "power") and not pairs:
         (powers,) = _of_pattern(block, "power", point, draws)
         merged = _merged(powers)
         if kind == "power" or _coefficients([merged]) <= _coefficients(jets):

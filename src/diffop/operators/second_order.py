@@ -29,9 +29,9 @@ class SecondOrder(DifferentialOperator):
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
     Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that is sparse or varies
-    with the point; columns f_r of a LowRank, with p ∝ |s_r| |f_r|²); densely, from signed pairs
-    ¼[(v + Cv)² − (v − Cv)²], right for indefinite C without its eigenvectors. The paper's version
-    is the shifted eigen-decomposition (section on dense jets).
+    with the point; columns f_r of a LowRank, with p ∝ |s_r| |f_r|²); densely, from pairs v and Cv
+    (one jet with two parameters, D²u(v, Cv)), right for indefinite C without its eigenvectors. The
+    paper's version is the shifted eigen-decomposition (section on dense jets).
 
     **Raises:** `ValueError` for a C that is not square, or does not fit the point.
 

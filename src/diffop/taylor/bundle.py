@@ -49,7 +49,7 @@ class Family:
 
     Behind a compression there is a `moment` instead of weights, the jets are curves of order two,
     and coefficients of order one are `Blocks`. A family may be compressed if it is `replaceable`:
-    all that is read of it in the end is order two.
+    all that is read of it in the end is order two, of curves or of pairs (`Truncation.pair`).
     """
 
     weights: CollapsingWeights | None

@@ -1,9 +1,9 @@
 """Programs pushed with families whose directions may be replaced on the way (`moments`).
 
-Two things happen here. Steps are reordered so that the input dies early: whatever reads a
-structured coefficient (the basis vectors, before the first dense layer) runs as soon as it can.
-Then only what is behind the first layers is live, and directions are replaced where that pays
-(`cost`).
+Three things happen here. Pairs e_i, Ce_i are replaced at once: C is the second moment of the input
+itself. Steps are reordered so that the input dies early: whatever reads a structured coefficient
+(the basis vectors, before the first dense layer) runs as soon as it can. Then only what is behind
+the first layers is live, and directions are replaced where that pays (`cost`).
 """
 
 import heapq
@@ -19,7 +19,20 @@ import jax.numpy as jnp
 from . import diagonal
 from .arithmetic import densify
 from .bundle import Bundle, Families, Family, Value, bundle
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Structured, Zero, blocks
+from .coefficients import (
+    Blocks,
+    Coefficient,
+    Dense,
+    Diagonal,
+    Image,
+    Series,
+    Structured,
+    Zero,
+    all_zero,
+    blocks,
+    scale,
+    zeros,
+)
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
 from .layout import is_divided
@@ -50,16 +63,18 @@ class _Run:
         replaceable: Sequence[int],
     ) -> None:
         self.program = program
+        self.given = families
         self.families = list(families)
         self.replaceable = replaceable
         self.uses = _Uses(program)
-        self.values: dict[int, Value] = {
-            variable: value
-            for variable, value in enumerate(operands)
-            if self.uses.is_read(variable)
-        }
+        self.values: dict[int, Value] = {}
+        self.moving: set[int] = set()
+        for variable, value in enumerate(operands):
+            if self.uses.is_read(variable):
+                self._store(variable, value)
 
     def outputs(self) -> list[Value]:
+        self._replace_pairs()
         remaining = self._front()
         cuts: dict[int, list[tuple[int, Live]]] = {}
         for index in self.replaceable:
@@ -72,7 +87,7 @@ class _Run:
                 self._push(steps[0])
             else:
                 self._push_region(steps, steps[0].region)
-        return [self._read(atom) for atom in self.program.outputs]
+        return [self._as_given(self._read(atom)) for atom in self.program.outputs]
 
     def _front(self) -> list[Step]:
         """Run what reads structured coefficients, and what does not move, as long as there is
@@ -99,11 +114,10 @@ class _Run:
         return [steps[number] for number in sorted(later)]
 
     def _is_first(self, step: Step) -> bool:
-        values = [self.values[v] for v in step.variables]
-        moving = [value for value in values if isinstance(value, Bundle)]
+        moving = [v for v in step.variables if v in self.moving]
         return not moving or any(
-            isinstance(value.series[index][0], Structured)
-            for value in moving
+            any(map(_is_structured, self._lower(v, index)))
+            for v in moving
             for index in self.replaceable
         )
 
@@ -114,9 +128,19 @@ class _Run:
         outputs = push_equation(
             tuple(self.families), step.eqn, [self._read(atom) for atom in step.reads]
         )
-        self.values.update(zip(step.writes, outputs, strict=True))
+        for variable, value in zip(step.writes, outputs, strict=True):
+            self._store(variable, value)
         for variable in self.uses.done(step):
-            self.values.pop(variable, None)
+            self._forget(variable)
+
+    def _store(self, variable: int, value: Value) -> None:
+        self.values[variable] = value
+        if isinstance(value, Bundle):
+            self.moving.add(variable)
+
+    def _forget(self, variable: int) -> None:
+        self.values.pop(variable, None)
+        self.moving.discard(variable)
 
     def _push_region(self, steps: Sequence[Step], region: Region) -> None:
         """Steps that the user asked to rematerialise, as one function that is."""
@@ -134,9 +158,29 @@ class _Run:
             return {v: local[v] for v in made - dead}
 
         pushed = jax.checkpoint(push, prevent_cse=region.prevent_cse, policy=region.policy)
-        self.values.update(pushed([self.values[v] for v in reads]))
+        for variable, value in pushed([self.values[v] for v in reads]).items():
+            self._store(variable, value)
         for variable in dead:
-            self.values.pop(variable, None)
+            self._forget(variable)
+
+    def _replace_pairs(self) -> None:
+        """Where all directions of one side of a pair are basis vectors and those of the other an
+        array, the array is the second moment of the input: Σ_i e_i ⊗ Ce_i = C.
+
+        That takes half as many directions as there are in the pairs, and nothing to form.
+        """
+        for index in self.replaceable:
+            family = self.families[index]
+            lower = {v: self._lower(v, index) for v in sorted(self.moving)}
+            found = {v: series for v, series in lower.items() if not all_zero(series)}
+            kinds = [c for series in found.values() for c in series if not isinstance(c, Zero)]
+            sides = {isinstance(c, Structured) for c in kinds}
+            if family.truncation != Truncation.pair() or sides != {True, False}:
+                continue
+            sizes = tuple(_real_size(self.values[v].primal) for v in found)
+            assert family.size is not None
+            if sum(sizes) <= 2 * family.size and not any(map(self._is_divided, found)):
+                self._replace(index, Live(0, tuple(found), sizes))
 
     def _merge(self) -> None:
         """Where weights are shared by blocks of the input, the directions of a block by one.
@@ -145,14 +189,15 @@ class _Run:
         as there are entries, a block's part of all. That always pays.
         """
         for index in self.replaceable:
-            if self.families[index].moment is not None:
+            family = self.families[index]
+            if family.moment is not None or not family.truncation.is_curve:
                 continue
-            first = {v: self._first(v, index) for v in self.values}
+            first = {v: self._lower(v, index)[0] for v in sorted(self.moving)}
             structured = [v for v, c in first.items() if isinstance(c, Structured)]
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
             moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
-            if any(is_divided(jax.typeof(self.values[v].primal)) for v in moving):
+            if any(map(self._is_divided, moving)):
                 continue
             sizes = tuple(_real_size(self.values[v].primal) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
@@ -161,19 +206,55 @@ class _Run:
     def _replace(self, index: int, live: Live) -> None:
         """The directions of one family by the basis vectors of what is live."""
         family = self.families[index]
-        moving = [v for v in live.variables if not isinstance(self._first(v, index), Zero)]
+        moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
             return
-        parts = [_real_parts(self._first(v, index), self.values[v].primal) for v in moving]
+        parts = [_real_parts(self._lower(v, index), self.values[v].primal) for v in moving]
         moment = _moment(family, *zip(*itertools.chain(*parts), strict=True))
         self.families[index] = Family(None, Truncation.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
-        for place, variable in zip(places, moving, strict=False):
-            self.values[variable] = _along_blocks(self.values[variable], index, place, moment.sizes)
+        units = {
+            variable: _units(self.values[variable].primal, place, moment.sizes)
+            for place, variable in zip(places, moving, strict=False)
+        }
+        half = 1 if family.truncation.is_curve else 1 / 2  # of D²u(a, b) is a curve's coefficient
+        for variable in sorted(self.moving):
+            value = self.values[variable]
+            top = scale(value.series[index][-1], half)
+            self._store(variable, _with(value, index, (units.get(variable, Zero()), top)))
 
-    def _first(self, variable: int, index: int) -> Coefficient:
+    def _as_given(self, value: Value) -> Value:
+        """A value with the series of the families that were given."""
+        for index in self.replaceable if isinstance(value, Bundle) else ():
+            given = self.given[index].truncation
+            if given != self.families[index].truncation:
+                top = scale(value.series[index][-1], 2)
+                value = _with(value, index, (*zeros(len(given) - 1), top))
+                if not isinstance(value, Bundle):
+                    break
+        return value
+
+    def _lower(self, variable: int, index: int) -> Series:
+        """The coefficients of order one: one along curves, two along pairs."""
         value = self.values[variable]
-        return value.series[index][0] if isinstance(value, Bundle) else Zero()
+        return value.series[index][:-1] if isinstance(value, Bundle) else ()
+
+    def _moves(self, variable: int, index: int) -> bool:
+        return not all_zero(self._lower(variable, index))
+
+    def _is_divided(self, variable: int) -> bool:
+        return is_divided(jax.typeof(self.values[variable].primal))
+
+
+def _is_structured(coefficient: Coefficient) -> bool:
+    if isinstance(coefficient, Blocks):
+        return any(map(_is_structured, coefficient.parts))
+    return isinstance(coefficient, Structured)
+
+
+def _with(value: Bundle, index: int, series: Series) -> Value:
+    """A value with another series along one family."""
+    return bundle(value.primal, [*value.series[:index], series, *value.series[index + 1 :]])
 
 
 def _stretches(steps: Sequence[Step], cuts: set[int]) -> Iterator[tuple[int, list[Step]]]:
@@ -202,10 +283,10 @@ def _is_merging(coefficient: Coefficient) -> bool:
     return several and is_separate(coefficient)
 
 
-def _moment(family: Family, first: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
+def _moment(family: Family, lower: Sequence[Series], primals: Sequence[Any]) -> Moment:
     if family.moment is None:
-        return moments(family.weights, first, primals)
-    return compressed(family.moment, first, primals)
+        return moments(family.weights, lower, primals)
+    return compressed(family.moment, [series[0] for series in lower], primals)
 
 
 def _real_size(primal: Any) -> int:
@@ -213,14 +294,17 @@ def _real_size(primal: Any) -> int:
     return math.prod(primal.shape) * (2 if jnp.iscomplexobj(primal) else 1)
 
 
-def _real_parts(first: Coefficient, primal: Any) -> list[tuple[Coefficient, Any]]:
+def _real_parts(lower: Series, primal: Any) -> list[tuple[Series, Any]]:
     """A complex value is replaced as two real ones, x + iy: what follows need not be analytic in
     it, and then Σ a ⊗ a does not say what Σ a ⊗ ā is.
     """
     if not jnp.iscomplexobj(primal):
-        return [(first, primal)]
-    dense = densify(first, 1, primal)
-    return [(_each_array(part, dense), part(primal)) for part in (jnp.real, jnp.imag)]
+        return [(lower, primal)]
+    dense = [densify(each, 1, primal) for each in lower]
+    return [
+        (tuple(_each_array(part, each) for each in dense), part(primal))
+        for part in (jnp.real, jnp.imag)
+    ]
 
 
 def _each_array(function: Callable, coefficient: Any) -> Coefficient:
@@ -229,20 +313,17 @@ def _each_array(function: Callable, coefficient: Any) -> Coefficient:
     return coefficient if isinstance(coefficient, Zero) else Dense(function(coefficient.array))
 
 
-def _along_blocks(value: Bundle, index: int, place: int, sizes: Sequence[int]) -> Value:
+def _units(primal: Any, place: int, sizes: Sequence[int]) -> Coefficient:
     """A live value as the block of directions at a place; a complex one as that and the next."""
-    shape, dtype = value.primal.shape, value.primal.dtype
+    shape, dtype = primal.shape, primal.dtype
     size = math.prod(shape)
     unit: Any = Dense(jnp.ones((1, *shape), dtype))
     if size > 1:
         unit = diagonal.identity(size, shape)
     units = {place: unit}
-    if jnp.iscomplexobj(value.primal):
+    if jnp.iscomplexobj(primal):
         units[place + 1] = _times_i(unit, dtype)
-    parts = tuple(units.get(other, Zero()) for other in range(len(sizes)))
-    series = list(value.series)
-    series[index] = (Blocks(parts), value.series[index][1])
-    return bundle(value.primal, series)
+    return Blocks(tuple(units.get(other, Zero()) for other in range(len(sizes))))
 
 
 def _times_i(unit: Dense | Diagonal, dtype: Any) -> Dense | Diagonal:
@@ -281,12 +362,8 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
     """The cuts of one family, none where live values are divided over devices: their moment would
     be divided twice along one axis.
     """
-    moving = {
-        v: _real_size(value.primal)
-        for v, value in run.values.items()
-        if isinstance(value, Bundle) and not isinstance(run._first(v, index), Zero)
-    }
-    divided = {v for v in moving if is_divided(jax.typeof(run.values[v].primal))}
+    moving = {v: _real_size(run.values[v].primal) for v in run.moving if run._moves(v, index)}
+    divided = set(filter(run._is_divided, moving))
     for step in remaining:
         if any(v in moving for v in step.variables):
             avals: list[Any] = [var.aval for var in step.eqn.outvars]
@@ -296,14 +373,21 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
                     if is_divided(aval):
                         divided.add(variable)
     family = run.families[index]
-    size = family.size if family.moment is None else sum(family.moment.sizes)
-    assert size is not None
-    live = _live(remaining, run.program, moving, set(run.values))
-    candidates = [each for each in live if divided.isdisjoint(each.variables)]
+    candidates = _live(remaining, run.program, moving, divided, _directions(family))
     share = 1.0
-    if live and candidates[:1] == live[:1] and _is_shared(run, live[0], index):
+    if candidates and candidates[0].step == 0 and _is_shared(run, candidates[0], index):
         share = SHARED
-    return best_cuts(remaining, candidates, set(moving), size, share, family.moment is not None)
+    return best_cuts(
+        remaining, candidates, set(moving), _directions(family), share, family.moment is not None
+    )
+
+
+def _directions(family: Family) -> int:
+    """How many coefficients of order one a value has."""
+    if family.moment is not None:
+        return sum(family.moment.sizes)
+    assert family.size is not None
+    return family.size * (len(family.truncation) - 1)
 
 
 def _is_shared(run: _Run, live: Live, index: int) -> bool:
@@ -311,23 +395,38 @@ def _is_shared(run: _Run, live: Live, index: int) -> bool:
     if not live.variables:
         return False
     largest = max(zip(live.sizes, live.variables, strict=True))[1]
-    first = run._first(largest, index)
+    first = run._lower(largest, index)[0]
     return isinstance(first, Dense) and isinstance(first.image, Image)
 
 
 def _live(
-    remaining: Sequence[Step], program: Program, moving: dict[int, int], available: set[int]
+    remaining: Sequence[Step],
+    program: Program,
+    moving: dict[int, int],
+    divided: set[int],
+    most: int,
 ) -> list[Live]:
-    """What is live and moves, before each step."""
-    needed = {atom for atom in program.outputs if isinstance(atom, int)}
-    last: list[set[int]] = []
-    for step in reversed(remaining):
-        needed = needed | set(step.variables)
-        last.append(needed)
-    there = set(available)
-    result = []
-    for number, (step, wanted) in enumerate(zip(remaining, last[::-1], strict=True)):
-        variables = tuple(sorted(v for v in wanted & there if v in moving))
-        result.append(Live(number, variables, tuple(moving[v] for v in variables)))
-        there.update(step.writes)
+    """What is live and moves before each step before which it is smaller than `most`, and than
+    before all steps that precede it; where none of it is divided over devices.
+    """
+    last = {v: number for number, step in enumerate(remaining) for v in step.variables}
+    last.update({atom: len(remaining) for atom in program.outputs if isinstance(atom, int)})
+    dying: list[list[int]] = [[] for _ in range(len(remaining) + 1)]
+    for variable, number in last.items():
+        dying[number].append(variable)
+    made = {v for step in remaining for v in step.writes}
+    born = [[v for v in moving if v in last and v not in made]]
+    born += [[v for v in step.writes if v in moving and v in last] for step in remaining]
+    live: set[int] = set()
+    size, result = 0, []
+    for number in range(len(remaining)):
+        live.update(born[number])
+        size += sum(moving[v] for v in born[number])
+        if 0 < size < most and live.isdisjoint(divided):
+            variables = tuple(sorted(live))
+            result.append(Live(number, variables, tuple(moving[v] for v in variables)))
+            most = size
+        dead = live.intersection(dying[number])
+        live -= dead
+        size -= sum(moving[v] for v in dead)
     return result

@@ -10,11 +10,15 @@ second moments
 every later sum is Σ_r w_r B(a_r, b_r) = Σ_pq Σ_ij (M_pq)_ij B(∂a/∂z_pi, ∂b/∂z_qj): the directions
 become the basis vectors of the z_p, weighted by a matrix instead of a diagonal. Nothing is
 factorised, so M may have any rank and any sign, and gradients are those of polynomials.
+
+A family of pairs (a_r, b_r), of which Σ_r w_r D²u(a_r, b_r) is read, has the symmetric second
+moment ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows does not know it from that of curves. No
+difference of powers is taken, so vectors of a pair may differ in size as much as they like.
 """
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +29,7 @@ from jaxtyping import Array
 from .._types import AnyArray
 from . import diagonal
 from .arithmetic import densify, instantiate, total
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Zero
+from .coefficients import Blocks, Coefficient, Dense, Diagonal, Series, Zero
 from .contractions import broadcast
 from .entrywise import times
 from .equation import BilinearMap
@@ -111,21 +115,15 @@ class Moment:
             function = jax.vmap(function, in_axes=(None, 0))
         return jnp.sum(function(first.array, weighted), axis=len(self.sums))
 
-    def as_curves(self, parts: Sequence[Coefficient], primals: Sequence[Any]) -> "Curves":
-        """Curves with the same second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i), and
-        f''(a, b) = ¼ f''(a + b, a + b) − ¼ f''(a − b, a − b).
+    def as_pairs(
+        self, parts: Sequence[Coefficient], primals: Sequence[Any]
+    ) -> list[tuple[Array, Array]]:
+        """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
+        second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        stacked = [self._stacked(c, x) for c, x in zip(parts, primals, strict=True)]
-        size = sum(self.sizes)
         matrix = self._whole()
-        partners = [jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype) for s in stacked]
-        lead = len(self.sums)
-        own = [jnp.expand_dims(s, tuple(range(lead))) for s in stacked]
-        rows = [
-            jnp.concatenate([a + b, a - b], axis=lead) for a, b in zip(own, partners, strict=True)
-        ]
-        weights = np.concatenate([np.full(size, 0.25), np.full(size, -0.25)])
-        return Curves(rows, weights)
+        stacked = [self._stacked(c, x) for c, x in zip(parts, primals, strict=True)]
+        return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _stacked(self, coefficient: Coefficient, primal: Any) -> Array:
         parts = coefficient.parts if isinstance(coefficient, Blocks) else [Zero()] * len(self.sizes)
@@ -151,13 +149,6 @@ class Moment:
 
         rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]
         return jnp.concatenate(rows, axis=-2)
-
-
-class Curves(NamedTuple):
-    """Directions `(*sums, n, *shape)` of several values, with one weight for each."""
-
-    rows: list[Array]
-    weights: np.ndarray
 
 
 @jax.custom_jvp
@@ -233,15 +224,33 @@ def _entries(matrix: Block, rows: np.ndarray, columns: np.ndarray) -> Array:
     return matrix[..., rows, columns]
 
 
-def moments(weights: Any, values: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
-    """The second moments of first-order coefficients `(n, *shape)`, for weights `(*sums, n)`."""
+def moments(weights: Any, lower: Sequence[Series], primals: Sequence[Any]) -> Moment:
+    """The second moments of values whose coefficients of order one are `(n, *shape)`, one along
+    curves and two along pairs, for weights `(*sums, n)`.
+    """
     sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    pairs = list(zip(values, primals, strict=True))
+    values = list(zip(lower, primals, strict=True))
     rows = tuple(
-        tuple(_gram(weights, *pairs[p], *pairs[q]) for q in range(p, len(pairs)))
-        for p in range(len(pairs))
+        tuple(_second_moment(weights, values[p], values[q], p == q) for q in range(p, len(values)))
+        for p in range(len(values))
     )
     return Moment(rows, sizes, tuple(weights.shape[:-1]))
+
+
+def _second_moment(
+    weights: Any, left: tuple[Series, Any], right: tuple[Series, Any], same: bool
+) -> Block | None:
+    (first, x), (second, y) = left, right
+    gram = _gram(weights, first[0], x, second[-1], y)
+    if len(first) == 1:
+        return gram
+    assert not isinstance(gram, DiagonalMatrix)  # which is of one set of directions with itself
+    if same:
+        return None if gram is None else (gram + jnp.swapaxes(gram, -1, -2)) * 0.5
+    other = _gram(weights, first[-1], x, second[0], y)
+    assert not isinstance(other, DiagonalMatrix)
+    terms = [each for each in (gram, other) if each is not None]
+    return sum(terms[1:], terms[0]) * 0.5 if terms else None
 
 
 def is_separate(coefficient: Coefficient) -> bool:

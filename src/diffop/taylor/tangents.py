@@ -29,9 +29,9 @@ class Jets(eqx.Module):
     - `weights`: order K (each maximal monomial) is returned as the sums Σ_r w_r (order K of jet
         r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
         collapse), so order K costs as much as one more primal. `None` returns order K jet by jet.
-    - `top_only`: order K (the maximal monomials) is all that is wanted. Jets of order two may then
-        be replaced by fewer ones with the same second moment on the way, so the orders below are
-        returned as `None`.
+    - `top_only`: order K (the maximal monomials) is all that is wanted. Curves of order two, and
+        pairs (s, t) of which s t is read, may then be replaced by fewer ones with the same second
+        moment on the way, so the orders below are returned as `None`.
     - `truncation`: the monomials of jets with several parameters; by default the orders 1 … K of
         curves.
 
@@ -93,7 +93,7 @@ class Jets(eqx.Module):
 
     @property
     def family(self) -> Family:
-        second = self.truncation == Truncation.curve(2)
+        second = self.truncation in (Truncation.curve(2), Truncation.pair())
         replaceable = self.top_only and second and self.weights is not None
         return Family(self.weights, self.truncation, self.size, replaceable=replaceable)
 

@@ -73,6 +73,11 @@ class Truncation:
         return cls(tuple((k,) for k in range(1, order + 1)))
 
     @classmethod
+    def pair(cls) -> "Truncation":
+        """The first orders of two parameters and the product of both, D²u(a, b)."""
+        return cls(((0, 1), (1, 0), (1, 1)))
+
+    @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Truncation":
         """The monomials that divide one of these."""
         kept = {

@@ -34,7 +34,7 @@ class Shifted(AbstractProbe):
     - `shift`: λ, more than minus the least eigenvalue of C. By default twice that, or a
         thousandth of C's largest entry if that is more; no gradient flows into it.
 
-    [`diffop.probes.Rademacher`][] has the same expectation from signed pairs of jets, without a
+    [`diffop.probes.Rademacher`][] has the same expectation from one jet along v and Cv, without a
     square root and with C as a product. This one is here for comparison.
 
     Source: STDE, section "Dense STDE jets", theorem on arbitrary second-order operators.

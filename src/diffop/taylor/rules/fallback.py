@@ -139,21 +139,21 @@ def _second_order(
     moment: Moment,
     first: Sequence[Coefficient],
 ) -> list[Coefficient]:
-    """Σ_ij M_ij f''(a_i, a_j) / 2 along the curves that stand for a moment."""
-    curves = moment.as_curves(first, point)
-    weights = curves.weights
+    """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that stand for a moment."""
+    pairs = moment.as_pairs(first, point)
+    still = [rows for rows, _ in pairs]
+    pair = Truncation.pair()
 
-    def push(*rows: Array) -> list[Array]:
-        def along(*directions: Array) -> list[Any]:
-            series = [(Dense(v), Zero()) for v in directions]
-            pushed = push_jet(function, point, series, Truncation.curve(2))
-            return [instantiate(y[1], (), x).array for y, x in zip(pushed, outputs, strict=True)]
+    def push(*partners: Array) -> list[Array]:
+        def along(*directions: tuple[Array, Array]) -> list[Any]:
+            series = [(Dense(a), Dense(b), Zero()) for a, b in directions]
+            pushed = push_jet(function, point, series, pair)
+            return [instantiate(y[-1], (), x).array for y, x in zip(pushed, outputs, strict=True)]
 
-        return [
-            jnp.tensordot(jnp.asarray(weights, y.dtype), y, axes=1) for y in jax.vmap(along)(*rows)
-        ]
+        pushed = jax.vmap(along)(*zip(still, partners, strict=True))
+        return [jnp.sum(y, axis=0) for y in pushed]
 
     outputs = jax.eval_shape(function, *point)
     for _ in moment.sums:
         push = jax.vmap(push)
-    return [Dense(y) for y in push(*curves.rows)]
+    return [Dense(y, 0.5) for y in push(*(partners for _, partners in pairs))]
