@@ -87,7 +87,7 @@ def _slope(u, v):
 
 def derivatives(u, x, coordinates):
     """∂_i ∂_j … u at a point, for each row (i, j, …) of coordinates of one length."""
-    rows = jnp.eye(SIZE)[jnp.asarray(coordinates)]
+    rows = jnp.eye(SIZE, dtype=x.dtype)[jnp.asarray(coordinates).reshape(len(coordinates), -1)]
     each = jax.vmap(lambda directions, x: along(u, directions)(x), (0, None))
     return np.asarray(evaluate(each, rows, x))
 

@@ -5,9 +5,12 @@ import math
 from collections import Counter
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from .directions import take
+from .directions import divided, largest_entries, take
 from .terms import Block, times
 
 
@@ -48,6 +51,28 @@ def outer(left: Block, right: Block) -> Block:
         + tuple(take(slot, second) for slot in right.slots),
         left.exponents + right.exponents,
     )
+
+
+def balanced(block: Block) -> Block:
+    """The same terms with directions of one size, a power of two being moved into the weights.
+
+    A sum a v + b w of directions that differ in size loses the digits in which they do. Where they
+    are integers, of coordinates, there is nothing to balance.
+    """
+    weights, slots = block.weights, []
+    for slot, power in zip(block.slots, block.exponents, strict=True):
+        sizes = largest_entries(slot)
+        scale = None if sizes is None else _powers_of_two(sizes)
+        slots.append(slot if scale is None else divided(slot, scale))
+        weights = weights if scale is None else times(weights, scale**power)
+    return Block(weights, tuple(slots), block.exponents, block.signature, block.design)
+
+
+def _powers_of_two(sizes: Array) -> Array:
+    """The nearest ones; one where there is none."""
+    nearest = jax.lax.reduce_precision(sizes, jnp.finfo(sizes.dtype).nexp, 0)
+    usable = (nearest > 0) & jnp.isfinite(nearest)
+    return jax.lax.stop_gradient(jnp.where(usable, nearest, jnp.ones_like(nearest)))
 
 
 def repeated(block: Block, n: int) -> Block:

@@ -2,6 +2,7 @@
 position, not d numbers.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, final
 
@@ -9,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .. import taylor
 from .._types import Entries, PerDirection, Positions, RowArray
@@ -82,6 +84,33 @@ def to_dense(rows: Rows, size: int, dtype: Any) -> RowArray:
 def take(directions: Directions, index: Any) -> Directions:
     """Some of the directions, by number."""
     return jax.tree.map(lambda leaf: leaf[index], dict(directions))
+
+
+def largest_entries(directions: Directions) -> Array | None:
+    """For each direction its largest entry; None where all entries are known integers."""
+    entries = [
+        rows.array if isinstance(rows, Dense) else rows.values for rows in directions.values()
+    ]
+    if all(isinstance(each, np.ndarray) for each in entries):
+        return None
+    kind = _widest(entries)
+    sizes = [jnp.max(jnp.abs(each), axis=1, initial=0).astype(kind) for each in entries]
+    return functools.reduce(jnp.maximum, sizes)
+
+
+def divided(directions: Directions, numbers: Array) -> Directions:
+    """Each direction divided by a number."""
+
+    def by_row(entries: Any) -> Array:
+        kind = entries.dtype if jnp.issubdtype(entries.dtype, jnp.inexact) else numbers.dtype
+        return jnp.asarray(entries).astype(kind) / numbers.astype(kind)[:, None]
+
+    return {
+        argnum: Dense(by_row(rows.array))
+        if isinstance(rows, Dense)
+        else Sparse(rows.positions, by_row(rows.values))
+        for argnum, rows in directions.items()
+    }
 
 
 def combine(coefficients: Sequence[int], slots: Sequence[Directions], point: Point) -> Directions:

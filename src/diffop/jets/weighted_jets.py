@@ -9,6 +9,7 @@ import numpy as np
 
 from .._types import Weights
 from ..taylor.truncation import Exponents, Truncation
+from .block_algebra import balanced
 from .cost import shapes
 from .design import Design
 from .directions import Directions, basis, combine, count, interleave
@@ -129,8 +130,10 @@ def _coefficients(jets: Sequence[WeightedJets]) -> int:
 
 def _of_pattern(block: Block, kind: str, point: Point, draws: int | None) -> list[WeightedJets]:
     alpha: Alpha = tuple(enumerate(block.exponents))
-    slots, names = dict(enumerate(block.slots)), dict(enumerate(block.signatures))
     scheme = plan((alpha,), kind).scheme
+    if any(len(along) > 1 for jet in scheme.jets for _, along in jet.tangents):
+        block = balanced(block)
+    slots, names = dict(enumerate(block.slots)), dict(enumerate(block.signatures))
     read = read_scheme(scheme, slots, names, block.weights, point)[alpha]
     return [
         dataclasses.replace(jets, draws=draws, design=block.design)  # pyright: ignore
