@@ -55,11 +55,13 @@ C = np.ones((10, 10)) + np.eye(10)
 
 
 def test_explained_is_what_is_done():
-    """Also where as many jets are drawn as all of it needs."""
-    E = do.evaluate(do.SecondOrder(jnp.asarray(C)), jr.key(0), 10)
-    explanation = explained(E, jnp.ones(10))
-    assert explanation.ways[0].jets == 20
-    assert explanation.chosen == do.Way("sparse", 10, 20, None, None)
+    """Entries are drawn of a matrix, but all of it takes no more jets than it has rows."""
+    operator = do.SecondOrder(jnp.asarray(C))
+    drawn = explained(do.evaluate(operator, jr.key(0), 9), jnp.ones(10))
+    assert drawn.ways[0].jets == 10
+    assert drawn.chosen == do.Way("sparse", 9, 9, None, None)
+    whole = explained(do.evaluate(operator, jr.key(0), 10), jnp.ones(10))
+    assert whole.chosen == do.Way("exact", 0, 10, None, None)
 
 
 def test_prints_as_a_table():

@@ -13,6 +13,7 @@ from ..taylor.coverage import primitives_in
 from .checking import OPERATORS, PROBES, check_estimate, check_exact
 from .operations import SIZE
 from .programs import programs
+from .relations import CHANGES, check_relation
 
 OF_A_BATCH = 250
 CLEARED_EVERY = 40
@@ -33,19 +34,20 @@ def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter,
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
 
-    def check(program, wanted, probes, number):
+    def check(program, wanted, probes, change, number):
         x = jnp.asarray(np.random.default_rng(number).normal(size=SIZE))
         counts["programs"] += 1
         counts.update(set(primitives_in(jax.make_jaxpr(program)(x).jaxpr)))
         try:
             counts["say nothing"] += not check_exact(program, wanted, x)
+            counts["relations"] += check_relation(change, program, wanted, x)
             if counts["programs"] % 4 == 0:
                 counts["estimates"] += 1
                 check_estimate(program, probes, jax.random.key(number), x)
         except Exception as error:
             if shrink:
                 raise
-            what = f"{wanted} or {probes} at {number} of {program}"
+            what = f"{wanted} or {probes} at {number}, {change}, of {program}"
             failures.append(f"batch {batch}: {what}: {type(error).__name__} {str(error)[:300]}")
 
     hypothesis.settings.register_profile(
@@ -57,6 +59,6 @@ def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     hypothesis.settings.load_profile("many")
-    run = hypothesis.given(programs(), OPERATORS, PROBES, st.integers(0, 10**6))(check)
+    run = hypothesis.given(programs(), OPERATORS, PROBES, CHANGES, st.integers(0, 10**6))(check)
     hypothesis.seed(seed * 100_000 + batch)(run)()
     return counts, failures

@@ -24,8 +24,6 @@ from .operations import SIZE
 
 ROTATION = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
 PERMUTATION = np.array([2, 0, 3, 1])
-EXPONENTS = st.sampled_from([-40, -27, -13, -1, 0, 1, 13, 27, 40])
-"""Factors 2^k from 1e-12 to 1e12."""
 
 
 class Changed(NamedTuple):
@@ -68,7 +66,7 @@ def _permuted(wanted, u, x, s):
     order = order_of(wanted)
     if not order:
         return None
-    moved = [[int(back[i]) for i in coordinates] for _, coordinates in wanted.terms]
+    moved = [[int(PERMUTATION[i]) for i in coordinates] for _, coordinates in wanted.terms]
     indices = np.array([[row.count(i) for i in range(SIZE)] for row in moved])
     coefficients = jnp.array([c for c, _ in wanted.terms], x.dtype)
     operator = do.TensorOperator(indices, coefficients)
@@ -107,27 +105,40 @@ RELATIONS: dict[str, Callable] = {
     "jit": _same(jax.jit),
     "checkpoint": _same(jax.checkpoint),
     "scan": _same(_scan_of_one),
-    "cond": _same(lambda u: lambda x: lax.cond(True, u, lambda x: jnp.sum(x), x)),
+    "cond": _same(lambda u: lambda x: lax.cond(True, u, jnp.sum, x)),
     "custom_jvp": _same(_declared),
     "product": _same(lambda u: lambda x: u(x) * 0.5 + 0.5 * u(x)),
 }
 
 
-def few_digits(x):
-    """A point whose coordinates, shifted or rotated, are still numbers of its type."""
-    return jnp.round(x * 64) / 64
+class Change(NamedTuple):
+    """A relation, the power of two that it takes, and the type of the point."""
+
+    relation: str
+    exponent: int
+    dtype: str
 
 
-def check_relation(name, program, wanted, x, s):
+CHANGES = st.builds(
+    Change,
+    st.sampled_from(sorted(RELATIONS)),
+    st.sampled_from([-40, -27, -13, 13, 27, 40]),  # from 1e-12 to 1e12
+    st.sampled_from(["float32", "float64"]),
+)
+
+
+def check_relation(change, program, wanted, x):
     """Whether the relation says anything here, after an assertion that it holds."""
-    x = few_digits(x)
-    changed = RELATIONS[name](wanted, program, x, s)
-    if changed is None:
-        return False
-    expected, allowed = _nested(program, wanted, x)
-    if expected is None:
-        return False
-    got = evaluate(changed.operator.exact(changed.function), changed.point)
+    point = np.round(np.asarray(x) * 64) / 64  # shifted or rotated it still is a number
+    with jax.enable_x64(change.dtype == "float64"):
+        x = jnp.asarray(point, change.dtype)
+        changed = RELATIONS[change.relation](wanted, program, x, 2.0**change.exponent)
+        if changed is None:
+            return False
+        expected, allowed = _nested(program, wanted, x)
+        if expected is None:
+            return False
+        got = evaluate(changed.operator.exact(changed.function), changed.point)
     error = abs(float(got) / changed.factor - expected)
     assert error <= allowed, (float(got) / changed.factor, expected, error / allowed)
     return True
@@ -139,8 +150,9 @@ def _nested(program, wanted, x):
     for order in {len(coordinates) for _, coordinates in wanted.terms}:
         terms = [(c, where) for c, where in wanted.terms if len(where) == order]
         rows = [where for _, where in terms] + [(i,) * order for i in range(SIZE)]
-        truth = derivatives(program.reference, x.astype(float), rows)
         nested = derivatives(program.reference, x, rows)
+        with jax.enable_x64(True):
+            truth = derivatives(program.reference, jnp.asarray(np.asarray(x, float)), rows)
         size = np.max(np.abs([truth, nested]))
         if not (np.isfinite(size) and size < LARGEST):
             return None, None
@@ -148,5 +160,7 @@ def _nested(program, wanted, x):
         found = truth[: len(terms)]
         expected += coefficients @ found
         lost = np.max(np.abs(nested - truth)) * np.sum(np.abs(coefficients))
-        allowed += 8 * lost + 4 * float(jnp.finfo(x.dtype).eps) * np.abs(coefficients) @ np.abs(found)
+        allowed += 8 * lost + 4 * float(jnp.finfo(x.dtype).eps) * np.abs(coefficients) @ np.abs(
+            found
+        )
     return expected, allowed

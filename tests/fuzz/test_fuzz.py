@@ -10,6 +10,7 @@ import pytest
 
 from .checking import OPERATORS, PROBES, check_estimate, check_exact
 from .programs import programs
+from .relations import CHANGES, check_relation
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -28,3 +29,9 @@ def test_operators_of_programs(program, wanted, x):
 @hypothesis.given(programs(), PROBES, st.integers(0, 100), POINTS)
 def test_estimates_of_programs(program, probes, seed, x):
     check_estimate(program, probes, jax.random.key(seed), x)
+
+
+@hypothesis.settings(max_examples=4, suppress_health_check=list(hypothesis.HealthCheck))
+@hypothesis.given(CHANGES, programs(), OPERATORS, POINTS)
+def test_operators_of_changed_programs(change, program, wanted, x):
+    check_relation(change, program, wanted, x)

@@ -195,18 +195,18 @@ class EntryForm(CoefficientTerms):
     exponents: ClassVar[tuple[int, ...]] = (1, 1)
     rank: ClassVar[int] = 0
     probe_symbol: ClassVar[str] = "v, Cv"
-    count_symbol: ClassVar[str] = "d(d+1)/2"
-    direction_symbol: ClassVar[str] = "eᵢ, eⱼ"
+    count_symbol: ClassVar[str] = "d"
+    direction_symbol: ClassVar[str] = "eᵢ, Ceᵢ"
 
     @property
     def symbol(self) -> str:
         return f"C:∇²{self.mark}"
 
     def count(self, point: Point) -> int:
-        """Unordered pairs of coordinates; C_ij and C_ji belong to one term."""
+        """Rows: so many jets are all of it."""
         size = self.dimension(point)
         expect_shape(self.field, ((size, size),), "C of SecondOrder")
-        return size * (size + 1) // 2
+        return size
 
     def take(self, point: Point, index: TermNumbers | None) -> Block:
         """All: the d terms ∂_i (C_i·∇). Numbered: entries, row by row (both orders of a pair, so
