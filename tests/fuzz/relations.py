@@ -7,6 +7,7 @@ told by JAX: never more than eight times the error of nested `jax.jvp` in the sa
 units in the last place.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -130,7 +131,8 @@ CHANGES = st.builds(
 def check_relation(change, program, wanted, x):
     """Whether the relation says anything here, after an assertion that it holds."""
     point = np.round(np.asarray(x) * 64) / 64  # shifted or rotated it still is a number
-    with jax.enable_x64(change.dtype == "float64"):
+    with jax.enable_x64(change.dtype == "float64"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Explicitly requested dtype")  # which there is not
         x = jnp.asarray(point, change.dtype)
         changed = RELATIONS[change.relation](wanted, program, x, 2.0**change.exponent)
         if changed is None:
