@@ -88,6 +88,18 @@ class Family:
         """Leading axes of a coefficient held jet by jet."""
         return 0 if self.size is None else 1
 
+    @property
+    def below(self) -> "Family":
+        """The same jets without their maximal monomials, so that nothing is collapsed: all that
+        the rules need of a factor of what does move.
+        """
+        size = self.size if self.moment is None else sum(self.moment.sizes)
+        return Family(weights=None, truncation=self.truncation.below, size=size)
+
+    def series_below(self, series: Series) -> Series:
+        """The coefficients that belong to `below`."""
+        return tuple(c for place, c in enumerate(series) if not self.is_top(place))
+
     def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Coefficient:
         """The same coefficient with arrays for all that it may hold."""
         if self.is_top(place) or self.moment is None:

@@ -11,11 +11,23 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array
 
-from .arithmetic import bilinear_map, densify, multiplication, total
+from .arithmetic import bilinear_map, densify, known_number, multiplication, total
 from .bundle import Family, Pair
-from .coefficients import Blocks, Coefficient, Dense, Series, Zero, blocks, scale, zeros
+from .coefficients import (
+    Blocks,
+    Coefficient,
+    Dense,
+    Diagonal,
+    Series,
+    Sparse,
+    Zero,
+    blocks,
+    scale,
+    zeros,
+)
 from .equation import BilinearMap
 
 
@@ -87,26 +99,92 @@ def mapped(
 Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
 
 
-def faa_di_bruno(family: Family, times: Multiplier, primal: Any, series: Series) -> Series:
-    """The series of φ(x(t)) for an elementwise φ with Taylor coefficients c_j = φ^{(j)}(x_0)/j!:
-    `times(j, coefficient, lead)` is c_j times a coefficient.
+def faa_di_bruno(
+    family: Family, times: Multiplier, primal: Any, series: Series, degree: int
+) -> Series:
+    """The series of φ(x(t)) for an elementwise φ with Taylor coefficients c_j = φ^{(j)}(x_0)/j!,
+    those above `degree` being zero: `times(j, coefficient, lead)` is c_j times a coefficient.
 
     With δ(t) = x(t) − x_0: y_γ = Σ_j c_j [t^γ] δ(t)^j. The c_j belong to the point, not to the
     direction, so a top place collapses the powers before it multiplies by c_j.
+
+    Numbers and powers are formed apart. That is right where the c_j have about the size of φ: for
+    polynomials, for exp, sin, tanh. Where φ has a pole, or a branch point, at a distance ρ of x_0,
+    they grow like ρ^{−j} while δ^j is small like ρ^j, and both leave the range of numbers before
+    their product does; `integral` and `power` never form them.
     """
-    powers = _powers(family, multiplication(primal), series)
+    powers = _powers(family, multiplication(primal), series, degree)
     result = []
     for place, monomial in enumerate(family.truncation.monomials):
         lead = family.lead(place)
-        terms = [times(j, powers[j - 1][place], lead) for j in range(1, sum(monomial) + 1)]
+        most = min(sum(monomial), degree)
+        terms = [times(j, powers[j - 1][place], lead) for j in range(1, most + 1)]
         result.append(total(terms, lead, primal))
     return tuple(result)
 
 
-def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series]:
-    """[t^γ] δ(t)^j for j = 1 … K."""
+def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Series:
+    """The series of y = ∫ p dx for a p(t) with the primal `slope`, that of y = φ(x(t)) if
+    p(t) = φ′(x(t)): y_γ = Σ_α (α_i/γ_i) x_α p_{γ−α}, by ∂_i y = p ∂_i x for any one parameter t_i.
+
+    The series of p belongs to `below(family)`. Every product is one term of a derivative of φ along
+    these jets, so it has about the size of the result.
+    """
+    product, own = multiplication(slope), Dense(slope)
+    known = dict(zip(family.truncation.below.monomials, slopes, strict=True))
+    factors = [known.get(monomial, Zero()) for monomial in family.truncation.monomials]
+    result = []
+    for place in family.places:
+        lead = family.lead(place)
+        shares = family.truncation.shares(place)
+        pairs = [(share, series[i], factors[j]) for share, i, j in shares if share]
+        linear = bilinear_map(product, own, series[place], (0, lead))
+        result.append(total([linear, family.combine(product, pairs, place)], lead, slope))
+    return tuple(result)
+
+
+def power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:
+    """The series of y = x(t)^a from that of x/x_0.
+
+    By x ∂_i y = a y ∂_i x, y_γ = Σ_α ((a + 1) α_i/γ_i − 1) q_α y_{γ−α} with q_α = x_α/x_0. The
+    factors are numbers without a unit and derivatives of a lower order, which are in range where
+    the result is. For an a near 1, 2, … the sum would cancel, so that a is below ½ here.
+    """
+    product, own = multiplication(primal), Dense(primal)
+    result: list[Coefficient] = []
+    for place in family.places:
+        lead = family.lead(place)
+        shares = family.truncation.shares(place)
+        pairs = [((exponent + 1) * share - 1, ratios[i], result[j]) for share, i, j in shares]
+        linear = scale(bilinear_map(product, own, ratios[place], (0, lead)), exponent)
+        result.append(total([linear, family.combine(product, pairs, place)], lead, primal))
+    return tuple(result)
+
+
+def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) -> Coefficient:
+    """A coefficient over a primal, as one of a value like another primal."""
+    inverse = _known_inverse(denominator)
+    if inverse is not None:
+        return scale(coefficient, inverse)
+    if isinstance(coefficient, Sparse | Diagonal | Blocks):
+        array = Dense(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
+        return bilinear_map(multiplication(primal), coefficient, array, (lead, 0))
+    return mapped(lambda b: lax.div(b, denominator), coefficient, lead, primal)
+
+
+def _known_inverse(denominator: Any) -> float | None:
+    """1/a of a number that is known while tracing, where a's type holds it in full precision."""
+    number = known_number(Dense(jnp.asarray(denominator)))
+    if not number:
+        return None
+    limits, inverse = jnp.finfo(jnp.result_type(denominator)), 1 / number
+    return inverse if float(limits.tiny) <= abs(inverse) <= float(limits.max) else None
+
+
+def _powers(family: Family, product: BilinearMap, series: Series, degree: int) -> list[Series]:
+    """[t^γ] δ(t)^j for j = 1 … K, or the degree if that is less."""
     powers = [series]
-    for power in range(2, family.order + 1):
+    for power in range(2, min(family.order, degree) + 1):
         previous = powers[-1]
         powers.append(
             tuple(

@@ -128,6 +128,17 @@ class Truncation:
         """
         return _powers(self, place, power)
 
+    def shares(self, place: int) -> tuple[Product, ...]:
+        """`products` with the first factor's share of one parameter's exponent, α_i/γ_i: for the
+        parameter that makes most of them zero.
+        """
+        return _shares(self, place)
+
+    @functools.cached_property
+    def below(self) -> "Truncation":
+        """All but the maximal monomials: what a factor of these is known to."""
+        return Truncation(tuple(m for i, m in enumerate(self.monomials) if i not in self.tops))
+
     def derivative(self, parameter: int) -> "Truncation":
         """What a derivative by one parameter is known to: γ − e_i for each γ with γ_i > 0."""
         lowered = (_lowered(monomial, parameter) for monomial in self.monomials)
@@ -168,10 +179,25 @@ def _powers(truncation: Truncation, place: int, power: int) -> tuple[Product, ..
     if power == 2:
         return tuple((2 if i < j else 1, i, j) for _, i, j in products if i <= j)
     present = [parameter for parameter, exponent in enumerate(whole) if exponent]
-    least = min(present, key=lambda parameter: whole[parameter])
+    least = _least(whole)
     weights = [power * monomials[i][least] / whole[least] for _, i, _ in products]
     return tuple(
         (weight if len(present) > 1 else 1, i, j)
         for weight, (_, i, j) in zip(weights, products, strict=True)
         if sum(monomials[j]) >= power - 1 and (weight or len(present) == 1)
     )
+
+
+@functools.cache
+def _shares(truncation: Truncation, place: int) -> tuple[Product, ...]:
+    whole, monomials = truncation.monomials[place], truncation.monomials
+    least = _least(whole)
+    return tuple(
+        (monomials[i][least] / whole[least], i, j) for _, i, j in _products(truncation, place)
+    )
+
+
+def _least(monomial: Exponents) -> int:
+    """The parameter with the smallest exponent of those that a monomial contains."""
+    present = [parameter for parameter, exponent in enumerate(monomial) if exponent]
+    return min(present, key=lambda parameter: monomial[parameter])

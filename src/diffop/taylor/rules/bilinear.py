@@ -1,14 +1,11 @@
 """Products (Leibniz) and their inverses, division and triangular solves."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.extend.core as jex
-import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ..arithmetic import bilinear_map, known_number, multiplication
 from ..binding import bind, partially_bound
 from ..bundle import (
     Families,
@@ -19,11 +16,10 @@ from ..bundle import (
     expand,
     primal_of,
 )
-from ..coefficients import Blocks, Coefficient, Dense, Series, Structured, scale
+from ..coefficients import Coefficient, Series
 from ..equation import BilinearMap
 from ..registry import register
-from ..series import leibniz, mapped, quotient
-from .elementwise import elementwise
+from ..series import divided, leibniz, mapped, quotient
 
 CONTRACTIONS = ("dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
 """Products that sum over axes of their operands."""
@@ -58,26 +54,15 @@ def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> 
     )
 
 
-@register("integer_pow")
-def integer_power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    return (square if eqn.params["y"] == 2 else elementwise)(families, eqn, operands)
-
-
 @register("div")
 def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = b / a solves a y = b."""
     numerator, denominator = (primal_of(operand) for operand in operands)
     (solution,) = bind(eqn, (numerator, denominator))
     multiply = BilinearMap("mul", {}, lax.mul, (denominator, solution), solution)
-    inverse = _known_inverse(denominator)
 
     def divide(coefficient: Coefficient, lead: int) -> Coefficient:
-        if inverse is not None:
-            return scale(coefficient, inverse)
-        if isinstance(coefficient, Structured) or isinstance(coefficient, Blocks):
-            array = Dense(jnp.ones((), solution.dtype) / jnp.asarray(denominator))
-            return bilinear_map(multiplication(solution), coefficient, array, (lead, 0))
-        return mapped(lambda b: lax.div(b, denominator), coefficient, lead, solution)
+        return divided(coefficient, lead, denominator, solution)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         above, below = series
@@ -85,15 +70,6 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
         return [quotient(family, multiply, divide, below, above)]
 
     return expand(families, operands, [solution], expansion)
-
-
-def _known_inverse(denominator: Any) -> float | None:
-    """1/a of a number that is known while tracing, where a's type holds it in full precision."""
-    number = known_number(Dense(jnp.asarray(denominator)))
-    if not number:
-        return None
-    limits, inverse = jnp.finfo(jnp.result_type(denominator)), 1 / number
-    return inverse if float(limits.tiny) <= abs(inverse) <= float(limits.max) else None
 
 
 @register("triangular_solve")

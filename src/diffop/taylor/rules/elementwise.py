@@ -1,6 +1,8 @@
-"""Elementwise functions: derivatives of the primal once for all directions, then Faà di Bruno."""
+"""Elementwise functions: derivatives of the primal once for all directions, then Faà di Bruno; the
+integral of the derivative where these would not stay in range.
+"""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, final
 
 import jax
@@ -17,15 +19,19 @@ from ..bundle import (
     Family,
     Value,
     broadcast_series,
+    bundle,
     expand,
     is_moving,
     primal_of,
+    series_of,
 )
 from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, zeros
 from ..diagonal import values_of
+from ..interpreter import interpret
 from ..one_jet import push_jet
+from ..program import CALLS, called
 from ..registry import register
-from ..series import faa_di_bruno
+from ..series import faa_di_bruno, integral
 from ..sparse import entries_at, times_values
 from ..truncation import Truncation
 from .fallback import fallback
@@ -41,7 +47,6 @@ ANALYTIC = (
     "atanh",
     "bessel_i0e",
     "bessel_i1e",
-    "cbrt",
     "cos",
     "cosh",
     "digamma",
@@ -60,17 +65,18 @@ ANALYTIC = (
     "logistic",
     "polygamma",
     "polynomial",
-    "rsqrt",
     "sin",
     "sinh",
-    "sqrt",
     "tan",
     "tanh",
 )
 REAL = ("abs", "clamp", "max", "min", "rem")
 CONSTANT = ("ceil", "floor", "round", "sign", "stop_gradient")
-_UNDERFLOWING = ("exp", "exp2")
-"""Functions that are 0 where their argument is far below it, all their derivatives with them."""
+_BOUNDED = {
+    *("cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "logistic", "sin", "sinh"),
+    *("tan", "tanh"),
+}
+"""Functions without a singularity on the way: derivatives of all orders have about one size."""
 
 
 @register(*ANALYTIC, *REAL)
@@ -92,6 +98,8 @@ def along_one(
 ) -> list[Value]:
     """An equation with one output that is elementwise in its only moving operand."""
     primals = [primal_of(operand) for operand in operands]
+    if not _is_bounded(eqn, primals, position):
+        return _integrated(families, eqn, operands, position)
     order = max(family.order for family in families)
     everywhere = None
     if _is_sparse(operands[position]) and eqn.primitive.name != "custom_jvp_call":
@@ -103,14 +111,78 @@ def along_one(
         primals,
         output,
         everywhere,
-        may_underflow=eqn.primitive.name in _UNDERFLOWING,
     )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
-        return [faa_di_bruno(family, derivatives.times, output, moving)]
+        return [faa_di_bruno(family, derivatives.times, output, moving, order)]
 
     return expand(families, operands, [output], expansion)
+
+
+def _integrated(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], position: int
+) -> list[Value]:
+    """y = ∫ φ′(x(t)) dx, where φ′ is JAX's own derivative, pushed like any other program."""
+    primals = [primal_of(operand) for operand in operands]
+    (output,) = bind(eqn, primals)
+    derivative = _slope(eqn, primals, position)
+
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        x, below = primals[position], (family.below,)
+        arguments = list(primals)
+        arguments[position] = bundle(x, [family.series_below(series[position])])
+        (slope,) = interpret(derivative.jaxpr, derivative.consts, below, arguments)
+        moving = broadcast_series(family, series[position], x, output)
+        slopes = series_of(slope, below, 0)
+        return [integral(family, jnp.asarray(primal_of(slope)), slopes, moving)]
+
+    return expand(families, operands, [output], expansion)
+
+
+def _slope(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
+    """φ′ as a program of the equation's operands."""
+
+    def program(*operands: Array) -> Array:
+        function, x = partially_bound(eqn, operands, (position,)), operands[position]
+        return jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
+
+    return _programs.of(("slope", position), eqn, program, primals)
+
+
+def is_narrow(x: Any) -> bool:
+    """Whether numbers and powers of ordinary sizes are out of a type's range."""
+    return jnp.result_type(x) == jnp.float16
+
+
+def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> bool:
+    """Whether the derivatives of all orders have about the same size, so that they may be taken at
+    the point and multiplied with powers of the directions.
+    """
+    if is_narrow(primals[position]):
+        return False
+    if eqn.primitive.name != "custom_jvp_call":
+        return eqn.primitive.name in _BOUNDED
+    kinds = list(_kinds(_slope(eqn, primals, position).jaxpr))
+    return any(kind is True for kind in kinds) and all(kind is not False for kind in kinds)
+
+
+def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool | None]:
+    """Whether each function in a program is bounded, None for what has no higher derivatives. An
+    inner custom rule says nothing: it is usually the function itself.
+    """
+    for eqn in live_equations(jaxpr):
+        name = eqn.primitive.name
+        if name in CALLS:
+            yield from _kinds(called(eqn).jaxpr)
+        elif name in _BOUNDED:
+            yield True
+        elif name == "div":
+            yield None if isinstance(eqn.invars[1], jex.Literal) else False
+        elif name == "integer_pow":
+            yield None if eqn.params["y"] >= 0 else False
+        elif name in ANALYTIC or name in ("cbrt", "pow", "rsqrt", "sqrt"):
+            yield False
 
 
 def _is_sparse(value: Bundle) -> bool:
@@ -130,13 +202,11 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         everywhere: Sequence[Array] | None = None,
-        may_underflow: bool = False,
     ) -> None:
         self._program = program
         self._primals = primals
         self._output = output
         self._everywhere = everywhere
-        self._may_underflow = may_underflow
         self._at_positions: dict[int, tuple[Any, Sequence[Array]]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
@@ -153,10 +223,10 @@ class Derivatives:
         return bilinear_map(multiplication(self._output), Dense(factor), coefficient, (0, lead))
 
     def _guarded(self, power: int, coefficient: Any, factor: Array) -> Any:
-        """Without powers of slopes that are beyond the range where the function underflows: there
-        0 · ∞ stands for 0, as in exp(−1/x²) near 0.
+        """Without powers that are infinite where the function does not change any more: there
+        0 · ∞ stands for 0, as in exp(−1/x²) near 0 or tanh far from it.
         """
-        if power == 1 or not self._may_underflow:
+        if power == 1:
             return coefficient
         if isinstance(coefficient, Sparse):
             values = _zero_at(factor, coefficient.values)
@@ -199,17 +269,7 @@ def taylor_coefficients(
     eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
 ) -> list[Array]:
     """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: the curve t ↦ x + t pushed through the equation."""
-    avals = tuple(jax.typeof(primal) for primal in primals)
-    key = (eqn.primitive, _hashable(eqn.params), avals, position, order)
-    closed = _programs.get(key) if key[1] is not None else None
-    if closed is None:
-        closed = _trace(eqn, primals, position, order)
-        if key[1] is not None:
-            _programs.put(key, closed)
-    return [jnp.asarray(each) for each in evaluate(closed, primals)]
 
-
-def _trace(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> jex.ClosedJaxpr:
     def program(*operands: Array) -> list[Array]:
         function = partially_bound(eqn, operands, (position,))
         x = operands[position]
@@ -217,7 +277,8 @@ def _trace(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int)
         (series,) = push_jet(function, (x,), (line,), Truncation.curve(order))
         return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
-    return jax.make_jaxpr(program)(*primals)
+    closed = _programs.of((position, order), eqn, program, primals)
+    return [jnp.asarray(each) for each in evaluate(closed, primals)]
 
 
 def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
@@ -255,26 +316,35 @@ def _hashable(params: dict[str, Any]) -> Hashable:
     return key
 
 
-class _Cache:
-    """The most recently used programs."""
+class _Programs:
+    """The most recently used programs about equations."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._entries: dict[Hashable, Any] = {}
+        self._entries: dict[Hashable, jex.ClosedJaxpr] = {}
 
-    def get(self, key: Hashable) -> Any:
+    def of(
+        self,
+        kind: Hashable,
+        eqn: jex.JaxprEqn,
+        program: Callable[..., Any],
+        primals: Sequence[Any],
+    ) -> jex.ClosedJaxpr:
+        """A program of an equation's operands, traced unless it has been for operands like them."""
+        params = _hashable(eqn.params)
+        if params is None:
+            return jax.make_jaxpr(program)(*primals)
+        key = (kind, eqn.primitive, params, tuple(jax.typeof(primal) for primal in primals))
         entry = self._entries.pop(key, None)
-        if entry is not None:
-            self._entries[key] = entry
-        return entry
-
-    def put(self, key: Hashable, entry: Any) -> None:
+        if entry is None:
+            entry = jax.make_jaxpr(program)(*primals)
         self._entries[key] = entry
         if len(self._entries) > self._capacity:
             del self._entries[next(iter(self._entries))]
+        return entry
 
 
-_programs = _Cache(capacity=1024)
+_programs = _Programs(capacity=1024)
 
 
 def _is_complex(operand: Value) -> bool:

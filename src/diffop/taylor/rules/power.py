@@ -1,7 +1,6 @@
-"""x^y with an exponent that stands still: binomial coefficients, finite at zero wherever the
-derivative is.
-"""
+"""x^a with an exponent that stands still."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,49 +9,129 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from ..arithmetic import known_number
 from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
-from ..coefficients import Series
+from ..coefficients import Dense, Series, zeros
 from ..registry import register
-from ..series import faa_di_bruno
-from .elementwise import Derivatives, elementwise
+from ..series import divided, faa_di_bruno, integral
+from ..series import power as power_series
+from .bilinear import square
+from .elementwise import Derivatives, elementwise, is_narrow
+
+_ROOTS = {"sqrt": 1 / 2, "rsqrt": -1 / 2, "cbrt": 1 / 3}
 
 
 @register("pow")
 def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    base, exponent = (primal_of(operand) for operand in operands)
     if is_moving(operands[1]):
         return elementwise(families, eqn, operands)
-    order = max(family.order for family in families)
-    (output,) = bind(eqn, (base, exponent))
-    derivatives = Derivatives(
-        lambda values: _binomial_series(values[0], values[1], order), (base, exponent), output
-    )
+    exponent = primal_of(operands[1])
+    number = known_number(Dense(jnp.asarray(exponent)))
+    return _power(families, eqn, operands, exponent if number is None else number)
+
+
+@register("integer_pow")
+def integer_power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    if eqn.params["y"] == 2:
+        return square(families, eqn, operands)
+    return _power(families, eqn, operands, float(eqn.params["y"]))
+
+
+@register(*_ROOTS)
+def root(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    return _power(families, eqn, operands, _ROOTS[eqn.primitive.name])
+
+
+def _power(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], exponent: float | Array
+) -> list[Value]:
+    """A polynomial has small integers for coefficients; others are brought to an exponent below ½
+    by integration.
+    """
+    base = primal_of(operands[0])
+    (output,) = bind(eqn, [primal_of(operand) for operand in operands])
+    if isinstance(exponent, float) and exponent >= 0 and exponent.is_integer():
+        degree = int(exponent)
+        if not is_narrow(output):
+            return _polynomial(families, operands, output, degree)
+    tower = _Tower(base, exponent, output, max(family.order for family in families))
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        moving = broadcast_series(family, series[0], base, output)
-        return [faa_di_bruno(family, derivatives.times, output, moving)]
+        return [tower.series(family, broadcast_series(family, series[0], base, output), 0)]
 
     return expand(families, operands, [output], expansion)
 
 
-def _binomial_series(base: Array, exponent: Any, order: int) -> list[Array]:
-    """C(y, j) x^{y−j} for j = 1 … K.
+def _polynomial(
+    families: Families, operands: Sequence[Value], output: Array, degree: int
+) -> list[Value]:
+    """x^n has no more than n derivatives."""
+    base = primal_of(operands[0])
+    order = min(degree, max(family.order for family in families))
+    derivatives = Derivatives(
+        lambda values: [
+            float(math.comb(degree, j)) * lax.integer_pow(values[0], degree - j)
+            for j in range(1, order + 1)
+        ],
+        (base,),
+        output,
+    )
 
-    Where y is an integer below j the coefficient vanishes, and it must win over an infinite
-    x^{y−j}. The base is replaced there and only there, so that gradients with respect to the
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        moving = broadcast_series(family, series[0], base, output)
+        return [faa_di_bruno(family, derivatives.times, output, moving, degree)]
+
+    return expand(families, operands, [output], expansion)
+
+
+class _Tower:
+    """x^a and its first derivatives, each the integral of the next.
+
+    A known exponent is lowered until it is below ½, where the recurrence of `series.power` starts,
+    in range whatever x is. If it is not known, all derivatives are taken as they stand, as
+    `jax.jvp` takes them.
+    """
+
+    def __init__(self, base: Array, exponent: float | Array, output: Array, order: int) -> None:
+        self._base = jnp.broadcast_to(base, jnp.shape(output))
+        self._rest: float | None = None
+        levels = order
+        if isinstance(exponent, float):
+            levels = min(order, max(0, math.ceil(exponent - 1 / 2)))
+            self._rest = exponent - levels
+        slopes = _derivatives(self._base, exponent, levels)
+        self._primals = [output, *slopes]
+
+    def series(self, family: Family, series: Series, level: int) -> Series:
+        """The series of a derivative of x^a, given that of x."""
+        if level + 1 < len(self._primals) and family.order:
+            slopes = self.series(family.below, family.series_below(series), level + 1)
+            return integral(family, self._primals[level + 1], slopes, series)
+        if not self._rest:
+            return zeros(len(series))
+        primal, x = self._primals[level], self._base
+        ratios = tuple(divided(c, family.lead(place), x, primal) for place, c in enumerate(series))
+        # where a root is 0 its derivatives are infinite: not 0 · ∞
+        return power_series(family, self._rest, jnp.where(x == 0, 1, primal), ratios)
+
+
+def _derivatives(base: Array, exponent: float | Array, count: int) -> list[Array]:
+    """a(a − 1)…(a − j + 1) x^{a−j} for j = 1 … count.
+
+    Where a is an integer below j the coefficient vanishes, and it must win over an infinite
+    x^{a−j}. The base is replaced there and only there, so that gradients with respect to the
     exponent stay right.
     """
     exponent = jnp.asarray(exponent).astype(base.dtype)
     coefficient = jnp.ones_like(exponent)
     series = []
-    for j in range(1, order + 1):
-        coefficient = coefficient * (exponent - (j - 1)) / j
-        shape = jnp.broadcast_shapes(jnp.shape(base), jnp.shape(exponent))
+    for j in range(1, count + 1):
+        coefficient = coefficient * (exponent - (j - 1))
+        shape = jnp.shape(base)
         factor = jnp.broadcast_to(coefficient, shape)
-        x = jnp.broadcast_to(base, shape)
         remaining = jnp.broadcast_to(exponent - j, shape)
-        void = (factor == 0) & ~jnp.isfinite(lax.pow(x, remaining))
-        x = jnp.where(void, jnp.ones_like(x), x)
+        void = (factor == 0) & ~jnp.isfinite(lax.pow(base, remaining))
+        x = jnp.where(void, jnp.ones_like(base), base)
         series.append(factor * lax.pow(x, remaining))
     return series
