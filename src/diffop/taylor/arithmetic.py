@@ -227,12 +227,21 @@ def _blockwise(
 
 def known_number(coefficient: Coefficient) -> float | None:
     """The value of a real scalar that is known while tracing."""
-    if not isinstance(coefficient, Dense) or coefficient.base.ndim != 0:
+    if not isinstance(coefficient, Dense):
         return None
-    base = coefficient.base
-    if isinstance(base, Tracer) or not jnp.issubdtype(base.dtype, jnp.floating):
+    number = known_scalar(coefficient.base)
+    return None if number is None else number * coefficient.factor
+
+
+def known_scalar(value: Any) -> float | None:
+    """The value of an operand that is a real number, and known while tracing. (`jnp.asarray` would
+    hide it from a trace.)
+    """
+    if isinstance(value, Tracer) or jnp.ndim(value) != 0:
         return None
-    return float(np.asarray(base)) * coefficient.factor
+    if not jnp.issubdtype(jnp.result_type(value), jnp.floating):
+        return None
+    return float(np.asarray(value))
 
 
 def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Dense:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from .arithmetic import bilinear_map, densify, known_number, multiplication, total
+from .arithmetic import bilinear_map, densify, known_scalar, multiplication, total
 from .bundle import Family, Pair
 from .coefficients import (
     Blocks,
@@ -111,7 +111,7 @@ def faa_di_bruno(
     Numbers and powers are formed apart. That is right where the c_j have about the size of φ: for
     polynomials, for exp, sin, tanh. Where φ has a pole, or a branch point, at a distance ρ of x_0,
     they grow like ρ^{−j} while δ^j is small like ρ^j, and both leave the range of numbers before
-    their product does; `integral` and `power` never form them.
+    their product does; `integral` and `ratio_power` never form them.
     """
     powers = _powers(family, multiplication(primal), series, degree)
     result = []
@@ -143,7 +143,7 @@ def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Se
     return tuple(result)
 
 
-def power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:
+def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:
     """The series of y = x(t)^a from that of x/x_0.
 
     By x ∂_i y = a y ∂_i x, y_γ = Σ_α ((a + 1) α_i/γ_i − 1) q_α y_{γ−α} with q_α = x_α/x_0. The
@@ -174,7 +174,7 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
 
 def _known_inverse(denominator: Any) -> float | None:
     """1/a of a number that is known while tracing, where a's type holds it in full precision."""
-    number = known_number(Dense(jnp.asarray(denominator)))
+    number = known_scalar(denominator)
     if not number:
         return None
     limits, inverse = jnp.finfo(jnp.result_type(denominator)), 1 / number

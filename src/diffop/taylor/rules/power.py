@@ -2,20 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ..arithmetic import known_number
+from ..arithmetic import known_scalar
 from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
-from ..coefficients import Dense, Series, zeros
+from ..coefficients import Series, zeros
 from ..registry import register
-from ..series import divided, faa_di_bruno, integral
-from ..series import power as power_series
+from ..series import divided, faa_di_bruno, integral, ratio_power
 from .bilinear import square
 from .elementwise import Derivatives, elementwise, is_narrow
 
@@ -27,8 +25,8 @@ def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
     if is_moving(operands[1]):
         return elementwise(families, eqn, operands)
     exponent = primal_of(operands[1])
-    number = known_number(Dense(jnp.asarray(exponent)))
-    return _power(families, eqn, operands, exponent if number is None else number)
+    number = known_scalar(exponent)
+    return _power(families, eqn, operands, jnp.asarray(exponent) if number is None else number)
 
 
 @register("integer_pow")
@@ -88,7 +86,7 @@ def _polynomial(
 class _Tower:
     """x^a and its first derivatives, each the integral of the next.
 
-    A known exponent is lowered until it is below ½, where the recurrence of `series.power` starts,
+    A known exponent is lowered until it is at most ½, where the recurrence of `ratio_power` starts,
     in range whatever x is. If it is not known, all derivatives are taken as they stand, as
     `jax.jvp` takes them.
     """
@@ -113,7 +111,7 @@ class _Tower:
         primal, x = self._primals[level], self._base
         ratios = tuple(divided(c, family.lead(place), x, primal) for place, c in enumerate(series))
         # where a root is 0 its derivatives are infinite: not 0 · ∞
-        return power_series(family, self._rest, jnp.where(x == 0, 1, primal), ratios)
+        return ratio_power(family, self._rest, jnp.where(x == 0, 1, primal), ratios)
 
 
 def _derivatives(base: Array, exponent: float | Array, count: int) -> list[Array]:
