@@ -1,11 +1,13 @@
 """Gradients, in reverse mode: d derivatives at the cost of one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, PyTree
 
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
@@ -15,49 +17,80 @@ from ..jets.vector_terms import GradientTerms
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
     """∇u like the argument; σᵀ∇u, a∇u, or ∇u restricted to some coordinates, as a vector. Behind
-    u's own axes.
+    u's own axes, of u's own type: component by component what `Partial` gives.
     """
     factor.count(point)
-    jacobian = _jacobian(u, point, factor.argnum)
-    if factor.field is None and factor.dims is None:
-        return jacobian
-    _, outputs = _shape(u, point)
-    rows = outputs.flatten_up_to(jacobian)
-    flat = [_ravelled(row, point, factor.argnum) for row in rows]
-    if factor.dims is not None:
-        flat = [_selected(row, factor.dims) for row in flat]
-    if factor.field is not None:
-        product = _transposed_product if factor.transposed else _product
-        flat = [product(factor, point, row) for row in flat]
-    return jax.tree.unflatten(outputs, flat)
+    values, outputs = jax.tree.flatten(jax.eval_shape(lambda: point.value_of(u)))
+    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values)
+    if not (factor.field is None and factor.dims is None):
+        rows = [_ravelled(row, point, factor.argnum) for row in rows]
+        if factor.dims is not None:
+            rows = [_selected(row, factor.dims) for row in rows]
+        if factor.field is not None:
+            product = _transposed_product if factor.transposed else _product
+            rows = [product(factor, point, row) for row in rows]
+    typed = [
+        jax.tree.map(partial(_of_type, dtype=y.dtype), row)
+        for row, y in zip(rows, values, strict=True)
+    ]
+    return jax.tree.unflatten(outputs, typed)
 
 
-def _shape(u: Callable[..., PyTree], point: Point) -> tuple[PyTree, Any]:
-    shape = jax.eval_shape(lambda: point.value_of(u))
-    return shape, jax.tree.structure(shape)
+def _jacobian(
+    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any]
+) -> list[PyTree]:
+    """The derivative of each of u's outputs, like the argument.
 
-
-def _jacobian(u: Callable[..., PyTree], point: Point, argnum: int) -> PyTree:
-    """u's derivative with respect to one argument: real and imaginary parts of a complex u
-    apart.
+    It is one along real directions, as everywhere: the variables are the real parts of complex
+    coordinates, and a complex u has two real ones. What is neither real nor complex does not move.
     """
-    shape, structure = _shape(u, point)
     argument = jax.tree.map(jnp.asarray, point.args[argnum])
-    holomorphic = any(jnp.iscomplexobj(leaf) for leaf in jax.tree.leaves(argument))
 
-    def function(x: PyTree) -> PyTree:
-        return u(*point.args[:argnum], x, *point.args[argnum + 1 :], **point.kwargs)
+    def parts(variables: PyTree) -> list[tuple[Array, ...]]:
+        x = jax.tree.map(_with_real_part, argument, variables)
+        value = u(*point.args[:argnum], x, *point.args[argnum + 1 :], **point.kwargs)
+        found = jax.tree.leaves(value)
+        moving = [y for y in found if jnp.issubdtype(jnp.result_type(y), jnp.inexact)]
+        return [(jnp.real(y), jnp.imag(y)) if jnp.iscomplexobj(y) else (y,) for y in moving]
 
-    if holomorphic:
-        return jax.jacrev(function, holomorphic=True)(argument)
-    if not any(jnp.issubdtype(leaf.dtype, jnp.complexfloating) for leaf in jax.tree.leaves(shape)):
-        return jax.jacrev(function)(argument)
+    variables = jax.tree.map(jnp.real, argument)
+    some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
+    jacobians = iter(jax.jacrev(parts)(variables) if some else ())
+    rows = []
+    for y in values:
+        if jnp.issubdtype(y.dtype, jnp.inexact):
+            pair = next(jacobians)
+            rows.append(jax.tree.map(_complex, *pair) if len(pair) > 1 else pair[0])
+        else:
+            rows.append(jax.tree.map(partial(_zeros, y.shape), variables))
+    return rows
 
-    def parts(x: PyTree) -> PyTree:
-        return jax.tree.map(lambda y: (jnp.real(y), jnp.imag(y)), function(x))
 
-    pairs = structure.flatten_up_to(jax.jacrev(parts)(argument))
-    return jax.tree.unflatten(structure, [jax.tree.map(jax.lax.complex, *pair) for pair in pairs])
+def _zeros(shape: tuple[int, ...], x: Array) -> Array:
+    return jnp.zeros((*shape, *x.shape), x.dtype)
+
+
+def _with_real_part(x: Array, real: Array) -> Array:
+    return lax.complex(real, jnp.imag(x)) if jnp.iscomplexobj(x) else real
+
+
+def _complex(real: Array, imaginary: Array) -> Array:
+    dtype = jnp.finfo(_complex_type(real.dtype)).dtype  # there is none of two halves
+    return lax.complex(real.astype(dtype), imaginary.astype(dtype))
+
+
+def _complex_type(dtype: Any) -> Any:
+    """The complex type of a precision."""
+    return jnp.complex64 if jnp.finfo(dtype).bits <= 32 else jnp.complex128
+
+
+def _of_type(array: Array, dtype: Any) -> Array:
+    """A derivative in the type of what was differentiated; a complex σ makes complex numbers of
+    real ones.
+    """
+    if jnp.iscomplexobj(array) and not jnp.issubdtype(dtype, jnp.complexfloating):
+        dtype = _complex_type(dtype)
+    return array.astype(dtype)
 
 
 def _ravelled(row: PyTree, point: Point, argnum: int) -> Array:
@@ -91,7 +124,7 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
         return flat.reshape(*row.shape[:-1], -1)
     if not (sigma.ndim == 2 and sigma.shape[0] == size):
         expect_shape(sigma, ((), (size,), (size, size)), "sigma of Gradient")
-    sigma = sigma.astype(row.dtype)
+    row, sigma = _alike(row, sigma)
     return jnp.matmul(row, sigma) if sigma.ndim == 2 else row * jnp.broadcast_to(sigma, row.shape)
 
 
@@ -106,5 +139,11 @@ def _product(factor: GradientTerms, point: Point, row: Array) -> Array:
         flux = apply_rows(matrix, row.reshape(-1, size))
         return flux.reshape(*row.shape[:-1], flux.shape[-1])
     expect_shape(a, ((), (size,), (size, size)), "a of DivergenceForm")
-    a = a.astype(row.dtype)
+    row, a = _alike(row, a)
     return jnp.matmul(row, a.T) if a.ndim == 2 else row * jnp.broadcast_to(a, row.shape)
+
+
+def _alike(row: Array, field: Array) -> tuple[Array, Array]:
+    """A field in the precision of what it is multiplied with, complex if either is."""
+    dtype = _complex_type(row.dtype) if jnp.iscomplexobj(field) else row.dtype
+    return row.astype(dtype), field.astype(dtype)

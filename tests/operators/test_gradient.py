@@ -1,0 +1,63 @@
+"""`Gradient`, component by component: the value and the type of `Partial`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import diffop as do
+
+X = np.array([1.0, -2.0, 0.5])
+Z = np.array([1.0 + 2.0j, 3.0 - 1.0j, 0.5j])
+A = np.array([[2.0, 1.0, 0.0], [0.0, -1.0, 3.0], [1.0, 0.0, 1.0]])
+
+CASES = {
+    "single of double": (X, lambda x: jnp.sum(x.astype("float32") ** 3)),
+    "double of single": (X.astype("float32"), lambda x: jnp.sum(x.astype("float64") ** 3)),
+    "half of single": (X.astype("float32"), lambda x: jnp.sum(x.astype("float16") ** 3)),
+    "complex single of double": (X, lambda x: lax.complex(x @ x, x[0]).astype("complex64")),
+    "integer": (X, lambda x: jnp.sum(x).astype("int32")),
+    "truth": (X, lambda x: x > 0),
+    "several": (X, lambda x: (jnp.round(x).astype("int64"), x[0] * x, lax.complex(x, x**2))),
+    "real of complex": (Z, lambda z: jnp.sum(jnp.abs(z) ** 2)),
+    "not holomorphic": (Z, lambda z: z * jnp.conj(z) ** 2),
+    "holomorphic": (Z, lambda z: jnp.sum(z**3)),
+    "single real of complex": (Z, lambda z: jnp.sum(z.real * z.imag**2).astype("float32")),
+}
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", CASES)
+def test_like_partial(name):
+    x, u = CASES[name]
+    x = jnp.asarray(x)
+    operators = {
+        "gradient": do.Gradient(),
+        "some": do.Gradient(dims=(2, 0)),
+        "sigma": do.Gradient(jnp.asarray(A)),
+        "rows": do.Gradient(do.MatVec(lambda v: jnp.asarray(A, v.dtype) @ v)),
+        "partials": [do.Partial(i) for i in range(3)],
+    }
+    found = do.exact(operators)(u)(x)
+    structure = jax.tree.structure(u(x))
+    flat = {name: structure.flatten_up_to(found[name]) for name in operators if name != "partials"}
+    columns = [jax.tree.leaves(each) for each in found["partials"]]
+    for k, y in enumerate(jax.tree.leaves(u(x))):
+        expected = np.stack([column[k] for column in columns], axis=-1)
+        assert expected.dtype == y.dtype
+        wanted = {"gradient": expected, "some": expected[..., np.array([2, 0])]}
+        wanted["sigma"] = expected.astype(complex) @ A
+        wanted["rows"] = wanted["sigma"]
+        for kind, value in wanted.items():
+            got = flat[kind][k]
+            assert got.dtype == y.dtype
+            tolerance = 4 * float(jnp.finfo(y.dtype).eps) if y.dtype.kind in "fc" else 0
+            np.testing.assert_allclose(got, value, rtol=max(tolerance, 1e-6), atol=1e-6)
+
+
+@pytest.mark.usefixtures("x64")
+def test_complex_sigma_of_a_real_function():
+    z = jnp.asarray(Z)
+    got = do.Gradient(lambda z: z).exact(lambda z: jnp.sum(jnp.abs(z) ** 2))(z)
+    np.testing.assert_allclose(got, Z * 2 * Z.real)

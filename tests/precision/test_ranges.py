@@ -1,0 +1,186 @@
+"""Derivatives of high order far from one: in range wherever the result is, as they are by nested
+`jax.jvp` of the same type.
+"""
+
+import jax
+import jax.numpy as jnp
+import jax.scipy as jsp
+import numpy as np
+import pytest
+from jax import lax
+
+import diffop as do
+
+K = 4
+SCALES = (1e-12, 1e-6, 1e-4, 1.0, 1e4, 1e6, 1e12)
+SINGULAR = {
+    "log": jnp.log,
+    "sqrt": jnp.sqrt,
+    "rsqrt": lax.rsqrt,
+    "cbrt": jnp.cbrt,
+    "x^2.5": lambda t: t**2.5,
+    "x^-3": lambda t: t**-3,
+    "x^y": lambda t: lax.pow(t, 0.9 + 0 * lax.stop_gradient(t)),
+    "lgamma": lax.lgamma,
+    "xlogx": lambda t: jsp.special.xlogy(t, t),
+    "arctan": jnp.arctan,
+}
+
+
+def _slope(f):
+    return lambda t: jax.jvp(f, (t,), (jnp.ones_like(t),))[1]
+
+
+def nested(f, order):
+    orders = [f]
+    for _ in range(order):
+        orders.append(_slope(orders[-1]))
+    return lambda t: jnp.stack([each(t) for each in orders])
+
+
+def pushed(f, order):
+    def all_orders(t):
+        series = [jnp.ones_like(t), *[jnp.zeros_like(t)] * (order - 1)]
+        primal, terms = do.taylor.jet(f, (t,), (series,))
+        return jnp.stack([primal, *terms])
+
+    return all_orders
+
+
+def table(way, functions, scales, points, dtype, order=K):
+    """Derivatives `(scale, point, function, order)` of t ↦ f(s t (1 + t))."""
+
+    def at(s, t):
+        return jnp.stack([way(lambda t: f(s * t * (1 + t)), order)(t) for f in functions])
+
+    with jax.enable_x64(dtype == "float64"):
+        every = jax.jit(jax.vmap(jax.vmap(at, (None, 0)), (0, None)))
+        values = every(jnp.asarray(scales, dtype), jnp.asarray(points, dtype))
+        return np.asarray(values, np.float64)
+
+
+def judge(got, jax_own, truth, dtype):
+    """No more than 8 times the error of nested `jax.jvp` and 4 units in the last place, where the
+    truth is in range.
+    """
+    limits = jnp.finfo(dtype)
+    size = np.abs(truth)
+    inside = (size < float(limits.max) / 4) & (size > 4 * float(limits.tiny))
+    inside &= np.isfinite(jax_own)
+    assert inside.mean() > 0.6
+    with np.errstate(invalid="ignore"):
+        allowed = 8 * np.abs(jax_own - truth) + 4 * float(limits.eps) * size
+        wrong = inside & ~(np.abs(got - truth) <= allowed)
+    assert not wrong.any(), np.argwhere(wrong)
+
+
+def test_single_precision_beside_nested_jvp(kept):
+    scales = np.asarray(SCALES, np.float32).astype(float)
+    points = np.asarray([0.3, 1.25], np.float32).astype(float)
+    rows = [SINGULAR.values(), scales, points]
+    truth = kept(lambda: table(nested, *rows, "float64"))
+    own = kept(lambda: table(nested, *rows, "float32"))
+    judge(table(pushed, *rows, "float32"), own, truth, "float32")
+
+
+def test_half_precision_beside_nested_jvp(kept):
+    functions = [
+        *(jnp.tanh, jnp.exp, jnp.sin, jax.nn.relu, jax.nn.softplus, jnp.abs, lambda t: t**3),
+        *(jnp.sqrt, lambda t: 1 / t),
+    ]
+    rows = [functions, [300.0, 30.0], np.asarray([1.0, 0.004], np.float16).astype(float)]
+    truth = kept(lambda: table(nested, *rows, "float64", 2))
+    own = kept(lambda: table(nested, *rows, "float16", 2))
+    judge(table(pushed, *rows, "float16", 2), own, truth, "float16")
+
+
+def _falling(a, k):
+    return np.prod(a - np.arange(k))
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e5])
+def test_eight_orders(scale):
+    """The k-th derivative of (s t)^a at t = 1, in single precision."""
+    exponents = {jnp.sqrt: 0.5, lax.rsqrt: -0.5, (lambda t: t**-1.5): -1.5, jnp.log: 0}
+    exponents[lambda t: t**3.7] = float(np.float32(3.7))
+    way = jax.jit(
+        lambda s: jnp.stack([pushed(lambda t: f(s * t), 8)(jnp.ones_like(s)) for f in exponents])
+    )
+    got = np.asarray(way(jnp.float32(scale)))
+    s = float(np.float32(scale))
+    for row, a in zip(got, exponents.values(), strict=True):
+        factor = s**a if a else 1.0
+        first = a or 1.0
+        expected = [factor * first * _falling(a - 1, k - 1) for k in range(1, 9)]
+        np.testing.assert_allclose(row[1:], expected, rtol=2e-6)
+
+
+RADIAL = {
+    "r": (lambda s: jnp.sqrt(s), 1, -3),
+    "1/r": (lambda s: 1 / jnp.sqrt(s), 9, -5),
+    "rsqrt": (lax.rsqrt, 9, -5),
+    "log^2": (lambda s: (jnp.log(s) / 2) ** 2, 8, -4),
+    "r^3": (lambda s: jnp.sqrt(s) ** 3, 9, -1),
+    "s^1.5": (lambda s: s**1.5, 9, -1),
+}
+
+
+def test_biharmonic_of_radial_functions():
+    """In the plane Δ r^a = a² r^{a−2}, and Δ² log² r = 8/r⁴."""
+    operator = do.Biharmonic()
+
+    def all_of(x):
+        return jnp.stack([operator.exact(lambda x: f(x @ x))(x) for f, _, _ in RADIAL.values()])
+
+    scales = np.asarray([1e-6, 1e-3, 1.0, 1e6], np.float32)
+    got = jax.jit(jax.vmap(lambda s: all_of(s * jnp.array([1.0, 0.5]))))(scales)
+    for scale, row in zip(scales.astype(float), np.asarray(got), strict=True):
+        r = scale * np.sqrt(1.25)
+        expected = [c * r**power for _, c, power in RADIAL.values()]
+        np.testing.assert_allclose(row, expected, rtol=1e-5)
+
+
+def test_lower_orders_at_greater_distance():
+    """Δ|x| = 1/r, and ∂₀³|x| = 3 x₀ (x₀² − r²) / r⁵, in the plane."""
+
+    def both(x):
+        norm = lambda x: jnp.sqrt(x @ x)
+        third = do.Partial(0, order=3).exact(norm)(x)
+        return do.Laplacian().exact(norm)(x), third
+
+    lap, third = jax.jit(jax.vmap(lambda s: both(s * jnp.array([1.0, 0.5]))))(
+        jnp.asarray([1e-14, 1e-9, 1e8, 1e15])
+    )
+    unit = np.sqrt(1.25)
+    np.testing.assert_allclose(lap * np.array([1e-14, 1e-9, 1e8, 1e15]), 1 / unit, rtol=1e-5)
+    third = np.asarray(third, np.float64)[1:3] * np.array([1e-18, 1e16])
+    np.testing.assert_allclose(third, 3 * (1 - unit**2) / unit**5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "slope", "order"), [("float16", 300, 2), ("float32", 1e12, K)])
+def test_flat_where_steep_functions_are(dtype, slope, order):
+    """No power of a great slope meets a derivative that is zero."""
+    functions = [jnp.tanh, jax.nn.sigmoid, jax.nn.relu, jnp.abs, jax.nn.softplus, lax.erf]
+    x = jnp.asarray(1.0, dtype)
+    got = jax.jit(
+        lambda x: jnp.stack([pushed(lambda t: f(slope * t), order)(x)[2:] for f in functions])
+    )(x)
+    np.testing.assert_array_equal(got, 0)
+
+
+def test_gradients_stay_finite():
+    """A derivative of third order, and its gradient with respect to the point, the exponent, and
+    a factor: beside nested differentiation in double precision.
+    """
+
+    def u(x, a, b):
+        return b * jnp.sqrt(x) * lax.pow(x, a) + jnp.log(x)
+
+    def third(way):
+        return lambda x, a, b: way(lambda x: u(x, a, b), 3)(x)[3]
+
+    point = (1e-6, 1.25, 3.0)
+    with jax.enable_x64(True):
+        expected = jax.grad(third(nested), (0, 1, 2))(*map(jnp.float64, point))
+    got = jax.grad(third(pushed), (0, 1, 2))(*map(jnp.float32, point))
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
