@@ -1,6 +1,6 @@
 """Gradients, in reverse mode: d derivatives at the cost of one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,7 @@ def _jacobian(
 
     variables = jax.tree.map(jnp.real, argument)
     some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
-    jacobians = iter(jax.jacrev(parts)(variables) if some else ())
+    jacobians: Iterator[Any] = iter(jax.jacrev(parts)(variables) if some else [])
     rows = []
     for y in values:
         if jnp.issubdtype(y.dtype, jnp.inexact):
