@@ -411,7 +411,8 @@ def _columns(
         mine = c.values.transpose(0, *(a + 1 for a in order)).reshape(count, *sizes)
         values = lax.expand_dims(mine.astype(matrix.dtype), (other,)) * values
     elif not c.numbers.full:
-        values = jnp.expand_dims(jnp.asarray(numbers >= 0, matrix.dtype), other) * values
+        known = np.expand_dims(numbers >= 0, other)
+        values = jnp.where(known, values, jnp.zeros((), matrix.dtype))
     full = np.broadcast_to(
         np.expand_dims(numbers, other),
         tuple(np.insert((count, *sizes), other, shapes.width)),

@@ -1,17 +1,28 @@
 """Rules for primitives that are not JAX's: their owner says of which class they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.extend.core as jex
 
+from .bundle import Families, Value, is_moving
 from .registry import Rule, has_rule, register as register_rule
 from .rules.bilinear import product
 from .rules.elementwise import elementwise, piecewise_constant
 from .rules.linear import linear
+from .rules.piecewise import piecewise_linear
+
+_in_all = linear(slice(None))
+
+
+def _linear(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """Where operands stand still, only its jvp says whether they are added or multiply."""
+    rule = _in_all if all(map(is_moving, operands)) else piecewise_linear
+    return rule(families, eqn, operands)
+
 
 _RULES: Mapping[str, Rule] = {
-    "linear": linear(slice(None)),
+    "linear": _linear,
     "bilinear": product,
     "elementwise": elementwise,
     "constant": piecewise_constant,
@@ -30,7 +41,8 @@ def register(primitive: Any, kind: str) -> None:
 
     - `primitive`: a `jax.extend.core.Primitive`.
     - `kind`: what it is in the operands that depend on the point:
-        - `"linear"`: jointly linear in all of them, such as a sum or a transform.
+        - `"linear"`: jointly linear in all of them, such as a sum or a transform. With operands
+          that do not depend on the point it needs a rule for `jax.jvp`, which says what they do.
         - `"bilinear"`: two operands, linear in each.
         - `"elementwise"`: one output, entry by entry, for operands of any shape; its derivatives
           come from its `jax.jvp` rule, once for all jets.

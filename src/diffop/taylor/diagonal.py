@@ -60,6 +60,24 @@ def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
     return Diagonal(values, c.numbers, c.size, c.factor)
 
 
+def select(coefficient: Diagonal, keep: Any, dtype: Any) -> Diagonal:
+    """The coefficient where a mask says so, zero elsewhere: not a product, in which 0 · ∞ would be
+    NaN.
+    """
+    c = coefficient
+    keep = (np if isinstance(keep, np.ndarray) else jnp).broadcast_to(keep, c.numbers.shape)
+    numbers, values = c.numbers, c.values
+    if isinstance(keep, np.ndarray):
+        if keep.all():
+            return c
+        numbers = Numbers(np.where(keep, numbers.array, -1))
+        if values is None:
+            return Diagonal(None, numbers, c.size, c.factor)
+    values = values_of(Diagonal(values, c.numbers, c.size), dtype)
+    values = jnp.where(keep, values, jnp.zeros((), values.dtype))
+    return Diagonal(values, numbers, c.size, c.factor)
+
+
 def broadcast(coefficient: Diagonal, before: tuple[int, ...], after: tuple[int, ...]) -> Diagonal:
     """The coefficient of a value broadcast along axes of size one."""
     c, count = coefficient, coefficient.numbers.count
@@ -270,7 +288,7 @@ def as_sparse(c: Diagonal, dtype: Any) -> Sparse:
     moved, positions = _by_direction(c.numbers, c.size)
     values = jnp.asarray(moved >= 0, dtype)
     if c.values is not None:
-        values = values * c.values.reshape(-1)[moved.clip(0)]
+        values = jnp.where(moved >= 0, c.values.reshape(-1)[moved.clip(0)], jnp.zeros_like(values))
     return Sparse(positions, values if c.factor == 1 else values * c.factor, c.numbers.different)
 
 

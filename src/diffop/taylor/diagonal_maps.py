@@ -2,6 +2,7 @@
 on the values, and while tracing on the numbers.
 """
 
+import math
 from typing import Any
 
 import jax
@@ -12,12 +13,12 @@ from jax.core import Tracer
 from . import diagonal
 from .coefficients import Coefficient, Diagonal
 from .equation import LinearMap
-from .index_maps import ON_VALUES, filled_with_nothing, not_overwritten
-from .numbers import Numbers
+from .index_maps import ON_VALUES, filled_with_nothing, not_overwritten, written
+from .numbers import Numbers, readers
 
 _STRUCTURAL = {
     *("reshape", "squeeze", "slice", "rev", "transpose", "pad", "concatenate", "broadcast_in_dim"),
-    *("gather", "dynamic_slice", "split"),
+    *("gather", "dynamic_slice", "split", "dynamic_update_slice", "scatter"),
 }
 """Primitives whose outputs are entries of their linear operands, moved about."""
 
@@ -35,15 +36,15 @@ def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Co
     if name == "reduce_sum":
         return [diagonal.sum_over(c, tuple(map(int, function.params["axes"])), dtype)]
     if name == "select_n":
-        return [diagonal.times_array(c, _chosen(function, k, dtype))]
-    if name in ("scatter-add", "scatter-sub") and k == 0:
-        return [c]
-    if name == "scatter" and k == 0:
-        return [diagonal.times_array(c, not_overwritten(function))]
-    if name not in _STRUCTURAL or not _known_indices(function):
+        return [diagonal.select(c, _chosen(function.operands[0], k), dtype)]
+    if name in ("scatter-add", "scatter-sub"):
+        return [c] if k == 0 else _added(function, c)
+    if name not in _STRUCTURAL or name == "pad" and k != 0:
         return None
-    if name == "pad" and k != 0:
-        return None
+    if not _known_indices(function):
+        if name not in ("dynamic_update_slice", "scatter") or k != 0:
+            return None
+        return [diagonal.select(c, not_overwritten(function), dtype)]
     numbers = _moved_numbers(function, k, c)
     values = [None] * len(numbers) if c.values is None else _moved_values(function, k, c.values)
     return [
@@ -52,9 +53,32 @@ def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Co
     ]
 
 
-def _chosen(function: LinearMap, k: int, dtype: Any) -> Any:
-    which = function.operands[0]
-    return (which.astype(np.int32) == k).astype(dtype)
+def _chosen(which: Any, k: int) -> Any:
+    which = which if isinstance(which, Tracer) else np.asarray(which)
+    return which.astype(np.int32) == k
+
+
+def _added(function: LinearMap, coefficient: Diagonal) -> list[Coefficient] | None:
+    """The updates of a scatter that adds: an entry of the output has the columns of all the
+    entries that are added to it.
+    """
+    c, targets = coefficient, written(function.params, *function.operands)
+    if not isinstance(targets, np.ndarray):
+        return None
+    shape = jnp.shape(function.outputs[0])
+    table = readers(targets.reshape(-1), math.prod(shape)).T.reshape(-1, *shape)
+    if table.shape[0] * c.numbers.count >= c.size:
+        return None
+    numbers = np.concatenate(
+        [np.where(table >= 0, column.reshape(-1)[table], -1) for column in c.numbers.array]
+    )
+    values = c.values
+    if values is not None:
+        columns = values.reshape(values.shape[0], -1)[:, table]
+        columns = jnp.where(table >= 0, columns, jnp.zeros((), values.dtype))
+        values = columns.reshape(numbers.shape)
+    factor = -c.factor if function.name == "scatter-sub" else c.factor
+    return [Diagonal(values, Numbers(numbers), c.size, factor)]
 
 
 def _known_indices(function: LinearMap) -> bool:

@@ -5,13 +5,15 @@ from typing import Any, final
 
 import jax
 import jax.extend.core as jex
+from jax import lax
 
 from .binding import bind, partially_bound
 
 
 @final
 class LinearMap:
-    """An equation that is jointly linear in the operands at `chosen`; the others stand still.
+    """The linear part of an equation that is jointly affine in the operands at `chosen`; the others
+    stand still.
 
     - `operands`: the primals of all operands.
     - `outputs`: the primals of the outputs.
@@ -25,7 +27,7 @@ class LinearMap:
         chosen: Sequence[int],
         outputs: Sequence[Any],
     ) -> None:
-        self.eqn = eqn
+        self.eqn = eqn = _linear_part(eqn)
         self.name: str = eqn.primitive.name
         self.params: dict[str, Any] = eqn.params
         self.operands = list(operands)
@@ -41,6 +43,14 @@ class LinearMap:
     def at(self, values: Sequence[Any]) -> list[Any]:
         """The map at other linear operands, whose shapes need not be those of the primals."""
         return bind(self.eqn, values)
+
+
+def _linear_part(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
+    """What a gather fills in for entries outside of its operand does not move with it."""
+    params = eqn.params
+    if eqn.primitive.name != "gather" or params["mode"] != lax.GatherScatterMode.FILL_OR_DROP:
+        return eqn
+    return eqn.replace(params={**params, "fill_value": 0})
 
 
 @final

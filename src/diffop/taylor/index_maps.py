@@ -13,7 +13,7 @@ from jax import lax
 from jax.core import Tracer
 
 from . import sparse
-from .coefficients import Coefficient, Dense, Sparse
+from .coefficients import Coefficient, Dense, Sparse, scale
 from .equation import LinearMap
 from .numbers import readers
 from .tables import entering
@@ -21,12 +21,13 @@ from .tables import entering
 
 class Moved(NamedTuple):
     """New flat positions, shaped like the old ones with the last axis times `copies`; where `keep`
-    is false the entry is lost.
+    is false the entry is lost. `merging` if two positions may become one.
     """
 
     positions: Any
     keep: Any = None
     copies: int = 1
+    merging: bool = False
 
 
 Coordinates: TypeAlias = list[Any]
@@ -52,7 +53,8 @@ def move_sparse(
         return None
     moved = _moved(function, k, coefficient.positions)
     if moved is not None:
-        return [_entries(coefficient, each, function.name) for each in moved]
+        sign = -1 if function.name == "scatter-sub" and k == 1 else 1
+        return [scale(_entries(coefficient, each), sign) for each in moved]
     return _compared(function, coefficient, lead) if function.name == "gather" else None
 
 
@@ -68,10 +70,7 @@ def _moved(function: LinearMap, k: int, positions: Any) -> list[Moved] | None:
     return function.memo[key][1]
 
 
-_MERGING = {"reduce_sum"}
-
-
-def _entries(coefficient: Sparse, moved: Moved, name: str) -> Sparse:
+def _entries(coefficient: Sparse, moved: Moved) -> Sparse:
     values = coefficient.values
     if moved.copies > 1:
         values = jnp.repeat(values, moved.copies, axis=-1)
@@ -81,7 +80,7 @@ def _entries(coefficient: Sparse, moved: Moved, name: str) -> Sparse:
             keep.reshape((1,) * (values.ndim - keep.ndim) + keep.shape), values.shape
         )
         values = jnp.where(keep, values, jnp.zeros((), values.dtype))
-    return Sparse(moved.positions, values, coefficient.distinct and name not in _MERGING)
+    return Sparse(moved.positions, values, coefficient.distinct and not moved.merging)
 
 
 def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:
@@ -200,7 +199,7 @@ def _reduce_sum(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     coordinates = sparse.unravel(positions, before)
     kept = [i for axis, i in enumerate(coordinates) if axis not in function.params["axes"]]
-    return Moved(_flat(kept, after, positions))
+    return Moved(_flat(kept, after, positions), merging=True)
 
 
 @_register("dynamic_slice")
@@ -243,23 +242,62 @@ def _select(function: LinearMap, k: int, positions: Any) -> Moved:
 
 
 @_register("scatter", "scatter-add", "scatter-sub")
-def _scatter(function: LinearMap, k: int, positions: Any) -> Moved | None:
-    if k != 0:
-        return None
-    if function.name != "scatter":
-        return Moved(positions)
-    return Moved(positions, _left(function, positions))
-
-
-def _left(function: LinearMap, positions: Any) -> Any:
-    array = not_overwritten(function)
-    return sparse.entries_at(array, positions, array.shape) != 0
+def _scatter(function: LinearMap, k: int, positions: Any) -> Moved:
+    adds = function.name != "scatter"
+    if k == 0:
+        if adds:
+            return Moved(positions)
+        mask = not_overwritten(function)
+        return Moved(positions, sparse.entries_at(mask, positions, mask.shape))
+    targets = written(function.params, *function.operands)
+    found = _lookup(targets.reshape(-1, 1), positions)
+    return Moved(found.clip(0), found >= 0, merging=adds)
 
 
 def not_overwritten(function: LinearMap) -> Any:
-    """One where a scatter leaves its operand as it is, zero elsewhere."""
-    operand, indices, updates = function.operands
-    return function.at([jnp.ones_like(operand), indices, jnp.zeros_like(updates)])[0]
+    """Where a `scatter` or a `dynamic_update_slice` leaves its first linear operand as it is."""
+    operands = list(function.operands)
+    for k, array in enumerate((jnp.ones, jnp.zeros)):
+        operands[function.chosen[k]] = array(jnp.shape(function.primal(k)), bool)
+    return function.at(operands)[0]
+
+
+def written(params: dict[str, Any], operand: Any, indices: Any, updates: Any) -> Any:
+    """For each entry of a scatter's updates the flat position that it is written to, −1 for none:
+    as a numpy array where the indices are known.
+    """
+    d, shape = params["dimension_numbers"], jnp.shape(operand)
+    single = (*d.inserted_window_dims, *d.operand_batching_dims)
+    windows = iter([jnp.shape(updates)[axis] for axis in d.update_window_dims])
+    gathering = lax.GatherDimensionNumbers(
+        offset_dims=d.update_window_dims,
+        collapsed_slice_dims=d.inserted_window_dims,
+        start_index_map=d.scatter_dims_to_operand_dims,
+        operand_batching_dims=d.operand_batching_dims,
+        start_indices_batching_dims=d.scatter_indices_batching_dims,
+    )
+    sizes = [1 if axis in single else next(windows) for axis in range(len(shape))]
+
+    def read() -> jax.Array:
+        positions = lax.iota(np.int32, math.prod(shape)).reshape(shape)
+        mode = params["mode"]
+        return lax.gather(positions, indices, gathering, sizes, mode=mode, fill_value=-1)
+
+    if isinstance(indices, Tracer):
+        return read()
+    with jax.ensure_compile_time_eval():
+        return np.asarray(read())
+
+
+def are_different(params: dict[str, Any], operand: Any, indices: Any, updates: Any) -> bool:
+    """Whether a scatter is known to write no entry twice."""
+    if params["unique_indices"] or jnp.size(updates) <= 1:
+        return True
+    targets = written(params, operand, indices, updates)
+    if not isinstance(targets, np.ndarray):
+        return False
+    targets = targets[targets >= 0]
+    return np.unique(targets).size == targets.size
 
 
 @_register("split")
@@ -311,12 +349,12 @@ def _sources(function: LinearMap) -> Any:
 def filled_with_nothing(function: LinearMap) -> dict[str, Any]:
     """The parameters of a primitive that moves numbers about: what is outside is −1."""
     params = dict(function.params)
-    if params.get("mode") == lax.GatherScatterMode.FILL_OR_DROP:
+    if "fill_value" in params and params["mode"] == lax.GatherScatterMode.FILL_OR_DROP:
         params["fill_value"] = -1
     return params
 
 
-def _lookup(table: np.ndarray, positions: Any) -> Any:
+def _lookup(table: Any, positions: Any) -> Any:
     found = (table if isinstance(positions, np.ndarray) else jnp.asarray(table))[positions]
     return found.reshape(*positions.shape[:-1], -1)
 

@@ -46,11 +46,11 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
         _logged.add(name)
         _logger.info("primitive %s has no Taylor rule: its jvp is integrated instead", name)
     part = MovingPart(eqn, operands)
-    _check_differentiable(eqn, part.function, part.point)
+    check_differentiable(eqn, part.function, part.point)
     return part.pushed(families, partial(_expand, part.function, part.point))
 
 
-def _check_differentiable(
+def check_differentiable(
     eqn: jex.JaxprEqn, function: Callable[..., list[Any]], point: Sequence[Array]
 ) -> None:
     """Ask JAX once, so that a missing rule is reported with the primitive and the line of the

@@ -1,15 +1,25 @@
 """Primitives that are linear in their moving operands: apply them to each coefficient."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import jax
 import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+from jaxtyping import Array
 
 from ..arithmetic import linear_map
 from ..binding import bind
-from ..bundle import Families, Family, Value, expand, primal_of
+from ..bundle import Families, Family, Value, expand, is_moving, primal_of
 from ..coefficients import Series
 from ..equation import LinearMap
+from ..index_maps import are_different
+from ..interpreter import interpret
 from ..registry import Rule, register
+from .fallback import fallback
 
 
 def linear(positions: slice) -> Rule:
@@ -108,3 +118,38 @@ LINEAR: dict[str, slice] = {
 
 for _name, _positions in LINEAR.items():
     register(_name)(linear(_positions))
+
+_moving_about = linear(LINEAR["scatter"])
+
+
+@register("scatter")
+def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """Linear, unless it has a function to apply: then it is what JAX makes of it, an error.
+
+    Which of several updates of an entry wins is the device's choice, so that it is made once, for
+    the primal and all coefficients.
+    """
+    operand, indices, updates = map(primal_of, operands)
+    if eqn.params["update_jaxpr"] is not None:
+        return fallback(families, eqn, operands)
+    if not is_moving(operands[2]) or are_different(eqn.params, operand, indices, updates):
+        return _moving_about(families, eqn, operands)
+    if isinstance(indices, Tracer):
+        left, winner = _winners(eqn, operand, indices, updates)
+    else:
+        with jax.ensure_compile_time_eval():
+            left, winner = _winners(eqn, operand, indices, updates)
+
+    def chosen(operand: Array, updates: Array) -> Array:
+        written = updates.reshape(-1).at[winner].get(mode="promise_in_bounds")
+        return lax.select(left, operand, written)
+
+    closed = jax.make_jaxpr(chosen)(operand, updates)
+    return interpret(closed.jaxpr, closed.consts, families, [operands[0], operands[2]])
+
+
+def _winners(eqn: jex.JaxprEqn, operand: Any, indices: Any, updates: Any) -> tuple[Array, Array]:
+    """Where a scatter leaves its operand, and the numbers of the updates that it writes."""
+    numbers = lax.iota(np.int32, jnp.size(updates)).reshape(jnp.shape(updates))
+    (winner,) = bind(eqn, [jnp.full(jnp.shape(operand), -1, np.int32), indices, numbers])
+    return winner < 0, winner.clip(0)

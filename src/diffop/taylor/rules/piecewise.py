@@ -12,6 +12,7 @@ import jax.extend.core as jex
 from ..bundle import Families, Family, Value
 from ..coefficients import Series
 from ..registry import register
+from .fallback import check_differentiable
 from .moving_part import MovingPart
 from .tangents import Tangents
 
@@ -35,6 +36,7 @@ def piecewise_linear(
 ) -> list[Value]:
     """y_k = J x_k for every order k, J being the derivative at the primal."""
     part = MovingPart(eqn, operands)
+    check_differentiable(eqn, part.function, part.point)
     derivative = Tangents(part.function, part.point, part.values)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
