@@ -64,7 +64,8 @@ def weighted(key: Key, magnitudes: Magnitudes, n: int) -> tuple[TermNumbers, Per
     Where all magnitudes vanish, so does every term: the draw is uniform then. No gradient flows
     into p.
     """
-    magnitudes = jax.lax.stop_gradient(magnitudes)
+    # behind a barrier: XLA would fold the cumulative sum of known ones while it compiles
+    magnitudes = jax.lax.optimization_barrier(jax.lax.stop_gradient(magnitudes))
     magnitudes = jnp.where(jnp.sum(magnitudes) > 0, magnitudes, jnp.ones_like(magnitudes))
     probabilities = magnitudes / jnp.sum(magnitudes)
     index = jax.random.choice(key, magnitudes.shape[0], (n,), p=probabilities)

@@ -64,6 +64,18 @@ def zeros_for(values: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
     return zeros + jnp.sum(values[:0]).astype(dtype)
 
 
+_FOLDED = 64
+"""XLA may compute with constants of so many entries while it compiles."""
+
+
+def at_run_time(array: Any) -> Any:
+    """A large array that may be known, with which XLA is kept from computing while it compiles: it
+    is slow at that (a cumulative sum of the identity of a thousand directions takes it a minute),
+    and the result would be part of the program.
+    """
+    return array if jnp.size(array) <= _FOLDED else jax.lax.optimization_barrier(array)
+
+
 def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     inputs, arrays = [], []
     for atom, operand in zip(eqn.invars, operands, strict=True):

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from . import diagonal, sparse
-from .binding import is_explicit, varying_alike, varying_axes, zeros_for
+from .binding import at_run_time, is_explicit, varying_alike, varying_axes, zeros_for
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, Structured, blocks
 from .convolutions import convolution
 from .equation import BilinearMap
@@ -121,7 +122,8 @@ def structured(
     with jax.numpy_dtype_promotion("standard"):
         if jnp.result_type(*product.operands, kind) != kind:
             return None  # the user wants fewer digits than the operands have
-    moving, array = _of_type(moving, kind), still.array.astype(kind)
+    array = still.array if isinstance(still.base, Tracer) else at_run_time(still.array)
+    moving, array = _of_type(moving, kind), array.astype(kind)
     if product.name == "conv_general_dilated":
         return convolution(product, side, moving, array)
     if product.name != "dot_general":
@@ -360,7 +362,8 @@ def _spread(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:
     `(n, width)`.
     """
     if len(numbers) > diagonal.FEW:
-        values = jnp.asarray(numbers >= 0, matrix.dtype) if values is None else values
+        if values is None:
+            values = at_run_time(np.asarray(numbers >= 0, matrix.dtype))
         return _spread_many(values, matrix, numbers, size)
     parts = [
         diagonal.spread(matrix if values is None else values[j, :, None] * matrix, number, size)

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from .binding import zeros_for
+from .binding import at_run_time, zeros_for
 from .coefficients import Dense, Diagonal, Sparse
 from .entrywise import plus, times
 from .numbers import Numbers, readers
@@ -34,14 +34,14 @@ def identity(size: int, shape: tuple[int, ...]) -> Diagonal:
 def column(coefficient: Diagonal, j: int, dtype: Any) -> Array:
     """The j-th values as an array, without the factor."""
     if coefficient.values is None:
-        return jnp.asarray(coefficient.numbers.known[j], dtype)
+        return at_run_time(np.asarray(coefficient.numbers.known[j], dtype))
     return coefficient.values[j]
 
 
 def values_of(coefficient: Diagonal, dtype: Any) -> Array:
     """All values, with the factor: `(s, *shape)`."""
     if coefficient.values is None:
-        array = jnp.asarray(coefficient.numbers.known, dtype)
+        array = at_run_time(np.asarray(coefficient.numbers.known, dtype))
     else:
         array = coefficient.values
     return times(array, coefficient.factor)
@@ -286,10 +286,10 @@ def _masked(array: Array, mask: np.ndarray | None) -> Array:
 def as_sparse(c: Diagonal, dtype: Any) -> Sparse:
     """The same direction by direction."""
     moved, positions = _by_direction(c.numbers, c.size)
-    values = jnp.asarray(moved >= 0, dtype)
+    values = at_run_time(np.asarray(moved >= 0, dtype))
     if c.values is not None:
         values = jnp.where(moved >= 0, c.values.reshape(-1)[moved.clip(0)], jnp.zeros_like(values))
-    return Sparse(positions, values if c.factor == 1 else values * c.factor, c.numbers.different)
+    return Sparse(positions, times(values, c.factor), c.numbers.different)
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from .._types import CollapsingWeights
+from .binding import at_run_time
 from .bundle import Family
 from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, scale
 from .truncation import Truncation
@@ -173,10 +174,12 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     """A leaf's tangent as a coefficient, in the leaf's type."""
     if tangent is None:
         return Zero()
+    if isinstance(tangent, Sparse):
+        return Sparse(tangent.positions, at_run_time(tangent.values), tangent.distinct)
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)
     expected = (*lead_shape, *jnp.shape(leaf))
     if array.shape != expected:
         raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
-    return Dense(array)
+    return Dense(at_run_time(array))
