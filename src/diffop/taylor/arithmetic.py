@@ -1,12 +1,12 @@
 """Linear and bilinear maps of coefficients, whatever their structure.
 
 Rules never look inside a coefficient: they go through the functions of this file. A map that a
-structure cannot follow sees the coefficient as an array, which is logged once for each primitive.
+structure cannot follow sees the coefficient as an array, which is logged once for each place.
 """
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -34,40 +34,48 @@ from .equation import BilinearMap, LinearMap
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
 
+Asker: TypeAlias = str | LinearMap | None
+"""The primitive that needs an array, by its name and the line of the user's program or as a map."""
 
-def densify(
-    coefficient: Coefficient, lead: int, primal: Any, name: str | None = None
-) -> Coefficient:
+
+def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None) -> Coefficient:
     """A structured coefficient as an array; `name` is the primitive that asks for it."""
     if isinstance(coefficient, Blocks):
         return blocks([densify(part, 1, primal, name) for part in coefficient.parts])
     if not isinstance(coefficient, Structured):
         return coefficient
     shape, dtype = jnp.shape(primal), jnp.result_type(primal)
-    if name is not None and name not in _logged and len(shape) > 0:
-        _logged.add(name)
-        _logger.info("primitive %s makes sparse directions dense", name)
+    if name is not None and len(shape) > 0:
+        _log(name if isinstance(name, str) else name.described)
     if isinstance(coefficient, Sparse):
         return sparse.to_dense(coefficient, lead, shape)
     assert isinstance(coefficient, Diagonal)
     return diagonal.to_dense(coefficient, dtype)
 
 
-def total(coefficients: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
-    """The sum of coefficients of one value."""
+def _log(name: str) -> None:
+    if name not in _logged:
+        _logged.add(name)
+        _logger.info("primitive %s makes sparse directions dense", name)
+
+
+def total(
+    coefficients: Sequence[Coefficient], lead: int, primal: Any, name: Asker = None
+) -> Coefficient:
+    """The sum of coefficients of one value; `name` is the primitive that asks for it."""
     terms = [each for each in coefficients if not isinstance(each, Zero)]
     if not terms:
         return Zero()
     result = terms[0]
     for each in terms[1:]:
-        result = _add(result, each, lead, primal)
+        result = _add(result, each, lead, primal, name)
     return result
 
 
-def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any) -> Coefficient:
+def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: Asker) -> Coefficient:
     if isinstance(left, Blocks) and isinstance(right, Blocks):
         pairs = zip(left.parts, right.parts, strict=True)
-        return blocks([total(pair, 1, primal) for pair in pairs])
+        return blocks([total(pair, 1, primal, name) for pair in pairs])
     if {type(left), type(right)} == {Sparse, Diagonal}:
         dtype = jnp.result_type(primal)
         left, right = (
@@ -79,7 +87,7 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any) -> Coeff
         return _unless_full(diagonal.add(left, right, jnp.result_type(primal)), lead, primal)
     if isinstance(left, Dense) and isinstance(right, Dense) and left.base is right.base:
         return Dense(left.base, left.factor + right.factor, left.image)
-    arrays = [densify(each, lead, primal) for each in (left, right)]
+    arrays = [densify(each, lead, primal, name) for each in (left, right)]
     first, second = (each.array for each in arrays if isinstance(each, Dense))
     return Dense(plus(first, second))
 
@@ -89,9 +97,8 @@ def _unless_full(coefficient: Coefficient, lead: int, primal: Any) -> Coefficien
     full = False
     if isinstance(coefficient, Sparse):
         full = sparse.size_of(coefficient, lead) >= max(1, jnp.size(primal))
-        full = full or jnp.ndim(primal) == 0
     elif isinstance(coefficient, Diagonal):
-        full = coefficient.numbers.count >= coefficient.size or jnp.ndim(primal) == 0
+        full = coefficient.numbers.count >= coefficient.size
     return densify(coefficient, lead, primal) if full else coefficient
 
 
@@ -112,7 +119,8 @@ def linear_map(
             )
             for k, (c, sign) in enumerate(zip(operands, signs, strict=True))
         ]
-        return [total(signed, lead, output)]
+        return [total(signed, lead, output, function)]
+    operands = _alike(operands, lead)
     per_operand = []
     for k, operand in enumerate(operands):
         if isinstance(operand, Structured):
@@ -121,8 +129,23 @@ def linear_map(
             operands = [Zero() if j == k else each for j, each in enumerate(operands)]
     per_operand.append(_dense(function, lead, operands))
     return [
-        total([each[i] for each in per_operand], lead, output)
+        total([each[i] for each in per_operand], lead, output, function)
         for i, output in enumerate(function.outputs)
+    ]
+
+
+def _alike(operands: Sequence[Coefficient], lead: int) -> list[Coefficient]:
+    """A few entries beside sparse ones are sparse, too: all of them, for each direction."""
+    counts = [
+        c.values.shape[1]
+        for c in operands
+        if isinstance(c, Sparse) and lead == 1 and c.values.ndim == 2
+    ]
+    if not counts:
+        return list(operands)
+    return [
+        sparse.of_array(c) if isinstance(c, Dense) and c.base[0].size <= max(counts) else c
+        for c in operands
     ]
 
 
@@ -167,7 +190,7 @@ def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) ->
             _unless_full(each, lead, output)
             for each, output in zip(moved, function.outputs, strict=True)
         ]
-    array = densify(operand, lead, function.primal(k), function.name)
+    array = densify(operand, lead, function.primal(k), function)
     count = len(function.chosen)
     return _dense(function, lead, [array if j == k else Zero() for j in range(count)])
 

@@ -125,6 +125,11 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
     return live[::-1]
 
 
+def described(eqn: jex.JaxprEqn) -> str:
+    """The primitive of an equation, and the line that it came from."""
+    return f"{eqn.primitive.name} ({where(eqn)})"
+
+
 def where(eqn: jex.JaxprEqn) -> str:
     """The line of the user's program that an equation came from."""
     return source_info_util.summarize(eqn.source_info)

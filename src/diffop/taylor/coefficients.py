@@ -23,6 +23,7 @@ from .._types import AnyArray
 from .entrywise import times
 from .numbers import Numbers
 from .record import record, static
+from .source import Source
 
 
 @final
@@ -76,7 +77,8 @@ class Sparse:
     Shapes: values `(*lead, *entries)`, positions `entries` behind the leading axes that tell them
     apart: `(n, s)` both for a coefficient held direction by direction, lead `(n,)`; collapsed,
     values `(*m, n, s)` at positions `(n, s)`, lead `m`. Entries at one position add up; `distinct`
-    says that no two nonzero entries of one direction share a position.
+    says that no two nonzero entries of one direction share a position. `source` is the engine's own
+    note of where the positions come from.
 
     !!! example
 
@@ -95,6 +97,7 @@ class Sparse:
     positions: Int[Array | np.ndarray, "..."]
     values: AnyArray
     distinct: bool = static(default=False)
+    source: Source | None = static(default=None)
 
 
 @final
@@ -168,7 +171,7 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
         return Dense(coefficient.base, coefficient.factor * factor, coefficient.image)
     if isinstance(coefficient, Sparse):
         values = times(coefficient.values, factor)
-        return Sparse(coefficient.positions, values, coefficient.distinct)
+        return Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)
     if isinstance(coefficient, Diagonal):
         c = coefficient
         return Diagonal(c.values, c.numbers, c.size, c.factor * factor, c.origin)

@@ -140,7 +140,7 @@ def _of_type(coefficient: Structured, dtype: Any) -> Structured:
     if c.values is None or c.values.dtype == dtype:
         return c
     if isinstance(c, Sparse):
-        return Sparse(c.positions, c.values.astype(dtype), c.distinct)
+        return Sparse(c.positions, c.values.astype(dtype), c.distinct, c.source)
     return Diagonal(c.values.astype(dtype), c.numbers, c.size, c.factor)
 
 
@@ -325,6 +325,7 @@ def _sparse_dot(
         positions.reshape(*position.shape[:-1], -1),
         values.reshape(*values.shape[:-2], -1),
         coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
+        sparse.moved(coefficient, ("dot_general", shapes)),
     )
 
 

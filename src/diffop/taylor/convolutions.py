@@ -15,7 +15,7 @@ from . import diagonal
 from .coefficients import Coefficient, Dense, Diagonal, Sparse
 from .equation import BilinearMap
 from .numbers import Numbers
-from .sparse import unravel
+from .sparse import moved, unravel
 
 
 def convolution(
@@ -50,11 +50,12 @@ class _Reach:
         self.out_spatial = tuple(self.output[axis] for axis in self.out[2:])
         self.channels = self.kernel_shape[self.rhs[1]]
         self.features = self.kernel_shape[self.rhs[0]]
+        self.step = (product.name, str(params), self.input, self.kernel_shape)
 
     def kernel_rows(self, kernel: Any) -> Any:
         """The kernel as `(in channels · offsets, out channels)`."""
-        moved = kernel.transpose(self.rhs[1], *self.rhs[2:], self.rhs[0])
-        return moved.reshape(-1, self.features)
+        turned = kernel.transpose(self.rhs[1], *self.rhs[2:], self.rhs[0])
+        return turned.reshape(-1, self.features)
 
     def position(self, batch: Any, spatial: list[Any], features: Any) -> Any:
         """Flat positions in the output."""
@@ -86,13 +87,14 @@ def _sparse(reach: _Reach, coefficient: Sparse, kernel: Any) -> Sparse:
     features = np.arange(reach.features, dtype=np.int32).reshape((1,) * row.ndim + (-1,))
     at = reach.position(batch[..., None, None], [p[..., None] for p in places], features)
     at = at + row[..., None] * 0
-    factors = rows * jnp.asarray(keep)[..., None].astype(rows.dtype)
     extra = (1,) * (values.ndim - row.ndim + 1)
-    factors = factors.reshape(extra + factors.shape)
-    values = values.astype(rows.dtype)[..., None, None] * factors
+    values = values.astype(rows.dtype)[..., None, None] * rows.reshape(extra + rows.shape)
+    keep = jnp.asarray(keep)[..., None].reshape((*extra, *row.shape, 1))
+    values = jnp.where(keep, values, jnp.zeros((), values.dtype))
     return Sparse(
         at.reshape(*coefficient.positions.shape[:-1], -1),
         values.reshape(*values.shape[:-3], -1),
+        source=moved(coefficient, reach.step),
     )
 
 
@@ -115,7 +117,7 @@ def _diagonal(reach: _Reach, coefficient: Diagonal, kernel: Any) -> Diagonal | N
     if c.values is not None or not c.numbers.full:
         own = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), rows.dtype)
         own = own.reshape(c.numbers.count, -1)
-        values = own[:, np.where(known, sources, 0)] * values
+        values = jnp.where(known, own[:, np.where(known, sources, 0)], jnp.zeros_like(values))
     # (count, rows, batch · spatial) with the features behind, then in the output's own order
     values = values[..., None] * rows[None, :, None, :]
     numbers = np.broadcast_to(numbers[..., None], (*numbers.shape, reach.features))

@@ -7,7 +7,7 @@ import jax
 import jax.extend.core as jex
 from jax import lax
 
-from .binding import bind, partially_bound
+from .binding import bind, described, partially_bound
 
 
 @final
@@ -35,6 +35,11 @@ class LinearMap:
         self.outputs = list(outputs)
         self.memo: dict[Any, Any] = {}
         self.function = partially_bound(eqn, operands, self.chosen)
+
+    @property
+    def described(self) -> str:
+        """The primitive, and the line of the user's program that it is in."""
+        return described(self.eqn)
 
     def primal(self, k: int) -> Any:
         """The primal of the k-th linear operand."""

@@ -3,7 +3,7 @@ each primitive, where a position goes, and whether it stays.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -16,6 +16,7 @@ from . import sparse
 from .coefficients import Coefficient, Dense, Sparse, scale
 from .equation import LinearMap
 from .numbers import readers
+from .source import Source
 from .tables import entering
 
 
@@ -48,21 +49,25 @@ def move_sparse(
     """
     if function.name in ON_VALUES:
         (values,) = function.at([coefficient.values])
-        return [Sparse(coefficient.positions, values, coefficient.distinct)]
+        return [Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)]
     if function.name not in _maps:
         return None
-    moved = _moved(function, k, coefficient.positions)
+    moved = _moved(function, k, coefficient)
     if moved is not None:
         sign = -1 if function.name == "scatter-sub" and k == 1 else 1
-        return [scale(_entries(coefficient, each), sign) for each in moved]
+        return [
+            scale(_entries(coefficient, each, _source(function, (k, i), coefficient, each)), sign)
+            for i, each in enumerate(moved)
+        ]
     return _compared(function, coefficient, lead) if function.name == "gather" else None
 
 
-def _moved(function: LinearMap, k: int, positions: Any) -> list[Moved] | None:
+def _moved(function: LinearMap, k: int, coefficient: Sparse) -> list[Moved] | None:
     """Positions are mapped once, whatever the order of the coefficient that they belong to, so
     that coefficients at equal positions are seen to be.
     """
-    key = (k, id(positions))
+    positions = coefficient.positions
+    key = (k, coefficient.source or id(positions))
     if key not in function.memo:
         moved = _maps[function.name](function, k, positions)
         moved = [moved] if isinstance(moved, Moved) else moved
@@ -70,7 +75,27 @@ def _moved(function: LinearMap, k: int, positions: Any) -> list[Moved] | None:
     return function.memo[key][1]
 
 
-def _entries(coefficient: Sparse, moved: Moved) -> Sparse:
+def _source(
+    function: LinearMap, output: tuple[int, int], coefficient: Sparse, moved: Moved
+) -> Source | None:
+    """Equal equations move equal positions alike, unless they do by what is not known."""
+    if moved.positions is coefficient.positions:
+        return coefficient.source
+    if "step" not in function.memo:
+        function.memo["step"] = _step(function)
+    return sparse.moved(coefficient, (function.memo["step"], output))
+
+
+def _step(function: LinearMap) -> Hashable:
+    still = [x for p, x in enumerate(function.operands) if p not in function.chosen]
+    if any(isinstance(operand, Tracer) for operand in still):
+        return object()
+    indices = tuple((x.shape, x.dtype, x.tobytes()) for x in map(np.asarray, still))
+    shapes = tuple(jnp.shape(function.primal(k)) for k in range(len(function.chosen)))
+    return function.name, str(function.params), shapes, indices
+
+
+def _entries(coefficient: Sparse, moved: Moved, source: Source | None) -> Sparse:
     values = coefficient.values
     if moved.copies > 1:
         values = jnp.repeat(values, moved.copies, axis=-1)
@@ -80,7 +105,8 @@ def _entries(coefficient: Sparse, moved: Moved) -> Sparse:
             keep.reshape((1,) * (values.ndim - keep.ndim) + keep.shape), values.shape
         )
         values = jnp.where(keep, values, jnp.zeros((), values.dtype))
-    return Sparse(moved.positions, values, coefficient.distinct and not moved.merging)
+    distinct = coefficient.distinct and not moved.merging
+    return Sparse(moved.positions, values, distinct, source)
 
 
 def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:

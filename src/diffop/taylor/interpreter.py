@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from .binding import bind, live_equations, read
+from .boundaries import reunited
 from .bundle import Families, Value, dense_value, is_moving, primal_of
 from .layout import is_divided, laid_out
 from .registry import rule_for
@@ -31,7 +32,7 @@ def interpret(
     """
     environment: dict[jex.Var, Value] = {}
     environment.update(zip(jaxpr.constvars, consts, strict=True))
-    environment.update(zip(jaxpr.invars, operands, strict=True))
+    environment.update(zip(jaxpr.invars, reunited(operands), strict=True))
 
     equations = live_equations(jaxpr)
     last_use = _last_use(equations, jaxpr.outvars)

@@ -3,7 +3,7 @@ entries.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,6 +12,8 @@ from jaxtyping import Array
 
 from .binding import zeros_for
 from .coefficients import Dense, Sparse
+from .numbers import Numbers
+from .source import Joined, Source
 
 FEW = 64
 """Up to this many entries an array is filled by comparing positions instead of scattering."""
@@ -50,14 +52,15 @@ def times_values(coefficient: Sparse, factors: Array) -> Sparse:
     """The product with one number for each position."""
     values = coefficient.values
     factors = factors.reshape((1,) * (values.ndim - factors.ndim) + factors.shape)
-    return Sparse(coefficient.positions, values * factors, coefficient.distinct)
+    return Sparse(coefficient.positions, values * factors, coefficient.distinct, coefficient.source)
 
 
 def times_rows(coefficient: Sparse, array: Array) -> Sparse:
     """The entrywise product with a coefficient `(n, *shape)` held direction by direction."""
     rows = array.reshape(array.shape[0], -1)
     factors = jnp.take_along_axis(rows, jnp.asarray(coefficient.positions), axis=1)
-    return Sparse(coefficient.positions, coefficient.values * factors, coefficient.distinct)
+    values = coefficient.values * factors
+    return Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)
 
 
 def product(left: Sparse, right: Sparse) -> Sparse:
@@ -66,24 +69,66 @@ def product(left: Sparse, right: Sparse) -> Sparse:
     An entry a_j at p_j meets all entries of the other that lie at p_j:
     a_j Σ_k b_k [q_k = p_j].
     """
-    if left.positions is right.positions and left.distinct:
-        return Sparse(left.positions, left.values * right.values, True)
+    if left.distinct and are_together(left, right):
+        return Sparse(left.positions, left.values * right.values, True, left.source)
     meets = left.positions[..., :, None] == right.positions[..., None, :]
     zero = jnp.zeros((), right.values.dtype)
     met = jnp.sum(jnp.where(meets, right.values[..., None, :], zero), axis=-1)
-    return Sparse(left.positions, left.values * met, left.distinct)
+    return Sparse(left.positions, left.values * met, left.distinct, left.source)
+
+
+def of_array(coefficient: Dense) -> Sparse:
+    """All entries of an array `(n, *shape)`, direction by direction."""
+    values = coefficient.array.reshape(coefficient.base.shape[0], -1)
+    positions = np.broadcast_to(np.arange(values.shape[1], dtype=np.int32), values.shape)
+    return Sparse(positions, values, True)
+
+
+def source_of(coefficient: Sparse) -> Source | None:
+    """Where positions come from; known ones speak for themselves."""
+    if isinstance(coefficient.positions, np.ndarray):
+        return Source(Numbers(coefficient.positions))
+    return coefficient.source
+
+
+def are_together(left: Sparse, right: Sparse) -> bool:
+    """Whether two coefficients are known to be at the same positions."""
+    if left.positions is right.positions:
+        return True
+    source = source_of(left)
+    return source is not None and source == source_of(right)
 
 
 def add(left: Sparse, right: Sparse) -> Sparse:
     """The sum: entries at the same positions added, others side by side."""
-    if left.positions is right.positions:
-        return Sparse(left.positions, left.values + right.values, left.distinct)
-    positions = [jnp.asarray(each.positions) for each in (left, right)]
-    if isinstance(left.positions, np.ndarray) and isinstance(right.positions, np.ndarray):
-        joined: Any = np.concatenate([left.positions, right.positions], axis=-1)
-    else:
-        joined = jnp.concatenate(positions, axis=-1)
-    return Sparse(joined, jnp.concatenate([left.values, right.values], axis=-1))
+    if are_together(left, right):
+        return Sparse(left.positions, left.values + right.values, left.distinct, left.source)
+    sets = _sets(left)
+    for each in _sets(right):
+        same = [i for i, other in enumerate(sets) if are_together(each, other)]
+        if same:
+            sets[same[0]] = add(sets[same[0]], each)
+        else:
+            sets.append(each)
+    known = all(isinstance(each.positions, np.ndarray) for each in sets)
+    joined: Any = (np if known else jnp).concatenate([each.positions for each in sets], axis=-1)
+    values = jnp.concatenate([each.values for each in sets], axis=-1)
+    sources = [source_of(each) for each in sets]
+    parts = [(s, each.positions.shape[-1]) for s, each in zip(sources, sets, strict=True)]
+    return Sparse(joined, values, False, None if None in sources else Source(Joined(parts)))
+
+
+def _sets(coefficient: Sparse) -> list[Sparse]:
+    """The sets of entries that a sum put side by side."""
+    c = coefficient
+    if c.source is None or not isinstance(c.source.step, Joined):
+        return [c]
+    sets, start = [], 0
+    for source, count in c.source.step:
+        part = (..., slice(start, start + count))
+        sets.append(Sparse(c.positions[part], c.values[part], False, source))
+        start += count
+    return sets
 
 
 def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ...]) -> Sparse:
@@ -97,7 +142,14 @@ def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ..
         flat = flat * size + coordinates[axis][..., None] + moved
     positions = flat.reshape(*flat.shape[:-2], -1)
     values = jnp.repeat(coefficient.values, grid.shape[1], axis=-1)
-    return Sparse(positions, values, coefficient.distinct)
+    return Sparse(
+        positions, values, coefficient.distinct, moved(coefficient, ("broadcast", before, after))
+    )
+
+
+def moved(coefficient: Sparse, step: Hashable) -> Source | None:
+    """The source of positions that a step makes of a coefficient's."""
+    return None if coefficient.source is None else Source(step, coefficient.source)
 
 
 def collapse(coefficient: Sparse, weights: Any) -> Sparse:
@@ -105,7 +157,7 @@ def collapse(coefficient: Sparse, weights: Any) -> Sparse:
     values = coefficient.values
     weights = jnp.asarray(weights).astype(values.dtype)[..., None]
     values = values.reshape((1,) * (weights.ndim - values.ndim) + values.shape)
-    return Sparse(coefficient.positions, weights * values)
+    return Sparse(coefficient.positions, weights * values, False, coefficient.source)
 
 
 def entry_axes(coefficient: Sparse, lead: int) -> tuple[int, ...]:

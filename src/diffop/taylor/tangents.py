@@ -175,7 +175,8 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     if tangent is None:
         return Zero()
     if isinstance(tangent, Sparse):
-        return Sparse(tangent.positions, at_run_time(tangent.values), tangent.distinct)
+        values = at_run_time(tangent.values)
+        return Sparse(tangent.positions, values, tangent.distinct, tangent.source)
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)

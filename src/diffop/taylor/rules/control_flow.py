@@ -1,107 +1,41 @@
-"""Branches and loops: recurse, with one structure of coefficients on every path.
-
-A value's structure says which of its coefficients are arrays. Where paths meet (branches of a
-`cond`, one iteration of a loop and the next) a coefficient that is zero on one path only becomes an
-array of zeros there.
-"""
+"""Branches and loops: recurse, with one structure of coefficients on every path (`agreement`)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
-from ..binding import varying_alike
+from ..binding import described, varying_alike
+from ..boundaries import reunited, sourced
 from ..bundle import (
     Bundle,
     Families,
-    Family,
     Value,
-    bundle,
     dense_value,
-    plain,
     primal_of,
-    series_of,
 )
-from ..coefficients import Blocks, Coefficient, Dense, Zero, blocks
+from ..coefficients import Blocks, Coefficient, Dense, blocks
 from ..interpreter import interpret
 from ..registry import register
-
-Structure: TypeAlias = tuple[tuple[Any, ...], ...]
-"""For every family and place: is the coefficient an array? For blocks, a tuple of answers."""
-
-
-def _structure(value: Value, families: Families) -> Structure:
-    return tuple(
-        tuple(_kind(term) for term in series_of(value, families, index))
-        for index in range(len(families))
-    )
-
-
-def _kind(coefficient: Coefficient) -> bool | tuple[bool, ...]:
-    if isinstance(coefficient, Blocks):
-        return tuple(not isinstance(part, Zero) for part in coefficient.parts)
-    return not isinstance(coefficient, Zero)
-
-
-def _join(structures: Sequence[Structure]) -> Structure:
-    return tuple(
-        tuple(_wider(kinds) for kinds in zip(*per_family, strict=True))
-        for per_family in zip(*structures, strict=True)
-    )
-
-
-def _wider(kinds: Sequence[Any]) -> Any:
-    parts = [kind for kind in kinds if isinstance(kind, tuple)]
-    return tuple(map(any, zip(*parts, strict=True))) if parts else any(kinds)
-
-
-def _conform(value: Value, structure: Structure, families: Families) -> Value:
-    """The same value, its coefficients instantiated where the structure says so."""
-    primal = primal_of(value)
-    series = [
-        tuple(
-            _instantiated(family, term, kind, place, primal)
-            for place, (term, kind) in enumerate(
-                zip(series_of(value, families, index), structure[index], strict=True)
-            )
-        )
-        for index, family in enumerate(families)
-    ]
-    return bundle(primal, series)
-
-
-def _instantiated(
-    family: Family, term: Coefficient, kind: Any, place: int, primal: Any
-) -> Coefficient:
-    if not isinstance(kind, tuple):
-        return plain(family.instantiate(term, place, primal)) if kind else term
-    if not any(kind):
-        return term
-    whole = family.instantiate(term, place, primal)
-    assert isinstance(whole, Blocks)
-    chosen = (part if wanted else Zero() for part, wanted in zip(whole.parts, kind, strict=True))
-    return plain(Blocks(tuple(chosen)))
-
-
-def _conform_all(
-    values: Sequence[Value], structures: Sequence[Structure], families: Families
-) -> list[Value]:
-    return [_conform(v, s, families) for v, s in zip(values, structures, strict=True)]
+from .agreement import Structure, agreed, conform_all, joined, structure_of
 
 
 def _fixpoint(
-    step: Callable[[list[Value]], list[Value]], initial: Sequence[Value], families: Families
+    step: Callable[[list[Value]], list[Value]],
+    initial: Sequence[Value],
+    families: Families,
+    name: str,
 ) -> list[Structure]:
     """The least structure of carried values that one iteration maps into itself."""
-    structures = [_structure(value, families) for value in initial]
+    structures = [structure_of(value, families) for value in initial]
     while True:
-        carry = _conform_all(initial, structures, families)
+        carry = conform_all(initial, structures, families, name)
         after = jax.eval_shape(step, carry)
         wider = [
-            _join([s, _structure(v, families)]) for s, v in zip(structures, after, strict=True)
+            joined([s, structure_of(v, families)]) for s, v in zip(structures, after, strict=True)
         ]
         if wider == structures:
             return structures
@@ -110,21 +44,36 @@ def _fixpoint(
 
 @register("cond")
 def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """Each branch is pushed once; then all give what they agree on, structured or not."""
     index, *arguments = operands
-
-    def push(branch: jex.ClosedJaxpr) -> Callable[[list[Value]], list[Value]]:
-        return lambda values: interpret(branch.jaxpr, branch.consts, families, values)
-
-    branches = [push(branch) for branch in eqn.params["branches"]]
-    outcomes = [
-        [_structure(v, families) for v in jax.eval_shape(branch, arguments)] for branch in branches
-    ]
-    structures = [_join(structure) for structure in zip(*outcomes, strict=True)]
+    arguments = sourced(arguments)
+    pushed = [_pushed(branch, families, arguments) for branch in eqn.params["branches"]]
+    outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
+    junction, name = object(), described(eqn)
+    structures = [agreed(families, outcome, junction) for outcome in outcomes]
 
     def conforming(branch: Callable[[list[Value]], list[Value]]) -> Callable[..., list[Value]]:
-        return lambda values: _conform_all(branch(values), structures, families)
+        return lambda values: conform_all(branch(values), structures, families, name)
 
-    return lax.switch(index, [conforming(branch) for branch in branches], arguments)
+    return reunited(lax.switch(index, [conforming(each) for each, _ in pushed], arguments))
+
+
+def _pushed(
+    branch: jex.ClosedJaxpr, families: Families, arguments: Sequence[Value]
+) -> tuple[Callable[[list[Value]], list[Value]], list[Value]]:
+    """A branch on values, traced, and the shapes of what it gives."""
+
+    def push(values: list[Value]) -> list[Value]:
+        return sourced(interpret(branch.jaxpr, branch.consts, families, values))
+
+    closed, shapes = jax.make_jaxpr(push, return_shape=True)(arguments)
+    structure = jax.tree.structure(shapes)
+
+    def function(values: list[Value]) -> list[Value]:
+        outputs = jex.jaxpr_as_fun(closed)(*jax.tree.leaves(values))
+        return jax.tree.unflatten(structure, outputs)
+
+    return function, shapes
 
 
 @register("while")
@@ -141,11 +90,12 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     def step(carry: Sequence[Value]) -> list[Value]:
         return interpret(body.jaxpr, body.consts, families, [*body_consts, *carry])
 
-    structures = _fixpoint(step, initial, families)
+    name = described(eqn)
+    structures = _fixpoint(step, initial, families, name)
     return lax.while_loop(
         keep_going,
-        lambda carry: _conform_all(step(carry), structures, families),
-        _conform_all(initial, structures, families),
+        lambda carry: conform_all(step(carry), structures, families, name),
+        conform_all(initial, structures, families, name),
     )
 
 
@@ -163,23 +113,24 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     first, second = scan_operands(params)
     consts, initial, xs = operands[:first], operands[first:second], operands[second:]
     body = params["jaxpr"]
-    rows = [_iterated_first(dense_value(x, families, "scan"), families) for x in xs]
+    name = described(eqn)
+    rows = [_iterated_first(dense_value(x, families, name), families) for x in xs]
 
     def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         outputs = interpret(body.jaxpr, body.consts, families, [*consts, *carry, *row])
-        ys = [dense_value(y, families, "scan") for y in outputs[len(initial) :]]
+        ys = [dense_value(y, families, name) for y in outputs[len(initial) :]]
         return outputs[: len(initial)], ys
 
     row = jax.tree.map(_row, rows)
-    structures = _fixpoint(lambda carry: step(carry, row)[0], initial, families)
+    structures = _fixpoint(lambda carry: step(carry, row)[0], initial, families, name)
 
     def conforming(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         carry, outputs = step(carry, row)
-        return _conform_all(carry, structures, families), outputs
+        return conform_all(carry, structures, families, name), outputs
 
     carry, ys = lax.scan(
         conforming,
-        _conform_all(initial, structures, families),
+        conform_all(initial, structures, families, name),
         rows,
         length=params["length"],
         reverse=params["reverse"],

@@ -7,6 +7,7 @@ import jax
 import jax.extend.core as jex
 
 from ..binding import bind
+from ..boundaries import reunited, sourced
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
 from ..program import CALLS, REMATERIALISED, called
@@ -30,11 +31,10 @@ def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
     inner = eqn.params["jaxpr"]
 
     def push(values: Sequence[Value]) -> list[Value]:
-        return interpret(inner, (), families, values)
+        return sourced(interpret(inner, (), families, values))
 
-    return jax.checkpoint(push, prevent_cse=eqn.params["prevent_cse"], policy=eqn.params["policy"])(
-        operands
-    )
+    again = jax.checkpoint(push, prevent_cse=eqn.params["prevent_cse"], policy=eqn.params["policy"])
+    return reunited(again(sourced(operands)))
 
 
 @register("custom_jvp_call")
