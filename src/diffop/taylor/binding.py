@@ -73,7 +73,8 @@ def at_run_time(array: Any) -> Any:
     is slow at that (a cumulative sum of the identity of a thousand directions takes it a minute),
     and the result would be part of the program.
     """
-    return array if jnp.size(array) <= _FOLDED else jax.lax.optimization_barrier(array)
+    array = jnp.asarray(array)
+    return array if array.size <= _FOLDED else jax.lax.optimization_barrier(array)
 
 
 def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
@@ -127,7 +128,8 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
 
 def described(eqn: jex.JaxprEqn) -> str:
     """The primitive of an equation, and the line that it came from."""
-    return f"{eqn.primitive.name} ({where(eqn)})"
+    place = where(eqn)  # nothing for what JAX traced before
+    return f"{eqn.primitive.name} ({place})" if place else eqn.primitive.name
 
 
 def where(eqn: jex.JaxprEqn) -> str:

@@ -122,7 +122,8 @@ def structured(
     with jax.numpy_dtype_promotion("standard"):
         if jnp.result_type(*product.operands, kind) != kind:
             return None  # the user wants fewer digits than the operands have
-    array = still.array if isinstance(still.base, Tracer) else at_run_time(still.array)
+    known = not isinstance(product.operands[1 - side], Tracer)
+    array = at_run_time(still.array) if known else still.array
     moving, array = _of_type(moving, kind), array.astype(kind)
     if product.name == "conv_general_dilated":
         return convolution(product, side, moving, array)
@@ -325,7 +326,7 @@ def _sparse_dot(
         positions.reshape(*position.shape[:-1], -1),
         values.reshape(*values.shape[:-2], -1),
         coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
-        sparse.moved(coefficient, ("dot_general", shapes)),
+        sparse.source_after(coefficient, ("dot_general", shapes)),
     )
 
 

@@ -15,7 +15,7 @@ from . import diagonal
 from .coefficients import Coefficient, Dense, Diagonal, Sparse
 from .equation import BilinearMap
 from .numbers import Numbers
-from .sparse import moved, unravel
+from .sparse import source_after, unravel
 
 
 def convolution(
@@ -94,7 +94,7 @@ def _sparse(reach: _Reach, coefficient: Sparse, kernel: Any) -> Sparse:
     return Sparse(
         at.reshape(*coefficient.positions.shape[:-1], -1),
         values.reshape(*values.shape[:-3], -1),
-        source=moved(coefficient, reach.step),
+        source=source_after(coefficient, reach.step),
     )
 
 

@@ -83,7 +83,7 @@ def _source(
         return coefficient.source
     if "step" not in function.memo:
         function.memo["step"] = _step(function)
-    return sparse.moved(coefficient, (function.memo["step"], output))
+    return sparse.source_after(coefficient, (function.memo["step"], output))
 
 
 def _step(function: LinearMap) -> Hashable:

@@ -143,11 +143,14 @@ def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ..
     positions = flat.reshape(*flat.shape[:-2], -1)
     values = jnp.repeat(coefficient.values, grid.shape[1], axis=-1)
     return Sparse(
-        positions, values, coefficient.distinct, moved(coefficient, ("broadcast", before, after))
+        positions,
+        values,
+        coefficient.distinct,
+        source_after(coefficient, ("broadcast", before, after)),
     )
 
 
-def moved(coefficient: Sparse, step: Hashable) -> Source | None:
+def source_after(coefficient: Sparse, step: Hashable) -> Source | None:
     """The source of positions that a step makes of a coefficient's."""
     return None if coefficient.source is None else Source(step, coefficient.source)
 
