@@ -124,6 +124,81 @@ def gathered(draw):
     return (size,), lambda x, i: x[index] * x[index[::-1]]
 
 
+def _geometry(draw):
+    """Windows of an array at drawn indices, some of them outside: its shape, the indices and their
+    dimension numbers, as of a gather and as of a scatter.
+    """
+    shape = draw(st.lists(SIZES, min_size=2, max_size=3).map(tuple))
+    batched = (0,) if draw(st.booleans()) else ()
+    others = [axis for axis in range(len(shape)) if axis not in batched]
+    axes = tuple(draw(st.permutations(others))[: draw(st.integers(1, len(others)))])
+    sizes = [1 if a in batched else draw(st.integers(1, n)) for a, n in enumerate(shape)]
+    collapsed = tuple(a for a in others if sizes[a] == 1 and draw(st.booleans()))
+    count = draw(st.integers(1, 3))
+    rows = (*(shape[a] for a in batched), count)
+    inside = [a for a in range(len(shape)) if a not in collapsed + batched]
+    offsets = tuple(sorted(draw(st.permutations(range(len(inside) + len(rows))))[: len(inside)]))
+    seed = draw(st.integers(0, 2**16))
+    indices = np.random.default_rng(seed).integers(-1, max(shape), size=(*rows, len(axes)))
+    of_batches = tuple(range(len(batched)))
+    gathering = lax.GatherDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
+    scattering = lax.ScatterDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
+    return shape, indices.astype(np.int32), gathering, scattering, sizes
+
+
+MODES = st.sampled_from(["clip", "fill"])
+
+
+def gathered_windows(draw):
+    shape, indices, numbers, _, sizes = _geometry(draw)
+    mode, fill = draw(MODES), draw(st.sampled_from([None, 0.0, 5.0, 1e12]))
+
+    def function(x, i):
+        found = lax.gather(jnp.sin(x), indices, numbers, sizes, mode=mode, fill_value=fill)
+        return jnp.where(jnp.isnan(found), jnp.ones_like(found), found)
+
+    return shape, function
+
+
+def scattered_windows(draw):
+    shape, indices, gathering, numbers, sizes = _geometry(draw)
+    mode, source = draw(MODES), draw(st.booleans())
+    how = draw(st.sampled_from([lax.scatter, lax.scatter_add, lax.scatter_sub]))
+    where = draw(st.booleans())
+
+    def function(x, i):
+        read = lax.gather(x if source else _matrix(*shape), indices, gathering, sizes, mode="clip")
+        at = jnp.asarray(indices) + (0 * i if where else 0)
+        return how(jnp.cos(x), at, read * read, numbers, mode=mode)
+
+    return shape, function
+
+
+def selected_by_number(draw):
+    shape = draw(SHAPES)
+    which = np.random.default_rng(draw(st.integers(0, 99))).integers(0, 3, size=shape)
+    known = draw(st.booleans())
+
+    def function(x, i):
+        number = jnp.asarray(which, np.int32)
+        number = number if known else (number + i) % 3
+        return lax.select_n(number, x, jnp.ones_like(x), x * x)
+
+    return shape, function
+
+
+def updated_at_a_known_place(draw):
+    shape = draw(SHAPES)
+    starts = [draw(st.integers(-2, 7)) for _ in shape]
+    lengths = [draw(st.integers(1, size)) for size in shape]
+
+    def function(x, i):
+        part = x[tuple(slice(length) for length in lengths)]
+        return lax.dynamic_update_slice(jnp.sin(x), part * part, starts)
+
+    return shape, function
+
+
 def gathered_many(draw):
     size = draw(st.integers(40, 60))
     index = np.array(draw(st.lists(st.integers(-size, size - 1), min_size=70, max_size=70)))

@@ -50,7 +50,9 @@ CASES = {
     "cond": branch(lambda x: x[0] > 0, jnp.cos, lambda x: 0.5 * x * x),
     "cond_moving_about": branch(lambda x: x[0] > 0, jnp.cos, lambda x: x[::-1] * x),
     "cond_with_a_constant": branch(lambda x: x[0] > 0, jnp.ones_like, lambda x: x[::-1] ** 2),
-    "cond_with_the_same": branch(lambda x: x[0] > 9, lambda x: x[::-1] ** 3, lambda x: x[::-1] ** 2),
+    "cond_with_the_same": branch(
+        lambda x: x[0] > 9, lambda x: x[::-1] ** 3, lambda x: x[::-1] ** 2
+    ),
     "switch_inside": branch(lambda x: 1, jnp.sin, branch(lambda x: x[1] > 0, jnp.exp, jnp.sin)),
     "checkpoint": jax.checkpoint(chained),
     "checkpoints": rematerialised,
@@ -139,14 +141,19 @@ def test_branches_are_pushed_once(monkeypatch):
     """However deep they are nested."""
     rules, pushed = do.taylor.registry._rules, []
     rule = rules["sin"]
-    monkeypatch.setitem(rules, "sin", lambda *args: pushed.append(args) or rule(*args))
+
+    def counting(families, *rest):
+        pushed.append(families[0].size)
+        return rule(families, *rest)
+
+    monkeypatch.setitem(rules, "sin", counting)
 
     def nested(depth):
         inner = nested(depth - 1) if depth else jnp.sin
         return branch(lambda x: x[0] > depth, inner, jnp.cos)
 
     jax.make_jaxpr(do.DiagonalK(3).exact(lambda x: jnp.sum(nested(3)(x))))(jnp.ones(3))
-    assert len(pushed) == 1
+    assert pushed.count(3) == 1  # not those along the lone curve of its derivatives
 
 
 CHEAP = ("add", "broadcast_in_dim", "div", "pad", "reshape", "slice", "squeeze", "transpose")

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
 from .._types import AnyArray
@@ -151,6 +152,12 @@ class Moment:
         return jnp.concatenate(rows, axis=-2)
 
 
+PRODUCTS = "diffop products"
+"""A name inside of functions whose jvp saves work, but is that of what they are made of: where
+operators are nested, jets are pushed through them by the products' own rules.
+"""
+
+
 @jax.custom_jvp
 def quadratic(matrix: Array, array: Array) -> Array:
     """Σ_ij M_ij a_i a_j, entrywise, for a symmetric M.
@@ -158,6 +165,7 @@ def quadratic(matrix: Array, array: Array) -> Array:
     Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; differentiated as a
     product it would cost one more application of M in reverse mode.
     """
+    array = checkpoint_name(array, PRODUCTS)
     return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
 
 
@@ -201,7 +209,9 @@ def _entrywise(matrix: Block, left: Diagonal, right: Diagonal, dtype: Any) -> Ar
     for j in range(left.numbers.count):
         for k in range(right.numbers.count):
             a, b = (diagonal.column(c, i, dtype) for c, i in ((left, j), (right, k)))
-            rows, columns = (np.maximum(c.numbers.array[i], 0) for c, i in ((left, j), (right, k)))
+            rows, columns = (
+                np.asarray(np.maximum(c.numbers.array[i], 0)) for c, i in ((left, j), (right, k))
+            )
             entries = _entries(matrix, rows, columns).astype(dtype)
             terms.append((a * b).reshape((1,) * (entries.ndim - a.ndim) + a.shape) * entries)
     factor = left.factor * right.factor
@@ -215,7 +225,7 @@ def _entries(matrix: Block, rows: np.ndarray, columns: np.ndarray) -> Array:
         entries = diagonal.weights_at(matrix.entries, numbers)
         entries = entries.reshape(*matrix.entries.shape[:-1], *rows.shape)
         same = rows == columns
-        return entries if same.all() else entries * jnp.asarray(same, entries.dtype)
+        return entries if same.all() else jnp.where(same, entries, jnp.zeros((), entries.dtype))
     everything = np.arange(matrix.shape[-1])
     if matrix.shape[-1] == matrix.shape[-2] and all(
         np.array_equal(index.reshape(-1), everything) for index in (rows, columns)
@@ -332,6 +342,7 @@ def gram(a: Array) -> Array:
     """AᵀA. Its derivative S + Sᵀ with S = AᵀdA takes one product instead of two, forward and
     reverse.
     """
+    a = checkpoint_name(a, PRODUCTS)
     return lax.dot_general(a, a, (((0,), (0,)), ((), ())))
 
 

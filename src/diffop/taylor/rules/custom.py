@@ -10,6 +10,7 @@ from ..binding import bind
 from ..boundaries import reunited, sourced
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
+from ..moments import PRODUCTS
 from ..program import CALLS, REMATERIALISED, called
 from ..registry import register
 from .elementwise import ANALYTIC, CONSTANT, REAL, along_one
@@ -40,8 +41,10 @@ def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
 @register("custom_jvp_call")
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """The user's jvp rule is the derivative: integrated as it stands, once for all directions where
-    it is elementwise.
+    it is elementwise. The engine's own only saves work.
     """
+    if any(each.params.get("name") == PRODUCTS for each in called(eqn).jaxpr.eqns):
+        return _as_written(families, eqn, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
         return along_one(families, eqn, operands, moving[0])
@@ -55,6 +58,10 @@ def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
     function itself.
     """
+    return _as_written(families, eqn, operands)
+
+
+def _as_written(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     primals = bind(eqn, [primal_of(operand) for operand in operands])
     closed = called(eqn)
     pushed = interpret(closed.jaxpr, closed.consts, families, operands)
