@@ -14,6 +14,7 @@ import pytest
 from jax import lax
 
 import diffop as do
+from diffop.taylor import arithmetic, registry
 
 from .. import jaxprs
 
@@ -126,7 +127,7 @@ def test_values(name):
     ids=["scan", "fori_loop", "while", "cumsum", "sum", "set"],
 )
 def test_what_ends_it_is_logged_with_its_place(function, primitive, caplog):
-    do.taylor.arithmetic._logged.clear()
+    arithmetic._logged.clear()
     with caplog.at_level(logging.INFO, logger="diffop.taylor"):
         jax.make_jaxpr(do.DiagonalK(3).exact(layer(function)))(jnp.ones(D) / 3)
     assert any(
@@ -139,7 +140,7 @@ def test_what_ends_it_is_logged_with_its_place(function, primitive, caplog):
 
 def test_branches_are_pushed_once(monkeypatch):
     """However deep they are nested."""
-    rules, pushed = do.taylor.registry._rules, []
+    rules, pushed = registry._rules, []
     rule = rules["sin"]
 
     def counting(families, *rest):

@@ -36,12 +36,6 @@ def test_nested_operators_have_rules_throughout(caplog, monkeypatch):
     laplacian = do.Laplacian()
     x = jnp.asarray(X)
     with caplog.at_level("INFO", logger="diffop.taylor"):
-        found = jax.jit(
-            lambda x: (nonlinear(laplacian.exact)(x), jax.grad(nonlinear(laplacian.exact))(x)[0])
-        )(x)
-    expected = jax.jit(nonlinear(trace))(x)
-    step = 1e-5 * jnp.eye(7)[0]
-    slope = (jax.jit(nonlinear(trace))(x + step) - jax.jit(nonlinear(trace))(x - step)) / 2e-5
-    np.testing.assert_allclose(found[0], expected, rtol=1e-10)
-    np.testing.assert_allclose(found[1], slope, rtol=1e-5)
+        found = jax.jit(nonlinear(laplacian.exact))(x)
+    np.testing.assert_allclose(found, jax.jit(nonlinear(trace))(x), rtol=1e-10)
     assert not [message for message in caplog.messages if "has no Taylor rule" in message]
