@@ -1,7 +1,7 @@
 """Branches and loops: recurse, with one structure of coefficients on every path (`agreement`)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.extend.core as jex
@@ -20,26 +20,49 @@ from ..bundle import (
 from ..coefficients import Blocks, Coefficient, Dense, blocks
 from ..interpreter import interpret
 from ..registry import register
-from .agreement import Structure, agreed, conform_all, joined, structure_of
+from .agreement import agreed, conform_all, joined, structure_of
 
 
-def _fixpoint(
-    step: Callable[[list[Value]], list[Value]],
-    initial: Sequence[Value],
-    families: Families,
-    name: str,
-) -> list[Structure]:
-    """The least structure of carried values that one iteration maps into itself."""
+def _traced(function: Callable[..., Any], *examples: Any) -> tuple[Callable[..., Any], Any]:
+    """The same function of values like these, traced once for all calls, and the shapes of what it
+    gives. Without this, programs that are nested k deep would be pushed 2^k times.
+    """
+    closed, shapes = jax.make_jaxpr(function, return_shape=True)(*examples)
+    structure = jax.tree.structure(shapes)
+
+    def evaluated(*values: Any) -> Any:
+        outputs = jex.jaxpr_as_fun(closed)(*jax.tree.leaves(values))
+        return jax.tree.unflatten(structure, outputs)
+
+    return evaluated, shapes
+
+
+Step: TypeAlias = Callable[..., tuple[list[Value], list[Value]]]
+"""What an iteration makes of carried values and of its row: the next ones, and outputs."""
+
+
+def _iteration(
+    step: Step, initial: Sequence[Value], row: Sequence[Value], families: Families, name: str
+) -> tuple[Step, list[Value]]:
+    """The step with the least structure of carried values that it maps into itself, and the initial
+    values in it.
+    """
     structures = [structure_of(value, families) for value in initial]
     while True:
         carry = conform_all(initial, structures, families, name)
-        after = jax.eval_shape(step, carry)
-        wider = [
+        traced, (after, _) = _traced(step, carry, row)
+        found = [
             joined([s, structure_of(v, families)]) for s, v in zip(structures, after, strict=True)
         ]
-        if wider == structures:
-            return structures
-        structures = wider
+        if found == structures:
+            break
+        structures = found
+
+    def conforming(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        carry, outputs = traced(carry, row)
+        return conform_all(carry, structures, families, name), outputs
+
+    return conforming, carry
 
 
 @register("cond")
@@ -47,7 +70,7 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     """Each branch is pushed once; then all give what they agree on, structured or not."""
     index, *arguments = operands
     arguments = sourced(arguments)
-    pushed = [_pushed(branch, families, arguments) for branch in eqn.params["branches"]]
+    pushed = [_traced(_branch(each, families), arguments) for each in eqn.params["branches"]]
     outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
     junction, name = object(), described(eqn)
     structures = [agreed(families, outcome, junction) for outcome in outcomes]
@@ -58,22 +81,8 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     return reunited(lax.switch(index, [conforming(each) for each, _ in pushed], arguments))
 
 
-def _pushed(
-    branch: jex.ClosedJaxpr, families: Families, arguments: Sequence[Value]
-) -> tuple[Callable[[list[Value]], list[Value]], list[Value]]:
-    """A branch on values, traced, and the shapes of what it gives."""
-
-    def push(values: list[Value]) -> list[Value]:
-        return sourced(interpret(branch.jaxpr, branch.consts, families, values))
-
-    closed, shapes = jax.make_jaxpr(push, return_shape=True)(arguments)
-    structure = jax.tree.structure(shapes)
-
-    def function(values: list[Value]) -> list[Value]:
-        outputs = jex.jaxpr_as_fun(closed)(*jax.tree.leaves(values))
-        return jax.tree.unflatten(structure, outputs)
-
-    return function, shapes
+def _branch(branch: jex.ClosedJaxpr, families: Families) -> Callable[[list[Value]], list[Value]]:
+    return lambda values: sourced(interpret(branch.jaxpr, branch.consts, families, values))
 
 
 @register("while")
@@ -87,16 +96,11 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
         primals = [primal_of(value) for value in (*test_consts, *carry)]
         return jex.jaxpr_as_fun(test)(*primals)[0]
 
-    def step(carry: Sequence[Value]) -> list[Value]:
-        return interpret(body.jaxpr, body.consts, families, [*body_consts, *carry])
+    def step(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        return interpret(body.jaxpr, body.consts, families, [*body_consts, *carry]), []
 
-    name = described(eqn)
-    structures = _fixpoint(step, initial, families, name)
-    return lax.while_loop(
-        keep_going,
-        lambda carry: conform_all(step(carry), structures, families, name),
-        conform_all(initial, structures, families, name),
-    )
+    step, carry = _iteration(step, initial, [], families, described(eqn))
+    return lax.while_loop(keep_going, lambda carry: step(carry, [])[0], carry)
 
 
 def scan_operands(params: dict[str, Any]) -> tuple[int, int]:
@@ -121,16 +125,10 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
         ys = [dense_value(y, families, name) for y in outputs[len(initial) :]]
         return outputs[: len(initial)], ys
 
-    row = jax.tree.map(_row, rows)
-    structures = _fixpoint(lambda carry: step(carry, row)[0], initial, families, name)
-
-    def conforming(carry: Sequence[Value], row: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-        carry, outputs = step(carry, row)
-        return conform_all(carry, structures, families, name), outputs
-
+    step, carry = _iteration(step, initial, jax.tree.map(_row, rows), families, name)
     carry, ys = lax.scan(
-        conforming,
-        conform_all(initial, structures, families, name),
+        step,
+        carry,
         rows,
         length=params["length"],
         reverse=params["reverse"],
