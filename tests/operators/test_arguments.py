@@ -145,3 +145,51 @@ def test_differentiation_ignores_what_does_not_depend_on_the_argument():
     got = do.Partial(0).exact(lambda x: (x[0] ** 2, jnp.arange(3.0)))(x)
     np.testing.assert_array_equal(got[0], 2.0)
     np.testing.assert_array_equal(got[1], np.zeros(3))
+
+
+def test_none_in_a_point():
+    """As in `eqx.nn.Linear(use_bias=False)`: nothing that could move."""
+    point = {"a": jnp.arange(3.0), "b": None}
+    u = lambda p: jnp.sum(p["a"] ** 4)
+    along = do.Directional({"a": jnp.ones(3), "b": None})
+    for got, expected in [
+        (do.Laplacian().exact(u)(point), 60),
+        (do.Laplacian().exact(u, chunk=2)(point), 60),
+        (do.Laplacian().estimate(jax.random.key(0), 3)(u)(point), 60),
+        (do.Biharmonic().exact(u)(point), 72),
+        (along.exact(u)(point), 36),
+    ]:
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    series = [{"a": jnp.ones(3), "b": None}]
+    assert do.taylor.jet(u, (point,), (series,))[1] == [36]
+    layer = eqx.nn.Linear(2, 1, use_bias=False, key=jax.random.key(0))
+    of_layer = lambda layer: jnp.sum(layer(jnp.array([1.0, 2.0])) ** 2)
+    np.testing.assert_allclose(do.Laplacian().exact(of_layer)(layer), 10, rtol=1e-12)
+
+
+def test_tangents_of_another_structure():
+    point = {"a": jnp.arange(3.0), "b": None}
+    jets = do.taylor.Jets((({"a": jnp.ones((1, 3)), "c": jnp.ones((1, 3))},),))
+    with pytest.raises(ValueError, match="tangents must have the structure of their argument"):
+        do.taylor.push(lambda p: jnp.sum(p["a"]), (point,), [jets])
+
+
+NARROW = np.random.default_rng(0).normal(size=(2, 4))
+EMPTY = {
+    "slice": lambda x: jnp.sum(x[:0]) + x[0] ** 2,
+    "product": lambda x: jnp.prod(x[:0]) * jnp.prod(x),
+    "behind_a_layer": lambda x: jnp.sum(jnp.tanh(jnp.tanh(NARROW @ x)[:0])) + x[0] ** 4,
+    "layer": lambda x: jnp.sum(np.zeros((2, 0)) @ jnp.tanh(np.zeros((0, 4)) @ x)) + x[0] ** 3,
+    "carried": lambda x: jax.lax.fori_loop(
+        0, 2, lambda i, h: (2 * h[0], jnp.sin(h[1])), (x[:0], x)
+    )[1].sum(),
+    "associative_scan": lambda x: jnp.sum(jax.lax.associative_scan(jnp.multiply, x) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_arrays_without_entries(name):
+    u, x = EMPTY[name], jnp.array([0.5, 1.2, -0.7, 0.3])
+    hessian = jax.hessian(u)(x)
+    got = do.exact([do.Laplacian(), do.SecondOrder(jnp.ones((4, 4)))])(u)(x)
+    np.testing.assert_allclose(got, [jnp.trace(hessian), jnp.sum(hessian)], rtol=1e-11, atol=1e-12)

@@ -177,3 +177,19 @@ def test_functions_with_automatic_axes_inside(mesh, put):
     third = do.DiagonalK(3).exact(lambda x: jnp.sum(jnp.sin(jnp.repeat(x, 3))))
     got = of_one_device(third, mesh, put(x))
     np.testing.assert_allclose(got, -3 * jnp.sum(jnp.cos(x)), rtol=1e-12)
+
+
+def test_loops_of_the_library_over_divided_points(mesh, put):
+    """What a loop starts from is mapped as what it adds: chunks, and rounds of draws."""
+    points = jr.normal(jr.key(1), (POINTS, D))
+    u = lambda x: jnp.sum(jnp.sin(x) ** 2) ** 2
+    rounds = do.Laplacian().estimate_to(jr.key(0), rtol=0.1, batch=2, max_n=6)
+    for way in (do.Laplacian().exact(u, chunk=2), lambda x: rounds(u)(x).mean):
+        got = of_one_device(jax.vmap(way), mesh, put(points, "i"))
+        np.testing.assert_allclose(got, jax.vmap(way)(points), rtol=1e-11)
+
+
+def test_the_product_of_a_matrix_with_a_divided_gradient(mesh, put):
+    x = jr.normal(jr.key(1), (D,))
+    twice = do.Gradient(do.MatVec(lambda v: 2 * v)).exact(lambda x: jnp.sum(jnp.sin(x)))
+    np.testing.assert_allclose(of_one_device(twice, mesh, put(x, "i")), 2 * np.cos(x), rtol=1e-12)

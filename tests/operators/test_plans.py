@@ -183,3 +183,37 @@ def test_pairs_in_high_dimension():
     np.testing.assert_allclose(estimate(quartic)(x), 4.0 * i.size, rtol=1e-12)
     (jets,) = estimate.jets(x)
     assert jets.output == (2, 2) and jets.size == 4
+
+
+def symbol_at(jets, xi):
+    """What jets of powers of single directions are as a polynomial in ∂, at ∂ = ξ."""
+    rows = jets.directions[0]
+    along = np.sum(np.asarray(rows.values) * xi[np.asarray(rows.positions)], axis=1)
+    return np.asarray(jets.weights) @ along**jets.order
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("m", [2, 3, 4, 7])
+def test_powers_of_the_laplacian_as_polynomials(m, d):
+    (jets,) = do.PolyLaplacian(m).jets(jnp.ones(d))
+    xi = np.random.default_rng(m).normal(size=d)
+    np.testing.assert_allclose(symbol_at(jets, xi), (xi @ xi) ** m, rtol=1e-11)
+
+
+def test_how_many_directions_powers_of_the_laplacian_take():
+    sizes = [sum(j.size for j in do.PolyLaplacian(m).jets(jnp.ones(3))) for m in range(2, 11)]
+    assert sizes == [9, 13, 25, 37, 61, 73, 109, 133, 157]
+
+
+def test_products_of_even_power_sums():
+    fourth, second = do.DiagonalK(4, dims=(0, 2, 3)), do.Laplacian(dims=(0, 2, 3))
+    (jets,) = (fourth @ second @ fourth).jets(jnp.ones(5))
+    xi = np.random.default_rng(0).normal(size=5)
+    own = xi[[0, 2, 3]]
+    np.testing.assert_allclose(symbol_at(jets, xi), (own**4).sum() ** 2 * (own @ own), rtol=1e-12)
+
+
+def test_a_high_power_of_the_laplacian():
+    k = np.array([0.7, -0.4, 0.9])
+    got = jax.jit(do.PolyLaplacian(7).exact(lambda x: jnp.sin(k @ x)))(X)
+    np.testing.assert_allclose(got, -((k @ k) ** 7) * np.sin(k @ X), rtol=1e-12)

@@ -128,3 +128,118 @@ def test_a_map_of_what_stands_still():
     u = lambda x: jnp.sum(constant(jnp.arange(6.0))) * jnp.sum(x**2)
     expected = 12 * jnp.sum(jnp.sin(jnp.arange(6.0)) * jnp.arange(6.0))
     np.testing.assert_allclose(jax.jit(do.Laplacian().exact(u))(X), expected, rtol=1e-12)
+
+
+# Operators inside of a map: u sees one device's part, and communicates with the others.
+
+WEIGHT = np.random.default_rng(3).normal(size=(2, 3))
+
+
+def _varying(y):
+    return jax.lax.pcast(y, "i", to="varying")
+
+
+INSIDE = {
+    "sum": lambda x: _varying(jax.lax.psum(jnp.sum(x**2), "i")),
+    "narrow": lambda x: _varying(jnp.sum(jnp.tanh(jax.lax.psum(WEIGHT @ x, "i")))),
+    "between_layers": lambda x: _varying(jnp.log(jax.lax.psum(jnp.sum(jnp.exp(x)), "i"))),
+    "softplus": lambda x: _varying(jnp.sum(jax.nn.softplus(jax.lax.psum(WEIGHT @ x, "i")))),
+    "gather": lambda x: jnp.sum(jax.lax.all_gather(x**2, "i", tiled=True)[-1] * x),
+    "scan": lambda x: jnp.sum(
+        jax.lax.scan(
+            lambda c, row: (c + jax.lax.psum(row**3, "i"), _varying(c) * jnp.sin(row)),
+            jax.lax.psum(x[0], "i"),
+            x,
+        )[1]
+    ),
+}
+WAYS = {
+    "exact": do.Laplacian().exact,
+    "in_chunks": lambda u: do.Laplacian().exact(u, chunk=2),
+    "estimate": do.Laplacian().estimate(jax.random.key(0), 3),
+}
+
+
+def on_each(function, x, **specs):
+    specs = {"in_specs": jax.P("i"), "out_specs": jax.P("i"), **specs}
+    return jax.jit(jax.shard_map(function, mesh=MESH, **specs))(x)
+
+
+def traced_hessian(u):
+    """Σ_i ∂_i² with the coordinates of that number on all devices moved together."""
+
+    def along(x, axis):
+        axis = _varying(axis)
+        return jax.jvp(lambda x: jax.jvp(u, (x,), (axis,))[1], (x,), (axis,))[1]
+
+    return lambda x: sum(along(x, axis) for axis in jnp.eye(x.size))
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_operators_inside_of_a_map(name):
+    u = INSIDE[name]
+    expected = on_each(lambda x: traced_hessian(u)(x)[None], X)
+    ways = WAYS.values() if name in ("sum", "scan") else [WAYS["exact"]]
+    for way in ways:
+        got = on_each(lambda x, way=way: way(u)(x)[None], X)
+        np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
+def test_a_sum_over_a_named_axis_of_vmap():
+    """Directions are not replaced before it: each point has its own."""
+    points = jnp.asarray(SERIES)
+    u = lambda x: jnp.log(jax.lax.psum(jnp.sum(jnp.exp(x)), "points"))
+    along = lambda x, e: jax.jvp(lambda x: jax.jvp(u, (x,), (e,))[1], (x,), (e,))[1]
+    nested = lambda x: sum(along(x, axis) for axis in jnp.eye(x.size))
+    got, expected = (
+        jax.vmap(f, axis_name="points")(points) for f in (do.Laplacian().exact(u), nested)
+    )
+    np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
+MAPPED = {
+    "replaced": lambda x: jnp.sum(jax.nn.softplus(WEIGHT @ x) ** 2),
+    "softplus": lambda x: jnp.sum(jax.nn.softplus(x) ** 2),
+    "relu": lambda x: jnp.sum(jax.nn.relu(x) ** 3),
+    "logaddexp": lambda x: jnp.sum(jnp.logaddexp(x, 2 * x[::-1])),
+    "fori": lambda x: jnp.sum(jax.lax.fori_loop(0, 3, lambda i, h: jnp.sin(h) * x, x)),
+    "while": lambda x: jnp.sum(
+        jax.lax.while_loop(lambda h: jnp.sum(h**2) > 0.1, lambda h: 0.5 * jnp.sin(h), x)
+    ),
+    "cond": lambda x: jax.lax.cond(
+        x[0] > 0, lambda x: jnp.sum(jnp.sin(x)), lambda x: jnp.sum(x**3), x
+    ),
+}
+PARTS = np.random.default_rng(4).normal(size=(4, 3))
+
+
+@pytest.mark.parametrize("name", MAPPED)
+def test_points_on_devices(name):
+    mapped = jax.vmap(do.Laplacian().exact(MAPPED[name]))
+    hessian = jax.jacfwd(jax.jacfwd(MAPPED[name]))
+    expected = jnp.trace(jax.vmap(hessian)(PARTS), axis1=1, axis2=2)
+    np.testing.assert_allclose(on_each(mapped, PARTS), expected, rtol=1e-11)
+
+
+def test_reverse_mode_stays_on_its_device():
+    """Gradients by arrays that the library makes are not summed over devices."""
+    x = jnp.stack([jnp.ones(12), 2 * jnp.ones(12)])
+    fourth = lambda x: x[0] ** 4
+    deflated = do.Laplacian().deflate(jax.random.key(0), 4)(fourth)
+    np.testing.assert_allclose(on_each(jax.vmap(deflated), x), [12, 48], rtol=1e-11)
+    twice = do.Gradient(do.MatVec(lambda v: 2 * v)).exact(fourth)
+    np.testing.assert_allclose(on_each(jax.vmap(twice), x)[:, 0], [8, 64], rtol=1e-11)
+
+
+def test_reverse_mode_at_a_point_that_all_devices_share():
+    """u has other parameters on each device: so has its gradient."""
+    gradient = lambda scale: do.Gradient().exact(lambda x: scale[0] * jnp.sum(x**2))(jnp.ones(2))
+    got = on_each(gradient, jnp.array([1.0, 3.0]))
+    np.testing.assert_allclose(got, [2, 2, 6, 6])
+
+
+def test_an_accuracy_on_each_device():
+    u = lambda x: jnp.sum(jnp.sin(x) ** 2)
+    adaptive = do.Laplacian().estimate_to(jax.random.key(0), rtol=0.1, batch=2, max_n=6)
+    mean = jax.vmap(lambda x: adaptive(u)(x).mean)
+    np.testing.assert_allclose(on_each(mean, PARTS), mean(jnp.asarray(PARTS)), rtol=1e-11)

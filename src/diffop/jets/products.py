@@ -14,6 +14,7 @@ import numpy as np
 from .._types import Key
 from .block_algebra import outer, power_of
 from .directions import Dense, Sparse, count, to_dense
+from .even_powers import even_powers
 from .planner import Kind
 from .point import Point
 from .probes.base import AbstractProbe, Factors, Request
@@ -29,6 +30,10 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
     """All the jets of a product of factors."""
     for terms, _ in factors:
         terms.count(point)
+    if kind in ("auto", "power"):
+        even = even_powers(factors, point)
+        if even is not None:
+            return [even]
     blocks = [power_of(terms.take(point, None), power) for terms, power in _sets(factors)]
     block = blocks[0]
     for other in blocks[1:]:

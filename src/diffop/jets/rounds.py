@@ -25,7 +25,6 @@ from abc import abstractmethod
 from typing import NamedTuple, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -43,11 +42,12 @@ class Moments(NamedTuple):
     spread: Array
 
 
-def no_moments(contributions: jax.ShapeDtypeStruct) -> Moments:
-    """Before the first round; half precision is too little for sums over rounds."""
-    dtype = np.promote_types(contributions.dtype, np.float32)
-    shape = contributions.shape[1:]
-    return Moments(jnp.zeros(shape, dtype), jnp.zeros(shape, jnp.finfo(dtype).dtype))
+def no_moments(zero: Array) -> Moments:
+    """Before the first round, where a contribution is an array like `zero`; half precision is too
+    little for sums over rounds.
+    """
+    mean = zero.astype(np.promote_types(zero.dtype, np.float32))
+    return Moments(mean, jnp.real(mean))
 
 
 class AbstractRounds(eqx.Module):

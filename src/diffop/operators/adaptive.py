@@ -18,6 +18,13 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse, Stratified, Systematic
 from ..jets.probes.windows import Window, orders
 from ..jets.rounds import AbstractRounds, Moments, no_moments, rounds_of
+from ..taylor.binding import (
+    is_on_mesh,
+    start_of_sum,
+    varying_axes,
+    varying_over,
+    zeros_for,
+)
 from .arguments import checked_integer
 from .draws import make_draw
 from .evaluate import Draw, Part, segment_jets
@@ -218,12 +225,13 @@ def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
     """Rounds until the accuracy is reached."""
     accuracy = rounds.accuracy
     shapes, designs, jets = eqx.filter_eval_shape(rounds.draw, jnp.asarray(0))
+    zeros = _nothing_yet(rounds, shapes)
     if exact is None:
-        exact = jax.tree.map(lambda z: jnp.zeros(z.shape[1:], z.dtype), shapes[0])
+        exact = zeros[0]
     leaves, structure = jax.tree.flatten(exact)
     rules = [rounds_of(design, accuracy.batch, accuracy.max_n) for design in designs]
     total = _Total(leaves, rules)
-    start = [[no_moments(leaf) for leaf in jax.tree.leaves(tree)] for tree in shapes]
+    start = [[no_moments(leaf) for leaf in jax.tree.leaves(tree)] for tree in zeros]
     number, moments = _loop(rounds, total, start)
     means, errors = total.summary(number, moments)
     converged = accuracy.holds(means, errors)
@@ -236,6 +244,14 @@ def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
         total.used(number),
         converged,
     )
+
+
+def _nothing_yet(rounds: _Rounds, shapes: Sequence[PyTree]) -> list[PyTree]:
+    """Zeros like one contribution to each design."""
+    if any(map(is_on_mesh, jax.tree.leaves(shapes))):
+        first = jnp.asarray(0)
+        return start_of_sum(lambda: jax.tree.map(lambda z: z[0], rounds.draw(first)[0]))
+    return jax.tree.map(lambda z: jnp.zeros(z.shape[1:], z.dtype), list(shapes))
 
 
 def _loop(rounds: _Rounds, total: _Total, start: AllMoments) -> tuple[Array, AllMoments]:
@@ -251,21 +267,33 @@ def _loop(rounds: _Rounds, total: _Total, start: AllMoments) -> tuple[Array, All
         return (state[0] < least) | ~accuracy.holds(*total.summary(*state))
 
     def one_more(state: tuple[Array, AllMoments]) -> tuple[Array, AllMoments]:
-        number, moments = state
         # Under vmap all points that need more rounds are in the same one, the latest, and share its
         # jets, as they do those of an estimate. What is computed for the others is thrown away.
-        number = eqxi.unvmap_max(number)
+        number = varying_over(eqxi.unvmap_max(state[0]), varying_axes(state[0]))
         contributions, _, _ = rounds.draw(number)
-        return number + 1, total.add(moments, contributions, number)
+        after = number + 1, total.add(state[1], contributions, number)
+        more = unfinished(state)
+        return jax.tree.map(lambda new, old: jnp.where(more, new, old), after, state)
 
+    # what is selected together lies on the devices together, and is mapped together
+    number = sum((zeros_for(leaf, (), int) for leaf in jax.tree.leaves(start)), jnp.asarray(0))
+    start = jax.tree.map(lambda leaf: leaf + zeros_for(number, (), leaf.dtype), start)
     return eqxi.while_loop(
-        unfinished,
+        lambda state: _anywhere(unfinished(state)),
         one_more,
-        (jnp.asarray(0), start),
+        (number, start),
         max_steps=total.rounds,
         kind="checkpointed",
         checkpoints=total.rounds,
     )
+
+
+def _anywhere(unfinished: Array) -> Array:
+    """Whether any point on any device needs more: u may communicate, so that all take part."""
+    needed, axes = eqxi.unvmap_any(unfinished), varying_axes(unfinished)
+    if not axes:
+        return needed
+    return jax.lax.psum(varying_over(needed, axes).astype(int), tuple(sorted(axes))) > 0
 
 
 def _root(variance: Array) -> Array:

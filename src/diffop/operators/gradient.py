@@ -13,6 +13,7 @@ from jaxtyping import Array, PyTree
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
+from ..taylor.binding import own_copy, varying_axes, varying_over
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
@@ -53,7 +54,7 @@ def _jacobian(
         moving = [y for y in found if jnp.issubdtype(jnp.result_type(y), jnp.inexact)]
         return [(jnp.real(y), jnp.imag(y)) if jnp.iscomplexobj(y) else (y,) for y in moving]
 
-    variables = jax.tree.map(jnp.real, argument)
+    variables = own_copy(parts, jax.tree.map(jnp.real, argument))
     some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
     jacobians: Iterator[Any] = iter(jax.jacrev(parts)(variables) if some else [])
     rows = []
@@ -118,9 +119,14 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
     sigma = resolve(factor.field, point)
     size = row.shape[-1]
     if callable(sigma):
-        vector = jax.ShapeDtypeStruct((size,), row.dtype)
-        transposed = jax.linear_transpose(sigma, vector)
-        flat = jax.vmap(lambda g: transposed(g)[0])(row.reshape(-1, size))
+        matrix: Callable[..., Any] = sigma
+
+        def transposed(g: Array) -> Array:
+            product = jax.eval_shape(matrix, g)
+            (image,) = jax.linear_transpose(matrix, g)(varying_over(g, varying_axes(product)))
+            return image
+
+        flat = jax.vmap(transposed)(row.reshape(-1, size))
         return flat.reshape(*row.shape[:-1], -1)
     if not (sigma.ndim == 2 and sigma.shape[0] == size):
         expect_shape(sigma, ((), (size,), (size, size)), "sigma of Gradient")

@@ -22,6 +22,7 @@ from ..jets.field_terms import LinearForm
 from ..jets.fields import Field, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
+from ..taylor.binding import own_copy
 from .term import Segment, Term, flux
 
 
@@ -79,5 +80,6 @@ class _Slope(eqx.Module):
             a = jnp.asarray(self.a(*args[: self.argnum], x, *args[self.argnum + 1 :], **kwargs))
             return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
 
-        slope = ravel_pytree(jax.grad(value)(jax.tree.map(jnp.asarray, args[self.argnum])))[0]
+        x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
+        slope = ravel_pytree(jax.grad(value)(x))[0]
         return slope if self.dims is None else slope[np.asarray(self.dims)]

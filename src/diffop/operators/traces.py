@@ -24,6 +24,7 @@ from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.trace_estimators import Products
 from ..jets.vector_terms import DivergenceTerms
+from ..taylor.binding import own_copy, varying_axes, varying_over
 from .term import Term
 
 Trace: TypeAlias = PowerSum | QuadraticTerms | DivergenceTerms
@@ -66,7 +67,8 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
     else:
         left, right = _same, factor.product(point)
     moved = _moved(factor, function, point, left)
-    return _linearised(jax.grad(moved), factor, point, right)
+    origin = own_copy(moved, _origin(factor, point))
+    return _linearised(jax.grad(moved), origin, right)
 
 
 def _same(v: Vector) -> Vector:
@@ -86,7 +88,7 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
         )
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
     moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
-    return _linearised(moved, factor, point, _same)
+    return _linearised(moved, own_copy(moved, _origin(factor, point)), _same)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:
@@ -111,18 +113,20 @@ def _moved(
     return moved
 
 
+def _origin(factor: Trace, point: Point) -> Vector:
+    return jnp.zeros(factor.probe_space(point), point.dtype(factor.argnum))
+
+
 def _linearised(
-    function: Callable[[Vector], Array],
-    factor: Trace,
-    point: Point,
-    right: Callable[[Vector], Vector],
+    function: Callable[[Vector], Array], origin: Vector, right: Callable[[Vector], Vector]
 ) -> Products:
-    """Derivatives along `right` of each row, in the rows' own precision."""
-    dtype = point.dtype(factor.argnum)
-    _, tangent = jax.linearize(function, jnp.zeros(factor.probe_space(point), dtype))
+    """Derivatives at the origin along `right` of each row, in the rows' own precision."""
+    axes = varying_axes(origin)
+    _, tangent = jax.linearize(function, origin)
 
     def product(v: Vector) -> Any:
-        return tangent(jnp.asarray(right(v.astype(dtype))).astype(dtype)).astype(v.dtype)
+        step = jnp.asarray(right(v.astype(origin.dtype))).astype(origin.dtype)
+        return tangent(varying_over(step, axes)).astype(v.dtype)
 
     def products(rows: SubRows) -> SubRows:
         return jax.vmap(product)(rows)

@@ -15,6 +15,7 @@ from jax import lax
 from jax.core import Tracer
 
 from . import contractions, diagonal, diagonal_maps, index_maps, sparse
+from .binding import varying_axes
 from .coefficients import (
     Blocks,
     Coefficient,
@@ -26,6 +27,7 @@ from .coefficients import (
     all_zero,
     blocks,
     scale,
+    varying,
     zero_array,
 )
 from .entrywise import plus
@@ -48,9 +50,11 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
     if name is not None and len(shape) > 0:
         _log(name if isinstance(name, str) else name.described)
     if isinstance(coefficient, Sparse):
-        return sparse.to_dense(coefficient, lead, shape)
-    assert isinstance(coefficient, Diagonal)
-    return diagonal.to_dense(coefficient, dtype)
+        dense = sparse.to_dense(coefficient, lead, shape)
+    else:
+        assert isinstance(coefficient, Diagonal)
+        dense = diagonal.to_dense(coefficient, dtype)
+    return varying(dense, varying_axes(primal))
 
 
 def _log(name: str) -> None:

@@ -8,16 +8,23 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.extend import source_info_util
-from jax.sharding import AxisType
+from jax.sharding import AxisType, NamedSharding, reshard
 
 # Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a
 # jaxpr of one equation.
 _CALLS = {"call", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "shard_map"}
+_PROGRAMS = {*_CALLS, "checkpoint", "cond", "jit", "pjit", "remat2", "scan", "while"}
+"""Primitives whose operands may differ in the devices that they vary over: each as the inner
+program was traced for it.
+"""
 
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     """The outputs of one equation at plain operands, always as a list."""
-    operands = varying_alike(operands)
+    if eqn.primitive.name not in _PROGRAMS:
+        operands = varying_alike(operands)
+    if eqn.primitive.name == "pvary":  # a coefficient may vary over more devices than its primal
+        return [varying_over(operand, frozenset(eqn.params["axes"])) for operand in operands]
     if eqn.primitive.name in _CALLS:
         return _bind_call(eqn, operands)
     outputs = eqn.primitive.bind(*operands, **eqn.params)
@@ -30,20 +37,35 @@ def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
     A program was traced with its own operands; coefficients may vary less than the primals that
     they stand in for.
     """
-    axes = [varying_axes(operand) for operand in operands]
-    union = frozenset().union(*axes)
-    if all(each == union for each in axes):
-        return operands
-    return [
-        jax.lax.pcast(operand, tuple(union - each), to="varying") if union - each else operand
-        for operand, each in zip(operands, axes, strict=True)
-    ]
+    union = frozenset().union(*map(varying_axes, operands))
+    return [varying_over(operand, union) for operand in operands] if union else operands
+
+
+def varying_over(array: Any, axes: frozenset) -> Any:
+    """The same array, said to vary over these axes of devices too."""
+    missing = axes - varying_axes(array)
+    return jax.lax.pcast(array, tuple(sorted(missing)), to="varying") if missing else array
 
 
 def varying_axes(array: Any) -> frozenset:
     """The axes of devices over which an array differs, inside `jax.shard_map`."""
     kind = getattr(jax.typeof(array), "manual_axis_type", None)
     return frozenset() if kind is None else frozenset(kind.varying)
+
+
+def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
+    """An argument, said to vary over the devices that the function's values vary over: for reverse
+    mode on each of them alone.
+
+    Inside `jax.shard_map` JAX takes what does not vary as one variable for all devices, so that the
+    gradient by it is the sum of all of theirs.
+    """
+    mesh = jax.sharding.get_abstract_mesh()
+    if AxisType.Manual not in (mesh.axis_types or ()):
+        return argument
+    outputs = jax.tree.leaves(jax.eval_shape(function, argument))
+    axes = frozenset().union(*map(varying_axes, outputs))
+    return jax.tree.map(lambda leaf: varying_over(leaf, axes), argument)
 
 
 def is_explicit(kind: Any) -> bool:
@@ -53,15 +75,50 @@ def is_explicit(kind: Any) -> bool:
 
 
 def zeros_for(values: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Zeros in a shape, to add values into.
+    """Zeros in a shape, to add values into: they vary over the devices that the values vary over.
 
     With explicit axes they are mapped by `jax.vmap` where the values are: JAX has no scatter of
-    values that are divided over devices into an array that is not.
+    values that are divided over devices into an array that is not, and no loop that carries both.
     """
-    zeros = jnp.zeros(shape, dtype)
+    zeros = varying_over(jnp.zeros(shape, dtype), varying_axes(values))
     if not is_explicit(jax.typeof(values)):
         return zeros
-    return zeros + jnp.sum(values[:0]).astype(dtype)
+    return zeros + jnp.sum(values[None][:0]).astype(dtype)
+
+
+def is_on_mesh(array: Any) -> bool:
+    """Whether an array's type says anything of how it lies on devices."""
+    return bool(varying_axes(array)) or is_explicit(jax.typeof(array))
+
+
+def start_of_sum(terms: Callable[[], Any]) -> Any:
+    """Zeros for a loop to add terms to, lying on the devices as the terms do.
+
+    How they are mapped by `jax.vmap` with explicit axes only the terms themselves tell; of the
+    program that makes them nothing is left then but their type.
+    """
+    like = jax.eval_shape(terms)
+    if any(is_explicit(jax.typeof(leaf)) for leaf in jax.tree.leaves(like)):
+        like = jax.lax.stop_gradient(terms())
+    return jax.tree.map(_zeros_like, like)
+
+
+def _zeros_like(term: Any) -> jax.Array:
+    zeros, kind = zeros_for(term, term.shape, term.dtype), jax.typeof(term)
+    if not is_divided(kind):
+        return zeros
+    return divided_along(zeros, kind.sharding.spec, kind.sharding.mesh)
+
+
+def is_divided(kind: Any) -> bool:
+    """Whether arrays of a type are divided along explicit axes."""
+    return is_explicit(kind) and any(kind.sharding.spec)
+
+
+def divided_along(array: Any, spec: jax.P, mesh: Any) -> Any:
+    """An array divided as a specification says."""
+    layout = NamedSharding(mesh, spec)
+    return array if jax.typeof(array).sharding == layout else reshard(array, layout)
 
 
 _FOLDED = 64

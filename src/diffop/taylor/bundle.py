@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from .._types import AnyArray, CollapsingWeights
 from . import diagonal, sparse
 from .arithmetic import bilinear_map, densify, instantiate, total
+from .binding import varying_axes
 from .coefficients import (
     Blocks,
     Coefficient,
@@ -22,6 +23,7 @@ from .coefficients import (
     all_zero,
     blocks,
     scale,
+    varying,
     zeros,
 )
 from .contractions import broadcast
@@ -187,9 +189,19 @@ def is_moving(value: Value) -> bool:
 
 
 def bundle(primal: Any, series: Sequence[Series]) -> Value:
-    """A bundle, or the plain primal when nothing moves or nothing can (integers, booleans)."""
-    if all(map(all_zero, series)) or not jnp.issubdtype(jax.typeof(primal).dtype, jnp.inexact):
+    """A bundle, or the plain primal when nothing moves or nothing can (integers, booleans, arrays
+    without entries).
+
+    Inside `jax.shard_map` coefficients vary over the devices that their primal varies over, as
+    tangents do in JAX: what a collective or a loop makes of the primal it then makes of them, also
+    of those that are the same everywhere.
+    """
+    kind = jax.typeof(primal)
+    if all(map(all_zero, series)) or not jnp.issubdtype(kind.dtype, jnp.inexact) or not kind.size:
         return primal
+    axes = varying_axes(primal)
+    if axes:
+        series = [tuple(varying(term, axes) for term in terms) for terms in series]
     return Bundle(jnp.asarray(primal), tuple(series))
 
 

@@ -16,10 +16,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import PyTree
 
-from .binding import varying_axes
+from .binding import start_of_sum
 from .coefficients import Dense, Diagonal
 from .diagonal import as_sparse
-from .layout import divided_along, is_divided
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -118,22 +117,12 @@ def in_chunks(
         return sum_over(part[0], jnp.moveaxis(part[1], 0, -1))
 
     first = jax.tree.map(lambda leaf: leaf[0], (cut, weights))
-    zeros = jax.tree.map(_zeros, jax.eval_shape(one, first))
+    zeros = start_of_sum(lambda: one(first))
 
     def step(total: PyTree, part: tuple[PyTree, Any]) -> tuple[PyTree, None]:
         return jax.tree.map(jnp.add, total, one(part)), None
 
     return lax.scan(step, zeros, (cut, weights))[0]
-
-
-def _zeros(like: jax.ShapeDtypeStruct) -> Any:
-    """Zeros that vary over the same devices as what is added to them (`jax.shard_map`), or are
-    divided as it is.
-    """
-    zeros, axes = jnp.zeros(like.shape, like.dtype), tuple(varying_axes(like))
-    if is_divided(like):
-        return divided_along(zeros, like.sharding.spec, like.sharding.mesh)
-    return lax.pcast(zeros, axes, to="varying") if axes else zeros
 
 
 def _cut(leaf: Any, chunks: int, size: int) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from .._types import AnyArray
+from .binding import varying_over
 from .entrywise import times
 from .numbers import Numbers
 from .record import record, static
@@ -176,6 +177,21 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
         c = coefficient
         return Diagonal(c.values, c.numbers, c.size, c.factor * factor, c.origin)
     return blocks([scale(part, factor) for part in coefficient.parts])
+
+
+def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
+    """A coefficient whose values vary over these axes of devices, inside `jax.shard_map`."""
+    c = coefficient
+    if isinstance(c, Zero) or not axes:
+        return c
+    if isinstance(c, Dense):
+        return Dense(varying_over(c.base, axes), c.factor, c.image)
+    if isinstance(c, Sparse):
+        return Sparse(c.positions, varying_over(c.values, axes), c.distinct, c.source)
+    if isinstance(c, Diagonal):
+        values = None if c.values is None else varying_over(c.values, axes)
+        return Diagonal(values, c.numbers, c.size, c.factor, c.origin)
+    return blocks([varying(part, axes) for part in c.parts])
 
 
 def zero_array(lead_shape: tuple[int, ...], primal: Any) -> Array:

@@ -4,6 +4,10 @@ Three things happen here. Pairs e_i, Ce_i are replaced at once: C is the second 
 itself. Steps are reordered so that the input dies early: whatever reads a structured coefficient
 (the basis vectors, before the first dense layer) runs as soon as it can. Then only what is behind
 the first layers is live, and directions are replaced where that pays (`cost`).
+
+Inside `jax.shard_map` a moment knows the directions of one device. A sum over devices has products
+of directions on two of them in its derivatives, so nothing is replaced before the last collective
+of values that move.
 """
 
 import heapq
@@ -18,6 +22,7 @@ import jax.numpy as jnp
 
 from . import diagonal
 from .arithmetic import densify
+from .binding import is_divided
 from .bundle import Bundle, Families, Family, Value, bundle
 from .coefficients import (
     Blocks,
@@ -35,9 +40,8 @@ from .coefficients import (
 )
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
-from .layout import is_divided
 from .moments import Moment, compressed, is_separate, moments
-from .program import Known, Program, Region, Step, flatten
+from .program import Known, Program, Region, Step, communicates, flatten
 from .truncation import Truncation
 
 
@@ -67,6 +71,7 @@ class _Run:
         self.families = list(families)
         self.replaceable = replaceable
         self.uses = _Uses(program)
+        self.mixing = {n for n, step in enumerate(program.steps) if communicates(step.eqn)}
         self.values: dict[int, Value] = {}
         self.moving: set[int] = set()
         for variable, value in enumerate(operands):
@@ -104,8 +109,9 @@ class _Run:
             if not self._is_first(step):
                 continue
             self._push(step)
-            self._merge()
             later.discard(number)
+            if later.isdisjoint(self.mixing):
+                self._merge()
             for variable in step.writes:
                 for reader in self.uses.readers.get(variable, ()):
                     waiting[reader] -= 1
@@ -169,7 +175,7 @@ class _Run:
 
         That takes half as many directions as there are in the pairs, and nothing to form.
         """
-        for index in self.replaceable:
+        for index in self.replaceable if not self.mixing else ():
             family = self.families[index]
             lower = {v: self._lower(v, index) for v in sorted(self.moving)}
             found = {v: series for v, series in lower.items() if not all_zero(series)}
@@ -373,7 +379,9 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
                     if is_divided(aval):
                         divided.add(variable)
     family = run.families[index]
-    candidates = _live(remaining, run.program, moving, divided, _directions(family))
+    mixed = [number for number, step in enumerate(remaining) if communicates(step.eqn)]
+    earliest = 1 + max(mixed, default=-1)
+    candidates = _live(remaining, run.program, moving, divided, _directions(family), earliest)
     share = 1.0
     if candidates and candidates[0].step == 0 and _is_shared(run, candidates[0], index):
         share = SHARED
@@ -405,9 +413,11 @@ def _live(
     moving: dict[int, int],
     divided: set[int],
     most: int,
+    earliest: int,
 ) -> list[Live]:
-    """What is live and moves before each step before which it is smaller than `most`, and than
-    before all steps that precede it; where none of it is divided over devices.
+    """What is live and moves before each step, from the `earliest` on, before which it is smaller
+    than `most`, and than before all steps that precede it; where none of it is divided over
+    devices.
     """
     last = {v: number for number, step in enumerate(remaining) for v in step.variables}
     last.update({atom: len(remaining) for atom in program.outputs if isinstance(atom, int)})
@@ -422,7 +432,7 @@ def _live(
     for number in range(len(remaining)):
         live.update(born[number])
         size += sum(moving[v] for v in born[number])
-        if 0 < size < most and live.isdisjoint(divided):
+        if number >= earliest and 0 < size < most and live.isdisjoint(divided):
             variables = tuple(sorted(live))
             result.append(Live(number, variables, tuple(moving[v] for v in variables)))
             most = size

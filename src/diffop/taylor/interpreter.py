@@ -8,10 +8,10 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from .binding import bind, live_equations, read
+from .binding import bind, is_divided, live_equations, read
 from .boundaries import reunited
 from .bundle import Families, Value, dense_value, is_moving, primal_of
-from .layout import is_divided, laid_out
+from .layout import laid_out
 from .registry import rule_for
 
 

@@ -3,16 +3,10 @@
 from typing import Any
 
 import jax
-from jax.sharding import NamedSharding, reshard
 
-from .binding import is_explicit
+from .binding import divided_along, is_divided
 from .bundle import Bundle, Families, Value, bundle, dense_value
 from .coefficients import Blocks, Coefficient, Dense, blocks
-
-
-def is_divided(kind: Any) -> bool:
-    """Whether arrays of a type are divided along explicit axes."""
-    return is_explicit(kind) and any(kind.sharding.spec)
 
 
 def laid_out(families: Families, value: Value) -> Value:
@@ -38,9 +32,3 @@ def _divided(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:
         return coefficient
     own = jax.typeof(primal).sharding
     return Dense(divided_along(coefficient.array, jax.P(*[None] * lead, *own.spec), own.mesh))
-
-
-def divided_along(array: Any, spec: jax.P, mesh: Any) -> Any:
-    """An array divided as a specification says."""
-    layout = NamedSharding(mesh, spec)
-    return array if jax.typeof(array).sharding == layout else reshard(array, layout)

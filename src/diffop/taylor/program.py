@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
+import jax
 import jax.extend.core as jex
 
 from .binding import live_equations
@@ -96,6 +97,38 @@ class _Flattening:
                 self.steps.append(Step(eqn, tuple(reads), tuple(outputs), region))
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [atom(each) for each in jaxpr.outvars]
+
+
+def communicates(eqn: jex.JaxprEqn) -> bool:
+    """Whether an equation, or one of its inner programs, mixes what different devices hold (or what
+    `jax.vmap` maps over a named axis), but for what a `jax.shard_map` does inside by itself.
+    """
+    return bool(_axes_mixed(eqn))
+
+
+def _axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
+    """The names of the axes that an equation sums over or moves values along."""
+    if eqn.primitive.name in ("axis_index", "pvary"):
+        return set()
+    found = {
+        axis
+        for name in ("axes", "axis_name")
+        for axis in _as_tuple(eqn.params.get(name, ()))
+        if not hasattr(axis, "__index__")
+    }
+    for value in jax.tree.leaves(list(eqn.params.values()), is_leaf=_is_program):
+        if _is_program(value):
+            inner = value.jaxpr if isinstance(value, jex.ClosedJaxpr) else value
+            found.update(*map(_axes_mixed, inner.eqns))
+    return found - set(eqn.params.get("newly_manual_axes", ()))
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def _is_program(value: Any) -> bool:
+    return isinstance(value, jex.Jaxpr | jex.ClosedJaxpr)
 
 
 def called(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:

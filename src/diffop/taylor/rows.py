@@ -8,6 +8,7 @@ two-dimensional again.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,14 +31,19 @@ def rows_dot(rows: Array, matrix: Array, **params: Any) -> Array:
 
 
 def _dot(rows: Array, matrix: Array, **params: Any) -> Array:
-    flat = rows.reshape(-1, rows.shape[-1])
+    flat = _flat(rows)
     product = lax.dot_general(flat, matrix, (((1,), (0,)), ((), ())), **params)
     return product.reshape(*rows.shape[:-1], matrix.shape[1])
 
 
 def _outer(left: Array, right: Array, **params: Any) -> Array:
-    left, right = (each.reshape(-1, each.shape[-1]) for each in (left, right))
+    left, right = _flat(left), _flat(right)
     return lax.dot_general(left, right, (((0,), (0,)), ((), ())), **params)
+
+
+def _flat(rows: Array) -> Array:
+    """All the rows along one axis, also where they are empty."""
+    return rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
 
 
 def _dot_dimensions(rows: Any, _: Any) -> Any:

@@ -154,16 +154,17 @@ def _order(jets: Jets, place: int) -> Any:
 
 def entries(arg: PyTree, tangent: PyTree) -> list[Any]:
     """The tangent of each leaf of an argument, None where it does not move."""
-    count = len(jax.tree.leaves(arg))
+    leaves, structure = jax.tree.flatten(arg)
     if tangent is None:
-        return [None] * count
-    found = jax.tree.leaves(tangent, is_leaf=_is_tangent)
-    if len(found) != count:
+        return [None] * len(leaves)
+    try:
+        return structure.flatten_up_to(tangent)
+    except ValueError as error:
+        found = len(jax.tree.leaves(tangent, is_leaf=_is_tangent))
         raise ValueError(
-            f"tangents must have the structure of their argument: {count} leaves expected, "
-            f"got {len(found)}."
-        )
-    return found
+            f"tangents must have the structure of their argument, {structure} of {len(leaves)} "
+            f"leaves; got {found} in {jax.tree.structure(tangent)}."
+        ) from error
 
 
 def _is_tangent(node: Any) -> bool:

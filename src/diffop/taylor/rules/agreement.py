@@ -1,20 +1,23 @@
 """One structure of coefficients where paths of a program meet: branches of a `cond`, one iteration
 of a loop and the next.
 
-A coefficient that is zero on one path only becomes one of zeros there. Branches may give sparse
-ones: each then gives the entries of all. What a loop carries are arrays.
+A coefficient that is zero on one path only becomes one of zeros there, and one that varies over
+devices on one path only (`jax.shard_map`) is said to vary on all. Branches may give sparse ones:
+each then gives the entries of all. What a loop carries are arrays.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .. import diagonal
 from ..arithmetic import densify
+from ..binding import varying_axes
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
-from ..coefficients import Blocks, Coefficient, Diagonal, Sparse, Zero
+from ..coefficients import Blocks, Coefficient, Diagonal, Sparse, Zero, blocks, varying
 from ..numbers import Numbers
 from ..source import Source
 
@@ -58,8 +61,10 @@ class Entries(NamedTuple):
         return Sparse(positions, values, self.distinct, self.source)
 
 
-Kind: TypeAlias = bool | tuple[bool, ...] | Columns | Entries
-"""Is a coefficient an array? For blocks, a tuple of answers."""
+Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Columns | Entries
+"""The axes of devices that a coefficient's array varies over, None where there is no array; for
+blocks, a tuple of answers.
+"""
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
 
@@ -72,10 +77,12 @@ def structure_of(value: Value, families: Families) -> Structure:
     )
 
 
-def _kind(coefficient: Coefficient) -> bool | tuple[bool, ...]:
+def _kind(coefficient: Coefficient) -> Any:
     if isinstance(coefficient, Blocks):
-        return tuple(not isinstance(part, Zero) for part in coefficient.parts)
-    return not isinstance(coefficient, Zero)
+        return tuple(map(_kind, coefficient.parts))
+    if isinstance(coefficient, Zero):
+        return None
+    return frozenset().union(*map(varying_axes, jax.tree.leaves(coefficient)))
 
 
 def joined(structures: Sequence[Structure]) -> Structure:
@@ -88,7 +95,10 @@ def joined(structures: Sequence[Structure]) -> Structure:
 
 def _wider(kinds: Sequence[Any]) -> Any:
     parts = [kind for kind in kinds if isinstance(kind, tuple)]
-    return tuple(map(any, zip(*parts, strict=True))) if parts else any(kinds)
+    if parts:
+        return tuple(map(_wider, zip(*parts, strict=True)))
+    arrays = [kind for kind in kinds if kind is not None]
+    return frozenset().union(*arrays) if arrays else None
 
 
 def agreed(families: Families, outcomes: Sequence[Value], junction: object) -> Structure:
@@ -174,14 +184,18 @@ def _instantiated(
     if isinstance(kind, Columns | Entries):
         return kind.of(term, primal)
     term = densify(term, family.lead(place), primal, name)
-    if not isinstance(kind, tuple):
-        return plain(family.instantiate(term, place, primal)) if kind else term
-    if not any(kind):
+    if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):
         return term
-    whole = family.instantiate(term, place, primal)
+    whole = plain(family.instantiate(term, place, primal))
+    if not isinstance(kind, tuple):
+        return varying(whole, kind)
     assert isinstance(whole, Blocks)
-    chosen = (part if wanted else Zero() for part, wanted in zip(whole.parts, kind, strict=True))
-    return plain(Blocks(tuple(chosen)))
+    return blocks(
+        [
+            Zero() if axes is None else varying(part, axes)
+            for part, axes in zip(whole.parts, kind, strict=True)
+        ]
+    )
 
 
 def conform_all(

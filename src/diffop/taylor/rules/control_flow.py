@@ -8,7 +8,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
-from ..binding import described, varying_alike
+from ..binding import described, varying_alike, varying_axes, varying_over
 from ..boundaries import reunited, sourced
 from ..bundle import (
     Bundle,
@@ -78,7 +78,30 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     def conforming(branch: Callable[[list[Value]], list[Value]]) -> Callable[..., list[Value]]:
         return lambda values: conform_all(branch(values), structures, families, name)
 
-    return reunited(lax.switch(index, [conforming(each) for each, _ in pushed], arguments))
+    paths = [conforming(each) for each, _ in pushed]
+    axes = varying_axes(index)
+    if axes:
+        arguments = jax.tree.map(lambda array: varying_over(array, axes), arguments)
+        paths = [_without_casts(path, arguments, axes) for path in paths]
+    return reunited(lax.switch(index, paths, arguments))
+
+
+def _without_casts(
+    branch: Callable[[list[Value]], list[Value]], arguments: Sequence[Value], axes: frozenset
+) -> Callable[[list[Value]], list[Value]]:
+    """A branch whose constants vary as the index does.
+
+    Under `jax.vmap` the branches become a selection, for which JAX lets all that they use vary over
+    the index's devices, but keeps the casts in them that say so a second time.
+    """
+    closed, shape = jax.make_jaxpr(branch, return_shape=True)(arguments)
+    consts = [varying_over(const, axes) for const in closed.consts]
+
+    def path(values: list[Value]) -> list[Value]:
+        outputs = interpret(closed.jaxpr, consts, (), jax.tree.leaves(values))
+        return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+    return path
 
 
 def _branch(branch: jex.ClosedJaxpr, families: Families) -> Callable[[list[Value]], list[Value]]:
