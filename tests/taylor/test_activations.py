@@ -105,3 +105,35 @@ def test_attention_layer(kept):
         return jnp.sum(attention(sequence, sequence, sequence) ** 2)
 
     check(model, kept)
+
+
+SMOOTH = (jnp.tanh, jnp.sin, jnp.cos, jnp.exp, jax.nn.gelu, jnp.arctan, lambda x: x**3)
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_gradients_where_derivatives_vanish(order):
+    """At zero, where every other Taylor coefficient of an odd function is zero, but does change."""
+
+    def u(x):
+        return sum(f(2 * x[i]) for i, f in enumerate(SMOOTH))
+
+    def next_derivative(f):
+        f_of_two = lambda x: f(2 * x)
+        for _ in range(order + 1):
+            f_of_two = jax.grad(f_of_two)
+        return f_of_two(0.0)
+
+    got = jax.grad(do.DiagonalK(order).exact(u))(jnp.zeros(len(SMOOTH)))
+    np.testing.assert_allclose(got, [next_derivative(f) for f in SMOOTH], atol=1e-12)
+
+
+def test_relu_chooses():
+    """0 · ∞ where relu is flat: JAX's own rule selects, so nothing is multiplied."""
+
+    def u(x):
+        return jnp.sum(jnp.sin(jax.nn.relu(jnp.log(x))))
+
+    x = jnp.array([0.0, 0.5, 2.0])
+    nested = jnp.trace(jax.jacfwd(jax.jacfwd(u))(x))
+    assert jnp.isfinite(nested)
+    np.testing.assert_allclose(do.Laplacian().exact(u)(x), nested, rtol=1e-12)

@@ -134,8 +134,10 @@ def _integrated(
         arguments[position] = bundle(x, [family.series_below(series[position])])
         (slope,) = interpret(derivative.jaxpr, derivative.consts, below, arguments)
         moving = broadcast_series(family, series[position], x, output)
-        slopes = series_of(slope, below, 0)
-        return [integral(family, jnp.asarray(primal_of(slope)), slopes, moving)]
+        factor, slopes = jnp.asarray(primal_of(slope)), series_of(slope, below, 0)
+        if not is_moving(slope):  # it chooses, as in relu
+            moving = tuple(_finite_at(factor, c) for c in moving)
+        return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
 
@@ -217,28 +219,14 @@ class Derivatives:
             return coefficient
         if isinstance(coefficient, Sparse):
             factor = self._at(coefficient.positions)[power - 1]
-            return times_values(self._guarded(power, coefficient, factor), factor)
+            guarded: Any = coefficient if power == 1 else _finite_at(factor, coefficient)
+            return times_values(guarded, factor)
         if self._everywhere is None:
             self._everywhere = self._program(self._primals)
         factor = jnp.asarray(self._everywhere[power - 1])
-        coefficient = self._guarded(power, coefficient, factor)
+        # the first power is the user's own: what JAX makes of it is made of it here
+        coefficient = coefficient if power == 1 else _finite_at(factor, coefficient)
         return bilinear_map(multiplication(self._output), Dense(factor), coefficient, (0, lead))
-
-    def _guarded(self, power: int, coefficient: Any, factor: Array) -> Any:
-        """Without powers that are infinite where the function does not change any more: there
-        0 · ∞ stands for 0, as in exp(−1/x²) near 0 or tanh far from it.
-        """
-        if power == 1:
-            return coefficient
-        if isinstance(coefficient, Sparse):
-            values = _zero_at(factor, coefficient.values)
-            return Sparse(coefficient.positions, values, coefficient.distinct)
-        if isinstance(coefficient, Diagonal):
-            c = coefficient
-            return Diagonal(_zero_at(factor, values_of(c, factor.dtype)), c.numbers, c.size)
-        if isinstance(coefficient, Dense):
-            return Dense(_zero_at(factor, coefficient.array))
-        return coefficient
 
     def _at(self, positions: Any) -> Sequence[Array]:
         key = id(positions)
@@ -253,10 +241,23 @@ class Derivatives:
         return self._at_positions[key][1]
 
 
+def _finite_at(factor: Array, coefficient: Coefficient) -> Coefficient:
+    """A coefficient without what is not finite where a factor of it vanishes, because the function
+    does not change there any more: 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from
+    it, and in relu. What is finite stays as it is, for the gradient of the product by the factor.
+    """
+    c = coefficient
+    if isinstance(c, Sparse):
+        return Sparse(c.positions, _zero_at(factor, c.values), c.distinct, c.source)
+    if isinstance(c, Diagonal):
+        return Diagonal(_zero_at(factor, values_of(c, factor.dtype)), c.numbers, c.size)
+    return Dense(_zero_at(factor, c.array)) if isinstance(c, Dense) else c
+
+
 def _zero_at(factor: Array, values: Array) -> Array:
-    """Values, but zero where a factor that they are to be multiplied with is zero."""
     leading = tuple(range(values.ndim - factor.ndim))
-    return jnp.where(jnp.expand_dims(factor == 0, leading), jnp.zeros_like(values), values)
+    void = jnp.expand_dims(factor == 0, leading) & ~jnp.isfinite(values)
+    return jnp.where(void, jnp.zeros_like(values), values)
 
 
 @register(*CONSTANT)
