@@ -11,6 +11,7 @@ import pytest
 import diffop as do
 from diffop import probes
 from diffop.jets import sampling
+from diffop.operators.control import _slopes
 
 from .jets.test_enumeration import signs, subsets
 
@@ -235,3 +236,54 @@ def test_what_cannot_be_observed(name):
     make, message = UNOBSERVABLE[name]
     with pytest.raises(ValueError, match=message):
         make().observe(probes.RunningMagnitudes(D), u)(jnp.asarray(X))
+
+
+def test_fitted_scales_are_complex():
+    """With a u that is a complex multiple of the control nothing is left; of a control that is not
+    alike, each draw has the least squares of the others.
+    """
+    x, slope = jnp.asarray(X), 2.0 - 1.5j
+    turned = lambda f: lambda x: jax.lax.complex(slope.real * f(x), slope.imag * f(x))
+    E = do.Laplacian().estimate(jr.key(0), 4, "gaussian")
+    exact, mean, error = jax.jit(
+        lambda x: (
+            do.Laplacian().exact(turned(g))(x),
+            *E.controlled(g, scale="fitted").stats(turned(g))(x)[:2],
+        )
+    )(x)
+    np.testing.assert_allclose(mean, exact, rtol=1e-10)
+    assert error <= 1e-10 * abs(exact)
+
+    rng = np.random.default_rng(0)
+    z, c = (rng.normal(size=5) + 1j * rng.normal(size=5) for _ in range(2))
+    for r in range(5):
+        a, b = np.delete(z, r), np.delete(c, r)
+        best = np.linalg.lstsq((b - b.mean())[:, None], a - a.mean(), rcond=None)[0][0]
+        np.testing.assert_allclose(_slopes(jnp.asarray(z), jnp.asarray(c))[r], best, rtol=1e-10)
+
+
+DIVERGENCES = {
+    "divergence": (do.Divergence(), lambda x: x**4 * x[0], lambda x: x**4),
+    "matrix": (do.DivergenceForm(lambda x: jnp.diag(x) + jnp.ones((D, D))), u, g),
+    "scalar": (do.DivergenceForm(lambda x: 1 + x[0] ** 2), u, g),
+}
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_divergences_are_controlled(name):
+    """E(u) + s (L g − E(g)), and the standard error of E(u − s g)."""
+    operator, first, second = DIVERGENCES[name]
+    x, E = jnp.asarray(X), operator.estimate(jr.key(0), 3)
+    both = lambda x: first(x) - 0.5 * second(x)
+    got, *expected = jax.jit(
+        lambda x: (
+            E.controlled(second, scale=0.5).stats(first)(x)[:2],
+            E(first)(x) + 0.5 * (operator.exact(second)(x) - E(second)(x)),
+            E.stats(both)(x).standard_error,
+        )
+    )(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-10)
+    fitted = jax.jit(
+        operator.estimate(jr.key(0), 4).controlled(second, scale="fitted").stats(first)
+    )
+    assert fitted(x).mean.shape == ()

@@ -211,3 +211,23 @@ NOT_OPERATORS = {
 def test_what_is_no_operator(name):
     with pytest.raises(TypeError, match="operator"):
         do.evaluate(NOT_OPERATORS[name], jr.key(0), 2)
+
+
+PILOTS = {
+    "complex": lambda x: jax.lax.complex(jnp.sum(x**4), jnp.sum(x**3) * x[0]),
+    "constant": lambda x: jnp.ones(()),
+    "integer": lambda x: jnp.ones((), jnp.int32),
+    "two types": lambda x: {"a": jnp.sum(x**4), "b": jnp.sum(x.astype(jnp.float32) ** 3)},
+}
+
+
+@pytest.mark.parametrize("name", PILOTS)
+def test_values_of_any_type(name):
+    """Deflation is among the ways only where u is real and floating."""
+    points = jr.normal(jr.key(0), (4, 12))
+    pilot = do.Pilot(PILOTS[name], points, repeats=2)
+    found = do.evaluate(do.Laplacian(), jr.key(1), 8, pilot).explain()
+    names = {way.name for way in found.ways}
+    assert "exact" in names and len(names) > 2
+    if name in ("complex", "integer"):
+        assert not names & {"xtrace", "hutch++"}

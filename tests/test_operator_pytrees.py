@@ -181,3 +181,48 @@ def test_estimates_with_learnable_coefficients():
         jnp.asarray(SIGMA)
     )
     np.testing.assert_allclose(got, H @ SIGMA, rtol=1e-10)
+
+
+INDICES = {
+    "indices": lambda c: do.TensorOperator([{0: 2}, {1: 1, 2: 1}], c),
+    "coordinates": lambda c: do.TensorOperator.from_coordinates(np.array([[0, 0], [1, 2]]), c),
+    "columns": lambda c: do.ParabolicTrace(
+        do.SparseColumns(np.array([[0], [1]]), c[:, None], rows=3)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_floating_leaves_are_the_coefficients(name):
+    """And there are no others: `jax.grad` by an operator works, and 2 × its leaves is 2 × its
+    coefficients.
+    """
+    build, c = INDICES[name], jnp.array([2.0, -0.5])
+    operator, x = build(c), jnp.array([0.5, -1.0, 2.0])
+    leaves = jax.tree.leaves(operator)
+    assert len(leaves) <= 2 and all(leaf.dtype == jnp.float64 for leaf in leaves)
+    u = lambda x: x[0] ** 4 * x[1] + x[1] ** 3 * x[2] ** 2
+    value = jax.jit(lambda operator: operator.exact(u)(x))
+    doubled = jax.tree.map(lambda leaf: 2 * leaf, operator)
+    np.testing.assert_allclose(value(doubled), value(build(2 * c)), rtol=1e-12)
+    slope = jax.tree.leaves(jax.jit(jax.grad(value))(operator))
+    expected = jax.jit(jax.grad(lambda c: value(build(c))))(c)
+    np.testing.assert_allclose(np.sort(np.concatenate(slope, axis=None)), np.sort(expected))
+
+
+def test_a_traced_coordinate_is_no_coefficient():
+    """It is a leaf, of integers; the 1 in front of the derivative is none."""
+    operator = jax.jit(lambda i: do.Partial(i, order=2))(jnp.asarray(1))
+    (leaf,) = jax.tree.leaves(operator)
+    assert jnp.issubdtype(leaf.dtype, jnp.integer)
+    assert operator.exact(lambda x: x[1] ** 2)(jnp.ones(3)) == 2
+
+
+def test_many_indices_are_hashed_once():
+    """A structure with a million indices is as quick to compare as one with few."""
+    table = np.arange(10**6).reshape(-1, 2)
+    operator = do.TensorOperator.from_coordinates(table, np.ones(len(table)))
+    leaves, structure = jax.tree.flatten(operator)
+    assert [leaf.shape for leaf in leaves] == [(len(table),)]
+    again = jax.tree.structure(jax.tree.unflatten(structure, leaves))
+    assert structure == again and hash(structure) == hash(again)

@@ -355,3 +355,22 @@ def test_pilot_that_is_not_finite():
             key=jr.key(0),
             pilot=2,
         )
+
+
+def test_of_a_divergence():
+    """As the estimate: one number for a vector field, also where that is a pytree."""
+    x = {"a": jnp.asarray(X[:2]), "b": jnp.asarray(X[2:])}
+    field = lambda x: {"a": x["a"] ** 3, "b": x["b"] ** 2}
+    terms = jnp.concatenate([3 * x["a"] ** 2, 2 * x["b"]])
+    found = do.variance(do.Divergence(), field, x, n=2)
+    np.testing.assert_allclose(found.value, OF_TERMS["sparse"][2](np.asarray(terms)), rtol=1e-12)
+    ranked = do.rank_probes(do.Divergence(), field, x, jets=2, probes=["sparse"])
+    np.testing.assert_allclose(ranked[0].standard_error, np.sqrt(found.value), rtol=1e-12)
+
+
+def test_where_nothing_is_sampled():
+    """In the estimate's structure and its real type, here a complex gradient."""
+    turned = lambda x: {"u": jax.lax.complex(x[0], x[1]), "v": jnp.ones((), jnp.int32)}
+    found = do.variance(do.Gradient(), turned, jnp.asarray(X)).value
+    assert jax.tree.map(jnp.shape, found) == {"u": (len(X),), "v": (len(X),)}
+    assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(found))

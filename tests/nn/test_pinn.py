@@ -125,6 +125,34 @@ def test_unbiased_squares(points, square):
         assert abs(np.mean(others) - value) > 9 * error
 
 
+@pytest.mark.parametrize("square", ["biased", "product", "pairs"])
+def test_complex_residuals_have_magnitudes(points, square):
+    """i Δu + u − f, as in Schrödinger's equation: |R|², of the real and the imaginary part what two
+    real residuals have with the same draws.
+    """
+    u = lambda x: jnp.sum(jnp.array([1.0, -2.0, 3.0]) * x**3)
+    whole = do.nn.Equation(
+        [do.Laplacian(), do.Identity()], lambda v, x: jax.lax.complex(v[1] - 2.0, v[0])
+    )
+    parts = do.nn.Equation([do.Laplacian(), do.Identity()], lambda v, x: [v[1] - 2.0, v[0]])
+    x = points
+    exact = (6 * x @ jnp.array([1.0, -2.0, 3.0])) ** 2 + (jax.vmap(u)(x) - 2) ** 2
+    np.testing.assert_allclose(do.nn.PINN(u, whole).loss(x), jnp.mean(exact), rtol=1e-12)
+    loss = jax.jit(lambda x: [do.nn.PINN(u, e).loss(x, KEY, 2, square) for e in (whole, parts)])
+    got, expected = loss(x)
+    assert got.dtype == jnp.float64
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("square", ["biased", "product", "pairs"])
+def test_constant_residuals(points, square):
+    """A residual in which nothing is sampled has no variance, be it a number of Python."""
+    u = lambda x: jnp.sum(x**2)
+    for residual in (lambda v, x: 3, lambda v, x: jnp.asarray(3)):
+        model = do.nn.PINN(u, do.nn.Equation([do.Laplacian()], residual))
+        np.testing.assert_allclose(model.loss(points, KEY, 2, square), 9.0)
+
+
 def test_systems_add_their_squares(points):
     """Of a pytree of residuals, vectors among them: here those of u = (|x|², x_0)."""
     u = lambda x: jnp.stack([jnp.sum(x**2), x[0]])

@@ -217,3 +217,26 @@ def test_a_high_power_of_the_laplacian():
     k = np.array([0.7, -0.4, 0.9])
     got = jax.jit(do.PolyLaplacian(7).exact(lambda x: jnp.sin(k @ x)))(X)
     np.testing.assert_allclose(got, -((k @ k) ** 7) * np.sin(k @ X), rtol=1e-12)
+
+
+OF_POINT = {
+    "matrix": do.SecondOrder(lambda x: jnp.diag(x) + 1),
+    "terms": do.TensorOperator([{0: 2}, {0: 1, 1: 1}], lambda x: x[:2]),
+    "columns": do.ParabolicTrace(lambda x: do.SparseColumns(np.zeros((3, 1), int), x[:, None], 3)),
+    "product": do.ParabolicTrace(lambda x: do.MatVec(lambda v: x * v)),
+    "flux": do.DivergenceForm(lambda x: 1 + jnp.sum(x)),
+    "sum": do.Laplacian() + do.Directional(lambda x: x),
+    "estimate": do.SecondOrder(lambda x: jnp.diag(x)).estimate(jax.random.key(0), 2),
+}
+
+
+@pytest.mark.parametrize("name", OF_POINT)
+def test_coefficients_of_the_point_from_its_shape(name):
+    """The plan at a shape is that at a point, but for the values of arrays."""
+    operator = OF_POINT[name]
+    at_shape = operator.jets(jax.ShapeDtypeStruct((3,), jnp.float32))
+    at_point = operator.jets(jnp.ones(3, jnp.float32))
+    assert str(at_shape) == str(at_point)
+    leaves = [jax.tree.leaves(plan.jets) for plan in (at_shape, at_point)]
+    for shape, array in zip(*leaves, strict=True):
+        assert (shape.shape, shape.dtype) == (array.shape, array.dtype)

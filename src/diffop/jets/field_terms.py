@@ -20,6 +20,7 @@ from .fields import (
     resolve,
     resolve_vector,
 )
+from .identity import by_object
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
@@ -43,7 +44,10 @@ class _FieldTerms(Terms):
 
     @property
     def key(self) -> Hashable:
-        return (type(self).__name__, id(self.field), self.argnum, self.dims)
+        return (type(self).__name__, by_object(self.field), self.argnum, self.dims)
+
+    def _resolved(self, point: Point, what: str) -> Any:
+        return resolve(self.field, point, self.argnum, what)
 
     def dimension(self, point: Point) -> int:
         return point.coordinates(self.argnum, self.dims, self.symbol)
@@ -125,7 +129,7 @@ class LinearForm(_FieldTerms):
         return 1
 
     def take(self, point: Point, index: TermNumbers | None) -> Block:
-        b = resolve_vector(self.field, point)
+        b = resolve_vector(self.field, point, self.argnum, "b of Directional")
         expect_shape(b, ((self.dimension(point),),), "b of Directional")
         n = 1 if index is None else index.shape[0]
         rows = self.embed(jnp.broadcast_to(b, (n, *b.shape)), point)
@@ -315,7 +319,7 @@ class RowForm(CoefficientTerms):
         return jnp.diag(value) if value.ndim == 1 else value
 
     def _value(self, point: Point) -> Any:
-        value, size = resolve(self.field, point), self.dimension(point)
+        value, size = self._resolved(point, "C of SecondOrder"), self.dimension(point)
         if not callable(value):
             expect_shape(value, ((size,), (size, size)), "C of SecondOrder")
         return value
@@ -375,7 +379,7 @@ class SquareRoot(QuadraticTerms):
         return Block(np.full(directions.shape[0], 0.5), ({self.argnum: rows},), self.exponents)
 
     def _value(self, point: Point) -> Any:
-        value, size = resolve(self.field, point), self.dimension(point)
+        value, size = self._resolved(point, "sigma of ParabolicTrace"), self.dimension(point)
         if not callable(value) and not (value.ndim == 2 and value.shape[0] == size):
             expect_shape(value, ((), (size,), (size, size)), "sigma of ParabolicTrace")
         return value

@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from .._types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
+from .identity import Known, split_known
 from .point import Point
 
 
@@ -62,7 +63,8 @@ class SparseColumns(eqx.Module):
     - `values`: the entries, of that shape.
     - `rows`: how many rows the matrix has.
 
-    A constant `jax.experimental.sparse.BCOO` may be given in its place.
+    The entries are its leaves; positions are a part of its structure, unless they are traced. A
+    constant `jax.experimental.sparse.BCOO` may be given in its place.
 
     !!! example
 
@@ -78,9 +80,18 @@ class SparseColumns(eqx.Module):
         ```
     """
 
-    positions: Positions
     values: Entries
     rows: int = eqx.field(static=True)
+    _known: Known | None = eqx.field(static=True)
+    _traced: Any
+
+    def __init__(self, positions: Positions, values: Entries, rows: int) -> None:
+        self._known, self._traced = split_known(positions)
+        self.values, self.rows = values, rows
+
+    @property
+    def positions(self) -> Positions:
+        return self._traced if self._known is None else self._known.array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -144,25 +155,56 @@ def is_constant(field: Field) -> bool:
     return is_matvec(field) or not callable(field)
 
 
-def resolve(field: Field, point: Point) -> Any:
-    """The field's value at a point: an array or a matrix-vector product."""
+def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: str) -> Any:
+    """The field's value at a point: a floating array or a matrix-vector product.
+
+    **Raises:** `TypeError` where it is complex and an argument that is differentiated is real.
+    """
     if not is_constant(field):
         field = point.value_of(field)
     if isinstance(field, Scalar):
         return jnp.asarray(float(field.value))
     if isinstance(field, BCOO):
-        field = sparse_columns(field, "a coefficient")
+        field = sparse_columns(field, what)
+    real = not _is_complex(point, argnums)
     if isinstance(field, SparseColumns):
-        return field
-    if is_matvec(field):
-        return field.mv
-    return field if callable(field) else jnp.asarray(field)
+        values = as_floating(field.values, what, real)
+        return eqx.tree_at(lambda columns: columns.values, field, values)
+    product = field.mv if is_matvec(field) else field
+    if callable(product):
+        return lambda v: as_floating(product(v), what, not jnp.iscomplexobj(v)).astype(v.dtype)
+    return as_floating(field, what, real)
 
 
-def resolve_vector(field: Field, point: Point) -> Vector:
+def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector:
     """The value of a vector field, which may be a pytree like the argument."""
     value = point.value_of(field) if callable(field) else field
-    return ravel_pytree(value)[0]
+    return constant_vector(value, what, not _is_complex(point, argnum))
+
+
+def constant_vector(field: Field, what: str = "a field", real: bool = True) -> Vector:
+    """A vector field that is the same everywhere: the entries of a pytree, or one number."""
+    if isinstance(field, Scalar):
+        return jnp.full(1, float(field.value))
+    return ravel_pytree(jax.tree.map(lambda leaf: as_floating(leaf, what, real), field))[0]
+
+
+def as_floating(array: Any, what: str, real: bool = True) -> Array:
+    """Coefficients as floating numbers: integers would wrap, and cut what they are multiplied
+    with. Complex ones are refused where there is nothing complex for them to move along.
+    """
+    array = jnp.asarray(array)
+    if real and jnp.iscomplexobj(array):
+        raise TypeError(
+            f"{what} must be real; got {array.dtype}. Scale the operator by a complex number."
+        )
+    return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
+
+
+def _is_complex(point: Point, argnums: int | tuple[int, ...]) -> bool:
+    """Whether all these arguments are: u is analytic in them then."""
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    return all(jnp.issubdtype(point.dtype(a), jnp.complexfloating) for a in numbers)
 
 
 def apply_rows(matrix: Callable[[Array], Array], rows: SubRows) -> RowArray:

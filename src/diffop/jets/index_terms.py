@@ -10,7 +10,8 @@ from jaxtyping import Array
 
 from .._types import SubRows, TermNumbers, TermPositions
 from .directions import Dense, Sparse, basis
-from .fields import Field, is_constant
+from .fields import Field, Scalar, is_constant, resolve
+from .identity import Known, by_object, split_known
 from .notation import argument_mark, derivative_symbol, dims_mark, superscript
 from .point import Point
 from .terms import TRACE, Block, ProbedTerms, Target, Terms
@@ -131,17 +132,37 @@ class CoordinateTerms(Terms):
 
     argnums: tuple[int, ...] = eqx.field(static=True)
     pattern: tuple[int, ...] = eqx.field(static=True)
-    positions: TermPositions
     field: Field
-    """The coefficients, or a function of the point that returns those of several patterns, of which
-    `rows` are these.
+    """The coefficients, or a number for all terms, or a function of the point that returns those of
+    several patterns, of which `rows` are these.
     """
-    rows: tuple[int, ...] | None = eqx.field(static=True)
+    rows: Known | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """All coefficients of one magnitude: drawn without replacement then."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
+    _known: Known | None = eqx.field(static=True)
+    _traced: Any
     rank: ClassVar[int] = 0
+
+    def __init__(
+        self,
+        argnums: tuple[int, ...],
+        pattern: tuple[int, ...],
+        positions: TermPositions,
+        field: Field,
+        rows: Known | None,
+        equal: bool,
+        bound: tuple[int, ...],
+    ) -> None:
+        self.argnums, self.pattern, self.field = argnums, pattern, field
+        self.rows, self.equal, self.bound = rows, equal, bound
+        self._known, self._traced = split_known(positions)
+
+    @property
+    def positions(self) -> TermPositions:
+        """The coordinate of each slot of each term: a leaf only where it is traced."""
+        return self._traced if self._known is None else self._known.array
 
     @property
     def constant(self) -> bool:
@@ -161,7 +182,8 @@ class CoordinateTerms(Terms):
 
     @property
     def key(self) -> Hashable:
-        return ("coordinates", id(self.positions), id(self.field), self.argnums, self.exponents)
+        positions = by_object(self._traced) if self._known is None else self._known
+        return ("coordinates", positions, by_object(self.field), self.argnums, self.exponents)
 
     def count(self, point: Point) -> int:
         for argnum, largest in zip(self.argnums, self.bound, strict=True):
@@ -190,20 +212,22 @@ class CoordinateTerms(Terms):
         return None if self.equal or not self.constant else jnp.abs(jnp.asarray(self.field))
 
     def _coefficients(self, point: Point) -> Array | np.ndarray:
+        if isinstance(self.field, Scalar):
+            return np.full(self.positions.shape[0], self.field.value)
         if self.rows is None:
             return self.field
-        values = jnp.asarray(point.value_of(self.field))
-        if values.ndim != 1 or values.shape[0] <= max(self.rows):
+        values = resolve(self.field, point, self.argnums, "coefficients of TensorOperator")
+        if callable(values) or values.ndim != 1 or values.shape[0] <= self.rows.array.max():
             raise ValueError(
                 "the coefficient function of TensorOperator must return one number for each index; "
-                f"got shape {values.shape}."
+                f"got {'a product' if callable(values) else f'shape {values.shape}'}."
             )
-        return values[np.asarray(self.rows)]
+        return values[self.rows.array]
 
 
 def at_coordinates(i: Any, order: int, argnum: int) -> CoordinateTerms:
     """∂_i^k for an i that is traced, and taken to be in range."""
-    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), np.ones(1), None, True, (0,))
+    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), Scalar(1.0), None, True, (0,))
 
 
 def coordinate_numbers(

@@ -1,6 +1,6 @@
 """Coefficient matrices of low rank, and the second-order factor that they make."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from .._types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
 from .field_terms import QuadraticTerms
+from .fields import as_floating
 from .point import Point
 from .terms import Block
 
@@ -69,11 +70,7 @@ def _real(values: Any, name: str, form: str) -> Array:
         array = jnp.asarray(values)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be {form}; got {type(values).__name__}.") from error
-    if jnp.iscomplexobj(array):
-        raise TypeError(
-            f"{name} must be real; got {array.dtype}. Scale the operator by a complex number."
-        )
-    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
+    return as_floating(array, name)
 
 
 @final
@@ -97,12 +94,6 @@ class LowRankForm(QuadraticTerms):
     @property
     def symbol(self) -> str:
         return f"Σᵣsᵣ(fᵣ·∇)²{self.mark}"
-
-    @property
-    def key(self) -> Hashable:
-        """By the arrays: they outlive the object that holds them where a pytree is rebuilt."""
-        parts = (id(self.field.factors), id(self.field.weights))
-        return (type(self).__name__, *parts, self.argnum, self.dims)
 
     def count(self, point: Point) -> int:
         size, shape = self.dimension(point), self.field.factors.shape

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .._types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
 from .design import Stratum, by_size
@@ -63,10 +65,119 @@ def weighted(key: Key, magnitudes: Magnitudes, n: int) -> tuple[TermNumbers, Per
 
     Where all magnitudes vanish, so does every term: the draw is uniform then. No gradient flows
     into p.
+
+    In floating point the cumulative sums of a million weights are no distribution: their spacing is
+    that of the sum, and of a uniform number there are 2^23, so that small weights are never drawn,
+    or too often. Here weights are integers W_i, sums are exact, and a number of 128 random bits
+    chooses one of the T = Σ_i W_i units. The scale is a power of two, by which a largest weight is
+    as large as sums below 2^62 allow: of N weights those that are at least 2^(b − 61) N times the
+    largest are exact to their last of b bits (for float32 and a million 2^-17), smaller ones are
+    rounded up to units. 1/p is T/W_i, of the integers themselves: what is drawn and what it is
+    divided by are the same distribution, whatever was rounded. A unit has the probability
+    (1 + ε)/T with |ε| < T/2^128 < 2^-66.
     """
     # behind a barrier: XLA would fold the cumulative sum of known ones while it compiles
     magnitudes = jax.lax.optimization_barrier(jax.lax.stop_gradient(magnitudes))
-    magnitudes = jnp.where(jnp.sum(magnitudes) > 0, magnitudes, jnp.ones_like(magnitudes))
-    probabilities = magnitudes / jnp.sum(magnitudes)
-    index = jax.random.choice(key, magnitudes.shape[0], (n,), p=probabilities)
-    return index, 1 / probabilities[index]
+    largest = jnp.max(magnitudes)
+    magnitudes = jnp.where(largest > 0, magnitudes, jnp.ones_like(magnitudes))
+    units = integer_weights(magnitudes)
+    sums = cumulative(units)
+    total = Wide(sums.high[-1], sums.low[-1])
+    index = holder(sums, below(jax.random.bits(key, (n, _WORDS), jnp.uint32), total))
+    inverse = _as_float(total) / _as_float(Wide(units.high[index], units.low[index]))
+    known = jnp.isfinite(largest)  # else there is no distribution
+    return index, jnp.where(known, inverse, jnp.nan).astype(_floating(magnitudes.dtype))
+
+
+_WORDS = 4
+"""Random words of 32 bits for a draw."""
+
+
+class Wide(NamedTuple):
+    """Integers below 2^64 as two words, also where there are none of 64 bits."""
+
+    high: Array
+    low: Array
+
+
+def _floating(dtype: Any) -> Any:
+    """At least single precision."""
+    return dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32
+
+
+def integer_weights(magnitudes: Magnitudes) -> Wide:
+    """Weights as integers whose sum is below 2^62, at least 1 where they are positive."""
+    weights = magnitudes.astype(_floating(magnitudes.dtype))
+    _, exponent = jnp.frexp(jnp.max(weights))
+    bits = 61 - (weights.shape[0] - 1).bit_length()
+    half = -exponent // 2  # in steps, each in the range of exponents: the last is below 2^bits
+    one = jnp.ones((), weights.dtype)
+    scaled = weights * jnp.ldexp(one, half) * jnp.ldexp(one, -exponent - half) * 2.0**bits
+    high = jnp.floor(scaled * 2.0**-32)
+    low = scaled - high * 2.0**32  # exact: both are multiples of the last bit of `scaled`
+    units = Wide(high.astype(jnp.uint32), _to_word(jnp.ceil(low)))
+    small = (weights > 0) & (units.high == 0) & (units.low == 0)
+    return Wide(units.high, jnp.where(small, jnp.uint32(1), units.low))
+
+
+def _to_word(values: Array) -> Array:
+    """Whole numbers up to 2^32 as words; 2^32 itself, rounded up, as the word below."""
+    upper = jnp.minimum(jnp.floor(values * 2.0**-16), 2.0**16 - 1)
+    lower = jnp.minimum(values - upper * 2.0**16, 2.0**16 - 1)
+    return (upper.astype(jnp.uint32) << 16) | lower.astype(jnp.uint32)
+
+
+def cumulative(units: Wide) -> Wide:
+    """Sums of the first 1, 2, … of them. A word that overflows is less than what was added last."""
+    low = jnp.cumsum(units.low, dtype=jnp.uint32)
+    carries = (low < units.low).astype(jnp.uint32)
+    return Wide(jnp.cumsum(units.high + carries, dtype=jnp.uint32), low)
+
+
+def below(words: Array, total: Wide) -> Wide:
+    """⌊R total / 2^(32 k)⌋ for the numbers R of k random words each: uniform below the total.
+
+    Long multiplication with digits of 16 bits, whose products fit a word.
+    """
+    left = _digits([words[:, place] for place in range(words.shape[1])])
+    right = _digits([total.low, total.high])
+    columns = [jnp.zeros(words.shape[0], jnp.uint32) for _ in range(len(left) + len(right) + 1)]
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            product = a * b
+            columns[i + j] += product & 0xFFFF
+            columns[i + j + 1] += product >> 16
+    carry = jnp.zeros(words.shape[0], jnp.uint32)
+    digits = []
+    for column in columns:
+        column = column + carry
+        digits.append(column & 0xFFFF)
+        carry = column >> 16
+    first, second, third, fourth = digits[len(left) : len(left) + 4]
+    return Wide((fourth << 16) | third, (second << 16) | first)
+
+
+def _digits(words: Sequence[Array]) -> list[Array]:
+    """Words, the least first, as digits of 16 bits."""
+    return [digit for word in words for digit in (word & 0xFFFF, word >> 16)]
+
+
+def holder(sums: Wide, numbers: Wide) -> TermNumbers:
+    """The first i with number < sum_i, by bisection."""
+    size = sums.low.shape[0]
+
+    def halve(_: Any, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        first, last = bounds  # the answer is in first … last
+        middle = (first + last) // 2
+        high, low = sums.high[middle], sums.low[middle]
+        less = (numbers.high < high) | ((numbers.high == high) & (numbers.low < low))
+        return jnp.where(less, first, middle + 1), jnp.where(less, middle, last)
+
+    start = jnp.zeros(numbers.low.shape, jnp.int32)
+    end = jnp.full(numbers.low.shape, size - 1, jnp.int32)
+    return jax.lax.fori_loop(0, size.bit_length(), halve, (start, end))[0]
+
+
+def _as_float(numbers: Wide) -> Array:
+    kind = jnp.result_type(float)
+    return numbers.high.astype(kind) * 2.0**32 + numbers.low.astype(kind)

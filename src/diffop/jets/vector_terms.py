@@ -9,6 +9,7 @@ import numpy as np
 from .._types import SubRows, TermNumbers
 from .directions import basis
 from .fields import Field, is_constant
+from .identity import by_object
 from .index_terms import coordinate_numbers, embed
 from .notation import argument_mark, dims_mark
 from .point import Point
@@ -41,8 +42,7 @@ class GradientTerms(Factor):
 
     @property
     def key(self) -> Hashable:
-        field = None if self.field is None else id(self.field)
-        return ("gradient", field, self.argnum, self.dims, self.transposed)
+        return ("gradient", by_object(self.field), self.argnum, self.dims, self.transposed)
 
     def count(self, point: Point) -> int:
         return point.coordinates(self.argnum, self.dims, self.symbol)

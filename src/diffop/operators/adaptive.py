@@ -1,5 +1,6 @@
 """Estimates with as many draws as an accuracy needs."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
@@ -27,7 +28,7 @@ from ..taylor.binding import (
 )
 from .arguments import checked_integer
 from .draws import make_draw
-from .evaluate import Draw, Part, segment_jets
+from .evaluate import Draw, Part, added, common_kind, segment_jets
 from .statistics import draws
 from .term import Term
 
@@ -213,7 +214,7 @@ class _Total:
             found = [each[position] for each in moments]
             sums = [m.mean for m in found]
             spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
-            means.append(sum(sums, start=value.astype(sums[0].dtype)))
+            means.append(functools.reduce(added, sums, value))
             errors.append(_root(sum(spreads[1:], start=spreads[0])))
         return means, errors
 
@@ -228,6 +229,7 @@ def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
     zeros = _nothing_yet(rounds, shapes)
     if exact is None:
         exact = zeros[0]
+    exact = jax.tree.map(lambda leaf, *z: leaf.astype(common_kind(leaf, *z)), exact, *shapes)
     leaves, structure = jax.tree.flatten(exact)
     rules = [rounds_of(design, accuracy.batch, accuracy.max_n) for design in designs]
     total = _Total(leaves, rules)

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..jets.fields import Field, Scalar, SparseColumns, is_matvec
+from ..jets.fields import Field, Scalar, SparseColumns, as_floating, is_matvec
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
@@ -92,11 +93,10 @@ def _place(key: Any, argnum: int, name: str) -> tuple[int, int]:
 
 def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> Field:
     """A coefficient field: callables as they are, arrays floating and of a possible rank."""
-    if (
-        isinstance(field, SparseColumns)
-        or is_matvec(field)
-        or (callable(field) and not isinstance(field, jax.Array))
-    ):
+    if isinstance(field, SparseColumns):
+        values = as_floating(field.values, name)
+        return eqx.tree_at(lambda columns: columns.values, field, values)
+    if is_matvec(field) or (callable(field) and not isinstance(field, jax.Array)):
         return field
     if isinstance(field, int | float) and not isinstance(field, bool) and 0 in ranks:
         return Scalar(field)
@@ -104,13 +104,10 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
         array = jnp.asarray(field)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be {forms}; got {type(field).__name__}.") from error
-    if jnp.iscomplexobj(array):
-        raise TypeError(
-            f"{name} must be real; got {array.dtype}. Scale the operator by a complex number."
-        )
+    array = as_floating(array, name)
     if array.ndim not in ranks:
         raise ValueError(f"{name} must be {forms}; got an array of shape {array.shape}.")
-    return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(float)
+    return array
 
 
 def equal_magnitudes(array: Any) -> bool:

@@ -1,12 +1,10 @@
 """The algebra of operators: what every operator can do, whatever it is."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, final
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from .._types import Key
@@ -16,11 +14,11 @@ from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.table import Plan, ResolvedPlan
 from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from .arguments import check_callable, checked_chunk, checked_plan
-from .canonical import agree
 from .coefficients import Coefficient, Number, as_coefficient, multiply
 from .control import Controlled, Scale
 from .deflation import Deflated, deflated
 from .draws import check_probes, make_draw
+from .equality import same
 from .evaluate import Draw, Part, apply
 from .observation import observe
 from .plans import plan as symbolic_plan, resolved_plan
@@ -127,7 +125,7 @@ class Operator(eqx.Module):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Operator):
             return NotImplemented
-        return _same(self.parts, other.parts)
+        return same(self.parts, other.parts)
 
     def __hash__(self) -> int:
         return hash(Operator)  # equal operators may be written in different ways
@@ -467,9 +465,9 @@ def _jets(parts: tuple[Part, ...], args: tuple[Any, ...], kind: Kind) -> Plan | 
 
 def _from_parts(parts: tuple[Part, ...]) -> Operator:
     """Parts of one draw together; an operator where nothing is sampled, an estimate otherwise."""
-    groups: dict[int | None, tuple[Draw | None, list[Term]]] = {}
+    groups: dict[Hashable, tuple[Draw | None, list[Term]]] = {}
     for part in parts:
-        key = None if part.draw is None else id(part.draw)
+        key = None if part.draw is None else part.draw.identity
         groups.setdefault(key, (part.draw, []))[1].extend(part.terms)
     merged([term for _, terms in groups.values() for term in terms])  # outputs of one shape
     collected = tuple(Part(merged(terms), draw) for draw, terms in groups.values())
@@ -496,24 +494,6 @@ def _refuse_estimates(*operators: Operator) -> None:
             "estimates do not compose: with one draw the product would be biased. Compose the "
             "operators first, then estimate: (A @ B).estimate(key, n)."
         )
-
-
-def _same(left: tuple[Part, ...], right: tuple[Part, ...]) -> bool:
-    """Equal polynomials for equal draws."""
-    left = tuple(part for part in left if part.terms)
-    right = tuple(part for part in right if part.terms)
-    if len(left) != len(right):
-        return False
-    return all(
-        any(_same_draw(a.draw, b.draw) and agree(a.terms, b.terms) for b in right) for a in left
-    )
-
-
-def _same_draw(left: Draw | None, right: Draw | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    same_key = bool(jnp.all(jax.random.key_data(left.key) == jax.random.key_data(right.key)))
-    return same_key and left.n == right.n and bool(eqx.tree_equal(left.probe, right.probe))
 
 
 def _part_text(part: Part) -> str:

@@ -14,13 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.flatten_util import ravel_pytree
 
 from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, RowForm, SquareRoot
-from ..jets.fields import Scalar, SparseColumns
+from ..jets.fields import Scalar, SparseColumns, constant_vector
+from ..jets.identity import by_value
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
 from ..jets.terms import Factor
+from ..jets.vector_terms import GradientTerms
 from .coefficients import plain
 from .term import Segment, Term
 
@@ -36,7 +37,7 @@ def polynomial(terms: Iterable[Term]) -> Polynomial:
     """
     result: Polynomial = {}
     for term in terms:
-        words: dict[tuple[Hashable, ...], Any] = {(): _concrete(plain(term.coefficient)).item()}
+        words: dict[tuple[Hashable, ...], Any] = {(): concrete(plain(term.coefficient)).item()}
         for segment in term.word:
             expansion = _segment(segment)
             words = {
@@ -50,14 +51,14 @@ def polynomial(terms: Iterable[Term]) -> Polynomial:
 def agree(left: Sequence[Term], right: Sequence[Term]) -> bool:
     """Whether two operators are equal up to the rounding of their coefficients."""
     first, second = polynomial(left), polynomial(right)
-    tolerance = 8 * max(_precision(left), _precision(right))
+    tolerance = 8 * max(precision(left), precision(right))
     return first.keys() == second.keys() and all(
         abs(first[key] - second[key]) <= tolerance * max(abs(first[key]), abs(second[key]))
         for key in first
     )
 
 
-def _precision(terms: Sequence[Term]) -> float:
+def precision(terms: Sequence[Term]) -> float:
     kinds = [x.dtype for x in jax.tree.leaves(terms) if hasattr(x, "dtype")]
     return max([float(np.finfo(np.float64).eps), *(_epsilon(kind) for kind in kinds)])
 
@@ -73,7 +74,7 @@ def _segment(segment: Segment) -> dict[Hashable, Any]:
         expansion = _factor(factor)
         for _ in range(power):
             product = _multiply(product, expansion)
-    functions = frozenset(Counter(map(_name, segment.functions)).items())
+    functions = frozenset(Counter(map(function_key, segment.functions)).items())
     if not functions and product.keys() == {frozenset()}:
         return {"identity": product[frozenset()]}
     return {(functions, monomial): value for monomial, value in product.items()}
@@ -100,13 +101,15 @@ def _factor(factor: Factor) -> Monomials:
         case CoordinateTerms() if factor.constant:
             return _coordinate_terms(factor)
         case LinearForm() if factor.constant:
-            return _form(factor, np.asarray(_concrete(ravel_pytree(factor.field)[0])))
+            return _form(factor, concrete(constant_vector(factor.field)))
+        case GradientTerms() if isinstance(factor.field, jax.Array | Scalar):
+            return _gradient(factor, concrete(factor.field))
         case DiagonalForm():
-            return _diagonal(factor, _concrete(factor.field))
+            return _diagonal(factor, concrete(factor.field))
         case EntryForm():
-            return _form(factor, _concrete(factor.field))
+            return _form(factor, concrete(factor.field))
         case LowRankForm():
-            columns, weights = _concrete(factor.field.factors), _concrete(factor.field.weights)
+            columns, weights = concrete(factor.field.factors), concrete(factor.field.weights)
             return _form(factor, (columns * weights) @ columns.T)
         case RowForm(field=SparseColumns()):
             return _form(factor, _dense(factor.field))
@@ -114,12 +117,12 @@ def _factor(factor: Factor) -> Monomials:
             sigma = _dense(factor.field)
             return _form(factor, sigma @ sigma.T / 2)
         case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 2:
-            sigma = _concrete(factor.field).astype(np.float64)
+            sigma = concrete(factor.field).astype(np.float64)
             return _form(factor, sigma @ sigma.T / 2)
         case SquareRoot() if factor.constant and np.ndim(_array(factor.field)) == 1:
-            return _diagonal(factor, _concrete(factor.field).astype(np.float64) ** 2 / 2)
+            return _diagonal(factor, concrete(factor.field).astype(np.float64) ** 2 / 2)
         case SquareRoot() if factor.constant and not hasattr(factor.field, "mv"):
-            half = _concrete(factor.field).item() ** 2 / 2
+            half = concrete(factor.field).item() ** 2 / 2
             expansion = _factor(PowerSum(factor.argnum, 2, factor.dims))
             return {key: half * value for key, value in expansion.items()}
     return _symbol(_opaque(factor))
@@ -127,7 +130,7 @@ def _factor(factor: Factor) -> Monomials:
 
 def _dense(field: SparseColumns) -> np.ndarray:
     """A sparse matrix as an array: equality compares entry by entry."""
-    positions, values = _concrete(field.positions), _concrete(field.values)
+    positions, values = concrete(field.positions), concrete(field.values)
     matrix = np.zeros(field.shape)
     np.add.at(matrix, (positions, np.arange(field.shape[1])[:, None]), values)
     return matrix
@@ -142,9 +145,17 @@ def _opaque(factor: Factor) -> Hashable:
     field = getattr(factor, "field", None)
     if not callable(field) and not hasattr(field, "mv"):
         return factor.key
-    names = ("argnum", "dims", "exponents", "rows", "transposed")
-    place = tuple(getattr(factor, name, None) for name in names)
-    return (type(factor).__name__, _name(field), place)
+    return (function_key(field), place(factor))
+
+
+def place(factor: Any) -> Hashable:
+    """All of a factor but its coefficients."""
+    names = ("argnum", "argnums", "dims", "exponents", "rows", "transposed")
+    positions = factor.positions if isinstance(factor, CoordinateTerms) else None
+    if positions is not None:
+        array = concrete(positions)
+        positions = (array.shape, array.tolist())
+    return (type(factor).__name__, str(positions), *(getattr(factor, n, None) for n in names))
 
 
 def _diagonal(factor: Any, coefficients: np.ndarray) -> Monomials:
@@ -166,10 +177,24 @@ def _form(factor: Any, coefficients: np.ndarray) -> Monomials:
     return result
 
 
+def _gradient(factor: GradientTerms, sigma: np.ndarray) -> Monomials:
+    """σᵀ∇: entry j is Σ_i σ_ij ∂_i. A vector is a diagonal; of a number d is not known."""
+    name = ("gradient", factor.argnum, factor.dims, factor.transposed)
+    if sigma.ndim == 0:
+        return {frozenset({((*name, "each"), 1)}): sigma.item()}
+    matrix = np.diag(sigma) if sigma.ndim == 1 else sigma
+    entries = zip(*np.nonzero(matrix), strict=True)
+    return {
+        frozenset({((*name, int(i), int(j), matrix.shape[1]), 1)}): matrix[i, j].item()
+        for i, j in entries
+    }
+
+
 def _coordinate_terms(factor: CoordinateTerms) -> Monomials:
     result: Monomials = {}
-    coefficients = _concrete(factor.field)
-    for row, value in zip(_concrete(factor.positions), coefficients, strict=True):
+    positions = concrete(factor.positions)
+    coefficients = np.broadcast_to(concrete(factor.field), len(positions))
+    for row, value in zip(positions, coefficients, strict=True):
         alpha: Counter[Hashable] = Counter()
         for argnum, i, power in zip(factor.argnums, row, factor.exponents, strict=True):
             alpha[(argnum, int(i))] += power
@@ -178,12 +203,15 @@ def _coordinate_terms(factor: CoordinateTerms) -> Monomials:
     return result
 
 
-def _name(function: Any) -> Hashable:
-    """A function as a key: itself where it can be hashed, its identity otherwise."""
+def function_key(function: Any) -> Hashable:
+    """A function as a key: itself where it can be hashed. Others, such as networks, are equal
+    where their arrays are.
+    """
     try:
         hash(function)
     except TypeError:
-        return ("object", id(function))
+        _refuse_traced(*jax.tree.leaves(function))
+        return ("tree", by_value(function))
     return function
 
 
@@ -191,12 +219,16 @@ def _array(value: Any) -> Any:
     return value if hasattr(value, "ndim") else np.asarray(0.0) if hasattr(value, "mv") else value
 
 
-def _concrete(value: Any) -> np.ndarray:
+def concrete(value: Any) -> np.ndarray:
     if isinstance(value, Scalar):
         return np.asarray(value.value)
-    if isinstance(value, Tracer):
+    _refuse_traced(value)
+    return np.asarray(value)
+
+
+def _refuse_traced(*values: Any) -> None:
+    if any(isinstance(value, Tracer) for value in values):
         raise TypeError(
             "operators with traced coefficients cannot be compared with ==: their values are "
             "not known inside jit, grad or vmap. Compare them outside."
         )
-    return np.asarray(value)

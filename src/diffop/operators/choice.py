@@ -15,13 +15,13 @@ draws.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 from .._types import Key
 from ..jets.point import Point
@@ -77,6 +77,13 @@ class Pilot:
             raise ValueError(f"repeats of Pilot must be at least 2; got {repeats}.")
         self.u, self.args, self.repeats = u, args, repeats
         self.points = sizes.pop()[0]
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the function has floating values and arguments: deflation needs them."""
+        values = jax.eval_shape(jax.vmap(self.u), *self.args)
+        kinds = [jnp.result_type(leaf) for leaf in jax.tree.leaves((values, self.args))]
+        return all(jnp.issubdtype(kind, jnp.floating) for kind in kinds)
 
     def many(self, points: int) -> tuple[Any, ...]:
         """The shapes of so many points."""
@@ -237,13 +244,17 @@ def _evaluator(
     return Joint(parts, structure, "auto")
 
 
-def _names(operators: Sequence[Operator]) -> list[str]:
-    """The ways that are unbiased for all the operators; "sparse" first."""
+def _names(operators: Sequence[Operator], pilot: Pilot | None = None) -> list[str]:
+    """The ways that are unbiased for all the operators, and for a function like the pilot's;
+    "sparse" first.
+    """
     parts = [part for op in operators for part in op.parts]
     names = [name for name, probe in NAMED.items() if name != "auto" and supports(parts, probe)]
     terms = [term for part in parts for term in part.terms]
     deflatable = all(is_exact(term) or as_trace(term) is not None for term in terms)
-    return names + (list(LEAST) if deflatable else [])
+    if not deflatable or (pilot is not None and not pilot.is_real):
+        return names
+    return [*names, *LEAST]
 
 
 def _by_rule(operators: Sequence[Operator], key: Key, n: int, args: tuple[Any, ...]) -> Explanation:
@@ -278,7 +289,7 @@ def _by_pilot(
     budget = cost("sparse", n)
     exact = Way(EXACT, 0, None, cost(EXACT, 0), 0.0)
     ways = [exact]
-    for name in _names(operators):
+    for name in _names(operators, pilot):
         draws_ = _affordable(name, n, budget, cost)
         if draws_ is not None:
             error = _error(operators, structure, name, draws_, key, pilot)
@@ -298,7 +309,7 @@ def _by_pilot(
 def _operations(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
     """Floating point operations, as the compiler counts them."""
     found: Any = jax.jit(function).lower(*args).cost_analysis()
-    return float(found["flops"])
+    return float(found.get("flops", 0.0))  # none at all for a u that is constant
 
 
 def _affordable(name: str, n: int, budget: float, cost: Callable[[str, int], float]) -> int | None:
@@ -330,7 +341,7 @@ def _error(
             return jnp.mean(spread(keys))
         in_this_way = partial(_evaluator, operators, structure, name, n)
         values = jax.vmap(lambda key: in_this_way(key)(pilot.u)(*args))(keys)
-        return sum(jnp.sum(jnp.var(leaf, axis=0, ddof=1)) for leaf in jax.tree.leaves(values))
+        return _sum(jnp.var(leaf, axis=0, ddof=1) for leaf in jax.tree.leaves(values))
 
     found = float(jnp.mean(jax.jit(jax.vmap(variances))(keys, *pilot.args)))
     if not math.isfinite(found):
@@ -353,5 +364,9 @@ def _spread(
     draw = make_draw(key, n, name)
     parts = [[Part(part.terms, draw) for part in op.parts] for op in operators]
     found = draws(parts, pilot.u, Point(args))
-    leaves = [jax.tree.leaves(found.variance(i)) for i in range(len(operators))]
-    return sum(jnp.sum(leaf) for each in leaves for leaf in each)
+    return _sum(jax.tree.leaves([found.variance(i) for i in range(len(operators))]))
+
+
+def _sum(leaves: Iterable[Array]) -> Any:
+    """Of all entries, whatever their precisions are."""
+    return sum(jnp.sum(leaf).astype(float) for leaf in leaves)

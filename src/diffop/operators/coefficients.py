@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array
 
 from .._types import ScalarArray
+from ..jets.fields import as_floating
 
 
 @final
@@ -25,7 +26,8 @@ Coefficient: TypeAlias = Number | ScalarArray
 
 
 def as_coefficient(value: Any) -> Coefficient | None:
-    """A scalar as a coefficient; None for anything that is not a scalar or an array.
+    """A scalar as a coefficient, an array as a floating one; None for anything that is not a scalar
+    or an array.
 
     **Raises:** `ValueError` for an array with axes.
     """
@@ -42,7 +44,7 @@ def as_coefficient(value: Any) -> Coefficient | None:
                 f"{value.shape}. A coefficient that varies with the point is a callable: c * A "
                 "with c(*args)."
             )
-        return jnp.asarray(value)
+        return as_floating(value, "a scalar coefficient", real=False)
     return None
 
 
@@ -66,9 +68,11 @@ def multiply(left: Coefficient, right: Coefficient) -> Coefficient:
 
 
 def times(leaf: Array, factor: Any) -> Array:
-    """An output times a scalar, in the output's own precision; complex where the factor is."""
-    if isinstance(factor, int | float | complex):
-        return leaf if isinstance(factor, int | float) and factor == 1 else leaf * factor
+    """A floating output times a scalar, in the output's own precision; complex where the factor
+    is.
+    """
+    if isinstance(factor, int | float):
+        return leaf if factor == 1 else leaf * factor
     factor = jnp.asarray(factor)
     if not jnp.iscomplexobj(factor):
         return leaf * factor.astype(leaf.dtype)

@@ -18,7 +18,7 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from ..jets.design import variance as design_variance
 from ..jets.point import Point
-from .evaluate import Part, apply
+from .evaluate import Part, added, apply, common_kind
 from .statistics import Draws, Stats, draws
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
@@ -54,10 +54,7 @@ class Controlled:
 
     @short_tracebacks
     def _stats(self, u: Callable[..., PyTree], point: Point, error: bool = False) -> Stats:
-        def both(*args: Any, **kwargs: Any) -> tuple[PyTree, PyTree]:
-            return u(*args, **kwargs), self._control(*args, **kwargs)
-
-        found = draws([self._samples], both, point)
+        found = _of_both(self._samples, u, self._control, point)
         known = self._known(point)
         if isinstance(self._scale, str):
             mean, contributions = _fitted(found, known)
@@ -69,7 +66,7 @@ class Controlled:
         total = zero
         for (_, design), z in contributions:
             spread = jax.tree.map(lambda leaf, design=design: design_variance(leaf, design), z)
-            total = jax.tree.map(jnp.add, total, spread)
+            total = jax.tree.map(added, total, spread)
         return Stats(mean, jax.tree.map(jnp.sqrt, total), found.jets)
 
     def _known(self, point: Point) -> PyTree:
@@ -80,15 +77,41 @@ class Controlled:
         return apply(exact, self._control, point)
 
 
+def _of_both(
+    samples: tuple[Part, ...],
+    u: Callable[..., PyTree],
+    control: Callable[..., PyTree],
+    point: Point,
+) -> Draws:
+    """Draw by draw, of the pair of both functions: from one push, but for a divergence, which is
+    taken of one vector field at a time.
+    """
+    if not _is_contracted(samples):
+        return draws([samples], lambda *a, **k: (u(*a, **k), control(*a, **k)), point)
+    first, second = (draws([samples], function, point) for function in (u, control))
+    return Draws(
+        [(first.exact[0], second.exact[0])],
+        {source: [(z[0], second.sampled[source][0])] for source, z in first.sampled.items()},
+        first.jets + second.jets,
+    )
+
+
+def _is_contracted(samples: tuple[Part, ...]) -> bool:
+    words = [term.word for part in samples for term in part.terms]
+    return any(factor.rank < 0 for word in words for segment in word for factor in segment.factors)
+
+
 Contributions: TypeAlias = Sequence[tuple[Any, PyTree]]
 
 
 def _scaled(found: Draws, known: PyTree, scale: float | Array) -> tuple[PyTree, Contributions]:
     """E(u) + s (L g − E(g))."""
     estimate, control = found.mean(0)
-    mean = jax.tree.map(lambda e, k, c: e + scale * (k - c), estimate, known, control)
+    mean = jax.tree.map(
+        lambda e, k, c: _less(e, scale, jnp.asarray(c - k)), estimate, known, control
+    )
     contributions = [
-        (source, jax.tree.map(lambda z, c: z - scale * c, *pair))
+        (source, jax.tree.map(lambda z, c: _less(z, scale, c), *pair))
         for source, (pair,) in found.sampled.items()
         if pair is not None
     ]
@@ -112,21 +135,32 @@ def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
         n = z.shape[0]
         if n < 4:
             raise ValueError(f'scale="fitted" needs at least 4 draws; got {n}. Give a number.')
-        return z - _slopes(z, c) * (c - (k - e)[None] / n)
+        c, left = c.astype(kind := common_kind(z, c)), (c - (k - e)[None] / n).astype(kind)
+        return z.astype(kind) - _slopes(z.astype(kind), c) * left
 
     z = jax.tree.map(remainder, *pair, known, exact_g)
-    mean = jax.tree.map(lambda e, z: e + jnp.sum(z, axis=0), exact_u, z)
+    mean = jax.tree.map(lambda e, z: added(e, jnp.sum(z, axis=0)), exact_u, z)
     return mean, [(source, z)]
 
 
+def _less(z: Array, scale: float | Array, c: Array) -> Array:
+    """z − s c, complex where one of them is."""
+    kind = common_kind(z, c, *([] if isinstance(scale, int | float | complex) else [scale]))
+    if isinstance(scale, complex):
+        kind = jnp.promote_types(kind, jnp.complex64)
+    return z.astype(kind) - jnp.asarray(scale, kind) * c.astype(kind)
+
+
 def _slopes(z: Array, c: Array) -> Array:
-    """Cov(z, c)/Var(c) without draw r, for each r: sums without r follow from those over all."""
+    """Cov(z, c)/Var(c) without draw r, for each r: sums without r follow from those over all. Of
+    complex ones Σ z conj(c) / Σ |c|², about the means, which leaves the least |z − s c|².
+    """
     n = z.shape[0]
     dz, dc = z - jnp.mean(z, axis=0, keepdims=True), c - jnp.mean(c, axis=0, keepdims=True)
     # Σ_{s≠r} of products about the means of the others: S − n/(n−1) times the r-th product
-    covariance = jnp.sum(dz * dc, axis=0, keepdims=True) - n / (n - 1) * dz * dc
-    spread = jnp.sum(dc * dc, axis=0, keepdims=True) - n / (n - 1) * dc * dc
-    flat = spread <= 1e-12 * jnp.sum(
-        c * c, axis=0, keepdims=True
-    )  # a control without variance is of no use
-    return jnp.where(flat, 0, covariance / jnp.where(flat, 1, spread))
+    products, squares = dz * jnp.conj(dc), jnp.real(dc * jnp.conj(dc))
+    covariance = jnp.sum(products, axis=0, keepdims=True) - n / (n - 1) * products
+    spread = jnp.sum(squares, axis=0, keepdims=True) - n / (n - 1) * squares
+    total = jnp.sum(jnp.real(c * jnp.conj(c)), axis=0, keepdims=True)
+    flat = spread <= 1e-12 * total  # a control without variance is of no use
+    return jnp.where(flat, 0, covariance / jnp.where(flat, 1, spread).astype(covariance.dtype))

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..jets.identity import is_key_array
 from ..jets.probes import (
     NAMED as NAMED,
     AbstractProbe as AbstractProbe,
@@ -27,11 +28,12 @@ def make_draw(key: Any, n: Any, probes: Any) -> Draw:
         raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
     if n.__index__() < 1:
         raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
-    return Draw(key, n.__index__(), as_probe(probes))
+    typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to be compared
+    return Draw(typed, n.__index__(), as_probe(probes))
 
 
 def _is_key(key: jax.Array) -> bool:
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+    if is_key_array(key):
         return key.shape == ()
     return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
 

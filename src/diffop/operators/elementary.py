@@ -8,7 +8,7 @@ from jax.core import Tracer
 from jaxtyping import Shaped
 
 from ..jets.field_terms import LinearForm
-from ..jets.fields import Field
+from ..jets.fields import Field, as_floating
 from ..jets.index_terms import CoordinateTerms, Monomial, at_coordinates
 from .arguments import (
     checked_alpha,
@@ -140,19 +140,13 @@ class Directional(DifferentialOperator):
     dims: tuple[int, ...] | None = eqx.field(static=True)
 
     def __init__(self, b: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.b = (
-            b
-            if _is_tree(b)
-            else checked_field(
-                b, "b of Directional", tuple(range(9)), "an array or a callable of the point"
-            )
-        )
+        forms = "an array or a callable of the point"
+        if isinstance(b, dict | tuple):  # a pytree like the argument
+            self.b = jax.tree.map(lambda leaf: as_floating(leaf, "b of Directional"), b)
+        else:
+            self.b = checked_field(b, "b of Directional", tuple(range(9)), forms)
         self.argnum = checked_argnum(argnum)
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(LinearForm(self.b, self.argnum, self.dims)),)
-
-
-def _is_tree(value: Any) -> bool:
-    return isinstance(value, dict | tuple)

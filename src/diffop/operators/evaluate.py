@@ -6,6 +6,8 @@ together. Jets with equal directions are pushed once, with all the outputs that 
 first-order jets without partners are stacked.
 """
 
+import dataclasses
+import zlib
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, final
@@ -14,13 +16,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jax.core import Tracer
+from jaxtyping import Array, Bool, PyTree
 
 from .. import taylor
 from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.directions import project
 from ..jets.expansion import Alpha
+from ..jets.identity import by_value, is_key_array
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.products import Sampling, exact_jets, sampled_jets
@@ -36,11 +40,49 @@ from .term import Segment, Term, Word
 
 @final
 class Draw(eqx.Module):
-    """A fixed sample of jets: the same whatever function and point it is used on."""
+    """A fixed sample of jets: the same whatever function and point it is used on.
+
+    A draw is its key, its n and its probe, wherever it travels. `identity` says what is known of it
+    while tracing: equal ones are merged. Draws with traced keys may be equal without that being
+    known, as when one estimate enters a jitted function twice; to mark each draw with a static
+    number would settle it, and compile anew for every key. So they are compared by `equals` when
+    the program runs. Draws of one key that differ in n or in the probe are independent: see
+    `stream`.
+    """
 
     key: Key
     n: int = eqx.field(static=True)
     probe: AbstractProbe
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for draws that are known to be the same."""
+        return (self.n, by_value(self.key), by_value(self.probe))
+
+    def equals(self, other: "Draw") -> Bool[Array, ""] | bool:
+        """Whether two draws are the same; traced where it is known at run time only."""
+        if self.identity == other.identity:
+            return True
+        if self.n != other.n or not _comparable(self.probe, other.probe):
+            return False
+        if not _comparable(self.key, other.key):
+            return False
+        pairs = zip(jax.tree.leaves(self), jax.tree.leaves(other), strict=True)
+        equal = [_equal(*pair) for pair in pairs]
+        if any(each is False for each in equal):
+            return False
+        return jnp.all(jnp.stack([jnp.asarray(each) for each in equal]))
+
+    @property
+    def stream(self) -> Key:
+        """What random numbers are drawn from. Generators fill arrays of different sizes, or of
+        signs and normal numbers, from the same bits, so that n and the probe are folded into the
+        key: what its name, its numbers and its arrays are.
+        """
+        stream = jax.random.fold_in(self.key, zlib.crc32(_description(self.probe).encode()))
+        for leaf in jax.tree.leaves(self.probe):
+            stream = jax.random.fold_in(stream, _digest(leaf))
+        return jax.random.fold_in(stream, self.n % 2**32)
 
     def inner(self) -> "Draw":
         """An independent draw for the operator that is applied first in a composition."""
@@ -53,6 +95,56 @@ class Part(eqx.Module):
 
     terms: tuple[Term, ...]
     draw: Draw | None
+
+
+def _description(probe: AbstractProbe) -> str:
+    """A probe's class and those of its settings that are plain, alike in every process."""
+    settings = [
+        (field.name, value)
+        for field in dataclasses.fields(probe)
+        if _is_plain(value := getattr(probe, field.name, None))
+    ]
+    return f"{probe.name} {type(probe).__name__} {settings}"
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _digest(leaf: Any) -> Array:
+    """32 bits made of those of an array: a sum of its words, each times an odd number of its
+    own.
+    """
+    array = jax.lax.stop_gradient(jnp.asarray(leaf)).reshape(-1)
+    if array.dtype == bool:
+        array = array.astype(jnp.uint8)
+    words = jax.lax.bitcast_convert_type(array, _WORDS[array.dtype.itemsize]).reshape(-1)
+    factors = jnp.arange(words.size, dtype=jnp.uint32) * jnp.uint32(2654435762) + jnp.uint32(1)
+    return jnp.sum(words.astype(jnp.uint32) * factors, dtype=jnp.uint32)
+
+
+_WORDS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint32}
+
+
+def _comparable(left: Any, right: Any) -> bool:
+    """Whether two trees differ in the values of their arrays at most."""
+    (first, structure), (second, other) = jax.tree.flatten(left), jax.tree.flatten(right)
+    return structure == other and all(
+        jnp.shape(a) == jnp.shape(b) and jnp.result_type(a) == jnp.result_type(b)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _equal(left: Any, right: Any) -> Array | bool:
+    if by_value(left) == by_value(right):
+        return True
+    if not isinstance(left, Tracer) and not isinstance(right, Tracer):
+        return False
+    if is_key_array(left):
+        left, right = jax.random.key_data(left), jax.random.key_data(right)
+    return jnp.all(left == right)
 
 
 Values: TypeAlias = list[PyTree]
@@ -111,11 +203,15 @@ def by_inner_function(
     groups: dict[Hashable, tuple[list[int], Callable[..., PyTree]]] = {}
     for i, (term, draw) in enumerate(requests):
         rest = term.word[1:]
-        key = (tuple(segment.key for segment in rest), id(draw) if rest else None)
+        key = (tuple(segment.key for segment in rest), _known(draw) if rest else None)
         if key not in groups:
             groups[key] = ([], inner_function(rest, draw, u, point) if rest else u)
         groups[key][0].append(i)
     return list(groups.values())
+
+
+def _known(draw: Draw | None) -> Hashable:
+    return None if draw is None else draw.identity
 
 
 def inner_function(
@@ -147,13 +243,37 @@ def _function_value(function: Callable[..., Any], point: Point) -> Array:
 def _add(values: Sequence[PyTree]) -> PyTree:
     total = values[0]
     for value in values[1:]:
-        total = jax.tree.map(jnp.add, total, value)
+        total = jax.tree.map(added, total, value)
     return total
+
+
+def added(left: Array, right: Array) -> Array:
+    """The sum, complex where one of them is."""
+    kind = common_kind(left, right)
+    return left.astype(kind) + right.astype(kind)
+
+
+def common_kind(*arrays: Any) -> Any:
+    """The type that holds all of them."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jnp.result_type(*arrays)
 
 
 def _zero(u: Callable[..., PyTree], point: Point) -> PyTree:
     """The operator without terms."""
-    return jax.tree.map(jnp.zeros_like, point.value_of(u))
+    return jax.tree.map(jnp.zeros_like, point.value_of(floating(u)))
+
+
+def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """u with its integers and booleans as floating numbers: what operators make of u, such as its
+    multiple by 0.3, is no integer.
+    """
+
+    def of(leaf: Any) -> Array:
+        array = jnp.asarray(leaf)
+        return array if jnp.issubdtype(array.dtype, jnp.inexact) else array.astype(float)
+
+    return lambda *args, **kwargs: jax.tree.map(of, u(*args, **kwargs))
 
 
 def segment_values(
@@ -166,6 +286,7 @@ def segment_values(
 
     With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
     """
+    u = floating(u)
     jets = segment_jets(requests, point, per_draw)
     different = {id(each): each for wanted in jets if wanted for each in wanted}
     families = families_of(list(different.values()), point)
@@ -196,7 +317,7 @@ def segment_jets(
 ) -> list[list[WeightedJets] | None]:
     """What is read for each segment; None where it needs no jets (no derivative, or a gradient)."""
     planned = _planned_together([segment for segment, _ in requests], point)
-    tags: dict[int, int] = {}
+    streams: dict[Hashable, tuple[Key, int]] = {}
     result: list[list[WeightedJets] | None] = []
     for segment, draw in requests:
         factors = list(zip(segment.factors, segment.powers, strict=True))
@@ -207,8 +328,11 @@ def segment_jets(
         elif draw is None:
             result.append(exact_jets(factors, point, point.plan))
         else:
-            tag = tags.setdefault(id(draw), len(tags))
-            sampling = Sampling(draw.key, draw.n, draw.probe, tag)
+            identity = draw.identity
+            if identity not in streams:
+                streams[identity] = (draw.stream, len(streams))
+            stream, tag = streams[identity]
+            sampling = Sampling(stream, draw.n, draw.probe, tag)
             jets = sampled_jets(factors, point, sampling, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
     return result

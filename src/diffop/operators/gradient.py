@@ -116,7 +116,7 @@ def _selected(row: Array, dims: tuple[int, ...]) -> Array:
 
 def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Array:
     """σᵀ g along the last axis."""
-    sigma = resolve(factor.field, point)
+    sigma = resolve(factor.field, point, factor.argnum, "sigma of Gradient")
     size = row.shape[-1]
     if callable(sigma):
         matrix: Callable[..., Any] = sigma
@@ -136,7 +136,7 @@ def _transposed_product(factor: GradientTerms, point: Point, row: Array) -> Arra
 
 def _product(factor: GradientTerms, point: Point, row: Array) -> Array:
     """a g along the last axis."""
-    a, size = resolve(factor.field, point), row.shape[-1]
+    a, size = resolve(factor.field, point, factor.argnum, "a of DivergenceForm"), row.shape[-1]
     if isinstance(a, SparseColumns):
         expect_shape(a, ((size, size),), "a of DivergenceForm")
         a = a.mv

@@ -1,7 +1,11 @@
 """The plans of operators: what `.jets()` shows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import equinox as eqx
+import jax
+from jax.core import Tracer
 
 from ..jets import planner
 from ..jets.expansion import Alpha
@@ -40,8 +44,35 @@ def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Planned | None:
 
 
 def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
-    """The jets at a point."""
+    """The jets at a point. At the shape of one, what depends on its values has a shape too."""
     point = Point(args, plan=kind)
+    shapes = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(args))
+    if shapes and not all(map(_is_constant, parts)):
+        return _traced(lambda point: _resolved(parts, point), point)
+    return _resolved(parts, point)
+
+
+def _is_constant(part: Part) -> bool:
+    factors = [f for term in part.terms for segment in term.word for f in segment.factors]
+    return all(factor.constant for factor in factors)
+
+
+def _traced(resolve: Callable[[Point], ResolvedPlan], point: Point) -> ResolvedPlan:
+    """The plan from tracing alone: arrays that NumPy knows, and the shapes of all others."""
+    known: list[tuple[tuple[str, ...], Any]] = []
+
+    def jets(point: Point) -> Any:
+        plan = resolve(point)
+        traced, rest = eqx.partition(plan.jets, lambda leaf: isinstance(leaf, Tracer))
+        known.append((plan.names, rest))
+        return traced
+
+    shapes = eqx.filter_eval_shape(jets, point)
+    ((names, rest),) = known
+    return ResolvedPlan(names, eqx.combine(shapes, rest))
+
+
+def _resolved(parts: Sequence[Part], point: Point) -> ResolvedPlan:
     requests = [
         request
         for part in parts

@@ -19,9 +19,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from ..jets.field_terms import LinearForm
-from ..jets.fields import Field, is_constant, resolve
+from ..jets.fields import is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
+from ..jets.vector_terms import GradientTerms
 from ..taylor.binding import own_copy
 from .term import Segment, Term, flux
 
@@ -30,7 +31,7 @@ def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
     """The term with every divergence of a scalar field times a gradient written out as two."""
     for position, (left, right) in enumerate(pairwise(term.word)):
         grad = flux(left, right)
-        field = None if grad is None else _scalar_field(grad.field, point)
+        field = None if grad is None else _scalar_field(grad, point)
         if grad is not None and field is not None:
             before, after = term.word[:position], term.word[position + 2 :]
             return tuple(
@@ -41,14 +42,15 @@ def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
     return (term,)
 
 
-def _scalar_field(field: Field | None, point: Point) -> Callable[..., Any] | None:
+def _scalar_field(grad: GradientTerms, point: Point) -> Callable[..., Any] | None:
     """A field that varies and whose value at the point is a number; nothing is computed."""
+    field = grad.field
     if field is None or is_constant(field):
         return None
     found = []
 
     def look(point: Point) -> int:
-        value = resolve(field, point)
+        value = resolve(field, point, grad.argnum, "a of DivergenceForm")
         found.append(not callable(value) and value.ndim == 0)
         return 0
 

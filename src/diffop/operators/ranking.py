@@ -1,5 +1,6 @@
 """Which probes have the least variance for a function at a point, at an equal number of jets."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
@@ -121,9 +122,9 @@ def _row(
     each = max(1, two - one)
     draws = max(1, 1 + (jets - one) // each)
     found = variance(op, u, *args, probes=probe, n=draws, key=key)
-    squares = sum(jnp.sum(leaf) for leaf in jax.tree.leaves(found.value))
+    squares = sum(float(jnp.sum(leaf)) for leaf in jax.tree.leaves(found.value))
     pushed = _sampled_jets(op, args, probe, draws)
-    return RankedProbe(probe.name, draws, pushed, float(jnp.sqrt(squares)), found.method)
+    return RankedProbe(probe.name, draws, pushed, math.sqrt(squares), found.method)
 
 
 def _sampled_jets(

@@ -1,4 +1,6 @@
-"""The square of a residual R of which only a random, unbiased estimate R̂ is known.
+"""The square of a residual R of which only a random, unbiased estimate R̂ is known. Of a complex one
+it is |R|²: squares are those of magnitudes below, products R̂₁R̂₂ the real part of R̂₁ conj(R̂₂), and
+variances those of real and imaginary part together.
 
 - *biased*: R̂², with the mean R² + Var[R̂].
 - *product*: R̂₁R̂₂ of two independent estimates, with the mean E[R̂₁] E[R̂₂] = R².
@@ -30,12 +32,12 @@ network's parameters θ, so that E[∂_θ loss] = ∂_θ E[loss]: where the mean
 is that of its gradient.
 """
 
-import operator
 from collections.abc import Callable
 from typing import TypeAlias, final
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from .._types import Key
@@ -95,18 +97,24 @@ class RandomResidual(eqx.Module):
 def biased(random: RandomResidual) -> PyTree:
     """R̂² at each point."""
     value = random.draw(0)
-    return jax.tree.map(operator.mul, value, value)
+    return jax.tree.map(_product, value, value)
 
 
 def product(random: RandomResidual) -> PyTree:
     """R̂₁R̂₂ at each point."""
-    return jax.tree.map(operator.mul, random.draw(0), random.draw(1))
+    return jax.tree.map(_product, random.draw(0), random.draw(1))
 
 
 def pairs(random: RandomResidual) -> PyTree:
     """R̂² − V at each point."""
     value, variance = random.moments(0)
-    return jax.tree.map(lambda r, v: r * r - v, value, variance)
+    return jax.tree.map(lambda r, v: _product(r, r) - v, value, variance)
+
+
+def _product(left: Array, right: Array) -> Array:
+    if not (jnp.iscomplexobj(left) or jnp.iscomplexobj(right)):
+        return left * right
+    return jnp.real(left * jnp.conj(right))
 
 
 Square: TypeAlias = Callable[[RandomResidual], PyTree]

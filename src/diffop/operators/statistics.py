@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
+from jaxtyping import Array, PyTree
 
 from .._traceback import short_tracebacks
 from ..jets.design import Design, variance as design_variance
@@ -17,8 +17,10 @@ from ..jets.weighted_jets import WeightedJets
 from .evaluate import (
     Draw,
     Part,
+    added,
     apply_all,
     by_inner_function,
+    floating,
     scaled,
     segment_jets,
     segment_values,
@@ -40,6 +42,10 @@ class Stats(NamedTuple):
 Source: TypeAlias = tuple[int, Design]
 """The number of a draw among those of an evaluation, and how it was made. Draws of one source are
 the same draws, those of different sources are independent.
+
+Draws with traced keys are told apart when the program runs only. Of those that turn out to be the
+same one, the first source has what all of them contribute and the others nothing, so that
+variances of sources add in any case.
 """
 
 
@@ -64,19 +70,19 @@ class Draws(NamedTuple):
         for contributions in self.sampled.values():
             if contributions[operator] is not None:
                 sums = jax.tree.map(lambda z: jnp.sum(z, axis=0), contributions[operator])
-                total = jax.tree.map(jnp.add, total, sums)
+                total = jax.tree.map(added, total, sums)
         return total
 
     def variance(self, operator: int) -> PyTree:
         """An unbiased estimate of the variance of `mean`: variances of different sources add."""
         total = jax.tree.map(
-            lambda leaf: jnp.zeros_like(leaf, dtype=jnp.finfo(leaf.dtype).dtype),
+            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)),
             self.exact[operator],
         )
         for (_, design), contributions in self.sampled.items():
             if contributions[operator] is not None:
                 spread = partial(design_variance, design=design)
-                total = jax.tree.map(jnp.add, total, jax.tree.map(spread, contributions[operator]))
+                total = jax.tree.map(added, total, jax.tree.map(spread, contributions[operator]))
         return total
 
 
@@ -98,7 +104,8 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         if part.draw is not None
         for term in part.terms
     ]
-    numbers = {id(draw): number for number, (_, _, draw) in enumerate(flat)}
+    different = {draw.identity: draw for _, _, draw in flat}
+    numbers = {identity: number for number, identity in enumerate(different)}
     sampled: dict[Source, list[PyTree | None]] = {}
     pushed = _pushed(segment_jets(_exact_requests(operators), point))
     for members, function in by_inner_function([(t, draw) for _, t, draw in flat], u, point):
@@ -113,17 +120,40 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
             value = scaled(value, term, head, point)
             design = each[0].design if each else None
             if design is None:
-                exact[position] = _plus(exact[position], value)
+                exact[position] = plus(exact[position], value)
                 continue
-            source = sampled.setdefault((numbers[id(draw)], design), [None] * len(operators))
-            source[position] = _plus(source[position], value)
+            source = sampled.setdefault((numbers[draw.identity], design), [None] * len(operators))
+            source[position] = plus(source[position], value)
     known = [
         _nothing([values[position] for values in sampled.values()], u, point)
         if value is None
         else value
         for position, value in enumerate(exact)
     ]
-    return Draws(known, sampled, pushed)
+    return Draws(known, _told_apart(sampled, list(different.values())), pushed)
+
+
+def _told_apart(
+    sampled: dict[Source, list[PyTree | None]], made: Sequence[Draw]
+) -> dict[Source, list[PyTree | None]]:
+    """The same contributions, those of equal draws added up in the first of them."""
+    result: dict[Source, list[PyTree | None]] = {}
+    for source, contributions in sampled.items():
+        left = contributions  # what none of the earlier ones takes
+        for (number, design), known in result.items():
+            equal = made[number].equals(made[source[0]]) if design == source[1] else False
+            if equal is not False:
+                taken = jax.tree.map(partial(_where, equal), left)
+                left = jax.tree.map(partial(_where, ~jnp.asarray(equal)), left)
+                result[number, design] = [
+                    plus(a, b) if b is not None else a for a, b in zip(known, taken, strict=True)
+                ]
+        result[source] = left
+    return result
+
+
+def _where(condition: Any, z: Array) -> Array:
+    return jnp.where(condition, z, jnp.zeros_like(z))
 
 
 @short_tracebacks
@@ -133,8 +163,13 @@ def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) ->
     return Stats(found.mean(0), jax.tree.map(jnp.sqrt, found.variance(0)), found.jets)
 
 
-def _plus(known: PyTree | None, value: PyTree) -> PyTree:
-    return value if known is None else jax.tree.map(jnp.add, known, value)
+def real_kind(dtype: Any) -> Any:
+    """The type of a variance: as precise as the values, and real."""
+    return jnp.finfo(dtype).dtype
+
+
+def plus(known: PyTree | None, value: PyTree) -> PyTree:
+    return value if known is None else jax.tree.map(added, known, value)
 
 
 def _nothing(
@@ -142,7 +177,7 @@ def _nothing(
 ) -> PyTree:
     """What an operator without exact part has of it: zeros like its values, not like those of u."""
     drawn = [jax.tree.map(lambda z: z[0], each) for each in contributions if each is not None]
-    return jax.tree.map(jnp.zeros_like, drawn[0] if drawn else point.value_of(u))
+    return jax.tree.map(jnp.zeros_like, drawn[0] if drawn else point.value_of(floating(u)))
 
 
 def _checked(part: Part, point: Point) -> Part:

@@ -6,6 +6,7 @@ from typing import Any, final
 import numpy as np
 
 from ..jets.fields import Field
+from ..jets.identity import Known
 from ..jets.index_terms import CoordinateTerms, Monomial
 from .arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
 from .base import DifferentialOperator
@@ -141,8 +142,7 @@ def _terms(
 ) -> CoordinateTerms:
     bound = tuple(positions.max(axis=0).tolist())
     if callable(values):
-        chosen = tuple(rows.tolist())
-        return CoordinateTerms(argnums, exponents, positions, values, chosen, False, bound)
+        return CoordinateTerms(argnums, exponents, positions, values, Known(rows), False, bound)
     chosen = values[rows]
     equal = equal_magnitudes(chosen)
     return CoordinateTerms(argnums, exponents, positions, chosen, None, equal, bound)

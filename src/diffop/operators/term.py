@@ -7,12 +7,14 @@ commute with derivatives, so a segment absorbs a constant one on its right and w
 as they can be; `Laplacian() @ Laplacian()` is one segment, Δ².
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
 
 from ..jets.expansion import Alpha
+from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.notation import superscript
 from ..jets.terms import Factor
@@ -51,7 +53,10 @@ class Segment(eqx.Module):
     def key(self) -> Hashable:
         """Equal for segments that are the same product, in whatever order it was written."""
         factors = {t.key: m for t, m in zip(self.factors, self.powers, strict=True)}
-        return (tuple(sorted(map(id, self.functions))), frozenset(factors.items()))
+        return (
+            frozenset(Counter(map(by_object, self.functions)).items()),
+            frozenset(factors.items()),
+        )
 
     @property
     def text(self) -> str:

@@ -19,9 +19,9 @@ from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function
 from .draws import check_probes, make_draw
-from .evaluate import Part, apply_all
+from .evaluate import Part, added, apply_all, floating
 from .plans import plan as symbolic_plan, resolved_plan
-from .statistics import Draws, Stats, draws
+from .statistics import Draws, Stats, draws, real_kind
 
 
 def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
@@ -162,17 +162,13 @@ class JointDraws(eqx.Module):
             draws(jnp.arange(9.0)).moments(lambda v: v["lap"] + v["u"] ** 3)
             ```
         """
-        value, derivative = jax.linearize(function, self.mean)
-        total = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, dtype=_real(leaf)), value)
+        value, derivative = jax.linearize(floating(function), self.mean)
+        total = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), value)
         for contributions, design in zip(self.contributions, self.designs, strict=True):
             each = jax.vmap(derivative)(contributions)
             spread = jax.tree.map(partial(variance, design=design), each)
-            total = jax.tree.map(jnp.add, total, spread)
+            total = jax.tree.map(added, total, spread)
         return Moments(value, total)
-
-
-def _real(leaf: jax.Array) -> Any:
-    return jnp.finfo(leaf.dtype).dtype
 
 
 def _by_source(found: Draws, structure: Any) -> JointDraws:

@@ -29,7 +29,7 @@ from ..jets.terms import TRACE, ProbedTerms, Target, Terms
 from .base import DifferentialOperator, check_function
 from .draws import check_probes, make_draw
 from .evaluate import Draw, Part, apply, segment_jets
-from .statistics import draws
+from .statistics import draws, plus, real_kind
 from .term import Term
 
 
@@ -37,7 +37,7 @@ from .term import Term
 class Variance(NamedTuple):
     """What `variance` returns.
 
-    - `value`: Var of the estimate, with the structure of u's output.
+    - `value`: Var of the estimate, in its structure.
     - `method`: "formula" where it is exact, "pilot" where it is itself an estimate, "formula and
         pilot" for a sum of both.
     - `jets`: how many were pushed to find it.
@@ -96,17 +96,18 @@ def variance(
     draw = make_draw(jax.random.key(0) if key is None else key, n, probes)
     check_probes(op.parts, draw.probe)
     point = Point(args)
-    shape = jax.eval_shape(lambda: point.value_of(u))
-    total = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, _real(leaf.dtype)), shape)
-    methods, jets = [], 0
+    total, methods, jets = None, [], 0
     for group in _groups(op.parts, draw, point).values():
         terms = [term for term, _ in group]
         found = _formula(terms, [factors for _, factors in group], u, point, draw, max_jets)
         if found is None:
             found = _pilot(terms, u, point, draw, key, pilot)
-        total = jax.tree.map(jnp.add, total, found.value)
+        total = plus(total, found.value)
         methods.append(found.method)
         jets += found.jets
+    if total is None:  # nothing is sampled
+        shape = jax.eval_shape(lambda: apply(op.parts, u, point))
+        total = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, real_kind(leaf.dtype)), shape)
     return Variance(total, " and ".join(sorted(set(methods))) or "formula", jets)
 
 
@@ -233,10 +234,6 @@ def checked(values: PyTree, what: str) -> PyTree:
                 "finite at this point, or overflow in this precision."
             )
     return values
-
-
-def _real(dtype: Any) -> Any:
-    return jnp.finfo(dtype).dtype
 
 
 @final

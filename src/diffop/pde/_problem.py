@@ -32,7 +32,8 @@ class Condition(NamedTuple):
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """What `u` misses: the weight times the mean over the points of |operator(u) − values|²."""
-        squares = jnp.square(jax.vmap(self.operator.exact(u))(self.points) - self.values)
+        missed = jax.vmap(self.operator.exact(u))(self.points) - self.values
+        squares = jnp.real(missed * jnp.conj(missed))
         return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
 
 

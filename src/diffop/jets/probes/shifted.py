@@ -79,7 +79,9 @@ class Shifted(AbstractProbe):
         key = jax.random.fold_in(request.key, size)
         z = self.directions(key, n, size, dtype)
         matrix = terms.matrix(point).astype(dtype)
-        root, shift = self._root((matrix + matrix.T) / 2, terms.symbol)
+        precise = matrix.astype(np.promote_types(dtype, np.float32))  # what has decompositions
+        root, shift = self._root((precise + precise.T) / 2, terms.symbol)
+        root, shift = root.astype(dtype), shift.astype(dtype)
         pairs = jnp.stack([z @ root.T, z], axis=1).reshape(2 * n, size)
         weights = jnp.tile(jnp.stack([jnp.ones_like(shift), -shift]), n) / n
         rows = {terms.argnum: terms.embed(pairs, point)}

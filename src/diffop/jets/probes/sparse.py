@@ -173,19 +173,26 @@ class Importance(_Independent):
         ```
     """
 
-    weights: Magnitudes
+    _bits: Array
+    """Those of the weights: floating leaves of an estimate are its coefficients, to be learnt."""
     name: ClassVar[str] = "importance"
     same_for_all: ClassVar[bool] = True
 
     def __init__(self, weights: Any) -> None:
         array = jnp.asarray(weights, dtype=jnp.result_type(float))
-        self.weights = array.reshape(-1)
+        bits = {4: jnp.uint32, 8: jnp.uint64}[array.dtype.itemsize]
+        self._bits = jax.lax.bitcast_convert_type(array.reshape(-1), bits)
         if not isinstance(array, Tracer):
             if not bool(jnp.all(jnp.isfinite(array) & (array >= 0))):
                 raise ValueError(
                     "weights of Importance must be finite and not negative; got "
                     f"{_offending(self.weights, ~jnp.isfinite(self.weights) | (self.weights < 0))}."
                 )
+
+    @property
+    def weights(self) -> Magnitudes:
+        kind = {4: jnp.float32, 8: jnp.float64}[self._bits.dtype.itemsize]
+        return jax.lax.bitcast_convert_type(self._bits, kind)
 
     def magnitudes(self, terms: Terms, point: Point) -> Magnitudes:
         weights, total = self.weights, terms.numbered(point)

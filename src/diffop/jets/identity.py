@@ -1,0 +1,100 @@
+"""When two arrays, or two things made of arrays, are the same.
+
+By value where that is known: the bits of an array decide, not the object that holds them. A traced
+array has no value yet, so that only the tracer itself is known to be equal to itself; an array of
+which this process holds a part only counts as itself too.
+"""
+
+import functools
+from collections.abc import Hashable
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+
+@final
+class Known:
+    """A NumPy array as a part of a pytree's structure, not as a leaf: what is no coefficient, such
+    as the numbers of coordinates, is not to be learnt, scaled or differentiated by. Compared by
+    content.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+
+    @functools.cached_property
+    def _digest(self) -> int:
+        return hash((str(self.array.dtype), self.array.shape, self.array.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Known)
+            and self.array.dtype == other.array.dtype
+            and np.array_equal(self.array, other.array)
+        )
+
+    def __repr__(self) -> str:
+        return f"Known({self.array.dtype}{list(self.array.shape)})"
+
+
+def split_known(array: Any) -> tuple[Known | None, Any]:
+    """An array as what is part of the structure and, where it is traced, as a leaf."""
+    if isinstance(array, Tracer) or not _is_here(array):
+        return None, array
+    if isinstance(array, jax.Array | np.ndarray):
+        return Known(array), None
+    return None, array  # what stands for an array while a pytree is taken apart
+
+
+def by_value(tree: Any) -> Hashable:
+    """A key that is equal for trees of equal structure and equal arrays."""
+    leaves, structure = jax.tree.flatten(tree)
+    return (structure, tuple(map(_value, leaves)))
+
+
+def by_object(tree: Any) -> Hashable:
+    """A key that is equal for trees made of the same objects, without looking into arrays: they
+    outlive what holds them where a tree is rebuilt, as in passing through `jit`.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    key = (structure, tuple(map(_object, leaves)))
+    try:
+        hash(key)
+    except TypeError:  # a field that is static and cannot be hashed
+        return ("object", id(tree))
+    return key
+
+
+def is_key_array(array: Any) -> bool:
+    """Whether it is an array of random keys."""
+    return isinstance(array, jax.Array) and jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
+
+
+def _value(leaf: Any) -> Hashable:
+    if isinstance(leaf, Tracer) or not _is_here(leaf):
+        return _object(leaf)
+    if is_key_array(leaf):
+        with jax.ensure_compile_time_eval():  # a constant, also while something else is traced
+            data = np.asarray(jax.random.key_data(leaf))
+        return (str(leaf.dtype), data.shape, data.tobytes())
+    if isinstance(leaf, jax.Array | np.ndarray | np.generic):
+        array = np.asarray(leaf)
+        return (str(array.dtype), array.shape, array.tobytes())
+    return _object(leaf)
+
+
+def _object(leaf: Any) -> Hashable:
+    number = isinstance(leaf, int | float | complex)
+    return (type(leaf), leaf) if number else ("object", id(leaf))
+
+
+def _is_here(leaf: Any) -> bool:
+    return not isinstance(leaf, jax.Array) or leaf.is_fully_addressable

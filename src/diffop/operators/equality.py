@@ -1,0 +1,207 @@
+"""Equality of operators and of estimates.
+
+Operators are equal where their polynomials are (`canonical`). Estimates are equal where for every
+draw the same is drawn: there is one group of terms for each draw, and one for all that is never
+drawn. How terms are drawn depends on how they are written: of SecondOrder(C) entries are drawn with
+p ∝ |C_ij|, of a Laplacian coordinates, even where C is the identity. So in a group of one draw
+coefficient arrays are compared as they are, up to a factor, and not written out. Estimates that are
+equal agree on every function at every point; those that are written with other matrices may agree
+and be unequal.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple, TypeAlias, final
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array
+
+from ..jets.field_terms import DiagonalForm, SquareRoot
+from ..jets.fields import SparseColumns
+from ..jets.index_terms import PowerSum
+from ..jets.low_rank import LowRankForm
+from ..jets.products import is_linear
+from ..jets.terms import Factor
+from .canonical import agree, concrete, function_key, place, precision
+from .coefficients import plain
+from .evaluate import Draw, Part
+from .term import Segment, Term
+
+Groups: TypeAlias = dict[Hashable, list[Term]]
+
+
+def same(left: Sequence[Part], right: Sequence[Part]) -> bool:
+    """Whether sums of operators and estimates are equal, up to the rounding of coefficients.
+
+    **Raises:** `TypeError` for traced keys or coefficients, whose values are not known.
+    """
+    first, second = _by_draw(left), _by_draw(right)
+    terms = [term for groups in (first, second) for each in groups.values() for term in each]
+    tolerance = 8 * precision(terms)
+    if not agree(first.pop(None, []), second.pop(None, [])):
+        return False
+    return all(
+        _same_drawn(first.get(draw, []), second.get(draw, []), tolerance)
+        for draw in {**first, **second}
+    )
+
+
+def _by_draw(parts: Sequence[Part]) -> Groups:
+    """The terms of each draw; under None those that are exact whatever the point is."""
+    groups: Groups = {}
+    for part in parts:
+        for term in part.terms:
+            sampled = part.draw is not None and not all(map(_never_drawn, term.word))
+            groups.setdefault(_known(part.draw) if sampled else None, []).append(term)
+    return groups
+
+
+def _never_drawn(segment: Segment) -> bool:
+    factors = list(zip(segment.factors, segment.powers, strict=True))
+    if any(factor.rank > 0 for factor, _ in factors):
+        return True
+    return all(factor.single for factor, _ in factors) or is_linear(factors)
+
+
+def _known(draw: Draw | None) -> Hashable:
+    assert draw is not None
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(draw)):
+        raise TypeError(
+            "estimates with traced keys cannot be compared with ==: their draws are not known "
+            "inside jit, grad or vmap. Compare them outside."
+        )
+    return draw.identity
+
+
+@final
+class _Drawn(NamedTuple):
+    """What is drawn of a term.
+
+    - `name`: equal for terms that differ in their coefficients only.
+    - `arrays`: the coefficients of its factors.
+    - `is_linear`: whether terms of one name add up with their arrays; otherwise only those with
+        proportional arrays do, and arrays are scaled to a largest entry of 1.
+    - `scale`: what the arrays are multiplied with.
+    """
+
+    name: Hashable
+    arrays: tuple[np.ndarray, ...]
+    is_linear: bool
+    scale: Any
+
+
+def _same_drawn(left: Sequence[Term], right: Sequence[Term], tolerance: float) -> bool:
+    difference = [_drawn(term, 1) for term in left] + [_drawn(term, -1) for term in right]
+    return all(_cancel(group, tolerance) for group in _alike(difference, tolerance))
+
+
+def _alike(drawn: Sequence[_Drawn], tolerance: float) -> list[list[_Drawn]]:
+    """Groups of those that add up."""
+    groups: list[list[_Drawn]] = []
+    for each in drawn:
+        for group in groups:
+            if each.name == group[0].name and (
+                each.is_linear or _close(each.arrays, group[0].arrays, tolerance)
+            ):
+                group.append(each)
+                break
+        else:
+            groups.append([each])
+    return groups
+
+
+def _close(left: Sequence[np.ndarray], right: Sequence[np.ndarray], tolerance: float) -> bool:
+    return all(
+        a.shape == b.shape and bool(np.all(np.abs(a - b) <= tolerance))
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+def _cancel(group: Sequence[_Drawn], tolerance: float) -> bool:
+    """Whether the sum is zero, up to rounding."""
+    if not group[0].is_linear:
+        scales = [each.scale for each in group]
+        return abs(sum(scales)) <= tolerance * max(map(abs, scales))
+    terms = [each.scale * each.arrays[0] for each in group]
+    return bool(np.all(np.abs(sum(terms)) <= tolerance * np.max(np.abs(terms), axis=0)))
+
+
+def _drawn(term: Term, sign: int) -> _Drawn:
+    scale = sign * concrete(plain(term.coefficient)).item()
+    segments = [_of_segment(segment) for segment in term.word]
+    names = tuple((functions, factors) for functions, factors, _, _ in segments)
+    arrays = tuple(array for _, _, arrays, _ in segments for array in arrays)
+    for *_, own in segments:
+        scale = scale * own
+    if len(term.word) == 1 and len(term.word[0].factors) == 1 and term.word[0].powers == (1,):
+        (factor,) = term.word[0].factors
+        vector = _as_vector(factor)
+        if vector is not None:
+            coefficient = sign * concrete(plain(term.coefficient)).item()
+            place = _coordinates(factor, vector.size)
+            return _Drawn(("squares", names[0][0], place), (vector,), True, coefficient)
+    return _Drawn(names, arrays, False, scale)
+
+
+def _as_vector(factor: Factor) -> np.ndarray | None:
+    """Coefficients of second derivatives of which coordinates are drawn, all alike: a draw is
+    linear in them.
+    """
+    if isinstance(factor, DiagonalForm) and factor.equal:
+        return concrete(factor.field).astype(np.float64)
+    if isinstance(factor, PowerSum) and factor.power == 2 and factor.dims is not None:
+        return np.ones(len(factor.dims))
+    return None
+
+
+def _coordinates(factor: Any, number: int) -> Hashable:
+    return (factor.argnum, tuple(range(number)) if factor.dims is None else factor.dims)
+
+
+def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray], Any]:
+    """The functions and the factors as keys without their arrays, those, and their scale."""
+    functions = tuple(sorted(map(hash, map(function_key, segment.functions))))
+    found = [
+        (_of_factor(factor), power)
+        for factor, power in zip(segment.factors, segment.powers, strict=True)
+    ]
+    found.sort(key=lambda each: str(each[0][0]))
+    scale: Any = 1
+    for (_, _, own), power in found:
+        scale = scale * own**power
+    names = tuple((name, power) for (name, _, _), power in found)
+    return functions, names, [array for (_, arrays, _), _ in found for array in arrays], scale
+
+
+def _of_factor(factor: Factor) -> tuple[Hashable, list[np.ndarray], Any]:
+    field = getattr(factor, "field", None)
+    if isinstance(factor, LowRankForm):
+        weights, scale = _scaled(concrete(factor.field.weights))
+        return (_place(factor), [concrete(factor.field.factors), weights], scale)
+    if isinstance(field, SparseColumns):
+        positions = concrete(field.positions)
+        values, scale = _scaled(concrete(field.values))
+        key = (_place(factor), positions.shape, positions.tobytes(), field.rows)
+    elif eqx.is_array(field):
+        values, scale = _scaled(concrete(field))
+        key = _place(factor)
+    else:
+        return (factor.key if field is None else (_place(factor), function_key(field)), [], 1)
+    return (key, [values], scale**2 if isinstance(factor, SquareRoot) else scale)
+
+
+def _place(factor: Any) -> Hashable:
+    return (place(factor), getattr(factor, "equal", None))
+
+
+def _scaled(array: np.ndarray | Array) -> tuple[np.ndarray, Any]:
+    """An array over its first entry that is about as large as the largest, and that entry."""
+    values = np.asarray(array, np.float64)
+    magnitudes = np.abs(values).reshape(-1)
+    largest = np.max(magnitudes, initial=0.0)
+    if largest == 0:
+        return values, 0.0
+    scale = values.reshape(-1)[np.flatnonzero(magnitudes >= 0.999 * largest)[0]].item()
+    return values / scale, scale
