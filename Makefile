@@ -12,18 +12,24 @@ DEMO = solve allen-cahn-two-body --dim 1000 --steps 10000 --n 8 --seed 0 \
 
 TORCH_PYTHON ?= python3.12
 
-.PHONY: demo test test-all test-lowest lint format docs bench bench-full clean
+.PHONY: demo test test-all oracles test-lowest lint format docs bench bench-full clean
 
+demo: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/compiled
 demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
 
+# What is compiled is kept in .cache for the next run (tests/conftest.py). Benchmarks keep nothing:
+# they time compiling.
 test: .venv/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(EVERYTHING) $(ARGS)
 
-# Also the tests that repeat at length what others show in one case, and with the types of every
-# call checked: more than an hour.
-test-all: .venv/.installed
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow or not slow" --types=all $(ARGS)
+# Also the tests marked slow, the types of every call, and the values of oracles computed once more.
+test-all: EVERYTHING = -m "slow or not slow" --types=all --oracles=check
+test-all: test
+
+# The values of oracles, where the functions that they are of have changed: tests/kept.
+oracles: .venv/.installed
+	$(BIN)/python -m pytest -p no:xdist -q -m "slow or not slow" --oracles=write $(ARGS)
 
 # The tests with the lowest versions that pyproject.toml allows, in an environment of their own.
 test-lowest:
@@ -57,7 +63,7 @@ bench-full: .venv/.installed
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0 jet-for-pytorch==1.0.0
 
 clean:
-	rm -rf .venv .venv-torch .venv-lowest site out
+	rm -rf .venv .venv-torch .venv-lowest .cache site out
 
 # The stamp is newer than pyproject.toml exactly if what it asks for is installed.
 .venv/.installed: pyproject.toml

@@ -11,6 +11,7 @@ import jax
 import jaxtyping
 import pytest
 
+from .checking import when_on
 from .kept import Kept
 
 # A library must not depend on its user's lenient settings.
@@ -37,6 +38,8 @@ os.environ["XLA_FLAGS"] = (
     + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 
+jaxtyping.jaxtyped = when_on(jaxtyping.jaxtyped)
+
 # Tracing makes objects by the million, and most of them live as long as their program.
 gc.set_threshold(100_000, 20, 20)
 
@@ -62,12 +65,15 @@ LONGEST = (
 """Files that begin first, so that no process is left alone with one of them."""
 
 
-REPEATING = {
-    *("fuzz", "models", "precision", "operators/test_explicit_mesh.py", "operators/test_orders.py"),
-    *("operators/test_transforms.py", "taylor/test_jet.py", "taylor/test_activations.py"),
+TYPED = {
+    *("operators/test_exact.py", "test_probes.py", "taylor/test_primitives.py"),
+    *("taylor/test_collectives.py", "pde/test_every_problem.py", "baselines/test_exact.py"),
+    *("nn/test_modules.py", "train/test_fit.py"),
+    *("project/test_structure.py", "project/test_type_hook.py"),
 }
-"""Files and folders whose calls are of the same types as those of others. jaxtyping and beartype
-check the types of every call in all others, and there with `--types=all`.
+"""Files in which jaxtyping and beartype check the types of every call in the library: of every
+operator, probe, rule, problem and baseline, and of what the examples of all public names call.
+Others call the same with the same types, and are checked with `--types=all`.
 """
 
 
@@ -114,10 +120,18 @@ _least = _resident()
 
 @pytest.fixture(autouse=True)
 def types(request):
-    path = request.path.relative_to(Path(__file__).parent)
-    repeating = not REPEATING.isdisjoint({path.as_posix(), path.parts[0]})
+    """Whether types are checked in every file; here they are as `TYPED` says."""
+    path = request.path.relative_to(Path(__file__).parent).as_posix()
     everywhere = request.config.getoption("types") == "all"
-    jaxtyping.config.update("jaxtyping_disable", repeating and not everywhere)
+    jaxtyping.config.update("jaxtyping_disable", not everywhere and path not in TYPED)
+    return everywhere
+
+
+@pytest.fixture
+def types_elsewhere(types):
+    """For cases in a file of `TYPED` that make calls of the same types as others there."""
+    if not types:
+        jaxtyping.config.update("jaxtyping_disable", True)
 
 
 @pytest.fixture

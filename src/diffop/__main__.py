@@ -14,11 +14,11 @@ from jax.sharding import Mesh
 from . import baselines, pde, train
 from .operators.squares import SQUARES
 from .pde._registry import summary
-from .train._distributed import connect
+from .train._distributed import connect, leave
 from .train._mesh import make, parsed
 from .train._optimisers import OPTIMISERS, SCHEDULES
 from .train._output import written
-from .train._processes import is_first
+from .train._processes import failure, is_first
 from .train._runs import find_runs
 from .train._settings import ESTIMATORS
 from .train._summary import save_plot, table
@@ -191,12 +191,29 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _solve(options: argparse.Namespace) -> int:
+    try:
+        return _solved(options)
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+        reason = failure(error)
+        if not options.distributed or reason is None:
+            raise
+        _complain(
+            f"another process has ended, or a device has failed ({reason}); the same command with "
+            f"--resume goes on.",
+            _FAILED,
+        )
+        leave(_FAILED)
+
+
+def _solved(options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in ("resume", "checkpoint_every", "log")}
     try:
         settings = _settings(options)
         how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
     except (ValueError, OSError) as error:
+        if failure(error):
+            raise
         return _complain(error, _BAD_INPUT)
     except train.MissingExtraError as error:
         return _complain(error, _FAILED)
@@ -210,15 +227,6 @@ def _solve(options: argparse.Namespace) -> int:
         return 128 + error.signal
     except KeyboardInterrupt:
         return _complain("interrupted; no results were written.", _INTERRUPTED)
-    except jax.errors.JaxRuntimeError as error:
-        if not options.distributed:
-            raise
-        reason, *_ = str(error).splitlines()
-        return _complain(
-            f"another process has ended, or a device has failed ({reason}); the same command with "
-            f"--resume goes on.",
-            _FAILED,
-        )
     if is_first():
         print(report.as_text())
         print(f"results: {options.out}/{', '.join(written(options.out))}")

@@ -4,7 +4,6 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import jaxtyping
 import numpy as np
 import pytest
 
@@ -53,15 +52,20 @@ def values(function, dtype):
     cases = [case for case, other in PAIRS if other is function]
     model, points = function.model(dtype), function.points(dtype)
 
-    # the types of calls are the same for all functions of vectors
-    jaxtyping.config.update("jaxtyping_disable", function in functions.SCALAR[1:])
-
     def all_of_them(*points):
         return {case.name: jax.vmap(case.operator(dtype).exact(model))(*points) for case in cases}
 
     return jax.jit(all_of_them)(*points)
 
 
+@pytest.fixture
+def types_once(request, function, dtype):
+    """The types of calls are the same for all functions of vectors, and in both precisions."""
+    if function in functions.SCALAR[1:] or dtype == "float32":
+        request.getfixturevalue("types_elsewhere")
+
+
+@pytest.mark.usefixtures("types_once")
 @pytest.mark.parametrize("case, function, dtype", CASES)
 def test_exact(case, function, dtype, kept):
     got = values(function, dtype)[case.name]

@@ -698,7 +698,7 @@ ERRORS = {
         ValueError,
         "DivergenceForm",
     ),
-    "a_of_text": (lambda: do.DivergenceForm("a"), TypeError, "a of DivergenceForm.*str"),
+    "a_of_text": (lambda: do.DivergenceForm("one"), TypeError, "a of DivergenceForm.*str"),
     "complex_a": (lambda: do.DivergenceForm(1j * B), TypeError, "real.*complex128"),
     "a_of_other_size": (lambda: at(do.DivergenceForm(B[:2])), ValueError, r"\(3,\).*\(2,\)"),
     "field_of_other_size": (

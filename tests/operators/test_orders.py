@@ -12,7 +12,11 @@ from jax.sharding import PartitionSpec as P
 
 import diffop as do
 
-pytestmark = pytest.mark.usefixtures("x64")
+pytestmark = [
+    pytest.mark.usefixtures("x64"),
+    # Equinox would rather have modules than functions under its own transformations
+    pytest.mark.filterwarnings("ignore:\\s*Possibly assigning a JAX-transformed callable"),
+]
 
 D = 3
 POINTS = np.random.default_rng(0).normal(size=(4, D))

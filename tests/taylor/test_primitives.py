@@ -7,6 +7,7 @@ import pytest
 
 import diffop as do
 
+from ..together import Together
 from .curves import assert_same_series, nested_jvp, series_by_leaf
 from .primitives import CASES, N
 
@@ -26,15 +27,36 @@ def nested(case, series):
     return jax.jit(jax.vmap(along))(jnp.asarray(series))
 
 
+def jet(case):
+    return lambda x, series: do.taylor.jet(case.function, (x,), (list(series[: case.order]),))
+
+
+JETS = Together(CASES, jet)
+
+
+@pytest.mark.usefixtures("types_elsewhere")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_jet_against_nested_jvp(case, kept):
-    x, series = jnp.asarray(X), list(jnp.asarray(SERIES[: case.order]))
-    primals, terms = jax.jit(lambda x, s: do.taylor.jet(case.function, (x,), (s,)))(x, series)
+    x, series = jnp.asarray(X), SERIES[: case.order]
+    primals, terms = JETS(case, x, jnp.asarray(SERIES))
     assert jax.tree.structure(primals) == jax.tree.structure(jax.eval_shape(case.function, x))
     got, expected = series_by_leaf(primals, terms), kept(lambda: nested(case, [series]))
     assert len(got) == len(expected)
     for g, e in zip(got, expected, strict=True):
         assert_same_series(g, [order[0] for order in e])
+
+
+def inexact(case):
+    """The outputs that have derivatives."""
+
+    def outputs(x):
+        leaves = jax.tree.leaves(case.function(x))
+        return [y for y in leaves if jnp.issubdtype(y.dtype, jnp.inexact)]
+
+    return outputs
+
+
+CUBES = Together(CASES, lambda case: do.DiagonalK(3).exact(inexact(case)))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -43,13 +65,7 @@ def test_collapsed_directions_against_the_oracle(case, kept):
     axes = np.zeros((N, 3, N))
     axes[:, 0] = np.eye(N)
     expected = kept(lambda: [np.sum(orders[3], axis=0) for orders in nested(case, axes)])
-
-    def inexact(x):
-        leaves = jax.tree.leaves(case.function(x))
-        return [y for y in leaves if jnp.issubdtype(y.dtype, jnp.inexact)]
-
-    got = jax.jit(do.DiagonalK(3).exact(inexact))(jnp.asarray(X))
-    for g, e in zip(got, expected, strict=True):
+    for g, e in zip(CUBES(case, jnp.asarray(X)), expected, strict=True):
         assert g.dtype == e.dtype
         scale = max(1.0, float(np.max(np.abs(e))))
         np.testing.assert_allclose(g, e, rtol=0, atol=1e-10 * scale)

@@ -243,3 +243,34 @@ def test_a_connection_that_fails(error, words, message, tmp_path, capsys, monkey
     words = ["--mesh", "data=2", "--distributed", *words]
     assert main([*SOLVE, *words, "--out", str(tmp_path / "run")]) == 2
     assert f"diffop: error: {message}" in capsys.readouterr().err
+
+
+LOST = "UNKNOWN: Gloo AllGather failed: Connection reset by peer"
+
+
+@pytest.mark.parametrize("error", [ValueError(LOST), jax.errors.JaxRuntimeError(LOST)], ids=repr)
+@pytest.mark.parametrize("action", ["check", "solve"])
+def test_another_process_is_lost(action, error, tmp_path, capsys, monkeypatch):
+    """JAX says so in two ways; a call of a program that cannot begin raises `ValueError`."""
+
+    def lost(*_, **__):
+        raise error
+
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **__: None)
+    monkeypatch.setattr(do.train, action, lost)
+    monkeypatch.setattr(os, "_exit", lambda code: sys.exit(code))
+    with pytest.raises(SystemExit) as left:
+        main([*SOLVE, "--mesh", "data=2", "--distributed", "--out", str(tmp_path / "run")])
+    assert left.value.code == 1
+    expected = f"diffop: error: another process has ended, or a device has failed ({LOST});"
+    assert capsys.readouterr().err.startswith(expected)
+
+
+def test_other_errors_of_several_processes(tmp_path, monkeypatch):
+    def mistaken(*_, **__):
+        raise ValueError("too many values to unpack")
+
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **__: None)
+    monkeypatch.setattr(do.train, "solve", mistaken)
+    with pytest.raises(ValueError, match="too many values"):
+        main([*SOLVE, "--mesh", "data=2", "--distributed", "--out", str(tmp_path / "run")])

@@ -1,8 +1,14 @@
-"""Starting several processes that train together."""
+"""Starting several processes that train together, and leaving them where one is lost."""
+
+import os
+import sys
+import time
+from typing import NoReturn
 
 import jax
 
-_SHUTDOWN = 30  # seconds that a process which has ended, or failed, waits for the others
+_SHUTDOWN = 30  # seconds that a process which has ended waits for the others
+_LAST = 10  # seconds by which the first process leaves after it has learnt that another is lost
 
 
 def connect(coordinator: str | None, processes: int | None, process: int | None) -> None:
@@ -41,6 +47,20 @@ def connect(coordinator: str | None, processes: int | None, process: int | None)
         ) from None
     except RuntimeError as error:
         raise ConnectionError(f"the other processes could not be reached: {error}") from None
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process, one of several of which another is lost, with an exit code.
+
+    At its usual end a process waits for all others, and is aborted by the runtime, with its stack,
+    if one does not come. The first process answers for all: where it is gone the runtime aborts
+    whoever is left, so it stays until they have said what they have to.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if jax.process_index() == 0 and jax.process_count() > 2:
+        time.sleep(_LAST)
+    os._exit(code)
 
 
 def _check(coordinator: str, processes: int, process: int) -> None:

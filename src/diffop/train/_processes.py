@@ -4,6 +4,7 @@ Each runs the same program on its part of the arrays, so all have to decide alik
 checkpoint, whether to stop. The first one writes files and tells how far the run is.
 """
 
+import re
 from collections.abc import Callable
 
 import jax
@@ -13,6 +14,21 @@ from jaxtyping import Array, PyTree
 
 _BLOCK = 2**26
 """So many numbers are copied to all devices at a time."""
+
+_STATUS = re.compile(r"[A-Z]+(?:_[A-Z]+)*: ")
+"""How the runtime's own messages begin, as in `UNAVAILABLE: …`."""
+
+
+def failure(error: Exception) -> str | None:
+    """What a device, or the way to another process, has failed with; None if `error` is of another
+    kind.
+
+    JAX raises `JaxRuntimeError` where it waits for results. A call of a compiled program that has
+    not even begun, because another process has left it, raises `ValueError` with the same message.
+    """
+    reason, *_ = str(error).splitlines() or [""]
+    of_runtime = isinstance(error, ValueError) and _STATUS.match(reason)
+    return reason if of_runtime or isinstance(error, jax.errors.JaxRuntimeError) else None
 
 
 def is_first() -> bool:
