@@ -75,13 +75,20 @@ def field(kind):
     }
 
 
+def product(a, w):
+    """A product of one's own, in the type that holds both."""
+    with jax.numpy_dtype_promotion("standard"):
+        kind = jnp.promote_types(a.dtype, w.dtype)
+    return a.astype(kind) @ w.astype(kind)
+
+
 def gradient(kind):
     a, v = jnp.asarray(EYE, kind), jnp.asarray(ONES, kind)
     return {
         "matrix": lambda: do.Gradient(a),
         "diagonal": lambda: do.Gradient(v),
         "of the point": lambda: do.Gradient(lambda x: a),
-        "product": lambda: do.Gradient(lambda x: lambda w: a @ w.astype(kind)),
+        "product": lambda: do.Gradient(lambda x: lambda w: product(a, w)),
     }
 
 
@@ -89,7 +96,7 @@ def flux(kind):
     a = jnp.asarray(EYE, kind)
     return {
         "matrix": lambda: do.DivergenceForm(lambda x: a),
-        "product": lambda: do.DivergenceForm(lambda x: lambda w: a @ w.astype(kind)),
+        "product": lambda: do.DivergenceForm(lambda x: lambda w: product(a, w)),
     }
 
 

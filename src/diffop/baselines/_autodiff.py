@@ -39,7 +39,8 @@ class AbstractAutodiff(AbstractBaseline):
 
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
-        sampling = Sampling(draw.key, draw.n, self.probe, tag=0)
+        stream = Draw(draw.key, draw.n, self.probe).stream  # of diffop's own estimate
+        sampling = Sampling(stream, draw.n, self.probe, tag=0)
 
         def second(factors: Factors) -> ScalarArray:
             drawn = drawn_directions(factors, point, sampling)

@@ -75,7 +75,8 @@ class FiniteDifferences(AbstractBaseline):
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
         epsilon = float(jnp.finfo(x.dtype).eps)
-        sampling = Sampling(draw.key, draw.n, Sparse(), tag=0)
+        stream = Draw(draw.key, draw.n, Sparse()).stream  # of diffop's own estimate
+        sampling = Sampling(stream, draw.n, Sparse(), tag=0)
 
         def slope(v: Vector) -> ScalarArray:
             t = _time(v, self.step or (3 * epsilon) ** (1 / 3))

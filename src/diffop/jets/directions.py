@@ -87,11 +87,11 @@ def take(directions: Directions, index: Any) -> Directions:
 
 
 def largest_entries(directions: Directions) -> Array | None:
-    """For each direction its largest entry; None where all entries are known integers."""
+    """For each direction its largest entry; None where all entries are integers."""
     entries = [
         rows.array if isinstance(rows, Dense) else rows.values for rows in directions.values()
     ]
-    if all(isinstance(each, np.ndarray) for each in entries):
+    if not any(jnp.issubdtype(each.dtype, jnp.inexact) for each in entries):
         return None
     kind = _widest(entries)
     sizes = [jnp.max(jnp.abs(each), axis=1, initial=0).astype(kind) for each in entries]

@@ -213,7 +213,8 @@ def _entrywise(matrix: Block, left: Diagonal, right: Diagonal, dtype: Any) -> Ar
                 np.asarray(np.maximum(c.numbers.array[i], 0)) for c, i in ((left, j), (right, k))
             )
             entries = _entries(matrix, rows, columns).astype(dtype)
-            terms.append((a * b).reshape((1,) * (entries.ndim - a.ndim) + a.shape) * entries)
+            shape = (1,) * (entries.ndim - a.ndim) + a.shape
+            terms.append(a.reshape(shape) * entries * b.reshape(shape))  # a b may underflow
     factor = left.factor * right.factor
     result = sum(terms[1:], terms[0])
     return times(result, factor)

@@ -77,6 +77,8 @@ _BOUNDED = {
     *("tan", "tanh"),
 }
 """Functions without a singularity on the way: derivatives of all orders have about one size."""
+_UNDERFLOWING = ("exp", "exp2")
+"""Functions that are 0 where their argument is far below it, all their derivatives with them."""
 
 
 @register(*ANALYTIC, *REAL)
@@ -111,6 +113,7 @@ def along_one(
         primals,
         output,
         everywhere,
+        may_underflow=eqn.primitive.name in _UNDERFLOWING,
     )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -136,10 +139,17 @@ def _integrated(
         moving = broadcast_series(family, series[position], x, output)
         factor, slopes = jnp.asarray(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it chooses, as in relu
-            moving = tuple(_finite_at(factor, c) for c in moving)
+            moving = tuple(_settled(c, _factor_of(c, factor)) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
+
+
+def _factor_of(coefficient: Coefficient, factor: Array) -> Array:
+    """What a coefficient's entries are multiplied with."""
+    if isinstance(coefficient, Sparse):
+        return entries_at(factor, coefficient.positions, factor.shape)
+    return factor
 
 
 def _slope(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
@@ -206,11 +216,13 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         everywhere: Sequence[Array] | None = None,
+        may_underflow: bool = False,
     ) -> None:
         self._program = program
         self._primals = primals
         self._output = output
         self._everywhere = everywhere
+        self._may_underflow = may_underflow
         self._at_positions: dict[int, tuple[Any, Sequence[Array]]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
@@ -219,14 +231,18 @@ class Derivatives:
             return coefficient
         if isinstance(coefficient, Sparse):
             factor = self._at(coefficient.positions)[power - 1]
-            guarded: Any = coefficient if power == 1 else _finite_at(factor, coefficient)
-            return times_values(guarded, factor)
+            return times_values(self._guarded(power, coefficient, factor), factor)
         if self._everywhere is None:
             self._everywhere = self._program(self._primals)
         factor = jnp.asarray(self._everywhere[power - 1])
-        # the first power is the user's own: what JAX makes of it is made of it here
-        coefficient = coefficient if power == 1 else _finite_at(factor, coefficient)
+        coefficient = self._guarded(power, coefficient, factor)
         return bilinear_map(multiplication(self._output), Dense(factor), coefficient, (0, lead))
+
+    def _guarded(self, power: int, coefficient: Any, factor: Array) -> Any:
+        """The first power is the user's own: what JAX makes of it is made of it here."""
+        if power == 1:
+            return coefficient
+        return _settled(coefficient, factor, whole=self._may_underflow)
 
     def _at(self, positions: Any) -> Sequence[Array]:
         key = id(positions)
@@ -241,22 +257,26 @@ class Derivatives:
         return self._at_positions[key][1]
 
 
-def _finite_at(factor: Array, coefficient: Coefficient) -> Coefficient:
-    """A coefficient without what is not finite where a factor of it vanishes, because the function
-    does not change there any more: 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from
-    it, and in relu. What is finite stays as it is, for the gradient of the product by the factor.
+def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Coefficient:
+    """A coefficient that is to be multiplied with a factor, of a sparse one at its positions:
+    without what is not finite where the factor vanishes, because the function does not change
+    there. 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. What is
+    finite counts, for the gradient of the product by the factor, but (`whole`) where all
+    derivatives underflow together.
     """
     c = coefficient
     if isinstance(c, Sparse):
-        return Sparse(c.positions, _zero_at(factor, c.values), c.distinct, c.source)
+        return Sparse(c.positions, _zero_at(factor, c.values, whole), c.distinct, c.source)
     if isinstance(c, Diagonal):
-        return Diagonal(_zero_at(factor, values_of(c, factor.dtype)), c.numbers, c.size)
-    return Dense(_zero_at(factor, c.array)) if isinstance(c, Dense) else c
+        values = _zero_at(factor, values_of(c, factor.dtype), whole)
+        return Diagonal(values, c.numbers, c.size)
+    return Dense(_zero_at(factor, c.array, whole)) if isinstance(c, Dense) else c
 
 
-def _zero_at(factor: Array, values: Array) -> Array:
+def _zero_at(factor: Array, values: Array, whole: bool) -> Array:
     leading = tuple(range(values.ndim - factor.ndim))
-    void = jnp.expand_dims(factor == 0, leading) & ~jnp.isfinite(values)
+    void = jnp.expand_dims(factor == 0, leading)
+    void = void if whole else void & ~jnp.isfinite(values)
     return jnp.where(void, jnp.zeros_like(values), values)
 
 
