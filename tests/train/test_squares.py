@@ -15,6 +15,7 @@ import pytest
 
 import diffop as do
 from diffop.jets import sampling
+from diffop.operators.draws import make_draw
 from diffop.operators.squares import SQUARES
 
 from .toy import Wrapped
@@ -76,14 +77,14 @@ def with_gradient(function, u):
     return jnp.append(gradient, jnp.stack([value, beside]))
 
 
-def mean_over(monkeypatch, owner, name, outcomes, function):
+def mean_over(monkeypatch, owner, name, outcomes, draw, function):
     """E over two independent outcomes: in a call the draw with the first key is the first one.
 
-    `outcomes` are arrays, with their probabilities; the sources are called with the draw's key
-    folded with the number of terms or coordinates.
+    `outcomes` are arrays, with their probabilities; the sources are called with the stream of the
+    draw (n and probe) folded with the number of terms or coordinates.
     """
     values, probabilities = outcomes
-    first_of_call = jax.random.split(KEY)[1]
+    first_of_call = make_draw(jax.random.split(KEY)[1], *draw).stream
 
     def one(first, second):
         def source(*args):
@@ -191,7 +192,7 @@ def test_means_over_all_draws(monkeypatch, networks, case, make):
         product, pairs = (lambda u, s=s: (losses[s](u, key), 0.0) for s in ("product", "pairs"))
         return jnp.stack([with_gradient(each, u) for each in (product, pairs, corrected)])
 
-    means = mean_over(monkeypatch, owner, name, outcomes(), every)
+    means = mean_over(monkeypatch, owner, name, outcomes(), (n, estimator), every)
     exact = loss_of(problem, "biased", n, "exact", gpinn)
     expected = jax.jit(lambda: with_gradient(lambda u: (exact(u, KEY), 0.0), u))()[:-1]
     for mean in means[:, :-1]:
