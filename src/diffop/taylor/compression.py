@@ -72,6 +72,8 @@ class _Run:
         self.replaceable = replaceable
         self.uses = _Uses(program)
         self.mixing = {n for n, step in enumerate(program.steps) if communicates(step.eqn)}
+        self.begun: set[int] = set()
+        """Families whose directions were replaced by the input's basis vectors."""
         self.values: dict[int, Value] = {}
         self.moving: set[int] = set()
         for variable, value in enumerate(operands):
@@ -122,7 +124,7 @@ class _Run:
     def _is_first(self, step: Step) -> bool:
         moving = [v for v in step.variables if v in self.moving]
         return not moving or any(
-            any(map(_is_structured, self._lower(v, index)))
+            any(map(_is_of_input if index in self.begun else _is_structured, self._lower(v, index)))
             for v in moving
             for index in self.replaceable
         )
@@ -187,6 +189,7 @@ class _Run:
             assert family.size is not None
             if sum(sizes) <= 2 * family.size and not any(map(self._is_divided, found)):
                 self._replace(index, Live(0, tuple(found), sizes))
+                self.begun.add(index)
 
     def _merge(self) -> None:
         """Where weights are shared by blocks of the input, the directions of a block by one.
@@ -253,9 +256,14 @@ class _Run:
 
 
 def _is_structured(coefficient: Coefficient) -> bool:
-    if isinstance(coefficient, Blocks):
-        return any(map(_is_structured, coefficient.parts))
+    """Whether what reads it runs first."""
     return isinstance(coefficient, Structured)
+
+
+def _is_of_input(coefficient: Coefficient) -> bool:
+    """Whether a coefficient along the input's own basis vectors is still one entry by entry."""
+    parts = coefficient.parts if isinstance(coefficient, Blocks) else ()
+    return any(isinstance(part, Diagonal) and part.numbers.count == 1 for part in parts)
 
 
 def _with(value: Bundle, index: int, series: Series) -> Value:
