@@ -11,7 +11,7 @@ import jax
 import jaxtyping
 import pytest
 
-from .checking import when_on
+from . import checking
 from .kept import Kept
 
 # A library must not depend on its user's lenient settings.
@@ -38,7 +38,7 @@ os.environ["XLA_FLAGS"] = (
     + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 
-jaxtyping.jaxtyped = when_on(jaxtyping.jaxtyped)
+jaxtyping.jaxtyped = checking.when_on(jaxtyping.jaxtyped)
 
 # Tracing makes objects by the million, and most of them live as long as their program.
 gc.set_threshold(100_000, 20, 20)
@@ -48,7 +48,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("diffop")
 
-GROWTH = 3 * 2**29
+GROWTH = 2**31
 """Bytes by which a process may grow before what JAX keeps for later is let go."""
 
 LONGEST = (
@@ -71,9 +71,9 @@ TYPED = {
     *("nn/test_modules.py", "train/test_fit.py"),
     *("project/test_structure.py", "project/test_type_hook.py"),
 }
-"""Files in which jaxtyping and beartype check the types of every call in the library: of every
-operator, probe, rule, problem and baseline, and of what the examples of all public names call.
-Others call the same with the same types, and are checked with `--types=all`.
+"""Files in which jaxtyping and beartype check the types of calls in the library: of every operator,
+probe, rule, problem and baseline, and of what the examples of all public names call. Others call
+the same with the same types. `--types=all` checks every call, in every file.
 """
 
 
@@ -123,6 +123,7 @@ def types(request):
     """Whether types are checked in every file; here they are as `TYPED` says."""
     path = request.path.relative_to(Path(__file__).parent).as_posix()
     everywhere = request.config.getoption("types") == "all"
+    checking.begin(everywhere)
     jaxtyping.config.update("jaxtyping_disable", not everywhere and path not in TYPED)
     return everywhere
 

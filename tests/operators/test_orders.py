@@ -12,6 +12,8 @@ from jax.sharding import PartitionSpec as P
 
 import diffop as do
 
+from ..together import Together
+
 pytestmark = [
     pytest.mark.usefixtures("x64"),
     # Equinox would rather have modules than functions under its own transformations
@@ -77,15 +79,41 @@ def expected(summed):
     return np.asarray(jnp.sum(each, axis=0) if summed else each)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(TRANSFORMS["jax"])), ids="-".join)
-@pytest.mark.parametrize("library", TRANSFORMS)
-def test_every_order(library, order):
-    """Of transformations from the inside to the outside."""
+def transformed(case):
+    """`value`, transformed from the inside to the outside."""
+    library, order = case
     f = value
     for name in order:
         f = TRANSFORMS[library][name](f)
-    if order[0] != "jit":  # others run operation by operation, each of them compiled
-        f = jax.jit(lambda w, points, f=f: f(w, points))
-    got = f(jnp.asarray(W), jnp.asarray(POINTS))
+    return f
+
+
+ORDERS = list(itertools.permutations(TRANSFORMS["jax"]))
+by_case = Together(list(itertools.product(TRANSFORMS, ORDERS)), transformed)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+@pytest.mark.parametrize("library", TRANSFORMS)
+def test_every_order(library, order):
+    got = by_case((library, order), jnp.asarray(W), jnp.asarray(POINTS))
+    wanted = expected(summed=order.index("vmap") < order.index("grad"))
+    np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("jit", "vmap", "grad", "shard_map"),
+        ("jit", "grad", "shard_map", "vmap"),
+        pytest.param(
+            ("jit", "shard_map", "vmap", "grad"),
+            marks=pytest.mark.slow("JAX makes 200 programs of a gradient of a map outside of jit"),
+        ),
+    ],
+    ids="-".join,
+)
+def test_outside_of_jit(order):
+    """What is around the one jit runs operation by operation."""
+    got = transformed(("jax", order))(jnp.asarray(W), jnp.asarray(POINTS))
     wanted = expected(summed=order.index("vmap") < order.index("grad"))
     np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)
