@@ -15,7 +15,6 @@ from collections.abc import Callable, Hashable
 
 import jaxtyping
 
-
 CALLS = 20
 
 left: dict[types.CodeType, float] = collections.defaultdict(lambda: CALLS)
