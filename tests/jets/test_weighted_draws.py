@@ -27,14 +27,17 @@ def entries(d, off):
     return (np.eye(d, dtype=np.float32) + np.float32(off)).ravel()
 
 
+@pytest.mark.parametrize(
+    "cumulative", [sampling.cumulative, sampling._in_parallel, sampling._one_after_another]
+)
 @pytest.mark.parametrize("off", [1e-5, 3e-6])
-def test_a_million_weights_are_exact(off):
+def test_a_million_weights_are_exact(off, cumulative):
     """Units are the weights times one power of two, and their sums are exact."""
     weights = entries(1000, off)
     found = integers(units := sampling.integer_weights(jnp.asarray(weights)))
     scale = 2.0 ** round(np.log2(float(found[0]) / float(weights[0])))
     np.testing.assert_array_equal(found.astype(float), weights.astype(float) * scale)
-    sums = integers(sampling.cumulative(units))
+    sums = integers(cumulative(units))
     np.testing.assert_array_equal(sums, np.cumsum(found))
     assert int(sums[-1]) < 2**62
 

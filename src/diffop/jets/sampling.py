@@ -128,10 +128,31 @@ def _to_word(values: Array) -> Array:
 
 
 def cumulative(units: Wide) -> Wide:
-    """Sums of the first 1, 2, … of them. A word that overflows is less than what was added last."""
+    """Sums of the first 1, 2, … of them: one after another where that is faster than in parallel
+    (of a million a quarter of the time).
+    """
+    return jax.lax.platform_dependent(units, cpu=_one_after_another, default=_in_parallel)
+
+
+def _one_after_another(units: Wide) -> Wide:
+    def step(sums: Wide, unit: Wide) -> tuple[Wide, Wide]:
+        sums = _add(sums, unit)
+        return sums, sums
+
+    zero = jax.tree.map(lambda words: words[0] - words[0], units)  # varying over devices as they do
+    return jax.lax.scan(step, zero, units)[1]
+
+
+def _in_parallel(units: Wide) -> Wide:
     low = jnp.cumsum(units.low, dtype=jnp.uint32)
     carries = (low < units.low).astype(jnp.uint32)
     return Wide(jnp.cumsum(units.high + carries, dtype=jnp.uint32), low)
+
+
+def _add(a: Wide, b: Wide) -> Wide:
+    """A word that overflows is less than what was added."""
+    low = a.low + b.low
+    return Wide(a.high + b.high + (low < b.low).astype(jnp.uint32), low)
 
 
 def below(words: Array, total: Wide) -> Wide:
