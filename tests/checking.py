@@ -17,7 +17,7 @@ import jaxtyping
 
 CALLS = 20
 
-left: dict[types.CodeType, float] = collections.defaultdict(lambda: CALLS)
+left: collections.defaultdict[types.CodeType, float] = collections.defaultdict(lambda: CALLS)
 """How many more calls of each function are checked."""
 
 

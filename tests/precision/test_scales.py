@@ -152,3 +152,30 @@ def test_powers_of_unequal_directions_are_balanced(scale):
         rows = [jnp.asarray(v, jnp.float64) for v in (B, C, A[0])]
         truth = scale * float(nested(jnp.asarray(POINT, jnp.float64), *rows))
     assert abs(float(got) / truth - 1) < 1e-4  # of polarisation itself: digits of six directions
+
+
+UNITS = {
+    "divided": lambda x, s: (s * x) / (1.7 * s),
+    "multiplied": lambda x, s: (s * x) * (0.6 / s),
+    "there and back": lambda x, s: jnp.tanh((s * x) / s) * s / (1.7 * s),
+}
+
+
+@pytest.mark.parametrize("scale", [1e-22, 1e-12, 1e12, 1e22])
+@pytest.mark.parametrize("units", UNITS)
+def test_a_value_in_other_units(units, scale):
+    """Squares of what is in them may be out of range: the numbers that bring it back are multiplied
+    first.
+    """
+    u = lambda x: jnp.sum(jnp.sin(UNITS[units](jnp.asarray(FIRST, x.dtype) @ x, scale)))
+    x = jnp.asarray(POINT)
+    operators = {"Δ": do.Laplacian(), "C": do.SecondOrder(A), "Δ²": do.Biharmonic()}
+    got = jax.jit(lambda x: {name: L.exact(u)(x) for name, L in operators.items()})(x)
+    with jax.enable_x64(True):
+        exact = jnp.asarray(POINT, jnp.float64)
+        second = jax.hessian(u)
+        fourth = jnp.einsum("iijj", jax.jacfwd(jax.jacfwd(second))(exact))
+        hessian = second(exact)
+        truth = {"Δ": jnp.trace(hessian), "C": jnp.sum(A.astype(np.float64) * hessian), "Δ²": fourth}
+    for name, value in got.items():
+        np.testing.assert_allclose(value, truth[name], rtol=2e-5, err_msg=name)

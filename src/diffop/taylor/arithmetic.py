@@ -228,10 +228,6 @@ def bilinear_map(
         return Zero()
     if isinstance(left, Blocks) or isinstance(right, Blocks):
         return _blockwise(product, left, right, leads)
-    if product.name == "mul":
-        number = known_number(right if leads[1] == 0 else left) if 0 in leads else None
-        if number is not None:
-            return scale(left if leads[1] == 0 else right, number)
     if isinstance(left, Structured) or isinstance(right, Structured):
         result = contractions.structured(product, left, right, leads)
         if result is not None:
@@ -250,14 +246,6 @@ def _blockwise(
         return blocks([bilinear_map(product, part, right, leads) for part in left.parts])
     assert isinstance(right, Blocks)
     return blocks([bilinear_map(product, left, part, leads) for part in right.parts])
-
-
-def known_number(coefficient: Coefficient) -> float | None:
-    """The value of a real scalar that is known while tracing."""
-    if not isinstance(coefficient, Dense):
-        return None
-    number = known_scalar(coefficient.base)
-    return None if number is None else number * coefficient.factor
 
 
 def known_scalar(value: Any) -> float | None:

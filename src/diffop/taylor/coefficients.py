@@ -165,18 +165,32 @@ def blocks(parts: Sequence[Any]) -> Coefficient:
 
 
 def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
-    """A coefficient times a Python number."""
+    """A coefficient times a Python number.
+
+    It is kept apart from an array while it is of an ordinary size: squares of x · 10^22 and of
+    10^-22 are both out of the range of single precision, where that of their product is not.
+    """
     if isinstance(coefficient, Zero) or factor == 1:
         return coefficient
     if isinstance(coefficient, Dense):
-        return Dense(coefficient.base, coefficient.factor * factor, coefficient.image)
+        c, number = coefficient, coefficient.factor * factor
+        if _is_ordinary(number):
+            return Dense(c.base, number, c.image)
+        return Dense(times(c.base, number))
     if isinstance(coefficient, Sparse):
         values = times(coefficient.values, factor)
         return Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)
     if isinstance(coefficient, Diagonal):
-        c = coefficient
-        return Diagonal(c.values, c.numbers, c.size, c.factor * factor, c.origin)
+        c, number = coefficient, coefficient.factor * factor
+        if c.values is None or _is_ordinary(number):
+            return Diagonal(c.values, c.numbers, c.size, number, c.origin)
+        return Diagonal(times(c.values, number), c.numbers, c.size)
     return blocks([scale(part, factor) for part in coefficient.parts])
+
+
+def _is_ordinary(number: float | int) -> bool:
+    """Whether arrays may be multiplied with one another before they are with such numbers."""
+    return number == 0 or 2**-10 <= abs(number) <= 2**10
 
 
 def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:

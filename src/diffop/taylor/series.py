@@ -33,17 +33,28 @@ from .equation import BilinearMap
 
 def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -> Series:
     """The series of B(a(t), b(t)) for a bilinear B: y_γ = Σ_{α+β=γ} B(a_α, b_β)."""
-    first, second = (Dense(jnp.asarray(primal)) for primal in product.operands)
     result = []
     for place in family.places:
         lead = family.lead(place)
         terms = [
-            bilinear_map(product, left[place], second, (lead, 0)),
-            bilinear_map(product, first, right[place], (0, lead)),
+            _times_primal(product, 0, left[place], lead),
+            _times_primal(product, 1, right[place], lead),
             _inner(family, product, left, right, place),
         ]
         result.append(total(terms, lead, product.output))
     return tuple(result)
+
+
+def _times_primal(product: BilinearMap, side: int, moving: Coefficient, lead: int) -> Coefficient:
+    """B of a coefficient of one operand and the other operand itself."""
+    still = product.operands[1 - side]
+    number = known_scalar(still) if product.name == "mul" else None
+    if number is not None:
+        return scale(moving, number)
+    primal = Dense(jnp.asarray(still))
+    if side == 0:
+        return bilinear_map(product, moving, primal, (lead, 0))
+    return bilinear_map(product, primal, moving, (0, lead))
 
 
 def _inner(

@@ -2,17 +2,17 @@
 integral of the derivative where these would not stay in range.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, final
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias, final
 
-import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
-import numpy as np
+from jax import lax
 from jaxtyping import Array
 
-from ..arithmetic import bilinear_map, instantiate, multiplication
-from ..binding import bind, live_equations, partially_bound, read
+from ..arithmetic import bilinear_map, multiplication
+from ..binding import bind, live_equations
 from ..bundle import (
     Bundle,
     Families,
@@ -25,15 +25,14 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, zeros
+from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero
 from ..diagonal import values_of
 from ..interpreter import interpret
-from ..one_jet import push_jet
 from ..program import CALLS, called
 from ..registry import register
 from ..series import faa_di_bruno, integral
 from ..sparse import entries_at, times_values
-from ..truncation import Truncation
+from . import programs
 from .fallback import fallback
 from .piecewise import piecewise_linear
 
@@ -79,6 +78,8 @@ _BOUNDED = {
 """Functions without a singularity on the way: derivatives of all orders have about one size."""
 _UNDERFLOWING = ("exp", "exp2")
 """Functions that are 0 where their argument is far below it, all their derivatives with them."""
+_NOWHERE_CONSTANT = ("cos", "cosh", "sin", "sinh")
+"""Functions that change everywhere: a derivative is 0 at single points only."""
 
 
 @register(*ANALYTIC, *REAL)
@@ -107,13 +108,13 @@ def along_one(
     if _is_sparse(operands[position]) and eqn.primitive.name != "custom_jvp_call":
         (output,) = bind(eqn, primals)
     else:  # a custom rule was traced for the shape of the whole operand
-        output, *everywhere = taylor_coefficients(eqn, primals, position, order)
+        output, *everywhere = programs.taylor_coefficients(eqn, primals, position, order)
     derivatives = Derivatives(
-        lambda values: taylor_coefficients(eqn, values, position, order)[1:],
+        lambda values: programs.taylor_coefficients(eqn, values, position, order)[1:],
         primals,
         output,
         everywhere,
-        may_underflow=eqn.primitive.name in _UNDERFLOWING,
+        _settling(eqn.primitive.name),
     )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -129,7 +130,7 @@ def _integrated(
     """y = ∫ φ′(x(t)) dx, where φ′ is JAX's own derivative, pushed like any other program."""
     primals = [primal_of(operand) for operand in operands]
     (output,) = bind(eqn, primals)
-    derivative = _slope(eqn, primals, position)
+    derivative = programs.slope(eqn, primals, position)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         x, below = primals[position], (family.below,)
@@ -152,16 +153,6 @@ def _factor_of(coefficient: Coefficient, factor: Array) -> Array:
     return factor
 
 
-def _slope(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
-    """φ′ as a program of the equation's operands."""
-
-    def program(*operands: Array) -> Array:
-        function, x = partially_bound(eqn, operands, (position,)), operands[position]
-        return jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
-
-    return _programs.of(("slope", position), eqn, program, primals)
-
-
 def is_narrow(x: Any) -> bool:
     """Whether numbers and powers of ordinary sizes are out of a type's range."""
     return jnp.result_type(x) == jnp.float16
@@ -177,7 +168,7 @@ def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order:
     name = eqn.primitive.name
     if name != "custom_jvp_call":
         return name in _BOUNDED or (name in ANALYTIC and order <= 2)
-    kinds = set(_kinds(_slope(eqn, primals, position).jaxpr))
+    kinds = set(_kinds(programs.slope(eqn, primals, position).jaxpr))
     return True in kinds and False not in kinds
 
 
@@ -204,6 +195,10 @@ def _is_sparse(value: Bundle) -> bool:
     return all(isinstance(term, Sparse | Zero) for series in value.series for term in series)
 
 
+Settled: TypeAlias = Callable[[Coefficient, Array], Coefficient]
+"""A coefficient that is to be multiplied with a factor, without what may not count there."""
+
+
 @final
 class Derivatives:
     """The Taylor coefficients c_1, …, c_K of φ, computed where they are needed: at all entries of
@@ -216,13 +211,13 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         everywhere: Sequence[Array] | None = None,
-        may_underflow: bool = False,
+        settled: Settled | None = None,
     ) -> None:
         self._program = program
         self._primals = primals
         self._output = output
         self._everywhere = everywhere
-        self._may_underflow = may_underflow
+        self._settled = settled or _settled
         self._at_positions: dict[int, tuple[Any, Sequence[Array]]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
@@ -240,9 +235,7 @@ class Derivatives:
 
     def _guarded(self, power: int, coefficient: Any, factor: Array) -> Any:
         """The first power is the user's own: what JAX makes of it is made of it here."""
-        if power == 1:
-            return coefficient
-        return _settled(coefficient, factor, whole=self._may_underflow)
+        return coefficient if power == 1 else self._settled(coefficient, factor)
 
     def _at(self, positions: Any) -> Sequence[Array]:
         key = id(positions)
@@ -255,6 +248,13 @@ class Derivatives:
                 found = [entries_at(c, positions, shape) for c in self._everywhere]
             self._at_positions[key] = (positions, found)
         return self._at_positions[key][1]
+
+
+def _settling(name: str) -> Settled:
+    """How the coefficients that meet a function's higher derivatives are settled."""
+    if name in _NOWHERE_CONSTANT:
+        return lambda coefficient, factor: coefficient
+    return functools.partial(_settled, whole=name in _UNDERFLOWING)
 
 
 def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Coefficient:
@@ -274,10 +274,10 @@ def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Co
 
 
 def _zero_at(factor: Array, values: Array, whole: bool) -> Array:
-    leading = tuple(range(values.ndim - factor.ndim))
-    void = jnp.expand_dims(factor == 0, leading)
-    void = void if whole else void & ~jnp.isfinite(values)
-    return jnp.where(void, jnp.zeros_like(values), values)
+    shape, axes = values.shape, tuple(range(values.ndim - factor.ndim, values.ndim))
+    counts = lax.broadcast_in_dim(lax.ne(factor, factor.dtype.type(0)), shape, axes)
+    counts = counts if whole else counts | jnp.isfinite(values)
+    return lax.select(counts, values, lax.full_like(values, 0))
 
 
 @register(*CONSTANT)
@@ -286,88 +286,6 @@ def piecewise_constant(
 ) -> list[Value]:
     """Nothing moves behind a step or a stopped gradient: JAX's own convention."""
     return bind(eqn, [primal_of(operand) for operand in operands])
-
-
-def taylor_coefficients(
-    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
-) -> list[Array]:
-    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: the curve t ↦ x + t pushed through the equation."""
-
-    def program(*operands: Array) -> list[Array]:
-        function = partially_bound(eqn, operands, (position,))
-        x = operands[position]
-        line: Series = (Dense(jnp.ones_like(x)), *zeros(order - 1))
-        (series,) = push_jet(function, (x,), (line,), Truncation.curve(order))
-        return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
-
-    closed = _programs.of((position, order), eqn, program, primals)
-    return [jnp.asarray(each) for each in evaluate(closed, primals)]
-
-
-def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr, each repeated equation once: derivatives of all orders share their
-    subexpressions.
-    """
-    environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-    environment.update(zip(closed.jaxpr.invars, operands, strict=True))
-    seen: dict[Hashable, list[Any]] = {}
-
-    for eqn in live_equations(closed.jaxpr):
-        params = _hashable(eqn.params)
-        values = read(environment, eqn.invars)
-        key = (eqn.primitive, params, *map(_identity, eqn.invars, values))
-        if params is None or key not in seen:
-            seen[key] = bind(eqn, values)
-        environment.update(zip(eqn.outvars, seen[key], strict=True))
-    return read(environment, closed.jaxpr.outvars)
-
-
-def _identity(atom: Any, value: Any) -> Hashable:
-    """What equal operands have in common."""
-    if isinstance(atom, jex.Literal):
-        return str(atom.aval), np.asarray(value).tobytes()
-    return id(value)
-
-
-def _hashable(params: dict[str, Any]) -> Hashable:
-    """Parameters as a dictionary key, or None where they have none."""
-    key = tuple(sorted(params.items()))
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-class _Programs:
-    """The most recently used programs about equations."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._entries: dict[Hashable, jex.ClosedJaxpr] = {}
-
-    def of(
-        self,
-        kind: Hashable,
-        eqn: jex.JaxprEqn,
-        program: Callable[..., Any],
-        primals: Sequence[Any],
-    ) -> jex.ClosedJaxpr:
-        """A program of an equation's operands, traced unless it has been for operands like them."""
-        params = _hashable(eqn.params)
-        if params is None:
-            return jax.make_jaxpr(program)(*primals)
-        key = (kind, eqn.primitive, params, tuple(jax.typeof(primal) for primal in primals))
-        entry = self._entries.pop(key, None)
-        if entry is None:
-            entry = jax.make_jaxpr(program)(*primals)
-        self._entries[key] = entry
-        if len(self._entries) > self._capacity:
-            del self._entries[next(iter(self._entries))]
-        return entry
-
-
-_programs = _Programs(capacity=1024)
 
 
 def _is_complex(operand: Value) -> bool:

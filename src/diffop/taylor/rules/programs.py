@@ -1,0 +1,148 @@
+"""Programs about one equation, traced once: the derivative of its function, and its Taylor
+coefficients.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, final
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..arithmetic import instantiate
+from ..binding import bind, live_equations, partially_bound, read
+from ..coefficients import Dense, Series, zeros
+from ..one_jet import push_jet
+from ..truncation import Truncation
+
+
+def slope(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
+    """φ′ as a program of the equation's operands."""
+
+    def program(*operands: Array) -> Array:
+        function, x = partially_bound(eqn, operands, (position,)), operands[position]
+        return jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
+
+    return _programs.of(("slope", position), eqn, program, primals)
+
+
+def taylor_coefficients(
+    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
+) -> list[Array]:
+    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: the curve t ↦ x + t pushed through the equation."""
+
+    def program(*operands: Array) -> list[Array]:
+        function = partially_bound(eqn, operands, (position,))
+        x = operands[position]
+        line: Series = (Dense(jnp.ones_like(x)), *zeros(order - 1))
+        (series,) = push_jet(function, (x,), (line,), Truncation.curve(order))
+        return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
+
+    closed = _programs.of((position, order), eqn, program, primals)
+    return [jnp.asarray(each) for each in evaluate(closed, primals)]
+
+
+def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
+    """Evaluate a jaxpr, each repeated equation once: derivatives of all orders share their
+    subexpressions.
+    """
+    environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    environment.update(zip(closed.jaxpr.invars, operands, strict=True))
+    seen: dict[Hashable, list[Any]] = {}
+
+    for eqn in live_equations(closed.jaxpr):
+        params = _hashable(eqn.params)
+        values = read(environment, eqn.invars)
+        key = (eqn.primitive, params, *map(_identity, eqn.invars, values))
+        if params is None or key not in seen:
+            seen[key] = bind(eqn, values)
+        environment.update(zip(eqn.outvars, seen[key], strict=True))
+    return read(environment, closed.jaxpr.outvars)
+
+
+def _identity(atom: Any, value: Any) -> Hashable:
+    """What equal operands have in common."""
+    if isinstance(atom, jex.Literal):
+        return str(atom.aval), np.asarray(value).tobytes()
+    return id(value)
+
+
+def _hashable(params: dict[str, Any]) -> Hashable:
+    """Parameters as a dictionary key, or None where they have none."""
+    key = tuple(sorted(params.items()))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _without_ones(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
+    """The same program without its products with 1: the line t ↦ x + t has that velocity, and half
+    of the products in derivatives are with it.
+    """
+    same: dict[jex.Var, Any] = {}  # as a variable before
+    ones: set[jex.Var] = set()
+    kept = []
+    for eqn in closed.jaxpr.eqns:
+        atoms = [_as_before(atom, same) for atom in eqn.invars]
+        name = eqn.primitive.name
+        if name == "mul":
+            factors = [atom for atom in atoms if not _is_one(atom, ones)] or atoms[:1]
+            (factor, *others), (product,) = factors, eqn.outvars
+            if not others and factor.aval == product.aval:
+                same[product] = factor
+                continue
+        elif name == "broadcast_in_dim" and _is_one(atoms[0], ones):
+            ones.update(eqn.outvars)
+        kept.append(eqn.replace(invars=atoms))
+    outputs = [_as_before(atom, same) for atom in closed.jaxpr.outvars]
+    return jex.ClosedJaxpr(closed.jaxpr.replace(eqns=kept, outvars=outputs), closed.consts)
+
+
+def _as_before(atom: Any, same: dict[jex.Var, Any]) -> Any:
+    return atom if isinstance(atom, jex.Literal) else same.get(atom, atom)
+
+
+def _is_one(atom: Any, ones: set[jex.Var]) -> bool:
+    if isinstance(atom, jex.Literal):
+        return np.ndim(atom.val) == 0 and bool(atom.val == 1)
+    return atom in ones
+
+
+@final
+class _Programs:
+    """The most recently used programs about equations."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: dict[Hashable, jex.ClosedJaxpr] = {}
+
+    def of(
+        self,
+        kind: Hashable,
+        eqn: jex.JaxprEqn,
+        program: Callable[..., Any],
+        primals: Sequence[Any],
+    ) -> jex.ClosedJaxpr:
+        """A program of an equation's operands, traced unless it has been for operands like them."""
+        params = _hashable(eqn.params)
+        if params is None:
+            return _traced(program, primals)
+        key = (kind, eqn.primitive, params, tuple(jax.typeof(primal) for primal in primals))
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            entry = _traced(program, primals)
+        self._entries[key] = entry
+        if len(self._entries) > self._capacity:
+            del self._entries[next(iter(self._entries))]
+        return entry
+
+
+def _traced(program: Callable[..., Any], primals: Sequence[Any]) -> jex.ClosedJaxpr:
+    return _without_ones(jax.make_jaxpr(program)(*primals))
+
+
+_programs = _Programs(capacity=1024)
