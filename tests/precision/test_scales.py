@@ -176,6 +176,10 @@ def test_a_value_in_other_units(units, scale):
         second = jax.hessian(u)
         fourth = jnp.einsum("iijj", jax.jacfwd(jax.jacfwd(second))(exact))
         hessian = second(exact)
-        truth = {"Δ": jnp.trace(hessian), "C": jnp.sum(A.astype(np.float64) * hessian), "Δ²": fourth}
+        truth = {
+            "Δ": jnp.trace(hessian),
+            "C": jnp.sum(A.astype(np.float64) * hessian),
+            "Δ²": fourth,
+        }
     for name, value in got.items():
         np.testing.assert_allclose(value, truth[name], rtol=2e-5, err_msg=name)

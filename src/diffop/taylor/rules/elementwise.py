@@ -35,6 +35,7 @@ from ..sparse import entries_at, times_values
 from . import programs
 from .fallback import fallback
 from .piecewise import piecewise_linear
+from .recurrences import RECURRENCES
 
 ANALYTIC = (
     "acos",
@@ -71,11 +72,6 @@ ANALYTIC = (
 )
 REAL = ("abs", "clamp", "max", "min", "rem")
 CONSTANT = ("ceil", "floor", "round", "sign", "stop_gradient")
-_BOUNDED = {
-    *("cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "logistic", "sin", "sinh"),
-    *("tan", "tanh"),
-}
-"""Functions without a singularity on the way: derivatives of all orders have about one size."""
 _UNDERFLOWING = ("exp", "exp2")
 """Functions that are 0 where their argument is far below it, all their derivatives with them."""
 _NOWHERE_CONSTANT = ("cos", "cosh", "sin", "sinh")
@@ -130,7 +126,7 @@ def _integrated(
     """y = ∫ φ′(x(t)) dx, where φ′ is JAX's own derivative, pushed like any other program."""
     primals = [primal_of(operand) for operand in operands]
     (output,) = bind(eqn, primals)
-    derivative = programs.slope(eqn, primals, position)
+    derivative = programs.derivative(eqn, primals, position)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         x, below = primals[position], (family.below,)
@@ -167,8 +163,8 @@ def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order:
         return False
     name = eqn.primitive.name
     if name != "custom_jvp_call":
-        return name in _BOUNDED or (name in ANALYTIC and order <= 2)
-    kinds = set(_kinds(programs.slope(eqn, primals, position).jaxpr))
+        return name in RECURRENCES or (name in ANALYTIC and order <= 2)
+    kinds = set(_kinds(programs.derivative(eqn, primals, position).jaxpr))
     return True in kinds and False not in kinds
 
 
@@ -180,7 +176,7 @@ def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool | None]:
         name = eqn.primitive.name
         if name in CALLS:
             yield from _kinds(called(eqn).jaxpr)
-        elif name in _BOUNDED:
+        elif name in RECURRENCES:
             yield True
         elif name == "div":
             yield None if isinstance(eqn.invars[1], jex.Literal) else False

@@ -16,32 +16,41 @@ from ..binding import bind, live_equations, partially_bound, read
 from ..coefficients import Dense, Series, zeros
 from ..one_jet import push_jet
 from ..truncation import Truncation
+from .recurrences import RECURRENCES, coefficients
 
 
-def slope(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
+def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
     """φ′ as a program of the equation's operands."""
 
     def program(*operands: Array) -> Array:
         function, x = partially_bound(eqn, operands, (position,)), operands[position]
         return jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
 
-    return _programs.of(("slope", position), eqn, program, primals)
+    return _programs.of(("derivative", position), eqn, program, primals)
 
 
 def taylor_coefficients(
     eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
 ) -> list[Array]:
-    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: the curve t ↦ x + t pushed through the equation."""
+    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: by a recurrence, where there is one, else the curve
+    t ↦ x + t pushed through the equation.
+    """
+    known = eqn.primitive.name in RECURRENCES
+    degree = 1 if known else order
 
     def program(*operands: Array) -> list[Array]:
         function = partially_bound(eqn, operands, (position,))
         x = operands[position]
-        line: Series = (Dense(jnp.ones_like(x)), *zeros(order - 1))
-        (series,) = push_jet(function, (x,), (line,), Truncation.curve(order))
+        line: Series = (Dense(jnp.ones_like(x)), *zeros(degree - 1))
+        (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
         return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
-    closed = _programs.of((position, order), eqn, program, primals)
-    return [jnp.asarray(each) for each in evaluate(closed, primals)]
+    closed = _programs.of((position, degree), eqn, program, primals)
+    found = [jnp.asarray(each) for each in evaluate(closed, primals)]
+    if not known:
+        return found
+    value, slope = found
+    return coefficients(eqn.primitive.name, primals[position], value, slope, order)
 
 
 def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:

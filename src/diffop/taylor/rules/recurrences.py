@@ -1,0 +1,81 @@
+"""Taylor coefficients of functions from JAX's own value and slope, by differential equations.
+
+Of y(t) = φ(x + t) = Σ_k c_k t^k, c_0 and c_1 are given; an equation that φ solves gives the others,
+at the cost of few products each, where differentiating JAX's derivative again would double it:
+
+    exp, exp2, expm1    y″ = λ y′           (k+1) c_{k+1} = λ c_k
+    sin, cos            y″ = −y             k (k+1) c_{k+1} = −c_{k−1}
+    sinh, cosh          y″ = y              k (k+1) c_{k+1} = c_{k−1}
+    tanh                y′ = 1 − y²         (k+1) c_{k+1} = −[t^k] y²
+    tan                 y′ = 1 + y²         (k+1) c_{k+1} = [t^k] y²
+    logistic            y′ = y − y²         (k+1) c_{k+1} = c_k − [t^k] y²
+    erf, erfc           y″ = −2 (x + t) y′  k (k+1) c_{k+1} = −2 (k x c_k + (k−1) c_{k−1})
+
+all for k ≥ 1. No digits are lost that JAX's derivatives keep: tanh″ is −2y y′ here, and there the
+difference of two numbers that agree near 0.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from jax import lax
+
+from ..entrywise import plus, times
+
+Step: TypeAlias = Callable[[Sequence[Any], Any], Any]
+"""c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""
+
+
+def coefficients(name: str, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
+    """c_0, …, c_K of a function of `RECURRENCES`."""
+    found = [value, slope]
+    while len(found) <= order:
+        found.append(RECURRENCES[name](found, x))
+    return found
+
+
+def _growing(rate: float) -> Step:
+    return lambda c, _: times(c[-1], rate / len(c))
+
+
+def _oscillating(sign: int) -> Step:
+    return lambda c, _: times(c[-2], sign / (len(c) * (len(c) - 1)))
+
+
+def _riccati(linear: int, quadratic: int) -> Step:
+    def step(c: Sequence[Any], _: Any) -> Any:
+        k = len(c) - 1
+        mixed = functools.reduce(plus, [lax.mul(c[i], c[k - i]) for i in range((k + 1) // 2)])
+        terms = [times(mixed, 2 * quadratic / (k + 1))]
+        if k % 2 == 0:
+            terms.append(times(lax.mul(c[k // 2], c[k // 2]), quadratic / (k + 1)))
+        if linear:
+            terms.append(times(c[k], linear / (k + 1)))
+        return functools.reduce(plus, terms)
+
+    return step
+
+
+def _gaussian(c: Sequence[Any], x: Any) -> Any:
+    k = len(c) - 1
+    term = lax.mul(x, times(c[k], -2 / (k + 1)))
+    return term if k == 1 else plus(term, times(c[k - 1], -2 * (k - 1) / (k * (k + 1))))
+
+
+RECURRENCES: dict[str, Step] = {
+    "exp": _growing(1.0),
+    "exp2": _growing(math.log(2)),
+    "expm1": _growing(1.0),
+    "sin": _oscillating(-1),
+    "cos": _oscillating(-1),
+    "sinh": _oscillating(1),
+    "cosh": _oscillating(1),
+    "tanh": _riccati(0, -1),
+    "tan": _riccati(0, 1),
+    "logistic": _riccati(1, -1),
+    "erf": _gaussian,
+    "erfc": _gaussian,
+}
+"""Functions without a singularity on the way: derivatives of all orders have about one size."""
