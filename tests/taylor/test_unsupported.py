@@ -50,3 +50,17 @@ def test_python_control_flow_on_a_value_raises_the_usual_error():
 
     with pytest.raises(jax.errors.TracerBoolConversionError):
         do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))
+
+
+def test_a_rule_that_needs_the_jvp_of_a_custom_vjp():
+    """JAX has none, and says so."""
+
+    @jax.custom_vjp
+    def backward(x):
+        return jnp.sin(x)
+
+    backward.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
+    forward = jax.custom_jvp(lambda x: backward(x))
+    forward.defjvp(lambda x, v: jax.jvp(backward, x, v))
+    with pytest.raises(TypeError, match="can't apply forward-mode autodiff"):
+        do.Laplacian().exact(lambda x: jnp.sum(forward(x)))(jnp.ones(3))

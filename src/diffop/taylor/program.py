@@ -8,7 +8,7 @@ import jax.extend.core as jex
 
 from .binding import live_equations
 
-CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_lin")
+CALLS = ("jit", "pjit", "closed_call", "core_call")
 """Primitives that only call an inner program."""
 REMATERIALISED = ("remat2", "checkpoint")
 
