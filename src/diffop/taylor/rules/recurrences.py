@@ -11,8 +11,9 @@ at the cost of few products each, where differentiating JAX's derivative again w
     logistic            y′ = y − y²         (k+1) c_{k+1} = c_k − [t^k] y²
     erf, erfc           y″ = −2 (x + t) y′  k (k+1) c_{k+1} = −2 (k x c_k + (k−1) c_{k−1})
 
-all for k ≥ 1. No digits are lost that JAX's derivatives keep: tanh″ is −2y y′ here, and there the
-difference of two numbers that agree near 0.
+all for k ≥ 1. Errors are about those of JAX's derivatives, but next to zeros of a derivative: there
+either may lose digits that the other keeps. tanh″ is −2y y′ here, to the last bits near 0, and for
+JAX the difference of two numbers that agree there.
 """
 
 import functools
