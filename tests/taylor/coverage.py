@@ -16,27 +16,13 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters import ad
 
-from diffop.taylor.registry import has_rule, rule_named
+from diffop.taylor import primitive
 
 from .collectives import COLLECTIVES
 from .primitives import CASES, N
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "devdocs" / "primitives.md"
 TABLE = re.compile(r"(<!-- primitives -->\n).*?(<!-- end -->)", re.DOTALL)
-
-CLASSES = {
-    "linear": "linear",
-    "bilinear": "bilinear",
-    "elementwise": "elementwise",
-    "power": "elementwise",
-    "piecewise": "choosing",
-    "decomposed": "decomposed",
-    "control_flow": "control flow",
-    "custom": "control flow",
-    "devices": "control flow",
-    "fallback": "jvp, integrated",
-}
-"""Classes of rules by the module that has them."""
 
 CALLS = ("custom_jvp_call", "custom_vjp_call", "shard_map")
 """Primitives that JAX differentiates without an entry in its table."""
@@ -126,16 +112,6 @@ def cases_by_primitive() -> dict[str, list[str]]:
     return found
 
 
-def kind(name: str) -> str:
-    """The class of the rule for a primitive."""
-    if not has_rule(name):
-        return CLASSES["fallback"]
-    rule = rule_named(name)
-    if rule.__name__ == "piecewise_constant":
-        return "constant"
-    return CLASSES[rule.__module__.rpartition(".")[2]]
-
-
 def rows() -> list[tuple[str, str, str]]:
     """Name, class of rule, and where it is tested, of each primitive that values move through."""
     nowhere, elsewhere = _names(WITHOUT_DERIVATIVE), _names(ELSEWHERE)
@@ -145,7 +121,7 @@ def rows() -> list[tuple[str, str, str]]:
             continue
         cases = cases_by_primitive().get(name, [])
         shown = f"{len(cases)} functions" if len(cases) > 1 else "".join(cases)
-        lines.append((name, kind(name), shown or elsewhere.get(name, "")))
+        lines.append((name, primitive.named(name).kind, shown or elsewhere.get(name, "")))
     return lines
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import contractions, diagonal, diagonal_maps, index_maps, sparse
+from . import contractions, diagonal, sparse
 from .binding import varying_axes
 from .coefficients import (
     Blocks,
@@ -32,6 +32,7 @@ from .coefficients import (
 )
 from .entrywise import plus
 from .equation import BilinearMap, LinearMap
+from .primitive import Form
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
@@ -114,7 +115,7 @@ def linear_map(
         return [Zero() for _ in function.outputs]
     if any(isinstance(operand, Blocks) for operand in operands):
         return _by_part(function, operands)
-    signs = _SUMS.get(function.name)
+    signs = function.record.signs
     if signs is not None and _same_types(function):
         (output,) = function.outputs
         signed = [
@@ -153,17 +154,6 @@ def _alike(operands: Sequence[Coefficient], lead: int) -> list[Coefficient]:
     ]
 
 
-_SUMS = {
-    "add": (1, 1),
-    "add_any": (1, 1),
-    "sub": (1, -1),
-    "neg": (-1,),
-    "copy": (1,),
-    "copy_p": (1,),
-    "name": (1,),
-}
-
-
 def _same_types(function: LinearMap) -> bool:
     output = function.outputs[0]
     return all(
@@ -184,11 +174,11 @@ def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coeff
 
 def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) -> list[Coefficient]:
     """One structured coefficient through the map, the others being zero."""
-    if isinstance(operand, Sparse):
-        moved = index_maps.move_sparse(function, k, operand, lead)
-    else:
-        assert isinstance(operand, Diagonal)
-        moved = diagonal_maps.move_diagonal(function, k, operand)
+    moved = None
+    if isinstance(operand, Sparse) and function.record.sparse is not None:
+        moved = function.record.sparse(function, k, operand, lead)
+    elif isinstance(operand, Diagonal) and function.record.diagonal is not None:
+        moved = function.record.diagonal(function, k, operand)
     if moved is not None:
         return [
             _unless_full(each, lead, output)
@@ -233,7 +223,7 @@ def bilinear_map(
         if result is not None:
             return _unless_full(result, max(leads), product.output)
         pairs = zip((left, right), leads, product.operands, strict=True)
-        left, right = (densify(c, lead, x, product.name) for c, lead, x in pairs)
+        left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
     assert isinstance(left, Dense) and isinstance(right, Dense)
     return contractions.dense(product, left, right, leads)
 
@@ -270,4 +260,4 @@ def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: A
 
 def multiplication(operand: Any) -> BilinearMap:
     """The entrywise product of values like an operand."""
-    return BilinearMap("mul", {}, lax.mul, (operand, operand), operand)
+    return BilinearMap(Form.ENTRYWISE, {}, lax.mul, (operand, operand), operand)

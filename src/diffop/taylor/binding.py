@@ -10,23 +10,28 @@ import jax.numpy as jnp
 from jax.extend import source_info_util
 from jax.sharding import AxisType, NamedSharding, reshard
 
-# Their parameters hold functions in a form that `bind` does not take back: they are evaluated as a
-# jaxpr of one equation.
-_CALLS = {"call", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "shard_map"}
-_PROGRAMS = {*_CALLS, "checkpoint", "cond", "jit", "pjit", "remat2", "scan", "while"}
-"""Primitives whose operands may differ in the devices that they vary over: each as the inner
-program was traced for it.
-"""
+from .primitive import of
 
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     """The outputs of one equation at plain operands, always as a list."""
-    if eqn.primitive.name not in _PROGRAMS:
-        operands = varying_alike(operands)
-    if eqn.primitive.name == "pvary":  # a coefficient may vary over more devices than its primal
-        return [varying_over(operand, frozenset(eqn.params["axes"])) for operand in operands]
-    if eqn.primitive.name in _CALLS:
-        return _bind_call(eqn, operands)
+    evaluate = of(eqn).evaluate
+    return bind_alike(eqn, operands) if evaluate is None else evaluate(eqn, operands)
+
+
+def bind_alike(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    return bind_program(eqn, varying_alike(operands))
+
+
+def vary(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    """A coefficient may vary over more devices than its primal."""
+    return [varying_over(operand, frozenset(eqn.params["axes"])) for operand in operands]
+
+
+def bind_program(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    """An equation whose operands may differ in the devices that they vary over: each as its inner
+    program was traced for it.
+    """
     outputs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outputs) if eqn.primitive.multiple_results else [outputs]
 
@@ -134,7 +139,10 @@ def at_run_time(array: Any) -> Any:
     return array if array.size <= _FOLDED else jax.lax.optimization_barrier(array)
 
 
-def _bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+def bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
+    """An equation whose parameters hold functions in a form that its primitive does not take back:
+    as a jaxpr of one equation.
+    """
     inputs, arrays = [], []
     for atom, operand in zip(eqn.invars, operands, strict=True):
         if not isinstance(atom, jex.Literal) and atom not in inputs:

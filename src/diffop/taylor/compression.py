@@ -13,7 +13,7 @@ of values that move.
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import jax
@@ -39,9 +39,9 @@ from .coefficients import (
     zeros,
 )
 from .cost import SHARED, Live, best_cuts
-from .interpreter import interpret, push_equation
+from .interpreter import Walk, interpret
 from .moments import Moment, compressed, is_separate, moments
-from .program import Known, Program, Region, Step, communicates, flatten
+from .program import Program, Step, communicates, flatten, stretches
 from .truncation import Truncation
 
 
@@ -52,33 +52,22 @@ def interpret_replacing(
     replaceable = [index for index, family in enumerate(families) if family.replaceable]
     if not replaceable:
         return interpret(closed.jaxpr, closed.consts, families, operands)
-    return _Run(flatten(closed), families, operands, replaceable).outputs()
+    walk = Walk(flatten(closed.jaxpr, closed.consts), families, operands)
+    return _Replacement(walk, replaceable).outputs()
 
 
 @final
-class _Run:
-    """The state of a program that is being pushed."""
+class _Replacement:
+    """A walk through a program on which directions are replaced."""
 
-    def __init__(
-        self,
-        program: Program,
-        families: Families,
-        operands: Sequence[Value],
-        replaceable: Sequence[int],
-    ) -> None:
-        self.program = program
-        self.given = families
-        self.families = list(families)
+    def __init__(self, walk: Walk, replaceable: Sequence[int]) -> None:
+        self.walk = walk
+        self.given = tuple(walk.families)
         self.replaceable = replaceable
-        self.uses = _Uses(program)
-        self.mixing = {n for n, step in enumerate(program.steps) if communicates(step.eqn)}
+        steps = walk.program.steps
+        self.mixing = {n for n, step in enumerate(steps) if communicates(step.eqn)}
         self.begun: set[int] = set()
         """Families whose directions were replaced by the input's basis vectors."""
-        self.values: dict[int, Value] = {}
-        self.moving: set[int] = set()
-        for variable, value in enumerate(operands):
-            if self.uses.is_read(variable):
-                self._store(variable, value)
 
     def outputs(self) -> list[Value]:
         self._replace_pairs()
@@ -87,21 +76,18 @@ class _Run:
         for index in self.replaceable:
             for live in _plan(remaining, self, index):
                 cuts.setdefault(live.step, []).append((index, live))
-        for number, steps in _stretches(remaining, set(cuts)):
+        for number, steps in stretches(remaining, cuts):
             for index, live in cuts.get(number, []):
                 self._replace(index, live)
-            if steps[0].region is None:
-                self._push(steps[0])
-            else:
-                self._push_region(steps, steps[0].region)
-        return [self._as_given(self._read(atom)) for atom in self.program.outputs]
+            self.walk.push_together(steps)
+        return [self._as_given(value) for value in self.walk.outputs()]
 
     def _front(self) -> list[Step]:
         """Run what reads structured coefficients, and what does not move, as long as there is
         such a step; return the others in order.
         """
-        steps = self.program.steps
-        waiting = [sum(v not in self.values for v in set(step.variables)) for step in steps]
+        steps = self.walk.program.steps
+        waiting = [sum(v not in self.walk.values for v in set(step.variables)) for step in steps]
         ready = [number for number, count in enumerate(waiting) if count == 0]
         later: set[int] = set(range(len(steps)))
         heapq.heapify(ready)
@@ -110,66 +96,24 @@ class _Run:
             step = steps[number]
             if not self._is_first(step):
                 continue
-            self._push(step)
+            self.walk.push(step)
             later.discard(number)
             if later.isdisjoint(self.mixing):
                 self._merge()
             for variable in step.writes:
-                for reader in self.uses.readers.get(variable, ()):
+                for reader in self.walk.uses.readers.get(variable, ()):
                     waiting[reader] -= 1
                     if waiting[reader] == 0:
                         heapq.heappush(ready, reader)
         return [steps[number] for number in sorted(later)]
 
     def _is_first(self, step: Step) -> bool:
-        moving = [v for v in step.variables if v in self.moving]
+        moving = [v for v in step.variables if v in self.walk.moving]
         return not moving or any(
             any(map(_is_of_input if index in self.begun else _is_structured, self._lower(v, index)))
             for v in moving
             for index in self.replaceable
         )
-
-    def _read(self, atom: Any) -> Value:
-        return atom.value if isinstance(atom, Known) else self.values[atom]
-
-    def _push(self, step: Step) -> None:
-        outputs = push_equation(
-            tuple(self.families), step.eqn, [self._read(atom) for atom in step.reads]
-        )
-        for variable, value in zip(step.writes, outputs, strict=True):
-            self._store(variable, value)
-        for variable in self.uses.done(step):
-            self._forget(variable)
-
-    def _store(self, variable: int, value: Value) -> None:
-        self.values[variable] = value
-        if isinstance(value, Bundle):
-            self.moving.add(variable)
-
-    def _forget(self, variable: int) -> None:
-        self.values.pop(variable, None)
-        self.moving.discard(variable)
-
-    def _push_region(self, steps: Sequence[Step], region: Region) -> None:
-        """Steps that the user asked to rematerialise, as one function that is."""
-        made = {v for step in steps for v in step.writes}
-        dead = {v for step in steps for v in self.uses.done(step)}
-        reads = sorted({v for step in steps for v in step.variables} - made)
-        families = tuple(self.families)
-
-        def push(values: list[Value]) -> dict[int, Value]:
-            local = dict(zip(reads, values, strict=True))
-            for step in steps:
-                operands = [a.value if isinstance(a, Known) else local[a] for a in step.reads]
-                outputs = push_equation(families, step.eqn, operands)
-                local.update(zip(step.writes, outputs, strict=True))
-            return {v: local[v] for v in made - dead}
-
-        pushed = jax.checkpoint(push, prevent_cse=region.prevent_cse, policy=region.policy)
-        for variable, value in pushed([self.values[v] for v in reads]).items():
-            self._store(variable, value)
-        for variable in dead:
-            self._forget(variable)
 
     def _replace_pairs(self) -> None:
         """Where all directions of one side of a pair are basis vectors and those of the other an
@@ -178,14 +122,14 @@ class _Run:
         That takes half as many directions as there are in the pairs, and nothing to form.
         """
         for index in self.replaceable if not self.mixing else ():
-            family = self.families[index]
-            lower = {v: self._lower(v, index) for v in sorted(self.moving)}
+            family = self.walk.families[index]
+            lower = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
             found = {v: series for v, series in lower.items() if not all_zero(series)}
             kinds = [c for series in found.values() for c in series if not isinstance(c, Zero)]
             sides = {isinstance(c, Structured) for c in kinds}
             if family.truncation != Truncation.pair() or sides != {True, False}:
                 continue
-            sizes = tuple(_real_size(self.values[v].primal) for v in found)
+            sizes = tuple(_real_size(self.walk.values[v].primal) for v in found)
             assert family.size is not None
             if sum(sizes) <= 2 * family.size and not any(map(self._is_divided, found)):
                 self._replace(index, Live(0, tuple(found), sizes))
@@ -198,45 +142,45 @@ class _Run:
         as there are entries, a block's part of all. That always pays.
         """
         for index in self.replaceable:
-            family = self.families[index]
+            family = self.walk.families[index]
             if family.moment is not None or not family.truncation.is_curve:
                 continue
-            first = {v: self._lower(v, index)[0] for v in sorted(self.moving)}
+            first = {v: self._lower(v, index)[0] for v in sorted(self.walk.moving)}
             structured = [v for v, c in first.items() if isinstance(c, Structured)]
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
             moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
             if any(map(self._is_divided, moving)):
                 continue
-            sizes = tuple(_real_size(self.values[v].primal) for v in moving)
+            sizes = tuple(_real_size(self.walk.values[v].primal) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
                 self._replace(index, Live(0, moving, sizes))
 
     def _replace(self, index: int, live: Live) -> None:
         """The directions of one family by the basis vectors of what is live."""
-        family = self.families[index]
+        family = self.walk.families[index]
         moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
             return
-        parts = [_real_parts(self._lower(v, index), self.values[v].primal) for v in moving]
+        parts = [_real_parts(self._lower(v, index), self.walk.values[v].primal) for v in moving]
         moment = _moment(family, *zip(*itertools.chain(*parts), strict=True))
-        self.families[index] = Family(None, Truncation.curve(2), None, moment)
+        self.walk.families[index] = Family(None, Truncation.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
-            variable: _units(self.values[variable].primal, place, moment.sizes)
+            variable: _units(self.walk.values[variable].primal, place, moment.sizes)
             for place, variable in zip(places, moving, strict=False)
         }
         half = 1 if family.truncation.is_curve else 1 / 2  # of D²u(a, b) is a curve's coefficient
-        for variable in sorted(self.moving):
-            value = self.values[variable]
+        for variable in sorted(self.walk.moving):
+            value = self.walk.values[variable]
             top = scale(value.series[index][-1], half)
-            self._store(variable, _with(value, index, (units.get(variable, Zero()), top)))
+            self.walk.store(variable, _with(value, index, (units.get(variable, Zero()), top)))
 
     def _as_given(self, value: Value) -> Value:
         """A value with the series of the families that were given."""
         for index in self.replaceable if isinstance(value, Bundle) else ():
             given = self.given[index].truncation
-            if given != self.families[index].truncation:
+            if given != self.walk.families[index].truncation:
                 top = scale(value.series[index][-1], 2)
                 value = _with(value, index, (*zeros(len(given) - 1), top))
                 if not isinstance(value, Bundle):
@@ -245,14 +189,14 @@ class _Run:
 
     def _lower(self, variable: int, index: int) -> Series:
         """The coefficients of order one: one along curves, two along pairs."""
-        value = self.values[variable]
+        value = self.walk.values[variable]
         return value.series[index][:-1] if isinstance(value, Bundle) else ()
 
     def _moves(self, variable: int, index: int) -> bool:
         return not all_zero(self._lower(variable, index))
 
     def _is_divided(self, variable: int) -> bool:
-        return is_divided(jax.typeof(self.values[variable].primal))
+        return is_divided(jax.typeof(self.walk.values[variable].primal))
 
 
 def _is_structured(coefficient: Coefficient) -> bool:
@@ -269,22 +213,6 @@ def _is_of_input(coefficient: Coefficient) -> bool:
 def _with(value: Bundle, index: int, series: Series) -> Value:
     """A value with another series along one family."""
     return bundle(value.primal, [*value.series[:index], series, *value.series[index + 1 :]])
-
-
-def _stretches(steps: Sequence[Step], cuts: set[int]) -> Iterator[tuple[int, list[Step]]]:
-    """Steps one by one, those of a region together up to the next cut; each with its number."""
-    start = 0
-    while start < len(steps):
-        stop, region = start + 1, steps[start].region
-        while (
-            region is not None
-            and stop < len(steps)
-            and steps[stop].region is region
-            and stop not in cuts
-        ):
-            stop += 1
-        yield start, list(steps[start:stop])
-        start = stop
 
 
 _SCALARS = 4
@@ -346,37 +274,13 @@ def _times_i(unit: Dense | Diagonal, dtype: Any) -> Dense | Diagonal:
     return diagonal.times_array(unit, jnp.asarray(1j, dtype))
 
 
-@final
-class _Uses:
-    """Who reads a variable, and when it is no longer needed."""
-
-    def __init__(self, program: Program) -> None:
-        self.readers: dict[int, list[int]] = {}
-        self._left: dict[int, int] = {}
-        for number, step in enumerate(program.steps):
-            for variable in set(step.variables):
-                self.readers.setdefault(variable, []).append(number)
-                self._left[variable] = self._left.get(variable, 0) + 1
-        for atom in program.outputs:
-            if isinstance(atom, int):
-                self._left[atom] = self._left.get(atom, 0) + 1
-
-    def is_read(self, variable: int) -> bool:
-        """Whether any step is still to read it, or the caller."""
-        return self._left.get(variable, 0) > 0
-
-    def done(self, step: Step) -> list[int]:
-        """The variables that nothing needs after a step."""
-        for variable in set(step.variables):
-            self._left[variable] -= 1
-        return [v for v in {*step.variables, *step.writes} if not self.is_read(v)]
-
-
-def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
+def _plan(remaining: Sequence[Step], run: _Replacement, index: int) -> list[Live]:
     """The cuts of one family, none where live values are divided over devices: their moment would
     be divided twice along one axis.
     """
-    moving = {v: _real_size(run.values[v].primal) for v in run.moving if run._moves(v, index)}
+    moving = {
+        v: _real_size(run.walk.values[v].primal) for v in run.walk.moving if run._moves(v, index)
+    }
     divided = set(filter(run._is_divided, moving))
     for step in remaining:
         if any(v in moving for v in step.variables):
@@ -386,10 +290,10 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
                     moving[variable] = _real_size(aval)
                     if is_divided(aval):
                         divided.add(variable)
-    family = run.families[index]
+    family = run.walk.families[index]
     mixed = [number for number, step in enumerate(remaining) if communicates(step.eqn)]
     earliest = 1 + max(mixed, default=-1)
-    candidates = _live(remaining, run.program, moving, divided, _directions(family), earliest)
+    candidates = _live(remaining, run.walk.program, moving, divided, _directions(family), earliest)
     share = 1.0
     if candidates and candidates[0].step == 0 and _is_shared(run, candidates[0], index):
         share = SHARED
@@ -406,7 +310,7 @@ def _directions(family: Family) -> int:
     return family.size * (len(family.truncation) - 1)
 
 
-def _is_shared(run: _Run, live: Live, index: int) -> bool:
+def _is_shared(run: _Replacement, live: Live, index: int) -> bool:
     """Whether the largest live value moves along rows that do not depend on the point."""
     if not live.variables:
         return False

@@ -20,20 +20,21 @@ from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, S
 from .convolutions import convolution
 from .equation import BilinearMap
 from .numbers import Numbers
+from .primitive import Form
 from .rows import rows_dot
 
 
 def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int]) -> Dense:
     """B of two arrays, mapped over their leading axes."""
     factor = left.factor * right.factor
-    if product.name == "mul":
+    if product.form is Form.ENTRYWISE:
         rank = len(product.output.shape)
         arrays = (
             _behind(each.base, lead, max(leads), rank)
             for each, lead in zip((left, right), leads, strict=True)
         )
         return Dense(jnp.asarray(product.function(*arrays)), factor)
-    if product.name == "dot_general" and 0 in leads and leads != (0, 0):
+    if product.form is Form.DOT and 0 in leads and leads != (0, 0):
         array = _flat_dot(product, left.base, right.base, leads)
         if array is not None:
             return Dense(array, factor)
@@ -111,7 +112,7 @@ def structured(
             diagonal.as_sparse(c, jnp.result_type(x)) if isinstance(c, Diagonal) else c
             for c, x in zip((left, right), product.operands, strict=True)
         )
-    if product.name == "mul":
+    if product.form is Form.ENTRYWISE:
         return _entrywise(product, left, right, leads)
     if 0 not in leads:
         return _inner_product(product, left, right)
@@ -125,9 +126,9 @@ def structured(
     known = not isinstance(product.operands[1 - side], Tracer)
     array = at_run_time(still.array) if known else still.array
     moving, array = _of_type(moving, kind), array.astype(kind)
-    if product.name == "conv_general_dilated":
+    if product.form is Form.CONVOLUTION:
         return convolution(product, side, moving, array)
-    if product.name != "dot_general":
+    if product.form is not Form.DOT:
         return None
     shapes = _Shapes.of(product, side)
     if isinstance(moving, Sparse):
@@ -194,7 +195,7 @@ def _inner_product(
     product: BilinearMap, left: Coefficient, right: Coefficient
 ) -> Sparse | Diagonal | Dense | None:
     """x · y of two vectors, both structured: the sum of the entrywise product."""
-    if product.name != "dot_general" or jnp.ndim(product.output) != 0:
+    if product.form is not Form.DOT or jnp.ndim(product.output) != 0:
         return None
     (contract, _) = _dimensions(product.params)
     if len(contract[0]) != 1 or isinstance(left, Dense) or isinstance(right, Dense):
@@ -326,7 +327,7 @@ def _sparse_dot(
         positions.reshape(*position.shape[:-1], -1),
         values.reshape(*values.shape[:-2], -1),
         coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
-        sparse.source_after(coefficient, ("dot_general", shapes)),
+        sparse.source_after(coefficient, (product.form, shapes)),
     )
 
 

@@ -50,7 +50,7 @@ class _Reach:
         self.out_spatial = tuple(self.output[axis] for axis in self.out[2:])
         self.channels = self.kernel_shape[self.rhs[1]]
         self.features = self.kernel_shape[self.rhs[0]]
-        self.step = (product.name, str(params), self.input, self.kernel_shape)
+        self.step = (product.form, str(params), self.input, self.kernel_shape)
 
     def kernel_rows(self, kernel: Any) -> Any:
         """The kernel as `(in channels · offsets, out channels)`."""

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import jax.extend.core as jex
 
+from .primitive import Inner, of
 from .program import Step
-from .rules.bilinear import BILINEAR, CONTRACTIONS
-from .rules.linear import LINEAR
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""
@@ -100,25 +99,26 @@ def _work(steps: Sequence[Step], moving: set[int], directions: int, moment: bool
             continue
         fresh = all(v in single and v not in produced for v in operands)
         total += _step(step.eqn, len(operands), directions, moment, fresh)
-        if not fresh or is_contraction(step.eqn):
+        if not fresh or of(step.eqn).is_contraction:
             produced.update(step.writes)
     return total
 
 
 def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh: bool) -> float:
-    size = sum(math.prod(_shape(var)) for var in eqn.outvars)
+    record = of(eqn)
+    size = sum(math.prod(var.aval.shape) for var in eqn.outvars)
     inner = [_program_of(value) for value in eqn.params.values()]
     programs = [each for each in inner if each is not None]
-    if programs and eqn.primitive.name != "custom_jvp_call":
+    if programs and record.inner is not Inner.DECLARED:
         repeats = eqn.params.get("length", 1)
         equations = [e for program in programs for e in program.eqns]
         once = sum(_step(e, len(e.invars), directions, moment, fresh) for e in equations)
         return float(repeats * once)
-    if is_contraction(eqn):
-        total = float(directions * size * (1 if fresh else _contracted(eqn)))
+    if record.summed is not None:
+        total = float(directions * size * (1 if fresh else record.summed(eqn)))
     else:
         total = float(size if fresh else directions * size)
-    if _meets(eqn, operands):
+    if record.multiplies(operands):
         total += size if fresh else directions * size * (directions if moment else 1)
     return total
 
@@ -127,30 +127,3 @@ def _program_of(value: Any) -> jex.Jaxpr | None:
     if isinstance(value, jex.ClosedJaxpr):
         return value.jaxpr
     return value if isinstance(value, jex.Jaxpr) else None
-
-
-def is_contraction(eqn: jex.JaxprEqn) -> bool:
-    return eqn.primitive.name in CONTRACTIONS
-
-
-def _contracted(eqn: jex.JaxprEqn) -> int:
-    """How many products each entry of the output sums."""
-    if eqn.primitive.name == "dot_general":
-        (contract, _), _ = eqn.params["dimension_numbers"]
-        return math.prod(_shape(eqn.invars[0])[axis] for axis in contract)
-    if eqn.primitive.name == "rows_dot":
-        return _shape(eqn.invars[1])[0]
-    if eqn.primitive.name == "rows_outer":
-        return math.prod(_shape(eqn.invars[0])[:-1])
-    kernel = _shape(eqn.invars[1])
-    return math.prod(kernel) // kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
-
-
-def _shape(atom: Any) -> tuple[int, ...]:
-    return atom.aval.shape
-
-
-def _meets(eqn: jex.JaxprEqn, operands: int) -> bool:
-    """Whether first-order coefficients are multiplied with one another."""
-    name = eqn.primitive.name
-    return name not in LINEAR and not (name in BILINEAR and operands < 2)

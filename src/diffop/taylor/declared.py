@@ -6,7 +6,7 @@ from typing import Any
 import jax.extend.core as jex
 
 from .bundle import Families, Value, is_moving
-from .registry import Rule, has_rule, register as register_rule
+from .primitive import Form, Primitive, enter, has_rule
 from .rules.bilinear import product
 from .rules.elementwise import elementwise, piecewise_constant
 from .rules.linear import linear
@@ -21,11 +21,11 @@ def _linear(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     return rule(families, eqn, operands)
 
 
-_RULES: Mapping[str, Rule] = {
-    "linear": _linear,
-    "bilinear": product,
-    "elementwise": elementwise,
-    "constant": piecewise_constant,
+_RECORDS: Mapping[str, Primitive] = {
+    "linear": Primitive(_linear, "linear", linear_in=slice(None)),
+    "bilinear": Primitive(product, "bilinear", form=Form.OTHER),
+    "elementwise": Primitive(elementwise, "elementwise"),
+    "constant": Primitive(piecewise_constant, "constant"),
 }
 
 
@@ -66,8 +66,8 @@ def register(primitive: Any, kind: str) -> None:
             f"register expects a jax.extend.core.Primitive, got {type(primitive).__name__}; "
             f"functions need no rule, and may have a jax.custom_jvp."
         )
-    if kind not in _RULES:
-        raise ValueError(f"kind must be one of {', '.join(_RULES)}, got {kind!r}.")
+    if kind not in _RECORDS:
+        raise ValueError(f"kind must be one of {', '.join(_RECORDS)}, got {kind!r}.")
     if has_rule(primitive.name):
         raise ValueError(f"the primitive {primitive.name!r} has a rule already.")
-    register_rule(primitive.name)(_RULES[kind])
+    enter([primitive.name], _RECORDS[kind])

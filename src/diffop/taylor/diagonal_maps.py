@@ -3,7 +3,8 @@ on the values, and while tracing on the numbers.
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,46 +12,71 @@ import numpy as np
 from jax.core import Tracer
 
 from . import diagonal
-from .coefficients import Coefficient, Diagonal
+from .coefficients import Coefficient, Diagonal, scale
 from .equation import LinearMap
-from .index_maps import ON_VALUES, filled_with_nothing, not_overwritten, written
+from .index_maps import filled_with_nothing, not_overwritten, written
 from .numbers import Numbers, readers
 
-_STRUCTURAL = {
-    *("reshape", "squeeze", "slice", "rev", "transpose", "pad", "concatenate", "broadcast_in_dim"),
-    *("gather", "dynamic_slice", "split", "dynamic_update_slice", "scatter"),
-}
-"""Primitives whose outputs are entries of their linear operands, moved about."""
+Images: TypeAlias = list[Coefficient] | None
+"""Of a diagonal coefficient in place of the k-th linear operand; None where they are not
+diagonal.
+"""
+DiagonalMap: TypeAlias = Callable[[LinearMap, int, Diagonal], Images]
 
 
-def move_diagonal(function: LinearMap, k: int, coefficient: Diagonal) -> list[Coefficient] | None:
-    """The images of a diagonal coefficient in place of the k-th linear operand; None where they
-    are not diagonal.
-    """
-    c, name = coefficient, function.name
+def on_values(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    """Values change, each where it is."""
+    c = coefficient
     dtype = jnp.result_type(function.primal(k))
-    if name in ON_VALUES:
-        values = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), dtype)
-        values = jax.vmap(lambda column: function.at([column])[0])(values)
-        return [Diagonal(values, c.numbers, c.size, c.factor)]
-    if name == "reduce_sum":
-        return [diagonal.sum_over(c, tuple(map(int, function.params["axes"])), dtype)]
-    if name == "select_n":
-        return [diagonal.select(c, _chosen(function.operands[0], k), dtype)]
-    if name in ("scatter-add", "scatter-sub"):
-        return [c] if k == 0 else _added(function, c)
-    if name not in _STRUCTURAL or name == "pad" and k != 0:
-        return None
+    values = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), dtype)
+    values = jax.vmap(lambda column: function.at([column])[0])(values)
+    return [Diagonal(values, c.numbers, c.size, c.factor)]
+
+
+def summed(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    axes = tuple(map(int, function.params["axes"]))
+    return [diagonal.sum_over(coefficient, axes, jnp.result_type(function.primal(k)))]
+
+
+def selected(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    return [_only(function, k, coefficient, _chosen(function.operands[0], k))]
+
+
+def added(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    return [coefficient] if k == 0 else _added(function, coefficient)
+
+
+def subtracted(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    images = added(function, k, coefficient)
+    return [scale(each, -1) for each in images] if images and k else images
+
+
+def overwritten(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    """Entries are moved into an operand, whose other entries are left as they are."""
+    if _known_indices(function):
+        return moved(function, k, coefficient)
+    return [_only(function, k, coefficient, not_overwritten(function))] if k == 0 else None
+
+
+def padded(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    return moved(function, k, coefficient) if k == 0 else None
+
+
+def moved(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+    """Entries are moved about, by indices that have to be known."""
     if not _known_indices(function):
-        if name not in ("dynamic_update_slice", "scatter") or k != 0:
-            return None
-        return [diagonal.select(c, not_overwritten(function), dtype)]
+        return None
+    c = coefficient
     numbers = _moved_numbers(function, k, c)
     values = [None] * len(numbers) if c.values is None else _moved_values(function, k, c.values)
     return [
         Diagonal(value, Numbers(number), c.size, c.factor)
         for value, number in zip(values, numbers, strict=True)
     ]
+
+
+def _only(function: LinearMap, k: int, coefficient: Diagonal, where: Any) -> Coefficient:
+    return diagonal.select(coefficient, where, jnp.result_type(function.primal(k)))
 
 
 def _chosen(which: Any, k: int) -> Any:
@@ -77,8 +103,7 @@ def _added(function: LinearMap, coefficient: Diagonal) -> list[Coefficient] | No
         columns = values.reshape(values.shape[0], -1)[:, table]
         columns = jnp.where(table >= 0, columns, jnp.zeros((), values.dtype))
         values = columns.reshape(numbers.shape)
-    factor = -c.factor if function.name == "scatter-sub" else c.factor
-    return [Diagonal(values, Numbers(numbers), c.size, factor)]
+    return [Diagonal(values, Numbers(numbers), c.size, c.factor)]
 
 
 def _known_indices(function: LinearMap) -> bool:

@@ -5,9 +5,9 @@ from typing import Any, final
 
 import jax
 import jax.extend.core as jex
-from jax import lax
 
 from .binding import bind, described, partially_bound
+from .primitive import Form, Primitive, of
 
 
 @final
@@ -27,8 +27,8 @@ class LinearMap:
         chosen: Sequence[int],
         outputs: Sequence[Any],
     ) -> None:
-        self.eqn = eqn = _linear_part(eqn)
-        self.name: str = eqn.primitive.name
+        self.eqn = eqn
+        self.record: Primitive = of(eqn)
         self.params: dict[str, Any] = eqn.params
         self.operands = list(operands)
         self.chosen = tuple(chosen)
@@ -50,29 +50,30 @@ class LinearMap:
         return bind(self.eqn, values)
 
 
-def _linear_part(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
-    """What a gather fills in for entries outside of its operand does not move with it."""
-    params = eqn.params
-    if eqn.primitive.name != "gather" or params["mode"] != lax.GatherScatterMode.FILL_OR_DROP:
-        return eqn
-    return eqn.replace(params={**params, "fill_value": 0})
-
-
 @final
 class BilinearMap:
-    """y = B(a, b), with the primals of a, b and (where it is known) y, and y's shape and type."""
+    """y = B(a, b), with the primals of a, b and (where it is known) y, and y's shape and type; the
+    `eqn` where it is one.
+    """
 
     def __init__(
         self,
-        name: str,
+        form: Form,
         params: dict[str, Any],
         function: Callable[[Any, Any], Any],
         operands: tuple[Any, Any],
         primal: Any = None,
+        eqn: jex.JaxprEqn | None = None,
     ) -> None:
-        self.name = name
+        self.form = form
         self.params = params
         self.function = function
         self.operands = operands
         self.primal = primal
         self.output = jax.eval_shape(function, *operands) if primal is None else primal
+        self._eqn = eqn
+
+    @property
+    def described(self) -> str:
+        """The primitive, and the line of the user's program that it is in."""
+        return "an inner product" if self._eqn is None else described(self._eqn)

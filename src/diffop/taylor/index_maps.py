@@ -17,59 +17,67 @@ from .coefficients import Coefficient, Dense, Sparse, scale
 from .equation import LinearMap
 from .numbers import readers
 from .source import Source
-from .tables import entering
 
 
 class Moved(NamedTuple):
     """New flat positions, shaped like the old ones with the last axis times `copies`; where `keep`
-    is false the entry is lost. `merging` if two positions may become one.
+    is false the entry is lost. `merging` if two positions may become one. Values are multiplied
+    with the `sign`.
     """
 
     positions: Any
     keep: Any = None
     copies: int = 1
     merging: bool = False
+    sign: int = 1
 
 
 Coordinates: TypeAlias = list[Any]
 IndexMap: TypeAlias = Callable[[LinearMap, int, Any], Moved | list[Moved] | None]
 """Of a primitive with several outputs, one `Moved` for each; None where entries become arrays."""
-_maps: dict[str, IndexMap] = {}
-_register = entering(_maps)
+SparseMap: TypeAlias = Callable[[LinearMap, int, Sparse, int], list[Coefficient] | None]
+"""The images of a sparse coefficient in place of the k-th linear operand, behind so many leading
+axes; None where they are not sparse.
+"""
 
-ON_VALUES = {"convert_element_type", "real", "imag", "conj", "reduce_precision"}
-"""Primitives that change values, each where it is."""
 
-
-def move_sparse(
+def on_values(
     function: LinearMap, k: int, coefficient: Sparse, lead: int
 ) -> list[Coefficient] | None:
-    """The images of a sparse coefficient in place of the k-th linear operand; None where they are
-    not sparse.
-    """
-    if function.name in ON_VALUES:
-        (values,) = function.at([coefficient.values])
-        return [Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)]
-    if function.name not in _maps:
-        return None
-    moved = _moved(function, k, coefficient)
-    if moved is not None:
-        sign = -1 if function.name == "scatter-sub" and k == 1 else 1
+    """Values change, each where it is."""
+    (values,) = function.at([coefficient.values])
+    return [Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)]
+
+
+def by_position(index_map: IndexMap, otherwise: SparseMap | None = None) -> SparseMap:
+    """Entries move as their positions do, or `otherwise` where these do not say how."""
+
+    def move(
+        function: LinearMap, k: int, coefficient: Sparse, lead: int
+    ) -> list[Coefficient] | None:
+        moved = _moved(index_map, function, k, coefficient)
+        if moved is None:
+            return None if otherwise is None else otherwise(function, k, coefficient, lead)
         return [
-            scale(_entries(coefficient, each, _source(function, (k, i), coefficient, each)), sign)
+            scale(
+                _entries(coefficient, each, _source(function, (k, i), coefficient, each)), each.sign
+            )
             for i, each in enumerate(moved)
         ]
-    return _compared(function, coefficient, lead) if function.name == "gather" else None
+
+    return move
 
 
-def _moved(function: LinearMap, k: int, coefficient: Sparse) -> list[Moved] | None:
+def _moved(
+    index_map: IndexMap, function: LinearMap, k: int, coefficient: Sparse
+) -> list[Moved] | None:
     """Positions are mapped once, whatever the order of the coefficient that they belong to, so
     that coefficients at equal positions are seen to be.
     """
     positions = coefficient.positions
     key = (k, coefficient.source or id(positions))
     if key not in function.memo:
-        moved = _maps[function.name](function, k, positions)
+        moved = index_map(function, k, positions)
         moved = [moved] if isinstance(moved, Moved) else moved
         function.memo[key] = (positions, moved)
     return function.memo[key][1]
@@ -92,7 +100,7 @@ def _step(function: LinearMap) -> Hashable:
         return object()
     indices = tuple((x.shape, x.dtype, x.tobytes()) for x in map(np.asarray, still))
     shapes = tuple(jnp.shape(function.primal(k)) for k in range(len(function.chosen)))
-    return function.name, str(function.params), shapes, indices
+    return function.eqn.primitive, str(function.params), shapes, indices
 
 
 def _entries(coefficient: Sparse, moved: Moved, source: Source | None) -> Sparse:
@@ -133,13 +141,11 @@ def _shapes(function: LinearMap, k: int) -> tuple[tuple[int, ...], tuple[int, ..
     return jnp.shape(function.primal(k)), jnp.shape(function.outputs[0])
 
 
-@_register("reshape", "squeeze")
-def _reshape(function: LinearMap, k: int, positions: Any) -> Moved:
+def kept(function: LinearMap, k: int, positions: Any) -> Moved:
     return Moved(positions)
 
 
-@_register("slice")
-def _slice(function: LinearMap, k: int, positions: Any) -> Moved:
+def sliced(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     starts = function.params["start_indices"]
     strides = function.params["strides"] or (1,) * len(before)
@@ -154,8 +160,7 @@ def _slice(function: LinearMap, k: int, positions: Any) -> Moved:
     return Moved(_flat(coordinates, after, positions), keep)
 
 
-@_register("rev")
-def _reverse(function: LinearMap, k: int, positions: Any) -> Moved:
+def flipped(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     coordinates = sparse.unravel(positions, before)
     for axis in function.params["dimensions"]:
@@ -163,16 +168,14 @@ def _reverse(function: LinearMap, k: int, positions: Any) -> Moved:
     return Moved(_flat(coordinates, after, positions))
 
 
-@_register("transpose")
-def _transpose(function: LinearMap, k: int, positions: Any) -> Moved:
+def transposed(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     coordinates = sparse.unravel(positions, before)
     permuted = [coordinates[axis] for axis in function.params["permutation"]]
     return Moved(_flat(permuted, after, positions))
 
 
-@_register("pad")
-def _pad(function: LinearMap, k: int, positions: Any) -> Moved | None:
+def padded(function: LinearMap, k: int, positions: Any) -> Moved | None:
     if k != 0:
         return None
     before, after = _shapes(function, k)
@@ -185,8 +188,7 @@ def _pad(function: LinearMap, k: int, positions: Any) -> Moved | None:
     return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
 
 
-@_register("concatenate")
-def _concatenate(function: LinearMap, k: int, positions: Any) -> Moved:
+def concatenated(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     axis = function.params["dimension"]
     coordinates = sparse.unravel(positions, before)
@@ -195,8 +197,7 @@ def _concatenate(function: LinearMap, k: int, positions: Any) -> Moved:
     return Moved(_flat(coordinates, after, positions))
 
 
-@_register("broadcast_in_dim")
-def _broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
+def broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     dims = function.params["broadcast_dimensions"]
     coordinates: Coordinates = [positions * 0] * len(after)
@@ -220,16 +221,14 @@ def _copied(base: Any, offsets: np.ndarray) -> Moved:
     return Moved((base[..., None] + offsets).reshape(shape), None, offsets.size)
 
 
-@_register("reduce_sum")
-def _reduce_sum(function: LinearMap, k: int, positions: Any) -> Moved:
+def summed(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     coordinates = sparse.unravel(positions, before)
     kept = [i for axis, i in enumerate(coordinates) if axis not in function.params["axes"]]
     return Moved(_flat(kept, after, positions), merging=True)
 
 
-@_register("dynamic_slice")
-def _dynamic_slice(function: LinearMap, k: int, positions: Any) -> Moved:
+def dynamically_sliced(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     starts = _clamped(function.operands[1:], before, after)
     coordinates = [
@@ -238,8 +237,7 @@ def _dynamic_slice(function: LinearMap, k: int, positions: Any) -> Moved:
     return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
 
 
-@_register("dynamic_update_slice")
-def _dynamic_update_slice(function: LinearMap, k: int, positions: Any) -> Moved:
+def updated(function: LinearMap, k: int, positions: Any) -> Moved:
     whole, update = jnp.shape(function.operands[0]), jnp.shape(function.operands[1])
     starts = _clamped(function.operands[2:], whole, update)
     if k == 1:
@@ -260,24 +258,33 @@ def _clamped(starts: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -
     ]
 
 
-@_register("select_n")
-def _select(function: LinearMap, k: int, positions: Any) -> Moved:
+def selected(function: LinearMap, k: int, positions: Any) -> Moved:
     which = sparse.entries_at(function.operands[0], positions, jnp.shape(function.outputs[0]))
     chosen = which == k if which.dtype != bool else (which if k else ~which)
     return Moved(positions, jnp.broadcast_to(chosen, positions.shape))
 
 
-@_register("scatter", "scatter-add", "scatter-sub")
-def _scatter(function: LinearMap, k: int, positions: Any) -> Moved:
-    adds = function.name != "scatter"
+def overwritten(function: LinearMap, k: int, positions: Any) -> Moved:
+    """Entries under the updates are lost."""
     if k == 0:
-        if adds:
-            return Moved(positions)
         mask = not_overwritten(function)
         return Moved(positions, sparse.entries_at(mask, positions, mask.shape))
+    return _written(function, positions)
+
+
+def added(function: LinearMap, k: int, positions: Any) -> Moved:
+    return Moved(positions) if k == 0 else _written(function, positions)._replace(merging=True)
+
+
+def subtracted(function: LinearMap, k: int, positions: Any) -> Moved:
+    return added(function, k, positions)._replace(sign=1 if k == 0 else -1)
+
+
+def _written(function: LinearMap, positions: Any) -> Moved:
+    """The entries of a scatter's updates."""
     targets = written(function.params, *function.operands)
     found = _lookup(targets.reshape(-1, 1), positions)
-    return Moved(found.clip(0), found >= 0, merging=adds)
+    return Moved(found.clip(0), found >= 0)
 
 
 def not_overwritten(function: LinearMap) -> Any:
@@ -326,8 +333,7 @@ def are_different(params: dict[str, Any], operand: Any, indices: Any, updates: A
     return np.unique(targets).size == targets.size
 
 
-@_register("split")
-def _split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
+def split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
     before = jnp.shape(function.primal(0))
     axis, start = function.params["axis"], 0
     parts = []
@@ -340,8 +346,7 @@ def _split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
     return parts
 
 
-@_register("gather")
-def _gather(function: LinearMap, k: int, positions: Any) -> Moved | None:
+def gathered(function: LinearMap, k: int, positions: Any) -> Moved | None:
     """Each entry goes to all the places that read it, which a table tells where the indices are
     known.
     """
@@ -385,7 +390,9 @@ def _lookup(table: Any, positions: Any) -> Any:
     return found.reshape(*positions.shape[:-1], -1)
 
 
-def _compared(function: LinearMap, coefficient: Sparse, lead: int) -> list[Coefficient] | None:
+def compared(
+    function: LinearMap, k: int, coefficient: Sparse, lead: int
+) -> list[Coefficient] | None:
     """A gather whose places compare what they read with the positions, if they are no more than
     the entries in all.
     """

@@ -1,18 +1,19 @@
-"""The interpreter: a jaxpr evaluated on bundles, equation by equation."""
+"""The interpreter: a program pushed step by step, on values with coefficients."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, final
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from .binding import bind, is_divided, live_equations, read
-from .boundaries import reunited
+from .binding import bind, is_divided
+from .boundaries import reunited, sourced
 from .bundle import Families, Value, dense_value, is_moving, primal_of
 from .layout import laid_out
-from .registry import rule_for
+from .primitive import of, rule_of
+from .program import Atom, Known, Program, Step, Uses, flatten, stretches
 
 
 def interpret(
@@ -30,18 +31,76 @@ def interpret(
 
     One value for each output.
     """
-    environment: dict[jex.Var, Value] = {}
-    environment.update(zip(jaxpr.constvars, consts, strict=True))
-    environment.update(zip(jaxpr.invars, reunited(operands), strict=True))
+    walk = Walk(flatten(jaxpr, consts), families, reunited(operands))
+    for _, steps in stretches(walk.program.steps):
+        walk.push_together(steps)
+    return walk.outputs()
 
-    equations = live_equations(jaxpr)
-    last_use = _last_use(equations, jaxpr.outvars)
-    for position, eqn in enumerate(equations):
-        outputs = push_equation(families, eqn, read(environment, eqn.invars))
-        environment.update(zip(eqn.outvars, outputs, strict=True))
-        for var in last_use[position]:
-            environment.pop(var, None)
-    return read(environment, jaxpr.outvars)
+
+@final
+class Walk:
+    """A program on its way: the values that steps are still to read. In which order steps are
+    pushed, and what becomes of `families` between them, is the caller's.
+    """
+
+    def __init__(self, program: Program, families: Families, operands: Sequence[Value]) -> None:
+        self.program = program
+        self.families = list(families)
+        self.uses = Uses(program)
+        self.values: dict[int, Value] = {}
+        self.moving: set[int] = set()
+        for variable, value in enumerate(operands):
+            if self.uses.is_read(variable):
+                self.store(variable, value)
+
+    def push(self, step: Step) -> None:
+        outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, self.values))
+        for variable, value in zip(step.writes, outputs, strict=True):
+            self.store(variable, value)
+        for variable in self.uses.done(step):
+            self._forget(variable)
+
+    def push_together(self, steps: Sequence[Step]) -> None:
+        """Push one step, or several that the user asked to rematerialise: these as one function
+        that is.
+        """
+        region = steps[0].region
+        if region is None:
+            return self.push(*steps)
+        made = {v for step in steps for v in step.writes}
+        dead = {v for step in steps for v in self.uses.done(step)}
+        reads = sorted({v for step in steps for v in step.variables} - made)
+        kept, families = sorted(made - dead), tuple(self.families)
+
+        def push(values: Sequence[Value]) -> list[Value]:
+            local = dict(zip(reads, reunited(values), strict=True))
+            for step in steps:
+                outputs = push_equation(families, step.eqn, _read(step.reads, local))
+                local.update(zip(step.writes, outputs, strict=True))
+            return sourced([local[v] for v in kept])
+
+        again = jax.checkpoint(push, prevent_cse=region.prevent_cse, policy=region.policy)
+        pushed = reunited(again(sourced([self.values[v] for v in reads])))
+        for variable, value in zip(kept, pushed, strict=True):
+            self.store(variable, value)
+        for variable in dead:
+            self._forget(variable)
+
+    def outputs(self) -> list[Value]:
+        return _read(self.program.outputs, self.values)
+
+    def store(self, variable: int, value: Value) -> None:
+        self.values[variable] = value
+        if is_moving(value):
+            self.moving.add(variable)
+
+    def _forget(self, variable: int) -> None:
+        self.values.pop(variable, None)
+        self.moving.discard(variable)
+
+
+def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
+    return [atom.value if isinstance(atom, Known) else values[atom] for atom in atoms]
 
 
 def push_equation(
@@ -55,30 +114,14 @@ def push_equation(
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
     if any(map(is_moving, values)) and any(map(_is_differentiable, eqn.outvars)):
         if not any(is_divided(var.aval) for var in eqn.outvars):
-            return rule_for(eqn)(families, eqn, values)
+            return rule_of(eqn)(families, eqn, values)
         dense = [dense_value(value, families, eqn.primitive.name) for value in values]
-        return [laid_out(families, value) for value in rule_for(eqn)(families, eqn, dense)]
+        return [laid_out(families, value) for value in rule_of(eqn)(families, eqn, dense)]
     primals = [primal_of(value) for value in values]
     if _is_index_arithmetic(eqn, primals):
         with jax.ensure_compile_time_eval():
             return bind(eqn, primals)
     return bind(eqn, primals)
-
-
-_INDEX_ARITHMETIC = {
-    *(
-        "add",
-        "and",
-        "broadcast_in_dim",
-        "clamp",
-        "concatenate",
-        "convert_element_type",
-        "div",
-        "eq",
-    ),
-    *("gather", "ge", "gt", "iota", "le", "lt", "max", "min", "mul", "ne", "neg", "not", "or"),
-    *("pad", "rem", "reshape", "rev", "select_n", "sign", "slice", "squeeze", "sub", "transpose"),
-}
 
 
 def _is_index_arithmetic(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> bool:
@@ -87,20 +130,8 @@ def _is_index_arithmetic(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> bool:
     """
     whole = not any(map(_is_differentiable, eqn.outvars))
     known = not any(isinstance(operand, Tracer) for operand in operands)
-    return eqn.primitive.name in _INDEX_ARITHMETIC and whole and known
+    return of(eqn).on_indices and whole and known
 
 
 def _is_differentiable(var: Any) -> bool:
     return jnp.issubdtype(var.aval.dtype, jnp.inexact)
-
-
-def _last_use(equations: Sequence[jex.JaxprEqn], outvars: Sequence[Any]) -> list[set[jex.Var]]:
-    """For each equation the variables that nothing needs after it: their memory is let go."""
-    kept = {atom for atom in outvars if not isinstance(atom, jex.Literal)}
-    dead: list[set[jex.Var]] = []
-    for eqn in reversed(equations):
-        variables = {atom for atom in eqn.invars if not isinstance(atom, jex.Literal)}
-        variables.update(eqn.outvars)
-        dead.append(variables - kept)
-        kept |= variables
-    return dead[::-1]

@@ -17,7 +17,7 @@ def laid_out(families: Families, value: Value) -> Value:
     """
     if not isinstance(value, Bundle) or not is_divided(jax.typeof(value.primal)):
         return value
-    dense = dense_value(value, families, "reshard")
+    dense = dense_value(value, families, "on a mesh with explicit axes")
     series = [
         tuple(_divided(term, family.lead(place), value.primal) for place, term in enumerate(terms))
         for family, terms in zip(families, dense.series, strict=True)

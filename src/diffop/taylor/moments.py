@@ -35,6 +35,7 @@ from .contractions import broadcast
 from .entrywise import times
 from .equation import BilinearMap
 from .numbers import Numbers
+from .primitive import Form
 from .record import record, static
 
 
@@ -74,8 +75,8 @@ class Moment:
 
     def contract(self, product: BilinearMap, left: Coefficient, right: Coefficient) -> Coefficient:
         """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj)."""
-        symmetric = product.name == "mul" and left is right
-        if product.name == "mul":
+        symmetric = product.form is Form.ENTRYWISE and left is right
+        if product.form is Form.ENTRYWISE:
             left, right = (
                 broadcast(c, 1, jnp.shape(x), product.output.shape)
                 for c, x in zip((left, right), product.operands, strict=True)
@@ -95,7 +96,8 @@ class Moment:
         matrix = self.matrix(p, q)
         if matrix is None or isinstance(left, Zero) or isinstance(right, Zero):
             return None
-        if product.name == "mul" and isinstance(left, Diagonal) and isinstance(right, Diagonal):
+        entrywise = product.form is Form.ENTRYWISE
+        if entrywise and isinstance(left, Diagonal) and isinstance(right, Diagonal):
             if left.numbers.count * right.numbers.count <= 16:
                 return _entrywise(matrix, left, right, product.output.dtype)
         first, second = (
@@ -103,11 +105,11 @@ class Moment:
         )
         assert isinstance(first, Dense) and isinstance(second, Dense)
         whole = not isinstance(matrix, DiagonalMatrix)
-        if product.name == "mul" and p == q and left is right and whole:
+        if entrywise and p == q and left is right and whole:
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
-        if product.name == "mul":
+        if entrywise:
             own = first.array.astype(product.output.dtype)
             own = jnp.expand_dims(own, tuple(range(len(self.sums))))
             return jnp.sum(own * weighted, axis=len(self.sums))

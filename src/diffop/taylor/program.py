@@ -1,16 +1,13 @@
 """A jaxpr as one flat list of steps: calls of inner programs written out in place."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import jax
 import jax.extend.core as jex
 
 from .binding import live_equations
-
-CALLS = ("jit", "pjit", "closed_call", "core_call")
-"""Primitives that only call an inner program."""
-REMATERIALISED = ("remat2", "checkpoint")
+from .primitive import Inner, of
 
 
 @final
@@ -54,11 +51,11 @@ class Program(NamedTuple):
     outputs: tuple[Atom, ...]
 
 
-def flatten(closed: jex.ClosedJaxpr) -> Program:
+def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
     """The live equations of a program and of all that it calls, rematerialised or not."""
     flat = _Flattening()
-    inputs = [flat.new() for _ in closed.jaxpr.invars]
-    outputs = flat.inline(closed.jaxpr, closed.consts, inputs, None)
+    inputs = [flat.new() for _ in jaxpr.invars]
+    outputs = flat.inline(jaxpr, consts, inputs, None)
     return Program(flat.steps, tuple(outputs))
 
 
@@ -87,16 +84,63 @@ class _Flattening:
 
         for eqn in live_equations(jaxpr):
             reads = [atom(each) for each in eqn.invars]
-            if eqn.primitive.name in CALLS:
+            inner_program = of(eqn).inner
+            if inner_program is Inner.CALLED:
                 inner = called(eqn)
                 outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
-            elif eqn.primitive.name in REMATERIALISED:
+            elif inner_program is Inner.REMATERIALISED:
                 outputs = self.inline(eqn.params["jaxpr"], (), reads, region or Region(eqn))
             else:
                 outputs = [self.new() for _ in eqn.outvars]
                 self.steps.append(Step(eqn, tuple(reads), tuple(outputs), region))
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [atom(each) for each in jaxpr.outvars]
+
+
+@final
+class Uses:
+    """Who reads a variable, and when it is no longer needed."""
+
+    def __init__(self, program: Program) -> None:
+        self.readers: dict[int, list[int]] = {}
+        self._left: dict[int, int] = {}
+        for number, step in enumerate(program.steps):
+            for variable in set(step.variables):
+                self.readers.setdefault(variable, []).append(number)
+                self._left[variable] = self._left.get(variable, 0) + 1
+        for atom in program.outputs:
+            if isinstance(atom, int):
+                self._left[atom] = self._left.get(atom, 0) + 1
+
+    def is_read(self, variable: int) -> bool:
+        """Whether any step is still to read it, or the caller."""
+        return self._left.get(variable, 0) > 0
+
+    def done(self, step: Step) -> list[int]:
+        """The variables that nothing needs after a step."""
+        for variable in set(step.variables):
+            self._left[variable] -= 1
+        return [v for v in {*step.variables, *step.writes} if not self.is_read(v)]
+
+
+def stretches(
+    steps: Sequence[Step], cuts: Collection[int] = ()
+) -> Iterator[tuple[int, list[Step]]]:
+    """Steps one by one, those of a region together up to the next cut before one of them; each with
+    its number.
+    """
+    start = 0
+    while start < len(steps):
+        stop, region = start + 1, steps[start].region
+        while (
+            region is not None
+            and stop < len(steps)
+            and steps[stop].region is region
+            and stop not in cuts
+        ):
+            stop += 1
+        yield start, list(steps[start:stop])
+        start = stop
 
 
 def communicates(eqn: jex.JaxprEqn) -> bool:
@@ -108,7 +152,7 @@ def communicates(eqn: jex.JaxprEqn) -> bool:
 
 def _axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
     """The names of the axes that an equation sums over or moves values along."""
-    if eqn.primitive.name in ("axis_index", "pvary"):
+    if not of(eqn).mixes:
         return set()
     found = {
         axis

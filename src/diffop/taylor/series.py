@@ -29,6 +29,7 @@ from .coefficients import (
     zeros,
 )
 from .equation import BilinearMap
+from .primitive import Form
 
 
 def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -> Series:
@@ -48,7 +49,7 @@ def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -
 def _times_primal(product: BilinearMap, side: int, moving: Coefficient, lead: int) -> Coefficient:
     """B of a coefficient of one operand and the other operand itself."""
     still = product.operands[1 - side]
-    number = known_scalar(still) if product.name == "mul" else None
+    number = known_scalar(still) if product.form is Form.ENTRYWISE else None
     if number is not None:
         return scale(moving, number)
     primal = Dense(jnp.asarray(still))

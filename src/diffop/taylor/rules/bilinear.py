@@ -1,6 +1,8 @@
 """Products (Leibniz) and their inverses, division and triangular solves."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax.extend.core as jex
 from jax import lax
@@ -18,34 +20,30 @@ from ..bundle import (
 )
 from ..coefficients import Coefficient, Series
 from ..equation import BilinearMap
-from ..registry import register
+from ..primitive import Form, Primitive, enter, of
+from ..rows import rows_dot_p, rows_outer_p
 from ..series import divided, leibniz, mapped, quotient
 
-CONTRACTIONS = ("dot_general", "conv_general_dilated", "rows_dot", "rows_outer")
-"""Products that sum over axes of their operands."""
-BILINEAR = ("mul", *CONTRACTIONS)
 
-
-@register(*BILINEAR)
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = B(a, b)."""
     left, right = (primal_of(operand) for operand in operands)
     bound = partially_bound(eqn, operands, (0, 1))
     (output,) = bound(left, right)
+    form = of(eqn).form or Form.OTHER
     multiply = BilinearMap(
-        eqn.primitive.name, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output
+        form, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output, eqn
     )
     return expand(
         families, operands, [output], lambda family, series: [leibniz(family, multiply, *series)]
     )
 
 
-@register("square")
 def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = x · x: its derivative is known to be a multiple of x."""
     x = primal_of(operands[0])
     (output,) = bind(eqn, (x,))
-    multiply = BilinearMap("mul", {}, lax.mul, (x, x), output)
+    multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (x, x), output)
     return expand(
         families,
         operands,
@@ -54,12 +52,11 @@ def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> 
     )
 
 
-@register("div")
 def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = b / a solves a y = b."""
     numerator, denominator = (primal_of(operand) for operand in operands)
     (solution,) = bind(eqn, (numerator, denominator))
-    multiply = BilinearMap("mul", {}, lax.mul, (denominator, solution), solution)
+    multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (denominator, solution), solution)
 
     def divide(coefficient: Coefficient, lead: int) -> Coefficient:
         return divided(coefficient, lead, denominator, solution)
@@ -72,7 +69,6 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     return expand(families, operands, [solution], expansion)
 
 
-@register("triangular_solve")
 def triangular_solve(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
@@ -90,7 +86,7 @@ def triangular_solve(
     def solve(coefficient: Coefficient, lead: int) -> Coefficient:
         return mapped(lambda b: bound(b)[0], coefficient, lead, solution)
 
-    inner = BilinearMap("triangular_solve", {}, multiply, (matrix, solution), rhs)
+    inner = BilinearMap(Form.OTHER, {}, multiply, (matrix, solution), rhs)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         below, above = (
@@ -118,3 +114,37 @@ def _triangle(a: Array, lower: bool, strict: bool) -> Array:
     below = rows > columns if lower else rows < columns
     kept = below if strict else below | (rows == columns)
     return lax.select(kept, a, lax.full_like(a, 0))
+
+
+def _contracted(eqn: jex.JaxprEqn) -> int:
+    (contract, _), _ = eqn.params["dimension_numbers"]
+    return math.prod(eqn.invars[0].aval.shape[axis] for axis in contract)
+
+
+def _reached(eqn: jex.JaxprEqn) -> int:
+    """All of a kernel but its output channels."""
+    kernel = eqn.invars[1].aval.shape
+    return math.prod(kernel) // kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
+
+
+def _enter(names: str, form: Form, **known: Any) -> None:
+    enter(names.split(), Primitive(product, "bilinear", form=form, **known))
+
+
+_enter("mul", Form.ENTRYWISE, entrywise=True, on_indices=True)
+_enter("dot_general", Form.DOT, summed=_contracted)
+_enter("conv_general_dilated", Form.CONVOLUTION, summed=_reached)
+_enter(rows_dot_p.name, Form.OTHER, summed=lambda eqn: eqn.invars[1].aval.shape[0])
+_enter(rows_outer_p.name, Form.OTHER, summed=lambda eqn: math.prod(eqn.invars[0].aval.shape[:-1]))
+enter(["square"], Primitive(square, "bilinear", entrywise=True))
+enter(
+    ["div"],
+    Primitive(
+        division,
+        "bilinear",
+        entrywise=True,
+        on_indices=True,
+        singular=lambda eqn: not isinstance(eqn.invars[1], jex.Literal),
+    ),
+)
+enter(["triangular_solve"], Primitive(triangular_solve, "bilinear"))

@@ -8,7 +8,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
-from ..binding import described, varying_alike, varying_axes, varying_over
+from ..binding import bind_program, described, varying_alike, varying_axes, varying_over
 from ..boundaries import reunited, sourced
 from ..bundle import (
     Bundle,
@@ -19,7 +19,7 @@ from ..bundle import (
 )
 from ..coefficients import Blocks, Coefficient, Dense, blocks
 from ..interpreter import interpret
-from ..registry import register
+from ..primitive import Primitive, enter
 from .agreement import agreed, conform_all, joined, structure_of
 
 
@@ -65,7 +65,6 @@ def _iteration(
     return conforming, carry
 
 
-@register("cond")
 def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Each branch is pushed once; then all give what they agree on, structured or not."""
     index, *arguments = operands
@@ -108,7 +107,6 @@ def _branch(branch: jex.ClosedJaxpr, families: Families) -> Callable[[list[Value
     return lambda values: sourced(interpret(branch.jaxpr, branch.consts, families, values))
 
 
-@register("while")
 def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     test_consts, body_consts = operands[:first], operands[first : first + second]
@@ -134,7 +132,6 @@ def scan_operands(params: dict[str, Any]) -> tuple[int, int]:
     return consts, consts + carry
 
 
-@register("scan")
 def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     params = eqn.params
     first, second = scan_operands(params)
@@ -193,3 +190,8 @@ def _move_axis(
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)
+
+
+enter(["cond"], Primitive(cond, "control flow", evaluate=bind_program))
+enter(["while"], Primitive(while_loop, "control flow", evaluate=bind_program))
+enter(["scan"], Primitive(scan, "control flow", evaluate=bind_program))

@@ -6,39 +6,16 @@ from typing import Any
 import jax
 import jax.extend.core as jex
 
-from ..binding import bind
-from ..boundaries import reunited, sourced
+from ..binding import bind, bind_call, bind_program
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
 from ..moments import PRODUCTS
-from ..program import CALLS, REMATERIALISED, called
-from ..registry import register
-from .elementwise import ANALYTIC, CONSTANT, REAL, along_one
+from ..primitive import Inner, Primitive, Rule, enter, of
+from ..program import called
+from .elementwise import along_one
 from .fallback import fallback
 
 
-@register(*CALLS)
-def call(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """An inner program is interpreted in place."""
-    closed = called(eqn)
-    return interpret(closed.jaxpr, closed.consts, families, operands)
-
-
-@register(*REMATERIALISED)
-def remat(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Pushed under `jax.checkpoint`, so that reverse mode over the push rematerialises as the user
-    asked.
-    """
-    inner = eqn.params["jaxpr"]
-
-    def push(values: Sequence[Value]) -> list[Value]:
-        return sourced(interpret(inner, (), families, values))
-
-    again = jax.checkpoint(push, prevent_cse=eqn.params["prevent_cse"], policy=eqn.params["policy"])
-    return reunited(again(sourced(operands)))
-
-
-@register("custom_jvp_call")
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """The user's jvp rule is the derivative: integrated as it stands, once for all directions where
     it is elementwise. The engine's own only saves work.
@@ -51,7 +28,6 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     return fallback(families, eqn, operands)
 
 
-@register("custom_vjp_call")
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """There is no forward rule to honour: coefficients come from the function itself.
 
@@ -88,28 +64,23 @@ def _is_elementwise(eqn: jex.JaxprEqn, operands: Sequence[Value], position: int)
     return _only_elementwise(jax.make_jaxpr(tangent)(x).jaxpr)
 
 
-_ELEMENTWISE = {
-    *ANALYTIC,
-    *REAL,
-    *CONSTANT,
-    *("integer_pow", "square"),
-    *("add", "add_any", "convert_element_type", "copy", "copy_p", "div", "mul", "neg", "select_n"),
-    *("pow", "sub", "eq", "ge", "gt", "le", "lt", "ne", "and", "or", "not", "xor", "is_finite"),
-}
-
-
 def _only_elementwise(jaxpr: jex.Jaxpr) -> bool:
     return all(map(_is_elementwise_equation, jaxpr.eqns))
 
 
 def _is_elementwise_equation(eqn: jex.JaxprEqn) -> bool:
-    name = eqn.primitive.name
-    if name in (*CALLS, "custom_jvp_call"):
+    record = of(eqn)
+    if record.inner in (Inner.CALLED, Inner.DECLARED):
         return _only_elementwise(called(eqn).jaxpr)
-    if name == "broadcast_in_dim":
-        return _shape(eqn.invars[0]) == ()
-    return name in _ELEMENTWISE
+    return record.is_entrywise(eqn)
 
 
-def _shape(atom: Any) -> tuple[int, ...]:
-    return atom.aval.shape
+def _enter(names: str, rule: Rule | None, **known: Any) -> None:
+    enter(names.split(), Primitive(rule, "control flow", **known))
+
+
+_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program)
+_enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
+_enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
+_enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
+_enter("custom_vjp_call", custom_vjp, evaluate=bind_call)

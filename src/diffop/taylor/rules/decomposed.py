@@ -18,7 +18,7 @@ from jaxtyping import Array
 from ..binding import bind
 from ..bundle import Bundle, Families, Value, primal_of
 from ..interpreter import interpret
-from ..registry import register
+from ..primitive import Primitive, enter
 
 
 def _pushed_as(
@@ -28,7 +28,6 @@ def _pushed_as(
     return interpret(closed.jaxpr, closed.consts, families, operands)
 
 
-@register("reduce_prod")
 def product_of_entries(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
@@ -52,7 +51,6 @@ def product_of_entries(
     return _pushed_as(tree, families, operands)
 
 
-@register("cumprod")
 def cumulative_product(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
@@ -64,7 +62,6 @@ def cumulative_product(
     return _pushed_as(tree, families, operands)
 
 
-@register("stack")
 def stack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     axis = eqn.params["axis"]
 
@@ -74,7 +71,6 @@ def stack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
     return _pushed_as(concatenation, families, operands)
 
 
-@register("unstack")
 def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     axis = eqn.params["axis"]
 
@@ -84,7 +80,6 @@ def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     return _pushed_as(rows, families, operands)
 
 
-@register("one_minus_square")
 def one_minus_square(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
@@ -92,3 +87,10 @@ def one_minus_square(
     (primal,) = bind(eqn, [primal_of(operands[0])])
     (pushed,) = _pushed_as(lambda x: 1 - lax.square(x), families, operands)
     return [Bundle(primal, pushed.series)]
+
+
+enter(["reduce_prod"], Primitive(product_of_entries, "decomposed"))
+enter(["cumprod"], Primitive(cumulative_product, "decomposed"))
+enter(["stack"], Primitive(stack, "decomposed"))
+enter(["unstack"], Primitive(unstack, "decomposed"))
+enter(["one_minus_square"], Primitive(one_minus_square, "decomposed"))

@@ -8,12 +8,12 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from ..binding import bind_call
 from ..bundle import Families, Value, dense_value, is_moving, primal_of
 from ..interpreter import interpret
-from ..registry import register
+from ..primitive import Primitive, enter
 
 
-@register("shard_map")
 def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Coefficients lie on the devices as their primals do, the weights of directions on all.
 
@@ -70,3 +70,7 @@ def _specs(values: Sequence[Value], specs: Sequence[jax.P]) -> list[jax.P]:
 
 def _with_lead(lead: int, spec: jax.P) -> jax.P:
     return jax.P(*[None] * lead, *spec, unreduced=spec.unreduced, reduced=spec.reduced)
+
+
+enter(["shard_map"], Primitive(shard_map, "control flow", evaluate=bind_call))
+enter(["axis_index"], Primitive(mixes=False))

@@ -3,6 +3,7 @@ integral of the derivative where these would not stay in range.
 """
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
@@ -28,67 +29,35 @@ from ..bundle import (
 from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero
 from ..diagonal import values_of
 from ..interpreter import interpret
-from ..program import CALLS, called
-from ..registry import register
+from ..primitive import Inner, Primitive, Rule, enter, of
+from ..program import called
 from ..series import faa_di_bruno, integral
 from ..sparse import entries_at, times_values
-from . import programs
+from . import programs, recurrences
 from .fallback import fallback
 from .piecewise import piecewise_linear
-from .recurrences import RECURRENCES
-
-ANALYTIC = (
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bessel_i0e",
-    "bessel_i1e",
-    "cos",
-    "cosh",
-    "digamma",
-    "erf",
-    "erf_inv",
-    "erfc",
-    "exp",
-    "exp2",
-    "expm1",
-    "igamma",
-    "igammac",
-    "lgamma",
-    "log",
-    "log1p",
-    "log2",
-    "logistic",
-    "polygamma",
-    "polynomial",
-    "sin",
-    "sinh",
-    "tan",
-    "tanh",
-)
-REAL = ("abs", "clamp", "max", "min", "rem")
-CONSTANT = ("ceil", "floor", "round", "sign", "stop_gradient")
-_UNDERFLOWING = ("exp", "exp2")
-"""Functions that are 0 where their argument is far below it, all their derivatives with them."""
-_NOWHERE_CONSTANT = ("cos", "cosh", "sin", "sinh")
-"""Functions that change everywhere: a derivative is 0 at single points only."""
+from .recurrences import Step
 
 
-@register(*ANALYTIC, *REAL)
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """y = φ(x) with one moving operand; with several, or where φ is not analytic in a complex x,
-    the general rule, but maxima and remainders of real numbers choose.
+    """y = φ(x) with one moving operand; with several the general rule."""
+    moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
+    if len(moving) > 1:
+        return fallback(families, eqn, operands)
+    return along_one(families, eqn, operands, moving[0])
+
+
+def of_real_numbers(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
+) -> list[Value]:
+    """A φ that is analytic in no complex x. Maxima and remainders of several moving numbers
+    choose.
     """
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
-    real = eqn.primitive.name in REAL
-    if real and any(_is_complex(operands[position]) for position in moving):
+    if any(jnp.iscomplexobj(primal_of(operands[position])) for position in moving):
         return fallback(families, eqn, operands)
     if len(moving) > 1:
-        return (piecewise_linear if real else fallback)(families, eqn, operands)
+        return piecewise_linear(families, eqn, operands)
     return along_one(families, eqn, operands, moving[0])
 
 
@@ -101,7 +70,7 @@ def along_one(
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
     everywhere = None
-    if _is_sparse(operands[position]) and eqn.primitive.name != "custom_jvp_call":
+    if _is_sparse(operands[position]) and of(eqn).inner is not Inner.DECLARED:
         (output,) = bind(eqn, primals)
     else:  # a custom rule was traced for the shape of the whole operand
         output, *everywhere = programs.taylor_coefficients(eqn, primals, position, order)
@@ -110,7 +79,7 @@ def along_one(
         primals,
         output,
         everywhere,
-        _settling(eqn.primitive.name),
+        of(eqn).settled or _settled,
     )
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -161,28 +130,23 @@ def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order:
     """
     if is_narrow(primals[position]):
         return False
-    name = eqn.primitive.name
-    if name != "custom_jvp_call":
-        return name in RECURRENCES or (name in ANALYTIC and order <= 2)
+    if of(eqn).inner is not Inner.DECLARED:
+        return order <= of(eqn).in_range
     kinds = set(_kinds(programs.derivative(eqn, primals, position).jaxpr))
     return True in kinds and False not in kinds
 
 
-def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool | None]:
-    """Whether each function in a program is bounded, None for what has no higher derivatives. An
+def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool]:
+    """Whether each function in a program that has higher derivatives is bounded. An
     inner custom rule says nothing: it is usually the function itself.
     """
     for eqn in live_equations(jaxpr):
-        name = eqn.primitive.name
-        if name in CALLS:
+        record = of(eqn)
+        if record.inner is Inner.CALLED:
             yield from _kinds(called(eqn).jaxpr)
-        elif name in RECURRENCES:
+        elif record.recurrence is not None:
             yield True
-        elif name == "div":
-            yield None if isinstance(eqn.invars[1], jex.Literal) else False
-        elif name == "integer_pow":
-            yield None if eqn.params["y"] >= 0 else False
-        elif name in ANALYTIC or name in ("cbrt", "pow", "rsqrt", "sqrt"):
+        elif record.is_singular(eqn):
             yield False
 
 
@@ -246,13 +210,6 @@ class Derivatives:
         return self._at_positions[key][1]
 
 
-def _settling(name: str) -> Settled:
-    """How the coefficients that meet a function's higher derivatives are settled."""
-    if name in _NOWHERE_CONSTANT:
-        return lambda coefficient, factor: coefficient
-    return functools.partial(_settled, whole=name in _UNDERFLOWING)
-
-
 def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Coefficient:
     """A coefficient that is to be multiplied with a factor, of a sparse one at its positions:
     without what is not finite where the factor vanishes, because the function does not change
@@ -269,6 +226,11 @@ def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Co
     return Dense(_zero_at(factor, c.array, whole)) if isinstance(c, Dense) else c
 
 
+def _as_it_is(coefficient: Coefficient, factor: Array) -> Coefficient:
+    """Of a function that changes everywhere: a derivative is 0 at single points only."""
+    return coefficient
+
+
 def _zero_at(factor: Array, values: Array, whole: bool) -> Array:
     shape, axes = values.shape, tuple(range(values.ndim - factor.ndim, values.ndim))
     counts = lax.broadcast_in_dim(lax.ne(factor, factor.dtype.type(0)), shape, axes)
@@ -276,7 +238,6 @@ def _zero_at(factor: Array, values: Array, whole: bool) -> Array:
     return lax.select(counts, values, lax.full_like(values, 0))
 
 
-@register(*CONSTANT)
 def piecewise_constant(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
@@ -284,5 +245,39 @@ def piecewise_constant(
     return bind(eqn, [primal_of(operand) for operand in operands])
 
 
-def _is_complex(operand: Value) -> bool:
-    return jnp.iscomplexobj(primal_of(operand))
+def _enter(
+    names: str, rule: Rule | None = elementwise, kind: str = "elementwise", **known: Any
+) -> None:
+    enter(names.split(), Primitive(rule, kind, entrywise=True, **known))
+
+
+def _enter_with(recurrence: Step, names: str, settled: Settled | None = None) -> None:
+    """Functions without a singularity on the way: derivatives of all orders have about one size."""
+    _enter(names, recurrence=recurrence, in_range=math.inf, settled=settled)
+
+
+_underflowing = functools.partial(_settled, whole=True)
+"""Of a function that is 0 where its argument is far below it, all its derivatives with it."""
+
+_enter_with(recurrences.growing(1.0), "exp", _underflowing)
+_enter_with(recurrences.growing(math.log(2)), "exp2", _underflowing)
+_enter_with(recurrences.growing(1.0), "expm1")
+_enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
+_enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
+_enter_with(recurrences.riccati(0, -1), "tanh")
+_enter_with(recurrences.riccati(0, 1), "tan")
+_enter_with(recurrences.riccati(1, -1), "logistic")
+_enter_with(recurrences.gaussian, "erf erfc")
+_enter(
+    "acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e digamma erf_inv igamma igammac "
+    "lgamma log log1p log2 polygamma polynomial",
+    in_range=2,
+    singular=True,
+)
+_enter("abs", of_real_numbers)
+_enter("max min clamp rem", of_real_numbers, on_indices=True)
+_enter("ceil floor round stop_gradient", piecewise_constant, "constant")
+_enter("sign", piecewise_constant, "constant", on_indices=True)
+_enter("eq ge gt le lt ne and or not", None, "no derivative", on_indices=True)
+_enter("xor is_finite", None, "no derivative")
+enter(["iota"], Primitive(on_indices=True))

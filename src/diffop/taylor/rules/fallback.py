@@ -23,7 +23,7 @@ from ..bundle import (
 from ..coefficients import Coefficient, Dense, Series, Zero, all_zero
 from ..moments import Moment
 from ..one_jet import push_jet
-from ..registry import register_fallback
+from ..primitive import Primitive, enter_others
 from ..truncation import Truncation
 from .moving_part import MovingPart
 from .tangents import Tangents
@@ -36,7 +36,6 @@ class UnsupportedPrimitiveError(NotImplementedError):
     """A function uses a primitive that JAX itself cannot differentiate in forward mode."""
 
 
-@register_fallback
 def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Always right where `jax.jvp` is; slower than a rule of its own, so the first use is
     logged.
@@ -157,3 +156,6 @@ def _second_order(
     for _ in moment.sums:
         push = jax.vmap(push)
     return [Dense(y, 0.5) for y in push(*(partners for _, partners in pairs))]
+
+
+enter_others(Primitive(fallback, "jvp, integrated"))

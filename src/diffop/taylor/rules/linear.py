@@ -1,7 +1,7 @@
 """Primitives that are linear in their moving operands: apply them to each coefficient."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import jax
 import jax.extend.core as jex
@@ -11,29 +11,34 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array
 
+from .. import diagonal_maps, index_maps
 from ..arithmetic import linear_map
-from ..binding import bind
+from ..binding import bind, vary
 from ..bundle import Families, Family, Value, expand, is_moving, primal_of
 from ..coefficients import Series
+from ..diagonal_maps import DiagonalMap
 from ..equation import LinearMap
-from ..index_maps import are_different
+from ..index_maps import IndexMap, SparseMap, are_different, by_position
 from ..interpreter import interpret
-from ..registry import Rule, register
+from ..primitive import Primitive, Rule, enter
 from .fallback import fallback
 
+Part: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]
 
-def linear(positions: slice) -> Rule:
+
+def linear(positions: slice, part: Part = lambda eqn: eqn) -> Rule:
     """The rule of a primitive that is jointly linear in the operands at `positions`; the others do
     not move.
 
-    Linear, not affine: in a Taylor coefficient an operand that stands still is zero.
+    Linear, not affine: in a Taylor coefficient an operand that stands still is zero, and the `part`
+    of an equation that does not move with its operands is not there.
     """
 
     def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
         primals = [primal_of(operand) for operand in operands]
         chosen = range(len(operands))[positions]
         outputs = bind(eqn, primals)
-        function = LinearMap(eqn, primals, chosen, outputs)
+        function = LinearMap(part(eqn), primals, chosen, outputs)
 
         def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
             columns = [
@@ -49,80 +54,17 @@ def linear(positions: slice) -> Rule:
     return rule
 
 
-_ALL, _FIRST, _FIRST_TWO, _AFTER_FIRST = slice(None), slice(1), slice(2), slice(1, None)
-
-LINEAR: dict[str, slice] = {
-    **dict.fromkeys(
-        (
-            "add",
-            "add_any",
-            "all_gather",
-            "all_gather_invariant",
-            "all_gather_reduced",
-            "all_to_all",
-            "broadcast_in_dim",
-            "complex",
-            "concatenate",
-            "conj",
-            "convert_element_type",
-            "copy",
-            "copy_p",
-            "cumsum",
-            "device_put",
-            "fft",
-            "imag",
-            "layout_constraint",
-            "name",
-            "neg",
-            "optimization_barrier",
-            "pad",
-            "pbroadcast",
-            "ppermute",
-            "preduced",
-            "psum",
-            "psum_invariant",
-            "pvary",
-            "real",
-            "reduce_precision",
-            "reduce_scatter",
-            "reduce_sum",
-            "reduce_window_sum",
-            "reduced_vary_cast",
-            "reduced_vary_cast_p",
-            "reshape",
-            "reshard",
-            "rev",
-            "sharding_constraint",
-            "slice",
-            "split",
-            "squeeze",
-            "sub",
-            "transpose",
-            "unreduced_psum",
-            "unreduced_reduce_scatter",
-            "vary_unreduced_cast",
-            "vary_unreduced_cast_p",
-        ),
-        _ALL,
-    ),
-    "dynamic_slice": _FIRST,
-    "gather": _FIRST,
-    "pbroadcast_dynamic": _FIRST,
-    "ragged_all_to_all": _FIRST_TWO,
-    "dynamic_update_slice": _FIRST_TWO,
-    "select_n": _AFTER_FIRST,
-    "scatter": slice(0, 3, 2),
-    "scatter-add": slice(0, 3, 2),
-    "scatter-sub": slice(0, 3, 2),
-}
-
-for _name, _positions in LINEAR.items():
-    register(_name)(linear(_positions))
-
-_moving_about = linear(LINEAR["scatter"])
+def _filled_with_zeros(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
+    """What a gather fills in for entries outside of its operand does not move with it."""
+    if eqn.params["mode"] != lax.GatherScatterMode.FILL_OR_DROP:
+        return eqn
+    return eqn.replace(params={**eqn.params, "fill_value": 0})
 
 
-@register("scatter")
+_ALL, _FIRST, _FIRST_TWO, _UPDATED = slice(None), slice(1), slice(2), slice(0, 3, 2)
+_writing = linear(_UPDATED)
+
+
 def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Linear, unless it has a function to apply: then it is what JAX makes of it, an error.
 
@@ -133,7 +75,7 @@ def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     if eqn.params["update_jaxpr"] is not None:
         return fallback(families, eqn, operands)
     if not is_moving(operands[2]) or are_different(eqn.params, operand, indices, updates):
-        return _moving_about(families, eqn, operands)
+        return _writing(families, eqn, operands)
     if isinstance(indices, Tracer):
         left, winner = _winners(eqn, operand, indices, updates)
     else:
@@ -153,3 +95,84 @@ def _winners(eqn: jex.JaxprEqn, operand: Any, indices: Any, updates: Any) -> tup
     numbers = lax.iota(np.int32, jnp.size(updates)).reshape(jnp.shape(updates))
     (winner,) = bind(eqn, [jnp.full(jnp.shape(operand), -1, np.int32), indices, numbers])
     return winner < 0, winner.clip(0)
+
+
+def _enter(names: str, linear_in: slice = _ALL, rule: Rule | None = None, **known: Any) -> None:
+    rule = rule or linear(linear_in)
+    enter(names.split(), Primitive(rule, "linear", linear_in=linear_in, **known))
+
+
+def _moves(
+    index_map: IndexMap,
+    diagonal: DiagonalMap = diagonal_maps.moved,
+    otherwise: SparseMap | None = None,
+) -> dict[str, Any]:
+    """What becomes of structured coefficients: where their entries go."""
+    return {"sparse": by_position(index_map, otherwise), "diagonal": diagonal}
+
+
+_VALUES = {"sparse": index_maps.on_values, "diagonal": diagonal_maps.on_values}
+
+# sums
+_enter("add", signs=(1, 1), entrywise=True, on_indices=True)
+_enter("sub", signs=(1, -1), entrywise=True, on_indices=True)
+_enter("neg", signs=(-1,), entrywise=True, on_indices=True)
+_enter("add_any", signs=(1, 1), entrywise=True)
+_enter("copy copy_p", signs=(1,), entrywise=True)
+_enter("name", signs=(1,))
+_enter("reduce_sum", **_moves(index_maps.summed, diagonal_maps.summed))
+_enter("cumsum reduce_window_sum fft")
+
+# the values of entries
+_enter("convert_element_type", entrywise=True, on_indices=True, **_VALUES)
+_enter("real imag conj reduce_precision", **_VALUES)
+_enter("complex")
+
+# the places of entries
+_enter("reshape squeeze", on_indices=True, **_moves(index_maps.kept))
+_enter("slice", on_indices=True, **_moves(index_maps.sliced))
+_enter("rev", on_indices=True, **_moves(index_maps.flipped))
+_enter("transpose", on_indices=True, **_moves(index_maps.transposed))
+_enter("concatenate", on_indices=True, **_moves(index_maps.concatenated))
+_enter("split", **_moves(index_maps.split))
+_enter("pad", on_indices=True, **_moves(index_maps.padded, diagonal_maps.padded))
+_enter(
+    "broadcast_in_dim",
+    entrywise=lambda eqn: not eqn.invars[0].aval.shape,
+    on_indices=True,
+    **_moves(index_maps.broadcast),
+)
+
+# by indices
+_enter("dynamic_slice", _FIRST, **_moves(index_maps.dynamically_sliced))
+_enter(
+    "gather",
+    _FIRST,
+    linear(_FIRST, _filled_with_zeros),
+    on_indices=True,
+    **_moves(index_maps.gathered, otherwise=index_maps.compared),
+)
+_enter(
+    "dynamic_update_slice",
+    _FIRST_TWO,
+    **_moves(index_maps.updated, diagonal_maps.overwritten),
+)
+_enter("scatter", _UPDATED, scatter, **_moves(index_maps.overwritten, diagonal_maps.overwritten))
+_enter("scatter-add", _UPDATED, **_moves(index_maps.added, diagonal_maps.added))
+_enter("scatter-sub", _UPDATED, **_moves(index_maps.subtracted, diagonal_maps.subtracted))
+_enter(
+    "select_n",
+    slice(1, None),
+    entrywise=True,
+    on_indices=True,
+    **_moves(index_maps.selected, diagonal_maps.selected),
+)
+
+# between devices and layouts
+_enter("all_gather all_gather_invariant all_gather_reduced all_to_all pbroadcast ppermute")
+_enter("preduced psum psum_invariant reduce_scatter unreduced_psum unreduced_reduce_scatter")
+_enter("reduced_vary_cast reduced_vary_cast_p vary_unreduced_cast vary_unreduced_cast_p")
+_enter("pvary", evaluate=vary, mixes=False)
+_enter("pbroadcast_dynamic", _FIRST)
+_enter("ragged_all_to_all", _FIRST_TWO)
+_enter("device_put layout_constraint optimization_barrier reshard sharding_constraint")

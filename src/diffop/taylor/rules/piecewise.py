@@ -11,26 +11,12 @@ import jax.extend.core as jex
 
 from ..bundle import Families, Family, Value
 from ..coefficients import Series
-from ..registry import register
+from ..primitive import Primitive, enter
 from .fallback import check_differentiable
 from .moving_part import MovingPart
 from .tangents import Tangents
 
-CHOOSING = (
-    "cummax",
-    "cummin",
-    "reduce_max",
-    "reduce_min",
-    "reduce_window_max",
-    "reduce_window_min",
-    "scatter-max",
-    "scatter-min",
-    "sort",
-    "top_k",
-)
 
-
-@register(*CHOOSING)
 def piecewise_linear(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
@@ -47,3 +33,10 @@ def piecewise_linear(
         return list(zip(*columns, strict=True))
 
     return part.pushed(families, expansion)
+
+
+_CHOOSING = """
+cummax cummin reduce_max reduce_min reduce_window_max reduce_window_min scatter-max scatter-min
+sort top_k
+"""
+enter(_CHOOSING.split(), Primitive(piecewise_linear, "choosing"))

@@ -1,7 +1,7 @@
 """x^a with an exponent that stands still."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -12,15 +12,12 @@ from ..arithmetic import known_scalar
 from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
 from ..coefficients import Series, zeros
-from ..registry import register
+from ..primitive import Primitive, Rule, enter
 from ..series import divided, faa_di_bruno, integral, ratio_power
 from .bilinear import square
 from .elementwise import Derivatives, elementwise, is_narrow
 
-_ROOTS = {"sqrt": 1 / 2, "rsqrt": -1 / 2, "cbrt": 1 / 3}
 
-
-@register("pow")
 def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     if is_moving(operands[1]):
         return elementwise(families, eqn, operands)
@@ -29,16 +26,17 @@ def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
     return _power(families, eqn, operands, jnp.asarray(exponent) if number is None else number)
 
 
-@register("integer_pow")
 def integer_power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     if eqn.params["y"] == 2:
         return square(families, eqn, operands)
     return _power(families, eqn, operands, float(eqn.params["y"]))
 
 
-@register(*_ROOTS)
-def root(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    return _power(families, eqn, operands, _ROOTS[eqn.primitive.name])
+def root(exponent: float) -> Rule:
+    def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+        return _power(families, eqn, operands, exponent)
+
+    return rule
 
 
 def _power(
@@ -133,3 +131,14 @@ def _derivatives(base: Array, exponent: float | Array, count: int) -> list[Array
         x = jnp.where(void, jnp.ones_like(base), base)
         series.append(factor * lax.pow(x, remaining))
     return series
+
+
+def _enter(names: str, rule: Rule, singular: bool | Callable[[jex.JaxprEqn], bool] = True) -> None:
+    enter(names.split(), Primitive(rule, "elementwise", entrywise=True, singular=singular))
+
+
+_enter("pow", power)
+_enter("integer_pow", integer_power, singular=lambda eqn: eqn.params["y"] < 0)
+_enter("sqrt", root(1 / 2))
+_enter("rsqrt", root(-1 / 2))
+_enter("cbrt", root(1 / 3))

@@ -14,9 +14,11 @@ from jaxtyping import Array
 from ..arithmetic import instantiate
 from ..binding import bind, live_equations, partially_bound, read
 from ..coefficients import Dense, Series, zeros
+from ..diagonal_maps import moved
 from ..one_jet import push_jet
+from ..primitive import Form, of
 from ..truncation import Truncation
-from .recurrences import RECURRENCES, coefficients
+from .recurrences import coefficients
 
 
 def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
@@ -35,8 +37,8 @@ def taylor_coefficients(
     """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: by a recurrence, where there is one, else the curve
     t ↦ x + t pushed through the equation.
     """
-    known = eqn.primitive.name in RECURRENCES
-    degree = 1 if known else order
+    recurrence = of(eqn).recurrence
+    degree = order if recurrence is None else 1
 
     def program(*operands: Array) -> list[Array]:
         function = partially_bound(eqn, operands, (position,))
@@ -47,10 +49,10 @@ def taylor_coefficients(
 
     closed = _programs.of((position, degree), eqn, program, primals)
     found = [jnp.asarray(each) for each in evaluate(closed, primals)]
-    if not known:
+    if recurrence is None:
         return found
     value, slope = found
-    return coefficients(eqn.primitive.name, primals[position], value, slope, order)
+    return coefficients(recurrence, primals[position], value, slope, order)
 
 
 def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
@@ -97,14 +99,13 @@ def _without_ones(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     kept = []
     for eqn in closed.jaxpr.eqns:
         atoms = [_as_before(atom, same) for atom in eqn.invars]
-        name = eqn.primitive.name
-        if name == "mul":
+        if of(eqn).form is Form.ENTRYWISE:
             factors = [atom for atom in atoms if not _is_one(atom, ones)] or atoms[:1]
             (factor, *others), (product,) = factors, eqn.outvars
             if not others and factor.aval == product.aval:
                 same[product] = factor
                 continue
-        elif name == "broadcast_in_dim" and _is_one(atoms[0], ones):
+        elif of(eqn).diagonal is moved and len(atoms) == 1 and _is_one(atoms[0], ones):
             ones.update(eqn.outvars)
         kept.append(eqn.replace(invars=atoms))
     outputs = [_as_before(atom, same) for atom in closed.jaxpr.outvars]

@@ -17,7 +17,6 @@ JAX the difference of two numbers that agree there.
 """
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -29,23 +28,23 @@ Step: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""
 
 
-def coefficients(name: str, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
-    """c_0, …, c_K of a function of `RECURRENCES`."""
+def coefficients(step: Step, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
+    """c_0, …, c_K."""
     found = [value, slope]
     while len(found) <= order:
-        found.append(RECURRENCES[name](found, x))
+        found.append(step(found, x))
     return found
 
 
-def _growing(rate: float) -> Step:
+def growing(rate: float) -> Step:
     return lambda c, _: times(c[-1], rate / len(c))
 
 
-def _oscillating(sign: int) -> Step:
+def oscillating(sign: int) -> Step:
     return lambda c, _: times(c[-2], sign / (len(c) * (len(c) - 1)))
 
 
-def _riccati(linear: int, quadratic: int) -> Step:
+def riccati(linear: int, quadratic: int) -> Step:
     def step(c: Sequence[Any], _: Any) -> Any:
         k = len(c) - 1
         mixed = functools.reduce(plus, [lax.mul(c[i], c[k - i]) for i in range((k + 1) // 2)])
@@ -59,24 +58,7 @@ def _riccati(linear: int, quadratic: int) -> Step:
     return step
 
 
-def _gaussian(c: Sequence[Any], x: Any) -> Any:
+def gaussian(c: Sequence[Any], x: Any) -> Any:
     k = len(c) - 1
     term = lax.mul(x, times(c[k], -2 / (k + 1)))
     return term if k == 1 else plus(term, times(c[k - 1], -2 * (k - 1) / (k * (k + 1))))
-
-
-RECURRENCES: dict[str, Step] = {
-    "exp": _growing(1.0),
-    "exp2": _growing(math.log(2)),
-    "expm1": _growing(1.0),
-    "sin": _oscillating(-1),
-    "cos": _oscillating(-1),
-    "sinh": _oscillating(1),
-    "cosh": _oscillating(1),
-    "tanh": _riccati(0, -1),
-    "tan": _riccati(0, 1),
-    "logistic": _riccati(1, -1),
-    "erf": _gaussian,
-    "erfc": _gaussian,
-}
-"""Functions without a singularity on the way: derivatives of all orders have about one size."""
