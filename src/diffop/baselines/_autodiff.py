@@ -11,8 +11,7 @@ import jax.numpy as jnp
 from .._types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
-from ..jets.probes.base import Factors
-from ..jets.products import Sampling
+from ..jets.probes.base import Factors, Request
 from ..operators.draws import check_probes
 from ..operators.evaluate import Draw, Part
 from ..operators.gradient import gradient
@@ -40,10 +39,10 @@ class AbstractAutodiff(AbstractBaseline):
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
         stream = Draw(draw.key, draw.n, self.probe).stream  # of diffop's own estimate
-        sampling = Sampling(stream, draw.n, self.probe, tag=0)
+        request = Request(point, stream, draw.n, tag=0)
 
         def second(factors: Factors) -> ScalarArray:
-            drawn = drawn_directions(factors, point, sampling)
+            drawn = drawn_directions(factors, self.probe, request)
             return summed(partial(self.weighted_sum, u, x), drawn)
 
         return Local(

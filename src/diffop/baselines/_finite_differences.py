@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from .._types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes import Sparse
-from ..jets.probes.base import Factors
-from ..jets.products import Sampling
+from ..jets.probes.base import Factors, Request
 from ..jets.vector_terms import GradientTerms
 from ..operators.evaluate import Draw, Part
 from ..operators.gradient import gradient
@@ -76,7 +75,7 @@ class FiniteDifferences(AbstractBaseline):
         (x,) = point.args
         epsilon = float(jnp.finfo(x.dtype).eps)
         stream = Draw(draw.key, draw.n, Sparse()).stream  # of diffop's own estimate
-        sampling = Sampling(stream, draw.n, Sparse(), tag=0)
+        request = Request(point, stream, draw.n, tag=0)
 
         def slope(v: Vector) -> ScalarArray:
             t = _time(v, self.step or (3 * epsilon) ** (1 / 3))
@@ -91,7 +90,7 @@ class FiniteDifferences(AbstractBaseline):
             return gradient(lambda y: jnp.vdot(each, y), point, factor)
 
         def second(factors: Factors) -> ScalarArray:
-            drawn = drawn_directions(factors, point, sampling)
+            drawn = drawn_directions(factors, Sparse(), request)
             return summed(lambda each: mapped(curvature, each, x), drawn)
 
         return Local(lambda: u(x), slope, slopes, second)

@@ -6,12 +6,9 @@ A product of factors is written out as terms w Π_j (v_j·∇)^{p_j}, a block, w
 once, at trace time.
 """
 
-from typing import NamedTuple, final
-
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Key
 from .block_algebra import outer, power_of
 from .directions import Dense, Sparse, count, to_dense
 from .even_powers import even_powers
@@ -47,16 +44,16 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
 
 
 def sampled_jets(
-    factors: Factors, point: Point, draw: "Sampling", kind: Kind
+    factors: Factors, probe: AbstractProbe, request: Request, kind: Kind
 ) -> list[WeightedJets]:
     """n draws, or all the jets where there are at most n terms or the order is one.
 
     First-order parts need no draws: all their directions add up to a single jet.
     """
-    contracted = _is_contracted(factors)
-    if not is_sampled(factors, point, draw.probe, draw.n):
+    point, contracted = request.point, _is_contracted(factors)
+    if not is_sampled(factors, point, probe, request.n):
         return exact_jets(factors, point, kind)
-    block = draw.probe.block(factors, Request(point, draw.key, draw.n, draw.tag))
+    block = probe.block(factors, request)
     assert block.design is not None  # it was drawn
     draws = sum(stratum.n for stratum in block.design.strata)
     if len(block.slots) == 1:
@@ -68,16 +65,6 @@ def is_sampled(factors: Factors, point: Point, probe: AbstractProbe, n: int) -> 
     """Whether n draws are taken of a product of factors at a point."""
     single = all(terms.count(point) == 1 for terms, _ in factors)
     return not (single or is_linear(factors) or probe.is_exhaustive(factors, point, n))
-
-
-@final
-class Sampling(NamedTuple):
-    """How terms are drawn: `tag` tells the draws of one evaluation apart."""
-
-    key: Key
-    n: int
-    probe: AbstractProbe
-    tag: int
 
 
 def has_probe(factors: Factors, probe: AbstractProbe) -> bool:

@@ -27,7 +27,8 @@ from ..jets.expansion import Alpha
 from ..jets.identity import by_value, is_key_array
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
-from ..jets.products import Sampling, exact_jets, sampled_jets
+from ..jets.probes.base import Request
+from ..jets.products import exact_jets, sampled_jets
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets, coordinate_jets
 from .coefficients import Number, plain, times
@@ -332,8 +333,8 @@ def segment_jets(
             if identity not in streams:
                 streams[identity] = (draw.stream, len(streams))
             stream, tag = streams[identity]
-            sampling = Sampling(stream, draw.n, draw.probe, tag)
-            jets = sampled_jets(factors, point, sampling, point.plan)
+            request = Request(point, stream, draw.n, tag)
+            jets = sampled_jets(factors, draw.probe, request, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
     return result
 
