@@ -117,10 +117,10 @@ def as_differentiable(leaf: Any) -> Array:
 
 def flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
-    family = jets.family
-    if jets.weights is not None and jets.weights.shape[-1] != jets.size:
+    family, size = jets.family, jets.size
+    if jets.weights is not None and jets.weights.shape[-1] != size:
         raise ValueError(
-            f"weights must have one entry for each of the {jets.size} jets; "
+            f"weights must have one entry for each of the {size} jets; "
             f"got shape {jets.weights.shape}."
         )
     columns = []
@@ -136,9 +136,7 @@ def flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -
             for entry in entries(arg, tangent)
         ]
         terms = [
-            scale(
-                tangent_of(t, (jets.size,), leaf, "tangents"), 1 / jets.truncation.factorial(place)
-            )
+            scale(tangent_of(t, (size,), leaf, "tangents"), 1 / family.truncation.factorial(place))
             for t, leaf in zip(flat, leaves, strict=True)
         ]
         if family.is_top(place):

@@ -70,22 +70,17 @@ class Truncation:
     @classmethod
     def curve(cls, order: int) -> "Truncation":
         """The orders 1 … K of one parameter."""
-        return cls(tuple((k,) for k in range(1, order + 1)))
+        return _of(tuple((k,) for k in range(1, order + 1)))
 
     @classmethod
     def pair(cls) -> "Truncation":
         """The first orders of two parameters and the product of both, D²u(a, b)."""
-        return cls(((0, 1), (1, 0), (1, 1)))
+        return _of(((0, 1), (1, 0), (1, 1)))
 
     @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Truncation":
         """The monomials that divide one of these."""
-        kept = {
-            divisor
-            for monomial in maximal
-            for divisor in itertools.product(*(range(power + 1) for power in monomial))
-        }
-        return cls(tuple(sorted(filter(any, kept), key=lambda monomial: (sum(monomial), monomial))))
+        return _closure(frozenset(maximal))
 
     def __len__(self) -> int:
         return len(self.monomials)
@@ -137,12 +132,28 @@ class Truncation:
     @functools.cached_property
     def below(self) -> "Truncation":
         """All but the maximal monomials: what a factor of these is known to."""
-        return Truncation(tuple(m for i, m in enumerate(self.monomials) if i not in self.tops))
+        return _of(tuple(m for i, m in enumerate(self.monomials) if i not in self.tops))
 
     def derivative(self, parameter: int) -> "Truncation":
         """What a derivative by one parameter is known to: γ − e_i for each γ with γ_i > 0."""
         lowered = (_lowered(monomial, parameter) for monomial in self.monomials)
-        return Truncation(tuple(m for m in lowered if m is not None and any(m)))
+        return _of(tuple(m for m in lowered if m is not None and any(m)))
+
+
+@functools.cache
+def _of(monomials: tuple[Exponents, ...]) -> Truncation:
+    """A truncation, checked once, however often it is asked for."""
+    return Truncation(monomials)
+
+
+@functools.cache
+def _closure(maximal: frozenset[Exponents]) -> Truncation:
+    kept = {
+        divisor
+        for monomial in maximal
+        for divisor in itertools.product(*(range(power + 1) for power in monomial))
+    }
+    return _of(tuple(sorted(filter(any, kept), key=lambda monomial: (sum(monomial), monomial))))
 
 
 def _lowered(monomial: Exponents, parameter: int) -> Exponents | None:
