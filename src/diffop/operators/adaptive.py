@@ -18,7 +18,6 @@ from ..jets.design import Design
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse, Stratified, Systematic
 from ..jets.probes.windows import Window, orders
-from ..jets.rounds import AbstractRounds, Moments, no_moments, rounds_of
 from ..taylor.binding import (
     is_on_mesh,
     start_of_sum,
@@ -29,6 +28,7 @@ from ..taylor.binding import (
 from .arguments import checked_integer
 from .draws import make_draw
 from .evaluate import Draw, Part, added, common_kind, segment_jets
+from .rounds import AbstractRounds, Moments, no_moments, rounds_of
 from .statistics import draws
 from .term import Term
 

@@ -13,13 +13,13 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from .._types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
-from ..jets.trace_estimators import Products, hutch_plus_plus, xtrace
 from ..jets.vector_terms import DivergenceTerms
 from .arguments import check_callable
 from .draws import make_draw
 from .evaluate import Part, apply, scaled
 from .statistics import Stats, statistics
 from .term import Term
+from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
 
 LEAST = {"xtrace": 4, "hutch++": 3}
@@ -53,7 +53,7 @@ class Deflated(eqx.Module):
     and the products (and jets of exact terms) that it took. The directions depend on u and on the
     point: unlike [`diffop.Estimate`][] this is not an operator, linear in u with fixed jets. It
     needs a real u that can be differentiated in reverse mode. Gradients through u's parameters are
-    unbiased too, see the derivation in `diffop.jets.trace_estimators`.
+    unbiased too, see the derivation in `diffop.operators.trace_estimators`.
 
     Sources: Meyer, Musco, Musco, Woodruff (2021) for Hutch++; Epperly, Tropp, Webber (2024) for
     XTrace with normalised test vectors.

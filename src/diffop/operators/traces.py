@@ -22,10 +22,10 @@ from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
-from ..jets.trace_estimators import Products
 from ..jets.vector_terms import DivergenceTerms
 from ..taylor.binding import own_copy, varying_axes, varying_over
 from .term import Term
+from .trace_estimators import Products
 
 Trace: TypeAlias = PowerSum | QuadraticTerms | DivergenceTerms
 

@@ -30,8 +30,8 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import AnyArray, ScalarArray
-from .design import Design, Stratum, variance
-from .probes.windows import is_window
+from ..jets.design import Design, Stratum, variance
+from ..jets.probes.windows import is_window
 
 
 @final
