@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, final
 from .cost import Cost
 from .directions import Dense, Sparse
 from .expansion import Alpha
-from .families import together
 from .notation import variable_symbol
 from .planner import Kind, Planned, plan
 from .probes import AbstractDenseProbe, AbstractProbe, Shifted
 from .probes.base import Factors, target_of
 from .products import is_linear, order_of
+from .pushes import together
 from .scheme import Readout, Scheme
 from .terms import ProbedTerms
 from .weighted_jets import WeightedJets

@@ -29,10 +29,10 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Request
 from ..jets.products import exact_jets, sampled_jets
+from ..jets.pushes import Push, pushes_of
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets, coordinate_jets
 from .coefficients import Number, plain, times
-from .family import Family, families_of
 from .gradient import gradient
 from .nesting import nested
 from .product_rule import product_rule
@@ -290,18 +290,18 @@ def segment_values(
     u = floating(u)
     jets = segment_jets(requests, point, per_draw)
     different = {id(each): each for wanted in jets if wanted for each in wanted}
-    families = families_of(list(different.values()), point)
+    pushes = pushes_of(list(different.values()), point)
     pushed = taylor.push(
-        partial(u, **point.kwargs), point.args, [f.jets for f in families], point.chunk
+        partial(u, **point.kwargs), point.args, [each.jets(point) for each in pushes], point.chunk
     )
-    readouts = {id(j): (f, family) for f, family in enumerate(families) for j in family.members}
+    readouts = {id(j): (i, push) for i, push in enumerate(pushes) for j in push.members}
     results = []
     for (segment, _), wanted in zip(requests, jets, strict=True):
         if wanted is not None:
             found = [(each, *readouts[id(each)]) for each in wanted]
             values = [
-                _read(pushed.derivatives[index], family, each, segment, point)
-                for each, index, family in found
+                _read(pushed.derivatives[index], push, each, segment, point)
+                for each, index, push in found
             ]
             results.append(_add(values))
         elif segment.rank > 0:
@@ -361,18 +361,16 @@ def _by_draw(jets: WeightedJets) -> WeightedJets:
 
 def _read(
     derivatives: tuple[PyTree, ...],
-    family: Family,
+    push: Push,
     jets: WeightedJets,
     segment: Segment,
     point: Point,
 ) -> PyTree:
     """Σ_r w_r (output of jet r) from what was pushed."""
-    outputs = derivatives[family.outputs[id(jets)]]
-    if any(member is jets for member in family.top):
-        rows = family.rows(jets)
-        return jax.tree.map(lambda leaf: leaf[rows], outputs)
-    start = family.offsets.get(id(jets), 0)
-    outputs = jax.tree.map(lambda leaf: leaf[start : start + jets.size], outputs)
+    rows = push.rows(jets)
+    outputs = jax.tree.map(lambda leaf: leaf[rows], derivatives[push.place(jets)])
+    if any(member is jets for member in push.summed):
+        return outputs
     if jets.contracted:
         outputs = _contract(outputs, jets, segment, point)
     return jax.tree.map(lambda leaf: _weighted_sum(jets.weights, leaf), outputs)

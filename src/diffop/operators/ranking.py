@@ -10,9 +10,9 @@ from jaxtyping import PyTree
 
 from .._traceback import short_tracebacks
 from .._types import Key
-from ..jets.families import together
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
+from ..jets.pushes import together
 from ..jets.table import text_table
 from .base import DifferentialOperator
 from .draws import make_draw, supports

@@ -10,9 +10,9 @@ from jaxtyping import Array, PyTree
 
 from .._traceback import short_tracebacks
 from ..jets.design import Design, variance as design_variance
-from ..jets.families import together
 from ..jets.point import Point
 from ..jets.products import is_sampled
+from ..jets.pushes import together
 from ..jets.weighted_jets import WeightedJets
 from .evaluate import (
     Draw,

@@ -19,12 +19,12 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.design import Stratum
-from ..jets.families import together
 from ..jets.point import Point
 from ..jets.probes import AbstractDenseProbe, AbstractProbe, Drawn
 from ..jets.probes.base import Factors, target_of
 from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
+from ..jets.pushes import together
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
 from .base import DifferentialOperator, check_function
 from .draws import check_probes, make_draw
