@@ -30,6 +30,31 @@ def value(operator, probe, n=2):
     return estimate(operator, probe, n)(u)(jnp.asarray(X))
 
 
+class Narrow(probes.AbstractDenseProbe):
+    """Directions and weights of given shapes, whatever is asked for."""
+
+    shape: tuple[int, ...]
+    weights: tuple[int, ...]
+    name = "narrow"
+
+    def reaches(self, target):
+        return target.kind == "trace"
+
+    def draw(self, key, n, size, dtype, target):
+        return probes.Drawn(np.ones(self.shape), np.ones(self.weights), (probes.Stratum(n),))
+
+
+class Numbered(probes.AbstractTermProbe):
+    """Always the same terms."""
+
+    numbers: tuple[int, ...]
+    name = "numbered"
+
+    def select(self, key, total, n):
+        weights = np.full(len(self.numbers), total / n)
+        return probes.Selection(np.array(self.numbers), weights, (probes.Stratum(n),))
+
+
 MATRIX = do.SecondOrder(jnp.asarray(SYMMETRIC))
 MATVEC = do.SecondOrder(do.MatVec(lambda v: jnp.asarray(SYMMETRIC) @ v))
 MADE = {
@@ -64,6 +89,11 @@ USED = {
         probes.Shifted(0.5),
         "more than minus the least eigenvalue",
     ),
+    "own, narrow": (do.Laplacian(), Narrow((2, 3), (2,)), r"directions \(m, 4\).*got .*\(2, 3\)"),
+    "own, one": (do.Laplacian(), Narrow((4,), (2,)), r"directions \(m, 4\).*got .*\(4,\)"),
+    "own, weights": (do.Laplacian(), Narrow((2, 4), (1,)), r"weights \(m,\); .*weights \(1,\)"),
+    "own number": (do.Laplacian(), Numbered((1, 4)), "terms 0 … 3; got the number 4"),
+    "own negative number": (do.Laplacian(), Numbered((-1, 2)), "terms 0 … 3; got the number -1"),
     "products": (MATVEC, "shifted", 'known by its products alone; use probes="rademacher"'),
 }
 

@@ -2,10 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
@@ -137,6 +138,7 @@ class AbstractDenseProbe(AbstractProbe):
         assert target is not None
         key = jax.random.fold_in(request.key, size)
         drawn = self.draw(key, n, size, terms.probe_dtype(point), target)
+        check_shapes(self, drawn.directions, drawn.weights, size)
         block = terms.probe(point, drawn.directions)
         family = self.family(target)
         signature = None
@@ -148,6 +150,20 @@ class AbstractDenseProbe(AbstractProbe):
             (terms.order * power,) if power > 1 else block.exponents,
             signature,
             Design((family, size), drawn.strata),
+        )
+
+
+def check_shapes(probe: AbstractProbe, drawn: Any, weights: Any, size: int | None = None) -> None:
+    """What a probe of one's own returns: as many weights as directions of `size` entries, or as
+    terms.
+    """
+    shape, entries = jnp.shape(drawn), () if size is None else (size,)
+    if len(shape) != 1 + len(entries) or shape[1:] != entries or jnp.shape(weights) != shape[:1]:
+        what = "numbers (m,)" if size is None else f"directions (m, {size})"
+        raise ValueError(
+            f"the probe {probe.name!r} must draw {what}, m of them, with weights (m,); got "
+            f"{'numbers' if size is None else 'directions'} {shape} and weights "
+            f"{jnp.shape(weights)}."
         )
 
 

@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array
 
 from ..._types import Key, Magnitudes, TermNumbers, Weights
@@ -19,7 +21,7 @@ from ..block_algebra import along, power_of, repeated
 from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Block, Terms, times
-from .base import AbstractProbe, Factors, Request, number_of_terms
+from .base import AbstractProbe, Factors, Request, check_shapes, number_of_terms
 
 
 @final
@@ -43,6 +45,27 @@ class AbstractTermProbe(AbstractProbe):
 
     Of a product of factors one may have many terms; for powers such as Δ², whose terms are tuples,
     there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
+
+    **Raises:** `ValueError` where what is selected has other shapes, or known numbers of terms that
+    there are not.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        class WithReplacement(do.probes.AbstractTermProbe):
+            name = "with replacement"
+
+            def select(self, key, total, n):
+                numbers = jax.random.randint(key, (n,), 0, total)
+                strata = (do.probes.Stratum(n),)
+                return do.probes.Selection(numbers, jnp.full(n, total / n), strata)
+
+        do.Laplacian().estimate(jax.random.key(0), 8, probes=WithReplacement())
+        ```
     """
 
     @abstractmethod
@@ -75,6 +98,8 @@ class AbstractTermProbe(AbstractProbe):
         total = terms.numbered(request.point)
         key = jax.random.fold_in(request.key, total)
         selection = self.select(key, total, request.n)
+        check_shapes(self, selection.numbers, selection.weights)
+        self._check_numbers(selection.numbers, total)
         block = terms.take(request.point, selection.numbers)
         design = Design((self.name, total), selection.strata, selection.unknown)
         signature = None
@@ -82,6 +107,17 @@ class AbstractTermProbe(AbstractProbe):
             signature = ("terms", request.tag, request.n, block.signature)
         weights = times(block.weights, selection.weights)
         return Block(weights, block.slots, block.exponents, signature, design)
+
+    def _check_numbers(self, numbers: TermNumbers, total: int) -> None:
+        """Those that are known: under `jax.jit` none are."""
+        if isinstance(numbers, Tracer):
+            return
+        outside = np.asarray(numbers)[(np.asarray(numbers) < 0) | (np.asarray(numbers) >= total)]
+        if outside.size:
+            raise ValueError(
+                f"the probe {self.name!r} must select among the terms 0 … {total - 1}; got the "
+                f"number {outside[0]}."
+            )
 
 
 def without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:
