@@ -20,8 +20,8 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from .._types import AnyArray
+from .arrays import times
 from .binding import varying_over
-from .entrywise import times
 from .numbers import Numbers
 from .record import record, static
 from .source import Source

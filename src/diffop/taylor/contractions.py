@@ -29,10 +29,10 @@ def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int
     if product.name == "mul":
         rank = len(product.output.shape)
         arrays = (
-            _behind(each.base, lead, max(leads), rank)
+            _behind(product, each.base, lead, max(leads), rank)
             for each, lead in zip((left, right), leads, strict=True)
         )
-        return Dense(jnp.asarray(product.function(*arrays)), factor)
+        return Dense(product.function(*arrays), factor)
     if product.name == "dot_general" and 0 in leads and leads != (0, 0):
         array = _flat_dot(product, left.base, right.base, leads)
         if array is not None:
@@ -44,15 +44,17 @@ def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int
     return Dense(jnp.asarray(function(left.base, right.base)), factor)
 
 
-def _behind(array: Any, lead: int, most: int, rank: int) -> Any:
+def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -> Any:
     """An array with axes of size one where a product with another, behind `most` leading axes and
     of a rank, wants them; `jax.vmap` would make the same of it in ten times the time.
     """
-    if jnp.ndim(array) == 0:
+    if array.ndim == 0:
         return array
-    missing = rank + lead - jnp.ndim(array)
+    missing = rank + lead - array.ndim
     axes = (*range(lead, most), *range(most, most + missing))
-    return lax.expand_dims(array, axes) if axes else array
+    if not axes:
+        return array
+    return lax.expand_dims(array, axes) if lead else product.expanded(array, axes)
 
 
 def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int]) -> Any:

@@ -14,9 +14,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from .arrays import as_array, plus, product_of, summed, times
 from .binding import at_run_time, zeros_for
 from .coefficients import Dense, Diagonal, Sparse
-from .entrywise import plus, times
 from .numbers import Numbers, readers
 
 FEW = 16
@@ -49,14 +49,13 @@ def values_of(coefficient: Diagonal, dtype: Any) -> Array:
 
 def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
     """The entrywise product with an array of the primal's shape, or with a scalar."""
-    c, array = coefficient, jnp.asarray(array)
-    whole = (1, *c.numbers.shape)
+    c, array = coefficient, as_array(array)
+    if array.shape != c.numbers.shape:
+        array = jnp.broadcast_to(array, c.numbers.shape)
+    column = lax.expand_dims(array, (0,))
     if c.values is None and c.numbers.count == 1 and c.numbers.full:
-        array = jnp.broadcast_to(array, whole[1:]) if array.shape != whole[1:] else array
-        return Diagonal(array[None], c.numbers, c.size, c.factor, array)
-    else:
-        values = values_of(Diagonal(c.values, c.numbers, c.size), array.dtype)
-        values = values * jnp.broadcast_to(array, whole[1:])[None]
+        return Diagonal(column, c.numbers, c.size, c.factor, array)
+    values = product_of(values_of(Diagonal(c.values, c.numbers, c.size), array.dtype), column)
     return Diagonal(values, c.numbers, c.size, c.factor)
 
 
@@ -94,7 +93,8 @@ def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
         if right.values is None:
             values = left.values
         else:
-            values = right.values if left.values is None else left.values * right.values
+            values = right.values
+            values = values if left.values is None else product_of(left.values, values)
         return Diagonal(values, left.numbers, left.size, left.factor * right.factor)
     pairs = _pairs(left, right)
     if pairs is None:
@@ -134,7 +134,7 @@ def collapse(coefficient: Diagonal, weights: Any, dtype: Any) -> Dense:
     number = uniform(weights)
     values = values_of(coefficient, dtype)
     if number is not None:
-        return Dense(jnp.sum(values, axis=0), number)
+        return Dense(summed(values, (0,)), number)
     at = weights_at(weights, coefficient.numbers).astype(dtype)
     lead = at.ndim - values.ndim
     values = values.reshape((1,) * lead + values.shape)

@@ -76,3 +76,11 @@ class BilinearMap:
         self.operands = operands
         self.primal = primal
         self.output = jax.eval_shape(function, *operands) if primal is None else primal
+        self._expanded: dict[tuple[int, tuple[int, ...]], tuple[Any, Any]] = {}
+
+    def expanded(self, still: Any, axes: tuple[int, ...]) -> Any:
+        """What stands still with axes of size one, made once for coefficients of all orders."""
+        key = (id(still), axes)
+        if key not in self._expanded:
+            self._expanded[key] = (still, lax.expand_dims(still, axes))
+        return self._expanded[key][1]

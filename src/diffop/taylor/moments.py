@@ -30,9 +30,9 @@ from jaxtyping import Array
 from .._types import AnyArray
 from . import diagonal
 from .arithmetic import densify, instantiate, total
+from .arrays import times
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Series, Zero
 from .contractions import broadcast
-from .entrywise import times
 from .equation import BilinearMap
 from .numbers import Numbers
 from .record import record, static

@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ..arithmetic import bilinear_map, multiplication
+from ..arrays import as_array, is_finite, type_of, zeros_like
 from ..binding import bind, live_equations
 from ..bundle import (
     Bundle,
@@ -134,7 +135,7 @@ def _integrated(
         arguments[position] = bundle(x, [family.series_below(series[position])])
         (slope,) = interpret(derivative.jaxpr, derivative.consts, below, arguments)
         moving = broadcast_series(family, series[position], x, output)
-        factor, slopes = jnp.asarray(primal_of(slope)), series_of(slope, below, 0)
+        factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it chooses, as in relu
             moving = tuple(_settled(c, _factor_of(c, factor)) for c in moving)
         return [integral(family, factor, slopes, moving)]
@@ -151,7 +152,7 @@ def _factor_of(coefficient: Coefficient, factor: Array) -> Array:
 
 def is_narrow(x: Any) -> bool:
     """Whether numbers and powers of ordinary sizes are out of a type's range."""
-    return jnp.result_type(x) == jnp.float16
+    return type_of(x) == jnp.float16
 
 
 def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> bool:
@@ -225,7 +226,7 @@ class Derivatives:
             return times_values(self._guarded(power, coefficient, factor), factor)
         if self._everywhere is None:
             self._everywhere = self._program(self._primals)
-        factor = jnp.asarray(self._everywhere[power - 1])
+        factor = self._everywhere[power - 1]
         coefficient = self._guarded(power, coefficient, factor)
         return bilinear_map(multiplication(self._output), Dense(factor), coefficient, (0, lead))
 
@@ -270,10 +271,13 @@ def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Co
 
 
 def _zero_at(factor: Array, values: Array, whole: bool) -> Array:
-    shape, axes = values.shape, tuple(range(values.ndim - factor.ndim, values.ndim))
-    counts = lax.broadcast_in_dim(lax.ne(factor, factor.dtype.type(0)), shape, axes)
-    counts = counts if whole else counts | jnp.isfinite(values)
-    return lax.select(counts, values, lax.full_like(values, 0))
+    counts = lax.ne(factor, factor.dtype.type(0))
+    if factor.shape != values.shape:
+        axes = tuple(range(values.ndim - factor.ndim, values.ndim))
+        counts = lax.broadcast_in_dim(counts, values.shape, axes)
+    if not whole:
+        counts = lax.bitwise_or(counts, is_finite(values))
+    return lax.select(counts, values, zeros_like(values))
 
 
 @register(*CONSTANT)
