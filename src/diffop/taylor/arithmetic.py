@@ -15,7 +15,7 @@ from jax import lax
 from jax.core import Tracer
 
 from . import contractions, diagonal, diagonal_maps, index_maps, sparse
-from .arrays import plus, type_of
+from .arrays import as_array, plus, type_of, zeros_like
 from .binding import varying_axes
 from .coefficients import (
     Blocks,
@@ -203,16 +203,17 @@ def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> l
     lone = len(operands) == 1
     axes = tuple(0 if isinstance(c, Dense) else None for c in operands)
     arrays = [
-        (c.base if lone else c.array)
-        if isinstance(c, Dense)
-        else jnp.zeros_like(function.primal(k))
+        (c.base if lone else c.array) if isinstance(c, Dense) else zeros_like(function.primal(k))
         for k, c in enumerate(operands)
     ]
+    factor = moving[0].factor if lone else 1
+    image = function.behind(arrays[0], lead) if lone else None
+    if image is not None:
+        return [Dense(image, factor)]
     mapped = function.function
     for _ in range(lead):
         mapped = jax.vmap(mapped, in_axes=axes)
-    factor = moving[0].factor if lone else 1
-    return [Dense(jnp.asarray(array), factor) for array in mapped(*arrays)]
+    return [Dense(as_array(array), factor) for array in mapped(*arrays)]
 
 
 def bilinear_map(

@@ -33,17 +33,12 @@ def times(array: Any, number: float | int) -> Any:
         return array
     if not isinstance(array, Tracer) or array.weak_type:
         return array * number
-    return lax.mul(array, array.dtype.type(number))
+    return lax.neg(array) if number == -1 else lax.mul(array, array.dtype.type(number))
 
 
 def plus(left: Any, right: Any) -> Any:
     """The sum of two arrays."""
     return lax.add(left, right) if _alike(left, right) else left + right
-
-
-def minus(left: Any, right: Any) -> Any:
-    """The difference of two arrays."""
-    return lax.sub(left, right) if _alike(left, right) else left - right
 
 
 def product_of(left: Any, right: Any) -> Any:
@@ -52,10 +47,13 @@ def product_of(left: Any, right: Any) -> Any:
 
 
 def _alike(left: Any, right: Any) -> bool:
-    """Whether two traced arrays agree in rank and type: axes of size one are broadcast."""
+    """Whether two traced arrays agree in type, and in rank: axes of size one are broadcast, and
+    scalars.
+    """
     if not (isinstance(left, Tracer) and isinstance(right, Tracer)):
         return False
-    return left.ndim == right.ndim and left.dtype == right.dtype
+    a, b = jax.typeof(left), jax.typeof(right)
+    return a.dtype == b.dtype and (a.ndim == b.ndim or 0 in (a.ndim, b.ndim))
 
 
 def summed(array: Any, axes: Sequence[int]) -> Any:
@@ -72,7 +70,8 @@ def is_finite(array: Any) -> jax.Array:
 
 
 def zeros_like(array: Any) -> jax.Array:
-    """Zeros of an array's shape and type, lying on the devices as it does."""
-    if is_explicit(jax.typeof(array)):
+    """Zeros of an array's shape and type, divided along explicit axes as it is."""
+    kind = jax.typeof(array)
+    if is_explicit(kind):
         return lax.full_like(array, 0)
-    return lax.broadcast(array.dtype.type(0), array.shape)
+    return lax.broadcast_in_dim(kind.dtype.type(0), kind.shape, ())

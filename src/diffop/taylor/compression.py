@@ -41,7 +41,7 @@ from .coefficients import (
 from .cost import SHARED, Live, best_cuts
 from .interpreter import interpret, push_equation
 from .moments import Moment, compressed, is_separate, moments
-from .program import Known, Program, Region, Step, communicates, flatten
+from .program import Known, Program, Region, Step, flatten
 from .truncation import Truncation
 
 
@@ -71,7 +71,7 @@ class _Run:
         self.families = list(families)
         self.replaceable = replaceable
         self.uses = _Uses(program)
-        self.mixing = {n for n, step in enumerate(program.steps) if communicates(step.eqn)}
+        self.mixing = {n for n, step in enumerate(program.steps) if step.mixing}
         self.begun: set[int] = set()
         """Families whose directions were replaced by the input's basis vectors."""
         self.values: dict[int, Value] = {}
@@ -387,7 +387,7 @@ def _plan(remaining: Sequence[Step], run: _Run, index: int) -> list[Live]:
                     if is_divided(aval):
                         divided.add(variable)
     family = run.families[index]
-    mixed = [number for number, step in enumerate(remaining) if communicates(step.eqn)]
+    mixed = [number for number, step in enumerate(remaining) if step.mixing]
     earliest = 1 + max(mixed, default=-1)
     candidates = _live(remaining, run.program, moving, divided, _directions(family), earliest)
     share = 1.0

@@ -7,7 +7,7 @@ import jax
 import jax.extend.core as jex
 from jax import lax
 
-from .binding import bind, described, partially_bound
+from .binding import bind, described, is_explicit, partially_bound
 
 
 @final
@@ -45,9 +45,42 @@ class LinearMap:
         """The primal of the k-th linear operand."""
         return self.operands[self.chosen[k]]
 
+    def behind(self, array: Any, lead: int) -> Any:
+        """The image of an array behind leading axes in place of the only operand, where parameters
+        say all of it; else None. `jax.vmap` makes the same equation in ten times the time.
+        """
+        later, params = _BEHIND.get(self.name), self.params
+        more = [params.get(name) for name in ("dimensions", "sharding", "out_sharding")]
+        if later is None or any(each is not None for each in more):
+            return None
+        if is_explicit(jax.typeof(array)):
+            return None
+        return self.eqn.primitive.bind(array, **{**params, **later(params, array.shape[:lead])})
+
     def at(self, values: Sequence[Any]) -> list[Any]:
         """The map at other linear operands, whose shapes need not be those of the primals."""
         return bind(self.eqn, values)
+
+
+def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(axis) + len(rows) for axis in axes)
+
+
+def _beside(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
+    return (*range(len(rows)), *_later(axes, rows))
+
+
+_BEHIND: dict[str, Callable[[dict[str, Any], tuple[int, ...]], dict[str, Any]]] = {
+    "broadcast_in_dim": lambda params, rows: {
+        "shape": (*rows, *params["shape"]),
+        "broadcast_dimensions": _beside(params["broadcast_dimensions"], rows),
+    },
+    "convert_element_type": lambda params, rows: {},
+    "reduce_sum": lambda params, rows: {"axes": _later(params["axes"], rows)},
+    "reshape": lambda params, rows: {"new_sizes": (*rows, *params["new_sizes"])},
+    "transpose": lambda params, rows: {"permutation": _beside(params["permutation"], rows)},
+}
+"""What changes in a primitive's parameters where its operand has rows in front."""
 
 
 def _linear_part(eqn: jex.JaxprEqn) -> jex.JaxprEqn:

@@ -300,7 +300,7 @@ def _separate_squares(weights: Any, coefficient: Diagonal, dtype: Any) -> Array:
     """Σ_j w v_j² for each entry: `(*sums, entries)`."""
     squares = diagonal.product(coefficient, coefficient, dtype)
     assert squares is not None
-    if squares.values is None:
+    if squares.is_ones:
         squares = Diagonal(
             jnp.asarray(squares.numbers.known, dtype), squares.numbers, squares.size, squares.factor
         )

@@ -76,9 +76,10 @@ def _hashable(params: dict[str, Any]) -> Hashable:
 def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """The same program with each repeated equation once, since derivatives of all orders share
     their subexpressions, and without its products with 1: the line t ↦ x + t has that velocity, and
-    half of the products in derivatives are with it.
+    half of the products in derivatives are with it. Numbers are added as they are, not as arrays.
     """
     same: dict[jex.Var, Any] = {}  # as a variable before
+    numbers: dict[jex.Var, jex.Literal] = {}
     ones: set[jex.Var] = set()
     seen: dict[Hashable, jex.JaxprEqn] = {}
     kept = []
@@ -91,9 +92,15 @@ def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
             if not others and factor.aval == product.aval:
                 same[product] = factor
                 continue
-        elif name == "broadcast_in_dim" and _is_one(atoms[0], ones):
-            ones.update(eqn.outvars)
-        key = (name, params, *map(_identity, atoms))
+        elif name == "broadcast_in_dim" and isinstance(atoms[0], jex.Literal):
+            numbers[eqn.outvars[0]] = atoms[0]
+            if _is_one(atoms[0], ones):
+                ones.update(eqn.outvars)
+        elif name in ("add", "sub"):
+            shorter, (total,) = [_as_before(atom, numbers) for atom in atoms], eqn.outvars
+            if any(atom.aval.shape == total.aval.shape for atom in shorter):
+                atoms = shorter
+        key = (eqn.primitive, params, *map(_identity, atoms))
         if params is None or eqn.effects or key not in seen:
             seen[key] = eqn = eqn.replace(invars=atoms)
             kept.append(eqn)
