@@ -15,6 +15,7 @@ from jax import lax
 from jax.core import Tracer
 
 from . import contractions, diagonal, sparse
+from .arrays import as_array, plus, type_of, zeros_like
 from .binding import varying_axes
 from .coefficients import (
     Blocks,
@@ -30,7 +31,6 @@ from .coefficients import (
     varying,
     zero_array,
 )
-from .entrywise import plus
 from .equation import BilinearMap, LinearMap
 from .primitive import Form
 
@@ -47,7 +47,7 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
         return blocks([densify(part, 1, primal, name) for part in coefficient.parts])
     if not isinstance(coefficient, Structured):
         return coefficient
-    shape, dtype = jnp.shape(primal), jnp.result_type(primal)
+    shape, dtype = jnp.shape(primal), type_of(primal)
     if name is not None and len(shape) > 0:
         _log(name if isinstance(name, str) else name.described)
     if isinstance(coefficient, Sparse):
@@ -82,14 +82,14 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
         pairs = zip(left.parts, right.parts, strict=True)
         return blocks([total(pair, 1, primal, name) for pair in pairs])
     if {type(left), type(right)} == {Sparse, Diagonal}:
-        dtype = jnp.result_type(primal)
+        dtype = type_of(primal)
         left, right = (
             diagonal.as_sparse(c, dtype) if isinstance(c, Diagonal) else c for c in (left, right)
         )
     if isinstance(left, Sparse) and isinstance(right, Sparse):
         return _unless_full(sparse.add(left, right), lead, primal)
     if isinstance(left, Diagonal) and isinstance(right, Diagonal):
-        return _unless_full(diagonal.add(left, right, jnp.result_type(primal)), lead, primal)
+        return _unless_full(diagonal.add(left, right, type_of(primal)), lead, primal)
     if isinstance(left, Dense) and isinstance(right, Dense) and left.base is right.base:
         return Dense(left.base, left.factor + right.factor, left.image)
     arrays = [densify(each, lead, primal, name) for each in (left, right)]
@@ -155,12 +155,9 @@ def _alike(operands: Sequence[Coefficient], lead: int) -> list[Coefficient]:
 
 
 def _same_types(function: LinearMap) -> bool:
-    output = function.outputs[0]
-    return all(
-        jnp.result_type(operand) == jnp.result_type(output)
-        and jnp.ndim(operand) in (0, jnp.ndim(output))
-        for operand in (function.primal(k) for k in range(len(function.chosen)))
-    )
+    output = jax.typeof(function.outputs[0])
+    kinds = [jax.typeof(function.primal(k)) for k in range(len(function.chosen))]
+    return all(kind.dtype == output.dtype and kind.ndim in (0, output.ndim) for kind in kinds)
 
 
 def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coefficient]:
@@ -196,16 +193,17 @@ def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> l
     lone = len(operands) == 1
     axes = tuple(0 if isinstance(c, Dense) else None for c in operands)
     arrays = [
-        (c.base if lone else c.array)
-        if isinstance(c, Dense)
-        else jnp.zeros_like(function.primal(k))
+        (c.base if lone else c.array) if isinstance(c, Dense) else zeros_like(function.primal(k))
         for k, c in enumerate(operands)
     ]
+    factor = moving[0].factor if lone else 1
+    image = function.behind(arrays[0], lead) if lone else None
+    if image is not None:
+        return [Dense(image, factor)]
     mapped = function.function
     for _ in range(lead):
         mapped = jax.vmap(mapped, in_axes=axes)
-    factor = moving[0].factor if lone else 1
-    return [Dense(jnp.asarray(array), factor) for array in mapped(*arrays)]
+    return [Dense(as_array(array), factor) for array in mapped(*arrays)]
 
 
 def bilinear_map(
@@ -242,9 +240,9 @@ def known_scalar(value: Any) -> float | None:
     """The value of an operand that is a real number, and known while tracing. (`jnp.asarray` would
     hide it from a trace.)
     """
-    if isinstance(value, Tracer) or jnp.ndim(value) != 0:
+    if isinstance(value, Tracer) or np.ndim(value) != 0:
         return None
-    if not jnp.issubdtype(jnp.result_type(value), jnp.floating):
+    if not jnp.issubdtype(type_of(value), jnp.floating):
         return None
     return float(np.asarray(value))
 

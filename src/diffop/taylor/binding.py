@@ -42,6 +42,8 @@ def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
     A program was traced with its own operands; coefficients may vary less than the primals that
     they stand in for.
     """
+    if not _on_one_device():
+        return operands
     union = frozenset().union(*map(varying_axes, operands))
     return [varying_over(operand, union) for operand in operands] if union else operands
 
@@ -58,6 +60,11 @@ def varying_axes(array: Any) -> frozenset:
     return frozenset() if kind is None else frozenset(kind.varying)
 
 
+def _on_one_device() -> bool:
+    """Whether this is inside of `jax.shard_map`, as each device sees it."""
+    return AxisType.Manual in (jax.sharding.get_abstract_mesh().axis_types or ())
+
+
 def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
     """An argument, said to vary over the devices that the function's values vary over: for reverse
     mode on each of them alone.
@@ -65,8 +72,7 @@ def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
     Inside `jax.shard_map` JAX takes what does not vary as one variable for all devices, so that the
     gradient by it is the sum of all of theirs.
     """
-    mesh = jax.sharding.get_abstract_mesh()
-    if AxisType.Manual not in (mesh.axis_types or ()):
+    if not _on_one_device():
         return argument
     outputs = jax.tree.leaves(jax.eval_shape(function, argument))
     axes = frozenset().union(*map(varying_axes, outputs))

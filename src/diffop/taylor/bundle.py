@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from .._types import AnyArray, CollapsingWeights
 from . import diagonal, sparse
 from .arithmetic import bilinear_map, densify, instantiate, total
+from .arrays import as_array, summed, type_of
 from .binding import varying_axes
 from .coefficients import (
     Blocks,
@@ -119,7 +120,7 @@ class Family:
         if isinstance(coefficient, Sparse):
             return sparse.collapse(coefficient, self.weights)
         if isinstance(coefficient, Diagonal):
-            return diagonal.collapse(coefficient, self.weights, jnp.result_type(primal))
+            return diagonal.collapse(coefficient, self.weights, type_of(primal))
         assert isinstance(coefficient, Dense)
         return _weighted_sum(self.weights, coefficient)
 
@@ -147,12 +148,12 @@ def _weighted_sum(weights: Any, coefficient: Dense) -> Dense:
     """Σ_r w_r c_r. One sum is a sum of products, which XLA fuses with what they are made of."""
     number = diagonal.uniform(weights)
     if number is not None:
-        return Dense(jnp.sum(coefficient.base, axis=0), coefficient.factor * number)
+        return Dense(summed(coefficient.base, (0,)), coefficient.factor * number)
     weights = jnp.asarray(weights).astype(coefficient.base.dtype)
     if weights.ndim > 1:
         return Dense(jnp.tensordot(weights, coefficient.base, axes=1), coefficient.factor)
     column = weights.reshape(-1, *(1,) * (coefficient.base.ndim - 1))
-    return Dense(jnp.sum(column * coefficient.base, axis=0), coefficient.factor)
+    return Dense(summed(column * coefficient.base, (0,)), coefficient.factor)
 
 
 Families: TypeAlias = tuple[Family, ...]
@@ -202,7 +203,7 @@ def bundle(primal: Any, series: Sequence[Series]) -> Value:
     axes = varying_axes(primal)
     if axes:
         series = [tuple(varying(term, axes) for term in terms) for terms in series]
-    return Bundle(jnp.asarray(primal), tuple(series))
+    return Bundle(as_array(primal), tuple(series))
 
 
 def dense_series(family: Family, series: Series, primal: Any, name: str) -> Series:

@@ -12,16 +12,17 @@ leading axes, one for the directions or for the collapsed sums (see `Family`). T
     compression, see `moments`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Int
 
 from .._types import AnyArray
+from .arrays import times
 from .binding import varying_over
-from .entrywise import times
 from .numbers import Numbers
 from .record import record, static
 from .source import Source
@@ -110,8 +111,8 @@ class Diagonal:
     `numbers` has shape `(s, *shape)`, is known while tracing, and is −1 where there is no
     direction; `values` has that shape too, or is None for ones. All n basis vectors need no more
     memory than the point itself, and structural primitives act on `numbers` as they act on the
-    primal. `origin` is the array that the only column of values is, where it is one of the
-    program's own.
+    primal. A `lone` column of values, of the primal's own shape, may stand in place of `values`:
+    operations see it as they see the primal.
 
     !!! example
 
@@ -133,7 +134,16 @@ class Diagonal:
     numbers: Numbers = static()
     size: int = static()
     factor: float | int = static(default=1)
-    origin: AnyArray | None = None
+    lone: AnyArray | None = None
+
+    @property
+    def is_ones(self) -> bool:
+        return self.values is None and self.lone is None
+
+    @property
+    def columns(self) -> AnyArray | None:
+        """The values as `(s, *shape)`, without the factor; None for ones."""
+        return self.values if self.lone is None else lax.expand_dims(self.lone, (0,))
 
 
 @final
@@ -182,15 +192,22 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
         return Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)
     if isinstance(coefficient, Diagonal):
         c, number = coefficient, coefficient.factor * factor
-        if c.values is None or _is_ordinary(number):
-            return Diagonal(c.values, c.numbers, c.size, number, c.origin)
-        return Diagonal(times(c.values, number), c.numbers, c.size)
+        if c.is_ones or _is_ordinary(number):
+            return Diagonal(c.values, c.numbers, c.size, number, c.lone)
+        whole = Diagonal(c.values, c.numbers, c.size, 1, c.lone)
+        return on_values(lambda values: times(values, number), whole)
     return blocks([scale(part, factor) for part in coefficient.parts])
 
 
 def _is_ordinary(number: float | int) -> bool:
     """Whether arrays may be multiplied with one another before they are with such numbers."""
     return number == 0 or 2**-10 <= abs(number) <= 2**10
+
+
+def on_values(function: Callable[[Any], Any], c: Diagonal) -> Diagonal:
+    """The coefficient with its values, if they are not ones, put through an entrywise function."""
+    values, lone = (None if each is None else function(each) for each in (c.values, c.lone))
+    return Diagonal(values, c.numbers, c.size, c.factor, lone)
 
 
 def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
@@ -203,8 +220,7 @@ def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
     if isinstance(c, Sparse):
         return Sparse(c.positions, varying_over(c.values, axes), c.distinct, c.source)
     if isinstance(c, Diagonal):
-        values = None if c.values is None else varying_over(c.values, axes)
-        return Diagonal(values, c.numbers, c.size, c.factor, c.origin)
+        return on_values(lambda values: varying_over(values, axes), c)
     return blocks([varying(part, axes) for part in c.parts])
 
 

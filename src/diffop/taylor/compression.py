@@ -41,7 +41,7 @@ from .coefficients import (
 from .cost import SHARED, Live, best_cuts
 from .interpreter import Walk, interpret
 from .moments import Moment, compressed, is_separate, moments
-from .program import Program, Step, communicates, flatten, stretches
+from .program import Program, Step, flatten, stretches
 from .truncation import Truncation
 
 
@@ -64,8 +64,7 @@ class _Replacement:
         self.walk = walk
         self.given = tuple(walk.families)
         self.replaceable = replaceable
-        steps = walk.program.steps
-        self.mixing = {n for n, step in enumerate(steps) if communicates(step.eqn)}
+        self.mixing = {n for n, step in enumerate(walk.program.steps) if step.mixing}
         self.begun: set[int] = set()
         """Families whose directions were replaced by the input's basis vectors."""
 
@@ -291,7 +290,7 @@ def _plan(remaining: Sequence[Step], run: _Replacement, index: int) -> list[Live
                     if is_divided(aval):
                         divided.add(variable)
     family = run.walk.families[index]
-    mixed = [number for number, step in enumerate(remaining) if communicates(step.eqn)]
+    mixed = [number for number, step in enumerate(remaining) if step.mixing]
     earliest = 1 + max(mixed, default=-1)
     candidates = _live(remaining, run.walk.program, moving, divided, _directions(family), earliest)
     share = 1.0

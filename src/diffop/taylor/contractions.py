@@ -15,8 +15,19 @@ from jax import lax
 from jax.core import Tracer
 
 from . import diagonal, sparse
+from .arrays import as_array
 from .binding import at_run_time, is_explicit, varying_alike, varying_axes, zeros_for
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Image, Sparse, Structured, blocks
+from .coefficients import (
+    Blocks,
+    Coefficient,
+    Dense,
+    Diagonal,
+    Image,
+    Sparse,
+    Structured,
+    blocks,
+    on_values,
+)
 from .convolutions import convolution
 from .equation import BilinearMap
 from .numbers import Numbers
@@ -30,30 +41,33 @@ def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int
     if product.form is Form.ENTRYWISE:
         rank = len(product.output.shape)
         arrays = (
-            _behind(each.base, lead, max(leads), rank)
+            _behind(product, each.base, lead, max(leads), rank)
             for each, lead in zip((left, right), leads, strict=True)
         )
-        return Dense(jnp.asarray(product.function(*arrays)), factor)
+        return Dense(product.function(*arrays), factor)
     if product.form is Form.DOT and 0 in leads and leads != (0, 0):
         array = _flat_dot(product, left.base, right.base, leads)
         if array is not None:
             return Dense(array, factor)
     function = product.function
     axes = tuple(0 if lead else None for lead in leads)
-    for _ in range(max(leads)):
+    rows = product.form is Form.ROWS and leads[1] == 0  # it takes any number of leading axes
+    for _ in range(0 if rows else max(leads)):
         function = jax.vmap(function, in_axes=axes)
-    return Dense(jnp.asarray(function(left.base, right.base)), factor)
+    return Dense(as_array(function(left.base, right.base)), factor)
 
 
-def _behind(array: Any, lead: int, most: int, rank: int) -> Any:
+def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -> Any:
     """An array with axes of size one where a product with another, behind `most` leading axes and
     of a rank, wants them; `jax.vmap` would make the same of it in ten times the time.
     """
-    if jnp.ndim(array) == 0:
+    if array.ndim == 0:
         return array
-    missing = rank + lead - jnp.ndim(array)
+    missing = rank + lead - array.ndim
     axes = (*range(lead, most), *range(most, most + missing))
-    return lax.expand_dims(array, axes) if axes else array
+    if not axes:
+        return array
+    return lax.expand_dims(array, axes) if lead else product.expanded(array, axes)
 
 
 def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int]) -> Any:
@@ -139,11 +153,13 @@ def structured(
 def _of_type(coefficient: Structured, dtype: Any) -> Structured:
     """Operands of a product may differ in type, from one another and from the output."""
     c = coefficient
-    if c.values is None or c.values.dtype == dtype:
-        return c
-    if isinstance(c, Sparse):
-        return Sparse(c.positions, c.values.astype(dtype), c.distinct, c.source)
-    return Diagonal(c.values.astype(dtype), c.numbers, c.size, c.factor)
+    if isinstance(c, Diagonal):
+        return on_values(lambda values: _as_type(values, dtype), c)
+    return Sparse(c.positions, _as_type(c.values, dtype), c.distinct, c.source)
+
+
+def _as_type(array: Any, dtype: Any) -> Any:
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def _entrywise(
@@ -348,14 +364,14 @@ def _rows(product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: A
     shape = (c.size, *product.output.shape)
     order = shapes.batch + shapes.contract + shapes.free  # the rows' order; free axes have size one
     numbers = c.numbers.array.transpose(0, *(a + 1 for a in order)).reshape(c.numbers.count, -1)
-    if c.values is None and c.numbers.is_identity(c.size) and Numbers(numbers).is_identity(c.size):
+    if c.is_ones and c.numbers.is_identity(c.size) and Numbers(numbers).is_identity(c.size):
         image = None
         if isinstance(product.operands[shapes.side], jax.Array) and product.primal is not None:
             image = Image(product.operands[shapes.side], product.primal)
         return Dense(matrix if matrix.shape == shape else matrix.reshape(shape), c.factor, image)
     values = None
-    if c.values is not None:
-        values = c.values.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
+    if (columns := c.columns) is not None:
+        values = columns.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
         values = values.reshape(numbers.shape)
     return Dense(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
 
@@ -413,8 +429,8 @@ def _columns(
     matrix = shapes.matrix(array).reshape(*sizes[:2], shapes.width)
     own, other = (3, 4) if shapes.side == 0 else (4, 3)  # axes behind (count, batch, contract)
     values = lax.expand_dims(matrix, (0, own)) * jnp.ones((), matrix.dtype)
-    if c.values is not None:
-        mine = c.values.transpose(0, *(a + 1 for a in order)).reshape(count, *sizes)
+    if (columns := c.columns) is not None:
+        mine = columns.transpose(0, *(a + 1 for a in order)).reshape(count, *sizes)
         values = lax.expand_dims(mine.astype(matrix.dtype), (other,)) * values
     elif not c.numbers.full:
         known = np.expand_dims(numbers >= 0, other)

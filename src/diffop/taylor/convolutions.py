@@ -114,8 +114,8 @@ def _diagonal(reach: _Reach, coefficient: Diagonal, kernel: Any) -> Diagonal | N
     numbers = np.where(known, flat[:, np.where(known, sources, 0)], -1)
     rows = reach.kernel_rows(kernel)
     values = jnp.asarray(known, rows.dtype)[None]
-    if c.values is not None or not c.numbers.full:
-        own = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), rows.dtype)
+    if not c.is_ones or not c.numbers.full:
+        own = diagonal.values_of(diagonal.without_factor(c), rows.dtype)
         own = own.reshape(c.numbers.count, -1)
         values = jnp.where(known, own[:, np.where(known, sources, 0)], jnp.zeros_like(values))
     # (count, rows, batch · spatial) with the features behind, then in the output's own order

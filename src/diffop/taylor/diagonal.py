@@ -14,9 +14,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from .arrays import as_array, plus, product_of, summed, times
 from .binding import at_run_time, zeros_for
-from .coefficients import Dense, Diagonal, Sparse
-from .entrywise import plus, times
+from .coefficients import Dense, Diagonal, Sparse, on_values, scale
 from .numbers import Numbers, readers
 
 FEW = 16
@@ -33,6 +33,8 @@ def identity(size: int, shape: tuple[int, ...]) -> Diagonal:
 
 def column(coefficient: Diagonal, j: int, dtype: Any) -> Array:
     """The j-th values as an array, without the factor."""
+    if coefficient.lone is not None:
+        return coefficient.lone
     if coefficient.values is None:
         return at_run_time(np.asarray(coefficient.numbers.known[j], dtype))
     return coefficient.values[j]
@@ -40,23 +42,26 @@ def column(coefficient: Diagonal, j: int, dtype: Any) -> Array:
 
 def values_of(coefficient: Diagonal, dtype: Any) -> Array:
     """All values, with the factor: `(s, *shape)`."""
-    if coefficient.values is None:
+    array = coefficient.columns
+    if array is None:
         array = at_run_time(np.asarray(coefficient.numbers.known, dtype))
-    else:
-        array = coefficient.values
     return times(array, coefficient.factor)
+
+
+def without_factor(c: Diagonal) -> Diagonal:
+    return Diagonal(c.values, c.numbers, c.size, 1, c.lone)
 
 
 def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
     """The entrywise product with an array of the primal's shape, or with a scalar."""
-    c, array = coefficient, jnp.asarray(array)
-    whole = (1, *c.numbers.shape)
-    if c.values is None and c.numbers.count == 1 and c.numbers.full:
-        array = jnp.broadcast_to(array, whole[1:]) if array.shape != whole[1:] else array
-        return Diagonal(array[None], c.numbers, c.size, c.factor, array)
-    else:
-        values = values_of(Diagonal(c.values, c.numbers, c.size), array.dtype)
-        values = values * jnp.broadcast_to(array, whole[1:])[None]
+    c, array = coefficient, as_array(array)
+    if array.shape != c.numbers.shape:
+        array = jnp.broadcast_to(array, c.numbers.shape)
+    if c.is_ones and c.numbers.count == 1 and c.numbers.full:
+        return Diagonal(None, c.numbers, c.size, c.factor, array)
+    if c.lone is not None:
+        return Diagonal(None, c.numbers, c.size, c.factor, product_of(c.lone, array))
+    values = product_of(values_of(without_factor(c), array.dtype), lax.expand_dims(array, (0,)))
     return Diagonal(values, c.numbers, c.size, c.factor)
 
 
@@ -66,23 +71,24 @@ def select(coefficient: Diagonal, keep: Any, dtype: Any) -> Diagonal:
     """
     c = coefficient
     keep = (np if isinstance(keep, np.ndarray) else jnp).broadcast_to(keep, c.numbers.shape)
-    numbers, values = c.numbers, c.values
+    numbers = c.numbers
     if isinstance(keep, np.ndarray):
         if keep.all():
             return c
         numbers = Numbers(np.where(keep, numbers.array, -1))
-        if values is None:
+        if c.is_ones:
             return Diagonal(None, numbers, c.size, c.factor)
-    values = values_of(Diagonal(values, c.numbers, c.size), dtype)
-    values = jnp.where(keep, values, jnp.zeros((), values.dtype))
-    return Diagonal(values, numbers, c.size, c.factor)
+    if c.is_ones:
+        c = Diagonal(values_of(without_factor(c), dtype), numbers, c.size, c.factor)
+    c = on_values(lambda values: jnp.where(keep, values, jnp.zeros((), values.dtype)), c)
+    return Diagonal(c.values, numbers, c.size, c.factor, c.lone)
 
 
 def broadcast(coefficient: Diagonal, before: tuple[int, ...], after: tuple[int, ...]) -> Diagonal:
     """The coefficient of a value broadcast along axes of size one."""
     c, count = coefficient, coefficient.numbers.count
     numbers = np.broadcast_to(c.numbers.array.reshape(count, *before), (count, *after))
-    values = c.values
+    values = c.columns
     if values is not None:
         values = jnp.broadcast_to(values.reshape(count, *before), (count, *after))
     return Diagonal(values, Numbers(numbers), c.size, c.factor)
@@ -91,11 +97,7 @@ def broadcast(coefficient: Diagonal, before: tuple[int, ...], after: tuple[int, 
 def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
     """The entrywise product direction by direction, or None where there are too many pairs."""
     if left.numbers == right.numbers and left.numbers.different:
-        if right.values is None:
-            values = left.values
-        else:
-            values = right.values if left.values is None else left.values * right.values
-        return Diagonal(values, left.numbers, left.size, left.factor * right.factor)
+        return _aligned_product(left, right)
     pairs = _pairs(left, right)
     if pairs is None:
         return None
@@ -110,14 +112,26 @@ def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
     return Diagonal(values, Numbers(left.numbers.array[kept]), left.size, factor)
 
 
+def _aligned_product(left: Diagonal, right: Diagonal) -> Diagonal:
+    """The product of coefficients with equal numbers, column by column."""
+    factor = left.factor * right.factor
+    if left.is_ones or right.is_ones:
+        c = right if left.is_ones else left
+        return Diagonal(c.values, c.numbers, c.size, factor, c.lone)
+    if left.lone is not None and right.lone is not None:
+        lone = product_of(left.lone, right.lone)
+        return Diagonal(None, left.numbers, left.size, factor, lone)
+    values = product_of(left.columns, right.columns)
+    return Diagonal(values, left.numbers, left.size, factor)
+
+
 def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
     """The sum: values at equal numbers added, columns that fill each other's gaps joined, others
     side by side.
     """
     if left.numbers == right.numbers:
-        if left.origin is not None and left.origin is right.origin:  # x·dx + dx·x is 2x·dx
-            factor = left.factor + right.factor
-            return Diagonal(left.values, left.numbers, left.size, factor, left.origin)
+        if left.lone is not None and right.lone is not None:
+            return _sum_of_lone(left, right)
         values = plus(values_of(left, dtype), values_of(right, dtype))
         return Diagonal(values, left.numbers, left.size)
     a, b = left.numbers, right.numbers
@@ -129,12 +143,24 @@ def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
     return Diagonal(jnp.concatenate([first, second]), joined, left.size)
 
 
+def _sum_of_lone(left: Diagonal, right: Diagonal) -> Diagonal:
+    if left.lone is right.lone:  # x·dx + dx·x is 2x·dx
+        factor = left.factor + right.factor
+        return Diagonal(None, left.numbers, left.size, factor, left.lone)
+    lone = plus(times(left.lone, left.factor), times(right.lone, right.factor))
+    return Diagonal(None, left.numbers, left.size, 1, lone)
+
+
 def collapse(coefficient: Diagonal, weights: Any, dtype: Any) -> Dense:
     """Σ_r w_r c_r: an array `(*m, *shape)` for weights `(*m, n)`."""
     number = uniform(weights)
+    if number is not None and coefficient.lone is not None:
+        collapsed = scale(Dense(coefficient.lone, number), coefficient.factor)
+        assert isinstance(collapsed, Dense)
+        return collapsed
     values = values_of(coefficient, dtype)
     if number is not None:
-        return Dense(jnp.sum(values, axis=0), number)
+        return Dense(summed(values, (0,)), number)
     at = weights_at(weights, coefficient.numbers).astype(dtype)
     lead = at.ndim - values.ndim
     values = values.reshape((1,) * lead + values.shape)
@@ -193,8 +219,7 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
     c = coefficient
     constant = tuple(a for a in axes if _constant(c.numbers.array, a + 1))
     if constant:
-        values = values_of(Diagonal(c.values, c.numbers, c.size), dtype)
-        values = jnp.sum(values, axis=tuple(a + 1 for a in constant))
+        values = summed(values_of(without_factor(c), dtype), [a + 1 for a in constant])
         numbers = Numbers(_first(c.numbers.array, constant))
         c = Diagonal(values, numbers, c.size, c.factor)
         axes = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
@@ -202,9 +227,9 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
             return c
     if len(axes) == len(c.numbers.shape):
         return _gathered(c, dtype)
-    summed = math.prod(c.numbers.shape[a] for a in axes)
-    numbers = _front(c.numbers.array, axes, summed)
-    values = _front(values_of(c, dtype), axes, summed)
+    count = math.prod(c.numbers.shape[a] for a in axes)
+    numbers = _front(c.numbers.array, axes, count)
+    values = _front(values_of(c, dtype), axes, count)
     result = Diagonal(values, Numbers(numbers), c.size)
     return result if numbers.shape[0] < c.size else to_dense(result, dtype)
 
@@ -212,11 +237,11 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
 def _gathered(coefficient: Diagonal, dtype: Any) -> Dense:
     """The sum of all entries, by direction: `(n,)`."""
     c = coefficient
-    if c.numbers.is_identity(c.size) and c.values is not None:
-        own = c.values[0] if c.origin is None else c.origin
+    if c.numbers.is_identity(c.size) and not c.is_ones:
+        own = column(c, 0, dtype)
         return Dense(own if own.ndim == 1 else own.reshape(-1), c.factor)
     numbers = c.numbers.array.reshape(c.numbers.count, -1)
-    values = values_of(Diagonal(c.values, c.numbers, c.size), dtype).reshape(numbers.shape)
+    values = values_of(without_factor(c), dtype).reshape(numbers.shape)
     if c.numbers.count > FEW:
         return Dense(spread(values.reshape(-1), numbers.reshape(-1), c.size), c.factor)
     parts = [spread(each, number, c.size) for each, number in zip(values, numbers, strict=True)]
@@ -287,8 +312,9 @@ def as_sparse(c: Diagonal, dtype: Any) -> Sparse:
     """The same direction by direction."""
     moved, positions = _by_direction(c.numbers, c.size)
     values = at_run_time(np.asarray(moved >= 0, dtype))
-    if c.values is not None:
-        values = jnp.where(moved >= 0, c.values.reshape(-1)[moved.clip(0)], jnp.zeros_like(values))
+    if not c.is_ones:
+        own = values_of(without_factor(c), dtype).reshape(-1)
+        values = jnp.where(moved >= 0, own[moved.clip(0)], jnp.zeros_like(values))
     return Sparse(positions, times(values, c.factor), c.numbers.different)
 
 

@@ -4,6 +4,7 @@ on the values, and while tracing on the numbers.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import diagonal
+from .arrays import zeros_like
 from .coefficients import Coefficient, Diagonal, scale
 from .equation import LinearMap
 from .index_maps import filled_with_nothing, not_overwritten, written
@@ -28,7 +30,7 @@ def on_values(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
     """Values change, each where it is."""
     c = coefficient
     dtype = jnp.result_type(function.primal(k))
-    values = diagonal.values_of(Diagonal(c.values, c.numbers, c.size), dtype)
+    values = diagonal.values_of(diagonal.without_factor(c), dtype)
     values = jax.vmap(lambda column: function.at([column])[0])(values)
     return [Diagonal(values, c.numbers, c.size, c.factor)]
 
@@ -66,12 +68,17 @@ def moved(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
     """Entries are moved about, by indices that have to be known."""
     if not _known_indices(function):
         return None
-    c = coefficient
+    c, dtype = coefficient, jnp.result_type(function.primal(k))
     numbers = _moved_numbers(function, k, c)
-    values = [None] * len(numbers) if c.values is None else _moved_values(function, k, c.values)
+    nothing = [None] * len(numbers)
+    if c.numbers.count == 1 and not c.is_ones:  # the plain primitive, as the primal sees it
+        values, lone = nothing, _moved(function, k, diagonal.column(c, 0, dtype))
+    else:
+        move = jax.vmap(partial(_moved, function, k))
+        values, lone = nothing if c.values is None else move(c.values), nothing
     return [
-        Diagonal(value, Numbers(number), c.size, c.factor)
-        for value, number in zip(values, numbers, strict=True)
+        Diagonal(each, Numbers(number), c.size, c.factor, column)
+        for each, number, column in zip(values, numbers, lone, strict=True)
     ]
 
 
@@ -98,7 +105,7 @@ def _added(function: LinearMap, coefficient: Diagonal) -> list[Coefficient] | No
     numbers = np.concatenate(
         [np.where(table >= 0, column.reshape(-1)[table], -1) for column in c.numbers.array]
     )
-    values = c.values
+    values = c.columns
     if values is not None:
         columns = values.reshape(values.shape[0], -1)[:, table]
         columns = jnp.where(table >= 0, columns, jnp.zeros((), values.dtype))
@@ -132,12 +139,9 @@ def _moved_numbers(function: LinearMap, k: int, coefficient: Diagonal) -> list[n
     return [np.stack(each) for each in zip(*columns, strict=True)]
 
 
-def _moved_values(function: LinearMap, k: int, values: Any) -> list[Any]:
-    def move(column: Any) -> list[Any]:
-        arguments = [jnp.zeros_like(function.primal(j)) for j in range(len(function.chosen))]
-        arguments[k] = column
-        return function.function(*arguments)
-
-    if values.shape[0] == 1:  # the plain primitive, as the primal sees it
-        return [output[None] for output in move(values[0])]
-    return jax.vmap(move)(values)
+def _moved(function: LinearMap, k: int, column: Any) -> list[Any]:
+    """The primitive on one column of values, zeros being what is not there."""
+    arguments = [
+        column if j == k else zeros_like(function.primal(j)) for j in range(len(function.chosen))
+    ]
+    return function.function(*arguments)

@@ -30,9 +30,9 @@ from jaxtyping import Array
 from .._types import AnyArray
 from . import diagonal
 from .arithmetic import densify, instantiate, total
+from .arrays import times
 from .coefficients import Blocks, Coefficient, Dense, Diagonal, Series, Zero
 from .contractions import broadcast
-from .entrywise import times
 from .equation import BilinearMap
 from .numbers import Numbers
 from .primitive import Form
@@ -302,7 +302,7 @@ def _separate_squares(weights: Any, coefficient: Diagonal, dtype: Any) -> Array:
     """Σ_j w v_j² for each entry: `(*sums, entries)`."""
     squares = diagonal.product(coefficient, coefficient, dtype)
     assert squares is not None
-    if squares.values is None:
+    if squares.is_ones:
         squares = Diagonal(
             jnp.asarray(squares.numbers.known, dtype), squares.numbers, squares.size, squares.factor
         )

@@ -21,6 +21,8 @@ class Form(enum.Enum):
 
     ENTRYWISE = enum.auto()
     DOT = enum.auto()
+    ROWS = enum.auto()
+    """Of any number of rows with one matrix."""
     CONVOLUTION = enum.auto()
     OTHER = enum.auto()
 
@@ -47,6 +49,8 @@ class Primitive:
     - `kind`: the class of the rule, as the documentation calls it.
     - `linear_in`: the operands that it is jointly linear in, the others standing still.
     - `signs`: of a sum, the signs of its terms.
+    - `scalars`: whether a number may stand for an array among its operands.
+    - `behind`: what changes in its parameters where its operand has rows in front.
     - `sparse`, `diagonal`: what becomes of structured coefficients of a linear operand, see
         `index_maps` and `diagonal_maps`. None where they become arrays.
     - `form`: of a bilinear one, which product it is.
@@ -69,6 +73,8 @@ class Primitive:
     kind: str = "no derivative"
     linear_in: slice | None = None
     signs: tuple[int, ...] | None = None
+    scalars: bool = False
+    behind: Callable[[dict[str, Any], tuple[int, ...]], dict[str, Any]] | None = None
     sparse: Callable[..., Any] | None = None
     diagonal: Callable[..., Any] | None = None
     form: Form | None = None

@@ -32,16 +32,16 @@ class Region:
 
 
 class Step(NamedTuple):
-    """One equation, with the variables that it reads and writes, and the region that it is in."""
+    """One equation, with what it reads, the variables among that and those that it writes, and the
+    region that it is in. It is `mixing` if it `communicates`.
+    """
 
     eqn: jex.JaxprEqn
     reads: tuple[Atom, ...]
+    variables: tuple[int, ...]
     writes: tuple[int, ...]
     region: Region | None
-
-    @property
-    def variables(self) -> list[int]:
-        return [atom for atom in self.reads if isinstance(atom, int)]
+    mixing: bool
 
 
 class Program(NamedTuple):
@@ -92,7 +92,10 @@ class _Flattening:
                 outputs = self.inline(eqn.params["jaxpr"], (), reads, region or Region(eqn))
             else:
                 outputs = [self.new() for _ in eqn.outvars]
-                self.steps.append(Step(eqn, tuple(reads), tuple(outputs), region))
+                variables = tuple(each for each in reads if isinstance(each, int))
+                mixing = communicates(eqn)
+                step = Step(eqn, tuple(reads), variables, tuple(outputs), region, mixing)
+                self.steps.append(step)
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [atom(each) for each in jaxpr.outvars]
 
@@ -152,7 +155,7 @@ def communicates(eqn: jex.JaxprEqn) -> bool:
 
 def _axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
     """The names of the axes that an equation sums over or moves values along."""
-    if not of(eqn).mixes:
+    if not eqn.params or not of(eqn).mixes:
         return set()
     found = {
         axis

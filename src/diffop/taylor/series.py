@@ -15,6 +15,7 @@ from jax import lax
 from jaxtyping import Array
 
 from .arithmetic import bilinear_map, densify, known_scalar, multiplication, total
+from .arrays import as_array
 from .bundle import Family, Pair
 from .coefficients import (
     Blocks,
@@ -52,7 +53,7 @@ def _times_primal(product: BilinearMap, side: int, moving: Coefficient, lead: in
     number = known_scalar(still) if product.form is Form.ENTRYWISE else None
     if number is not None:
         return scale(moving, number)
-    primal = Dense(jnp.asarray(still))
+    primal = Dense(as_array(still))
     if side == 0:
         return bilinear_map(product, moving, primal, (lead, 0))
     return bilinear_map(product, primal, moving, (0, lead))
@@ -79,7 +80,7 @@ def quotient(
     Divisions and triangular solves are of this kind: a step for each monomial, of the cost of a
     product, and the primal is reused.
     """
-    solution = Dense(jnp.asarray(product.operands[1]))
+    solution = Dense(as_array(product.operands[1]))
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)

@@ -4,15 +4,17 @@ integral of the derivative where these would not stay in range.
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
+import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
 from ..arithmetic import bilinear_map, multiplication
+from ..arrays import as_array, is_finite, product_of, type_of, zeros_like
 from ..binding import bind, live_equations
 from ..bundle import (
     Bundle,
@@ -26,7 +28,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero
+from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, on_values
 from ..diagonal import values_of
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
@@ -103,24 +105,26 @@ def _integrated(
         arguments[position] = bundle(x, [family.series_below(series[position])])
         (slope,) = interpret(derivative.jaxpr, derivative.consts, below, arguments)
         moving = broadcast_series(family, series[position], x, output)
-        factor, slopes = jnp.asarray(primal_of(slope)), series_of(slope, below, 0)
+        factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it chooses, as in relu
-            moving = tuple(_settled(c, _factor_of(c, factor)) for c in moving)
+            whole = Factor(factor)
+            moving = tuple(_settled(c, _factor_of(c, whole)) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
 
 
-def _factor_of(coefficient: Coefficient, factor: Array) -> Array:
+def _factor_of(coefficient: Coefficient, factor: "Factor") -> "Factor":
     """What a coefficient's entries are multiplied with."""
     if isinstance(coefficient, Sparse):
-        return entries_at(factor, coefficient.positions, factor.shape)
+        array = factor.array
+        return Factor(entries_at(array, coefficient.positions, array.shape))
     return factor
 
 
 def is_narrow(x: Any) -> bool:
     """Whether numbers and powers of ordinary sizes are out of a type's range."""
-    return jnp.result_type(x) == jnp.float16
+    return type_of(x) == jnp.float16
 
 
 def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> bool:
@@ -155,7 +159,44 @@ def _is_sparse(value: Bundle) -> bool:
     return all(isinstance(term, Sparse | Zero) for series in value.series for term in series)
 
 
-Settled: TypeAlias = Callable[[Coefficient, Array], Coefficient]
+@final
+class Factor:
+    """A number for each entry, for coefficients of all orders to be multiplied with."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self._behind = {0: array}
+        self._where: dict[int, Array] = {}
+        self._zeros: dict[Hashable, Array] = {}
+
+    def behind(self, lead: int) -> Array:
+        """The same behind leading axes of size one; one number for all needs none."""
+        if self.array.ndim == 0:
+            return self.array
+        if lead not in self._behind:
+            self._behind[lead] = lax.expand_dims(self.array, tuple(range(lead)))
+        return self._behind[lead]
+
+    def settled(self, values: Array, whole: bool) -> Array:
+        """Values that it is to be multiplied with: those that count, see `_settled`."""
+        counts, shape = self._nonzero(values.ndim - self.array.ndim), values.shape
+        if not whole:
+            counts = lax.bitwise_or(counts, is_finite(values))
+        elif counts.shape != shape:
+            axes = tuple(range(values.ndim - counts.ndim, values.ndim))
+            counts = lax.broadcast_in_dim(counts, shape, axes)
+        kind = jax.typeof(values)
+        if kind not in self._zeros:
+            self._zeros[kind] = zeros_like(values)
+        return lax.select(counts, values, self._zeros[kind])
+
+    def _nonzero(self, lead: int) -> Array:
+        if lead not in self._where:
+            self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
+        return self._where[lead]
+
+
+Settled: TypeAlias = Callable[[Coefficient, Factor], Coefficient]
 """A coefficient that is to be multiplied with a factor, without what may not count there."""
 
 
@@ -176,9 +217,9 @@ class Derivatives:
         self._program = program
         self._primals = primals
         self._output = output
-        self._everywhere = everywhere
+        self._everywhere = None if everywhere is None else [Factor(each) for each in everywhere]
         self._settled = settled or _settled
-        self._at_positions: dict[int, tuple[Any, Sequence[Array]]] = {}
+        self._at_positions: dict[int, tuple[Any, Sequence[Factor]]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
         """c_power times a coefficient."""
@@ -186,18 +227,20 @@ class Derivatives:
             return coefficient
         if isinstance(coefficient, Sparse):
             factor = self._at(coefficient.positions)[power - 1]
-            return times_values(self._guarded(power, coefficient, factor), factor)
+            return times_values(self._guarded(power, coefficient, factor), factor.array)
         if self._everywhere is None:
-            self._everywhere = self._program(self._primals)
-        factor = jnp.asarray(self._everywhere[power - 1])
-        coefficient = self._guarded(power, coefficient, factor)
-        return bilinear_map(multiplication(self._output), Dense(factor), coefficient, (0, lead))
+            self._everywhere = [Factor(each) for each in self._program(self._primals)]
+        factor = self._everywhere[power - 1]
+        c = self._guarded(power, coefficient, factor)
+        if isinstance(c, Dense):
+            return Dense(product_of(factor.behind(lead), c.base), c.factor)
+        return bilinear_map(multiplication(self._output), Dense(factor.array), c, (0, lead))
 
-    def _guarded(self, power: int, coefficient: Any, factor: Array) -> Any:
+    def _guarded(self, power: int, coefficient: Any, factor: Factor) -> Any:
         """The first power is the user's own: what JAX makes of it is made of it here."""
         return coefficient if power == 1 else self._settled(coefficient, factor)
 
-    def _at(self, positions: Any) -> Sequence[Array]:
+    def _at(self, positions: Any) -> Sequence[Factor]:
         key = id(positions)
         if key not in self._at_positions:
             shape = jnp.shape(self._output)
@@ -205,12 +248,12 @@ class Derivatives:
                 entries = [entries_at(p, positions, shape) for p in self._primals]
                 found = self._program(entries)
             else:
-                found = [entries_at(c, positions, shape) for c in self._everywhere]
-            self._at_positions[key] = (positions, found)
+                found = [entries_at(c.array, positions, shape) for c in self._everywhere]
+            self._at_positions[key] = (positions, [Factor(each) for each in found])
         return self._at_positions[key][1]
 
 
-def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Coefficient:
+def _settled(coefficient: Coefficient, factor: Factor, whole: bool = False) -> Coefficient:
     """A coefficient that is to be multiplied with a factor, of a sparse one at its positions:
     without what is not finite where the factor vanishes, because the function does not change
     there. 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. What is
@@ -219,23 +262,17 @@ def _settled(coefficient: Coefficient, factor: Array, whole: bool = False) -> Co
     """
     c = coefficient
     if isinstance(c, Sparse):
-        return Sparse(c.positions, _zero_at(factor, c.values, whole), c.distinct, c.source)
+        return Sparse(c.positions, factor.settled(c.values, whole), c.distinct, c.source)
     if isinstance(c, Diagonal):
-        values = _zero_at(factor, values_of(c, factor.dtype), whole)
-        return Diagonal(values, c.numbers, c.size)
-    return Dense(_zero_at(factor, c.array, whole)) if isinstance(c, Dense) else c
+        if c.lone is None:
+            c = Diagonal(values_of(c, factor.array.dtype), c.numbers, c.size)
+        return on_values(lambda values: factor.settled(values, whole), c)
+    return Dense(factor.settled(c.base, whole), c.factor) if isinstance(c, Dense) else c
 
 
-def _as_it_is(coefficient: Coefficient, factor: Array) -> Coefficient:
+def _as_it_is(coefficient: Coefficient, factor: Factor) -> Coefficient:
     """Of a function that changes everywhere: a derivative is 0 at single points only."""
     return coefficient
-
-
-def _zero_at(factor: Array, values: Array, whole: bool) -> Array:
-    shape, axes = values.shape, tuple(range(values.ndim - factor.ndim, values.ndim))
-    counts = lax.broadcast_in_dim(lax.ne(factor, factor.dtype.type(0)), shape, axes)
-    counts = counts if whole else counts | jnp.isfinite(values)
-    return lax.select(counts, values, lax.full_like(values, 0))
 
 
 def piecewise_constant(

@@ -111,33 +111,67 @@ def _moves(
     return {"sparse": by_position(index_map, otherwise), "diagonal": diagonal}
 
 
+def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
+    """Axes behind rows."""
+    return tuple(int(axis) + len(rows) for axis in axes)
+
+
+def _and_rows(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
+    return (*range(len(rows)), *_later(axes, rows))
+
+
 _VALUES = {"sparse": index_maps.on_values, "diagonal": diagonal_maps.on_values}
 
 # sums
-_enter("add", signs=(1, 1), entrywise=True, on_indices=True)
-_enter("sub", signs=(1, -1), entrywise=True, on_indices=True)
+_enter("add", signs=(1, 1), scalars=True, entrywise=True, on_indices=True)
+_enter("sub", signs=(1, -1), scalars=True, entrywise=True, on_indices=True)
 _enter("neg", signs=(-1,), entrywise=True, on_indices=True)
 _enter("add_any", signs=(1, 1), entrywise=True)
 _enter("copy copy_p", signs=(1,), entrywise=True)
 _enter("name", signs=(1,))
-_enter("reduce_sum", **_moves(index_maps.summed, diagonal_maps.summed))
+_enter(
+    "reduce_sum",
+    behind=lambda params, rows: {"axes": _later(params["axes"], rows)},
+    **_moves(index_maps.summed, diagonal_maps.summed),
+)
 _enter("cumsum reduce_window_sum fft")
 
 # the values of entries
-_enter("convert_element_type", entrywise=True, on_indices=True, **_VALUES)
+_enter(
+    "convert_element_type",
+    behind=lambda params, rows: {},
+    entrywise=True,
+    on_indices=True,
+    **_VALUES,
+)
 _enter("real imag conj reduce_precision", **_VALUES)
 _enter("complex")
 
 # the places of entries
-_enter("reshape squeeze", on_indices=True, **_moves(index_maps.kept))
+_enter(
+    "reshape",
+    behind=lambda params, rows: {"new_sizes": (*rows, *params["new_sizes"])},
+    on_indices=True,
+    **_moves(index_maps.kept),
+)
+_enter("squeeze", on_indices=True, **_moves(index_maps.kept))
 _enter("slice", on_indices=True, **_moves(index_maps.sliced))
 _enter("rev", on_indices=True, **_moves(index_maps.flipped))
-_enter("transpose", on_indices=True, **_moves(index_maps.transposed))
+_enter(
+    "transpose",
+    behind=lambda params, rows: {"permutation": _and_rows(params["permutation"], rows)},
+    on_indices=True,
+    **_moves(index_maps.transposed),
+)
 _enter("concatenate", on_indices=True, **_moves(index_maps.concatenated))
 _enter("split", **_moves(index_maps.split))
 _enter("pad", on_indices=True, **_moves(index_maps.padded, diagonal_maps.padded))
 _enter(
     "broadcast_in_dim",
+    behind=lambda params, rows: {
+        "shape": (*rows, *params["shape"]),
+        "broadcast_dimensions": _and_rows(params["broadcast_dimensions"], rows),
+    },
     entrywise=lambda eqn: not eqn.invars[0].aval.shape,
     on_indices=True,
     **_moves(index_maps.broadcast),

@@ -9,6 +9,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ..arithmetic import known_scalar
+from ..arrays import times
 from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
 from ..coefficients import Series, zeros
@@ -67,7 +68,7 @@ def _polynomial(
     order = min(degree, max(family.order for family in families))
     derivatives = Derivatives(
         lambda values: [
-            float(math.comb(degree, j)) * lax.integer_pow(values[0], degree - j)
+            times(_monomial(values[0], degree - j), float(math.comb(degree, j)))
             for j in range(1, order + 1)
         ],
         (base,),
@@ -79,6 +80,10 @@ def _polynomial(
         return [faa_di_bruno(family, derivatives.times, output, moving, degree)]
 
     return expand(families, operands, [output], expansion)
+
+
+def _monomial(x: Array, degree: int) -> Array:
+    return x if degree == 1 else lax.integer_pow(x, degree)
 
 
 class _Tower:

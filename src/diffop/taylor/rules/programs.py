@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..arithmetic import instantiate
+from ..arrays import as_array
 from ..binding import bind, live_equations, partially_bound, read
 from ..coefficients import Dense, Series, zeros
 from ..diagonal_maps import moved
@@ -48,36 +49,20 @@ def taylor_coefficients(
         return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
     closed = _programs.of((position, degree), eqn, program, primals)
-    found = [jnp.asarray(each) for each in evaluate(closed, primals)]
+    found = [as_array(each) for each in _evaluate(closed, primals)]
     if recurrence is None:
         return found
     value, slope = found
     return coefficients(recurrence, primals[position], value, slope, order)
 
 
-def evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
-    """Evaluate a jaxpr, each repeated equation once: derivatives of all orders share their
-    subexpressions.
-    """
+def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
     environment = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, operands, strict=True))
-    seen: dict[Hashable, list[Any]] = {}
-
-    for eqn in live_equations(closed.jaxpr):
-        params = _hashable(eqn.params)
-        values = read(environment, eqn.invars)
-        key = (eqn.primitive, params, *map(_identity, eqn.invars, values))
-        if params is None or key not in seen:
-            seen[key] = bind(eqn, values)
-        environment.update(zip(eqn.outvars, seen[key], strict=True))
+    for eqn in closed.jaxpr.eqns:
+        outputs = bind(eqn, read(environment, eqn.invars))
+        environment.update(zip(eqn.outvars, outputs, strict=True))
     return read(environment, closed.jaxpr.outvars)
-
-
-def _identity(atom: Any, value: Any) -> Hashable:
-    """What equal operands have in common."""
-    if isinstance(atom, jex.Literal):
-        return str(atom.aval), np.asarray(value).tobytes()
-    return id(value)
 
 
 def _hashable(params: dict[str, Any]) -> Hashable:
@@ -90,26 +75,50 @@ def _hashable(params: dict[str, Any]) -> Hashable:
     return key
 
 
-def _without_ones(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
-    """The same program without its products with 1: the line t ↦ x + t has that velocity, and half
-    of the products in derivatives are with it.
+def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
+    """The same program with each repeated equation once, since derivatives of all orders share
+    their subexpressions, and without its products with 1: the line t ↦ x + t has that velocity, and
+    half of the products in derivatives are with it. Numbers are added as they are, not as arrays.
     """
     same: dict[jex.Var, Any] = {}  # as a variable before
+    numbers: dict[jex.Var, jex.Literal] = {}
     ones: set[jex.Var] = set()
+    seen: dict[Hashable, jex.JaxprEqn] = {}
     kept = []
     for eqn in closed.jaxpr.eqns:
         atoms = [_as_before(atom, same) for atom in eqn.invars]
-        if of(eqn).form is Form.ENTRYWISE:
+        record, params = of(eqn), _hashable(eqn.params)
+        if record.form is Form.ENTRYWISE:
             factors = [atom for atom in atoms if not _is_one(atom, ones)] or atoms[:1]
             (factor, *others), (product,) = factors, eqn.outvars
             if not others and factor.aval == product.aval:
                 same[product] = factor
                 continue
-        elif of(eqn).diagonal is moved and len(atoms) == 1 and _is_one(atoms[0], ones):
-            ones.update(eqn.outvars)
-        kept.append(eqn.replace(invars=atoms))
+        elif record.diagonal is moved and len(atoms) == 1:
+            if isinstance(atoms[0], jex.Literal):
+                numbers[eqn.outvars[0]] = atoms[0]
+            if _is_one(atoms[0], ones):
+                ones.update(eqn.outvars)
+        elif record.scalars:
+            shorter, (total,) = [_as_before(atom, numbers) for atom in atoms], eqn.outvars
+            if any(atom.aval.shape == total.aval.shape for atom in shorter):
+                atoms = shorter
+        key = (eqn.primitive, params, *map(_identity, atoms))
+        if params is None or eqn.effects or key not in seen:
+            seen[key] = eqn = eqn.replace(invars=atoms)
+            kept.append(eqn)
+        else:
+            same.update(zip(eqn.outvars, seen[key].outvars, strict=True))
     outputs = [_as_before(atom, same) for atom in closed.jaxpr.outvars]
-    return jex.ClosedJaxpr(closed.jaxpr.replace(eqns=kept, outvars=outputs), closed.consts)
+    jaxpr = closed.jaxpr.replace(eqns=kept, outvars=outputs)
+    return jex.ClosedJaxpr(jaxpr.replace(eqns=live_equations(jaxpr)), closed.consts)
+
+
+def _identity(atom: Any) -> Hashable:
+    """What equal operands have in common."""
+    if isinstance(atom, jex.Literal):
+        return atom.aval, np.asarray(atom.val).tobytes()
+    return atom
 
 
 def _as_before(atom: Any, same: dict[jex.Var, Any]) -> Any:
@@ -152,7 +161,7 @@ class _Programs:
 
 
 def _traced(program: Callable[..., Any], primals: Sequence[Any]) -> jex.ClosedJaxpr:
-    return _without_ones(jax.make_jaxpr(program)(*primals))
+    return _simplified(jax.make_jaxpr(program)(*primals))
 
 
 _programs = _Programs(capacity=1024)

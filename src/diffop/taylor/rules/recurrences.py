@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from jax import lax
 
-from ..entrywise import plus, times
+from ..arrays import plus, times
 
 Step: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""

@@ -1,0 +1,77 @@
+"""Arithmetic of arrays as `jax.numpy` does it, in a third of its tracing time.
+
+The engine makes equations by the ten thousand. `jax.numpy` asks of each operand what it is,
+promotes and broadcasts, and makes of most functions a program of its own that is traced apart.
+Here types and ranks are known to agree, and where they do not, `jax.numpy` is asked.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from .binding import is_explicit
+
+
+def as_array(value: Any) -> jax.Array:
+    """`jnp.asarray`, which takes its time also for what is an array already."""
+    return value if isinstance(value, jax.Array) else jnp.asarray(value)
+
+
+def type_of(value: Any) -> np.dtype:
+    """The type of an array, or of what can be one."""
+    return jax.typeof(value).dtype
+
+
+def times(array: Any, number: float | int) -> Any:
+    """An array times a Python number, in the array's type."""
+    if number == 1:
+        return array
+    if not isinstance(array, Tracer) or array.weak_type:
+        return array * number
+    return lax.neg(array) if number == -1 else lax.mul(array, array.dtype.type(number))
+
+
+def plus(left: Any, right: Any) -> Any:
+    """The sum of two arrays."""
+    return lax.add(left, right) if _alike(left, right) else left + right
+
+
+def product_of(left: Any, right: Any) -> Any:
+    """The entrywise product of two arrays."""
+    return lax.mul(left, right) if _alike(left, right) else left * right
+
+
+def _alike(left: Any, right: Any) -> bool:
+    """Whether two traced arrays agree in type, and in rank: axes of size one are broadcast, and
+    scalars.
+    """
+    if not (isinstance(left, Tracer) and isinstance(right, Tracer)):
+        return False
+    a, b = jax.typeof(left), jax.typeof(right)
+    return a.dtype == b.dtype and (a.ndim == b.ndim or 0 in (a.ndim, b.ndim))
+
+
+def summed(array: Any, axes: Sequence[int]) -> Any:
+    """The sum over axes; numbers of 16 bits and less are added up in more, as `jnp.sum` does."""
+    if isinstance(array, Tracer) and array.dtype.itemsize >= 4:
+        return lax.reduce_sum(array, tuple(axes))
+    return jnp.sum(array, axis=tuple(axes))
+
+
+def is_finite(array: Any) -> jax.Array:
+    """Where an array is neither infinite nor NaN."""
+    real = jnp.issubdtype(array.dtype, jnp.floating)
+    return lax.is_finite(array) if real else jnp.isfinite(array)
+
+
+def zeros_like(array: Any) -> jax.Array:
+    """Zeros of an array's shape and type, divided along explicit axes as it is."""
+    kind = jax.typeof(array)
+    if is_explicit(kind):
+        return lax.full_like(array, 0)
+    return lax.broadcast_in_dim(kind.dtype.type(0), kind.shape, ())
