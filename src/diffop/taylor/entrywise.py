@@ -1,5 +1,5 @@
-"""Sums of traced arrays, and their products with known numbers: what `jax.numpy` makes of `+` and
-`*`, without the two thirds of its tracing time that go into promotion and broadcasting.
+"""Sums of traced arrays, and their sums and products with known numbers: what `jax.numpy` makes of
+`+` and `*`, without the two thirds of its tracing time that go into promotion and broadcasting.
 """
 
 from typing import Any
@@ -17,6 +17,15 @@ def times(array: Any, number: float | int) -> Any:
     if not isinstance(array, Tracer) or array.weak_type:
         return array * number
     return lax.mul(array, np.asarray(number, array.dtype))
+
+
+def shifted(array: Any, number: float) -> Any:
+    """An array plus a Python number, in the array's type."""
+    if number == 0:
+        return array
+    if not isinstance(array, Tracer) or array.weak_type:
+        return array + number
+    return lax.add(array, np.asarray(number, array.dtype))
 
 
 def plus(left: Any, right: Any) -> Any:
