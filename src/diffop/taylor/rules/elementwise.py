@@ -3,6 +3,7 @@ integral of the derivative where these would not stay in range.
 """
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
@@ -30,7 +31,7 @@ from ..diagonal import values_of
 from ..interpreter import interpret
 from ..program import CALLS, called
 from ..registry import register
-from ..series import faa_di_bruno, integral
+from ..series import faa_di_bruno, integral, logarithm
 from ..sparse import entries_at, times_values
 from . import programs
 from .fallback import fallback
@@ -74,6 +75,10 @@ REAL = ("abs", "clamp", "max", "min", "rem")
 CONSTANT = ("ceil", "floor", "round", "sign", "stop_gradient")
 _UNDERFLOWING = ("exp", "exp2")
 """Functions that are 0 where their argument is far below it, all their derivatives with them."""
+_MODERATE = frozenset(ANALYTIC) - {"igamma", "igammac"}
+"""Functions whose first two derivatives are in range from 1e-19 to 1e12 in single precision."""
+_LOGARITHMS = {"log": 1.0, "log1p": 1.0, "log2": math.log(2)}
+"""λ of functions with φ″ = −λ φ′²."""
 _NOWHERE_CONSTANT = ("cos", "cosh", "sin", "sinh")
 """Functions that change everywhere: a derivative is 0 at single points only."""
 
@@ -100,7 +105,7 @@ def along_one(
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
-    everywhere = None
+    everywhere, rate = None, _LOGARITHMS.get(eqn.primitive.name)
     if _is_sparse(operands[position]) and eqn.primitive.name != "custom_jvp_call":
         (output,) = bind(eqn, primals)
     else:  # a custom rule was traced for the shape of the whole operand
@@ -115,6 +120,8 @@ def along_one(
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
+        if rate is not None:
+            return [logarithm(family, derivatives.times, output, moving, rate)]
         return [faa_di_bruno(family, derivatives.times, output, moving, order)]
 
     return expand(families, operands, [output], expansion)
@@ -156,14 +163,13 @@ def is_narrow(x: Any) -> bool:
 
 def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> bool:
     """Whether the derivatives up to an order have about the same size, so that they may be taken at
-    the point and multiplied with powers of the directions. The first two of JAX's own functions,
-    but for powers, are in range from 1e-19 to 1e12 in single precision.
+    the point and multiplied with powers of the directions.
     """
     if is_narrow(primals[position]):
         return False
     name = eqn.primitive.name
     if name != "custom_jvp_call":
-        return name in RECURRENCES or (name in ANALYTIC and order <= 2)
+        return name in RECURRENCES or (name in _MODERATE and order <= 2)
     kinds = set(_kinds(programs.derivative(eqn, primals, position).jaxpr))
     return True in kinds and False not in kinds
 
