@@ -2,6 +2,9 @@
 `jax.jvp` of the same type.
 """
 
+import itertools
+import math
+
 import jax
 import jax.numpy as jnp
 import jax.scipy as jsp
@@ -156,6 +159,48 @@ def test_lower_orders_at_greater_distance():
     np.testing.assert_allclose(lap * np.array([1e-14, 1e-9, 1e8, 1e15]), 1 / unit, rtol=1e-5)
     third = np.asarray(third, np.float64)[1:3] * np.array([1e-18, 1e16])
     np.testing.assert_allclose(third, 3 * (1 - unit**2) / unit**5, rtol=1e-5)
+
+
+LOGARITHMS = {
+    "log": jnp.log,
+    "log2": lambda p: math.log(2) * jnp.log2(p),
+    "log1p": lambda p: jnp.log1p(p - 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [("log1p", 1.0), *itertools.product(("log", "log2"), (1.0, 1e-22, 1e-30, 1e30))],
+)
+def test_logarithms_of_densities(name, factor):
+    """Δ log p = −d of a Gaussian p, however far from one p is."""
+    x = jnp.array([0.5, -0.25, 1.0, 0.75])
+    u = lambda p, x: LOGARITHMS[name](p * jnp.exp(-jnp.sum(x**2) / 2))
+    got = jax.jit(lambda p, x: do.Laplacian().exact(lambda x: u(p, x))(x))(jnp.float32(factor), x)
+    np.testing.assert_allclose(got, -4, rtol=4e-6)
+    estimate = do.Laplacian().estimate(jax.random.key(0), 4)  # all four coordinates
+    np.testing.assert_allclose(estimate(lambda x: u(factor, x))(x), -4, rtol=4e-6)
+    mixed = (do.Partial(0) @ do.Partial(1)).exact(lambda x: u(factor, x))(x)
+    np.testing.assert_allclose(mixed, 0, atol=4e-6)
+
+
+def test_logarithms_behind_a_cut():
+    """Σ sin log exp(Wx − 55) is Σ sin(Wx − 55)."""
+    rng = np.random.default_rng(0)
+    rows = np.float32(rng.normal(size=(3, 40)) / 8)
+    x = np.float32(rng.normal(size=40))
+    u = lambda x: jnp.sum(jnp.sin(jnp.log(jnp.exp(jnp.asarray(rows) @ x - 55))))
+    z = rows.astype(np.float64) @ x - 55
+    expected = -np.sum(np.sin(z) * np.sum(np.square(rows, dtype=np.float64), axis=1))
+    np.testing.assert_allclose(do.Laplacian().exact(u)(jnp.asarray(x)), expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("s", [1e-30, 1e-20, 1e-6, 0.25])
+def test_incomplete_gamma_function(s):
+    """P(½, x) = erf √x."""
+    got = do.Partial(order=2).exact(lambda t: lax.igamma(jnp.float32(0.5), s * t))(jnp.float32(1))
+    expected = -math.sqrt(s) * math.exp(-s) * (1 + 2 * s) / (2 * math.sqrt(math.pi))
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("dtype", "slope", "order"), [("float16", 300, 2), ("float32", 1e12, K)])

@@ -36,6 +36,15 @@ def times(array: Any, number: float | int) -> Any:
     return lax.neg(array) if number == -1 else lax.mul(array, array.dtype.type(number))
 
 
+def shifted(array: Any, number: float) -> Any:
+    """An array plus a Python number, in the array's type."""
+    if number == 0:
+        return array
+    if not isinstance(array, Tracer) or array.weak_type:
+        return array + number
+    return lax.add(array, array.dtype.type(number))
+
+
 def plus(left: Any, right: Any) -> Any:
     """The sum of two arrays."""
     return lax.add(left, right) if _alike(left, right) else left + right

@@ -136,6 +136,26 @@ def faa_di_bruno(
     return tuple(result)
 
 
+def logarithm(
+    family: Family, times: Multiplier, primal: Any, series: Series, rate: float
+) -> Series:
+    """The series of φ(x(t)) up to order two, for an elementwise φ with φ″ = −λ φ′²:
+    y_γ = φ′ x_γ − λ/2 [t^γ] (y − y_0)².
+
+    What is squared has no unit: x itself may be as small as a density far out, where x² is no
+    number of the type.
+    """
+    product = multiplication(primal)
+    result: list[Coefficient] = []
+    for place in family.places:
+        lead = family.lead(place)
+        known = tuple(result) + zeros(len(family.truncation) - len(result))
+        square = family.combine(product, _pairs(family, known, known, place, 2), place)
+        terms = [times(1, series[place], lead), scale(square, -rate / 2)]
+        result.append(total(terms, lead, primal))
+    return tuple(result)
+
+
 def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Series:
     """The series of y = ∫ p dx for a p(t) with the primal `slope`, that of y = φ(x(t)) if
     p(t) = φ′(x(t)): y_γ = Σ_α (α_i/γ_i) x_α p_{γ−α}, by ∂_i y = p ∂_i x for any one parameter t_i.

@@ -33,7 +33,7 @@ from ..diagonal import values_of
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
-from ..series import faa_di_bruno, integral
+from ..series import faa_di_bruno, integral, logarithm
 from ..sparse import entries_at, times_values
 from . import programs, recurrences
 from .fallback import fallback
@@ -71,7 +71,7 @@ def along_one(
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
-    everywhere = None
+    everywhere, rate = None, of(eqn).logarithmic
     if _is_sparse(operands[position]) and of(eqn).inner is not Inner.DECLARED:
         (output,) = bind(eqn, primals)
     else:  # a custom rule was traced for the shape of the whole operand
@@ -86,6 +86,8 @@ def along_one(
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
+        if rate is not None:
+            return [logarithm(family, derivatives.times, output, moving, rate)]
         return [faa_di_bruno(family, derivatives.times, output, moving, order)]
 
     return expand(families, operands, [output], expansion)
@@ -129,8 +131,7 @@ def is_narrow(x: Any) -> bool:
 
 def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> bool:
     """Whether the derivatives up to an order have about the same size, so that they may be taken at
-    the point and multiplied with powers of the directions. The first two of JAX's own functions,
-    but for powers, are in range from 1e-19 to 1e12 in single precision.
+    the point and multiplied with powers of the directions.
     """
     if is_narrow(primals[position]):
         return False
@@ -301,16 +302,19 @@ _enter_with(recurrences.growing(math.log(2)), "exp2", _underflowing)
 _enter_with(recurrences.growing(1.0), "expm1")
 _enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
 _enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
-_enter_with(recurrences.riccati(0, -1), "tanh")
+_enter_with(recurrences.of_tanh(), "tanh")
 _enter_with(recurrences.riccati(0, 1), "tan")
-_enter_with(recurrences.riccati(1, -1), "logistic")
-_enter_with(recurrences.gaussian, "erf erfc")
+_enter_with(recurrences.of_logistic(), "logistic")
+_enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
-    "acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e digamma erf_inv igamma igammac "
-    "lgamma log log1p log2 polygamma polynomial",
+    "acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e digamma erf_inv lgamma polygamma "
+    "polynomial",
     in_range=2,
     singular=True,
 )
+_enter("log log1p", in_range=2, singular=True, logarithmic=1.0)
+_enter("log2", in_range=2, singular=True, logarithmic=math.log(2))
+_enter("igamma igammac", singular=True)
 _enter("abs", of_real_numbers)
 _enter("max min clamp rem", of_real_numbers, on_indices=True)
 _enter("ceil floor round stop_gradient", piecewise_constant, "constant")

@@ -11,18 +11,27 @@ at the cost of few products each, where differentiating JAX's derivative again w
     logistic            y′ = y − y²         (k+1) c_{k+1} = c_k − [t^k] y²
     erf, erfc           y″ = −2 (x + t) y′  k (k+1) c_{k+1} = −2 (k x c_k + (k−1) c_{k−1})
 
-all for k ≥ 1. Errors are about those of JAX's derivatives, but next to zeros of a derivative: there
-either may lose digits that the other keeps. tanh″ is −2y y′ here, to the last bits near 0, and for
-JAX the difference of two numbers that agree there.
+all for k ≥ 1. Errors are about those of JAX's derivatives, but next to zeros of a derivative, where
+the terms of a sum cancel. Up to order four the zeros of three of them are known. With
+
+    tanh       w = y         c_3 = c_1 (w² − 1/3)         c_4 = c_2 (w² − 2/3)
+    logistic   w = y − 1/2   c_3 = c_1 (w² − 1/12)        c_4 = c_2 (w² − 1/6)
+    erf, erfc  w = x         c_3 = 2/3 c_1 (w² − 1/2)     c_4 = 1/3 c_2 (w² − 3/2)
+
+and c_2 = −w c_1, nothing is lost there but what w lacks itself: of erf nothing, of the others the
+last bits of JAX's value. JAX's tanh″ next to 0 is the difference of two numbers that agree there.
 """
 
 import functools
+import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, TypeAlias
 
+import numpy as np
 from jax import lax
 
-from ..arrays import plus, times
+from ..arrays import plus, shifted, times
 
 Step: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""
@@ -34,6 +43,40 @@ def coefficients(step: Step, x: Any, value: Any, slope: Any, order: int) -> list
     while len(found) <= order:
         found.append(step(found, x))
     return found
+
+
+def _factored(
+    variable: Callable[[Any, Any], Any],
+    middle: float,
+    factors: Sequence[tuple[float, Fraction]],
+    later: Step,
+) -> Step:
+    """c_2 = −w c_1 for w = v − m with a variable v, the value or x, and its middle m; for k = 3, 4
+    c_k = a c_{k−2} (w² − p) by a and p; what comes later by another equation.
+    """
+
+    def step(c: Sequence[Any], x: Any) -> Any:
+        k, v = len(c), variable(c[0], x)
+        if k == 2:
+            return times(lax.mul(shifted(v, -middle), c[1]), -1)
+        if k > 4:
+            return later(c, x)
+        factor, square = factors[k - 3]
+        return _times_difference(times(c[k - 2], factor), v, middle, square)
+
+    return step
+
+
+def _times_difference(c: Any, v: Any, middle: float, square: Fraction) -> Any:
+    """c (w² − p) with w = v − m as c (v − z) (v − (2m − z)) − c (p − (z − m)²), where z is the
+    larger zero m + √p in the type of v, and 2m − z as well: next to a zero one factor is exact, and
+    p − (z − m)² is about a unit in the last place. Far from it w² may be out of range where c
+    vanishes.
+    """
+    root = float(np.asarray(middle + math.sqrt(square), v.dtype).real)
+    rest = float(square - Fraction(root - middle) ** 2)
+    near = lax.mul(c, shifted(v, -root))
+    return plus(lax.mul(near, shifted(v, root - 2 * middle)), times(c, -rest))
 
 
 def growing(rate: float) -> Step:
@@ -61,4 +104,19 @@ def riccati(linear: int, quadratic: int) -> Step:
 def gaussian(c: Sequence[Any], x: Any) -> Any:
     k = len(c) - 1
     term = lax.mul(x, times(c[k], -2 / (k + 1)))
-    return term if k == 1 else plus(term, times(c[k - 1], -2 * (k - 1) / (k * (k + 1))))
+    return plus(term, times(c[k - 1], -2 * (k - 1) / (k * (k + 1))))
+
+
+def of_erf() -> Step:
+    factors = ((2 / 3, Fraction(1, 2)), (1 / 3, Fraction(3, 2)))
+    return _factored(lambda _, x: x, 0.0, factors, gaussian)
+
+
+def of_logistic() -> Step:
+    factors = ((1.0, Fraction(1, 12)), (1.0, Fraction(1, 6)))
+    return _factored(lambda y, _: y, 0.5, factors, riccati(1, -1))
+
+
+def of_tanh() -> Step:
+    factors = ((1.0, Fraction(1, 3)), (1.0, Fraction(2, 3)))
+    return _factored(lambda y, _: y, 0.0, factors, riccati(0, -1))
