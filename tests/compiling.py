@@ -11,7 +11,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from jax._src.interpreters import mlir
+try:
+    from jax._src.interpreters import mlir
+except ImportError:
+    mlir = None
 
 PROGRAMS = 300
 

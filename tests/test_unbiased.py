@@ -15,6 +15,7 @@ import pytest
 import diffop as do
 
 from . import oracle
+from .together import Together
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -135,6 +136,20 @@ DRAWS = [
 ]
 
 
+KEYS = {"polylaplacian3": 100_000}  # of others 20,000
+
+
+def of_keys(draw):
+    """The estimates of one draw for as many keys as it takes."""
+    name, probes, n = draw
+    operator, function = CASES[name][0](), field if name == "divergence" else u
+    estimate = lambda key: operator.estimate(key, n, probes=probes)(function)(jnp.asarray(X))
+    return lambda keys: jax.vmap(estimate)(keys[: KEYS.get(name, 20_000)])
+
+
+by_draw = Together(DRAWS, of_keys)
+
+
 @functools.cache
 def exact_values():
     """Of all cases, from derivatives that are taken once: one program."""
@@ -151,11 +166,7 @@ def exact_values():
 
 @pytest.mark.parametrize("name, probes, n", DRAWS, ids=["-".join(map(str, d)) for d in DRAWS])
 def test_unbiased(name, probes, n):
-    operator, x = CASES[name][0](), jnp.asarray(X)
-    function = field if name == "divergence" else u
-    keys = jr.split(jr.key(20), 100_000 if name == "polylaplacian3" else 20_000)
-    estimate = lambda key: operator.estimate(key, n, probes=probes)(function)(x)
-    values = np.asarray(jax.jit(jax.vmap(estimate))(keys))
+    values = np.asarray(by_draw((name, probes, n), jr.split(jr.key(20), max(KEYS.values()))))
     exact = float(exact_values()[name])
     error = values.std() / np.sqrt(len(values))
     # Rounding, for estimates that happen to be exact

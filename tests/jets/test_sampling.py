@@ -19,6 +19,7 @@ from diffop.jets.probes.strata import cut
 @pytest.mark.parametrize(("total", "n"), [(4, 1), (4, 2), (5, 3), (4, 4), (6, 4), (7, 2)])
 def test_every_subset_is_equally_likely(monkeypatch, total, n):
     """All equally likely outcomes of the uniform numbers t_i ≤ total − n + i, enumerated."""
+
     def one(numbers):
         draw = iter([numbers])
         monkeypatch.setattr(jax.random, "randint", lambda *args: next(draw))
