@@ -11,7 +11,7 @@ import jax
 import jaxtyping
 import pytest
 
-from . import checking
+from . import checking, compiling
 from .kept import Kept
 
 # A library must not depend on its user's lenient settings.
@@ -37,6 +37,8 @@ os.environ["XLA_FLAGS"] = (
     os.environ.get("XLA_FLAGS", "")
     + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
+
+compiling.share_contexts()
 
 jaxtyping.jaxtyped = checking.when_on(jaxtyping.jaxtyped)
 

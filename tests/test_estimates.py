@@ -15,7 +15,15 @@ import scipy.stats
 
 import diffop as do
 
-from .functions import COMPLEX, FIELD, SCALAR, SPACE_AND_TIME, TREE_OUTPUT, relative_error
+from .functions import (
+    COMPLEX,
+    FIELD,
+    SCALAR,
+    SPACE_AND_TIME,
+    TREE_OUTPUT,
+    expected_value,
+    relative_error,
+)
 from .operators import table
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -130,9 +138,8 @@ def test_biharmonic_terms_are_unordered_pairs():
 def test_all_terms_drawn_is_exact(case):
     model, points = SCALAR[1].model("float64"), SCALAR[1].points("float64")
     operator = case.operator("float64")
-    expected = jax.vmap(case.oracle.value)(SCALAR[1].derivatives("float64"), points)
     got = jax.jit(jax.vmap(operator.estimate(jr.key(0), 60)(model)))(*points)
-    assert relative_error(got, expected) <= 1e-10
+    assert relative_error(got, expected_value(case, SCALAR[1], "float64")) <= 1e-10
 
 
 def test_n_equal_to_d_is_the_exact_laplacian():
@@ -159,18 +166,20 @@ ALWAYS_EXACT = {
 def test_one_draw_of_a_single_term_is_exact(name):
     operator = ALWAYS_EXACT[name]()
     model, (points,) = SCALAR[1].model("float64"), SCALAR[1].points("float64")
-    got = jax.vmap(operator.estimate(jr.key(3), 1)(model))(points)
-    assert relative_error(got, jax.vmap(operator.exact(model))(points)) <= 1e-12
+    both = lambda x: (operator.estimate(jr.key(3), 1)(model)(x), operator.exact(model)(x))
+    got, expected = jax.jit(jax.vmap(both))(points)
+    assert relative_error(got, expected) <= 1e-12
 
 
 def test_each_homogeneous_part_gets_n_draws():
     """∂_t is exact beside a sampled Δ, and Δ + ∂_0⁴ draws Δ as Δ alone does."""
     u = lambda x, t: separable(x) + x[0] ** 4 + 1e6 * t
     x, t, key = jnp.ones(D), jnp.array(0.5), jr.key(4)
-    laplacian = float(do.Laplacian().estimate(key, 2)(u)(x, t))
-    with_time = float((do.Partial(argnum=1) + do.Laplacian()).estimate(key, 2)(u)(x, t))
+    L = do.Laplacian()
+    operators = L, do.Partial(argnum=1) + L, L + do.Partial(0, order=4)
+    every = jax.jit(lambda x, t: [each.estimate(key, 2)(u)(x, t) for each in operators])
+    laplacian, with_time, with_fourth = map(float, every(x, t))
     np.testing.assert_allclose(with_time, 1e6 + laplacian, rtol=1e-12)
-    with_fourth = float((do.Laplacian() + do.Partial(0, order=4)).estimate(key, 2)(u)(x, t))
     np.testing.assert_allclose(with_fourth, 24.0 + laplacian, rtol=1e-12)
 
 
@@ -225,24 +234,28 @@ def test_do_estimate_shares_one_draw():
         "t": do.Partial(argnum=1),
     }
     u = lambda x, t: separable(x) * t
-    x, t = jnp.arange(1.0, 1.0 + D), jnp.array(2.0)
-    got = do.estimate(ops, jr.key(3), 2)(u)(x, t)
+    key, x, t = jr.key(3), jnp.arange(1.0, 1.0 + D), jnp.array(2.0)
+    got, alone = jax.jit(
+        lambda *args: (
+            do.estimate(ops, key, 2)(u)(*args),
+            do.Laplacian().estimate(key, 2)(u)(*args),
+        )
+    )(x, t)
     assert jax.tree.structure(got) == jax.tree.structure({"lap": 0, "pair": (0, 0), "u": 0, "t": 0})
     np.testing.assert_allclose(got["pair"][1], got["lap"], rtol=1e-14)
     np.testing.assert_allclose(got["pair"][0], 2 * got["lap"], rtol=1e-14)
     np.testing.assert_allclose(got["u"], u(x, t), rtol=1e-14)
     np.testing.assert_allclose(got["t"], separable(x), rtol=1e-14)
-    np.testing.assert_allclose(
-        got["lap"], do.Laplacian().estimate(jr.key(3), 2)(u)(x, t), rtol=1e-14
-    )
+    np.testing.assert_allclose(got["lap"], alone, rtol=1e-14)
 
 
 def test_laplacian_and_diagonal_share_coordinates():
     """Both sum over coordinates with equal weights: Δ and Σ∂_i⁴ use the same ones."""
     u = lambda x: separable(x) + jnp.sum(jnp.asarray(A) * x**4) / 24
     ops = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+    estimate = jax.jit(lambda key: do.estimate(ops, key, 2)(u)(jnp.zeros(D)))
     for seed in range(5):
-        got = do.estimate(ops, jr.key(seed), 2)(u)(jnp.zeros(D))
+        got = estimate(jr.key(seed))
         np.testing.assert_allclose(got["fourth"], got["lap"], rtol=1e-12)
         assert len(subset(got["lap"], 2)) == 2
 
@@ -285,29 +298,31 @@ def test_estimates_add_and_scale():
     u = lambda x: separable(x) * x[0] ** 2
     E = do.Laplacian().estimate(jr.key(0), 2)
     F = do.Laplacian().estimate(jr.key(1), 3, probes="gaussian")
-    e, f, partial = float(E(u)(x)), float(F(u)(x)), float(do.Partial(0).exact(u)(x))
-    assert abs(e - f) > 1e-3
-    combinations = {
-        e + f: E + F,
-        e - f: E - F,
-        2 * e: 2 * E,
-        3 * e: E * jnp.array(3.0),
-        e / 4: E / 4,
-        -e: -E,
-        2 * e + f: sum([E, E, F]),
-        e + partial: E + do.Partial(0),
-        partial - 2 * f: do.Partial(0) - 2 * F,
-    }
-    for expected, operator in combinations.items():
-        np.testing.assert_allclose(operator.exact(u)(x), expected, rtol=1e-12)
+    P = do.Partial(0)
+    combinations = [
+        (E + F, lambda e, f, p: e + f),
+        (E - F, lambda e, f, p: e - f),
+        (2 * E, lambda e, f, p: 2 * e),
+        (E * jnp.array(3.0), lambda e, f, p: 3 * e),
+        (E / 4, lambda e, f, p: e / 4),
+        (-E, lambda e, f, p: -e),
+        (sum([E, E, F]), lambda e, f, p: 2 * e + f),
+        (E + P, lambda e, f, p: e + p),
+        (P - 2 * F, lambda e, f, p: p - 2 * f),
+    ]
+    each, got = jax.jit(
+        lambda x: ([A.exact(u)(x) for A in (E, F, P)], [A.exact(u)(x) for A, _ in combinations])
+    )(x)
+    assert abs(each[0] - each[1]) > 1e-3
+    np.testing.assert_allclose(got, [value(*each) for _, value in combinations], rtol=1e-12)
 
 
 def test_the_average_over_every_draw_is_exact():
     """Enumeration as an operator: the D estimates with one draw, summed and divided by D."""
     every = {}
+    value = jax.jit(lambda key: do.Laplacian().estimate(key, 1)(separable)(jnp.zeros(D)))
     for seed in range(60):
-        E = do.Laplacian().estimate(jr.key(seed), 1)
-        every[subset(E(separable)(jnp.zeros(D)), 1)] = E
+        every[subset(value(jr.key(seed)), 1)] = do.Laplacian().estimate(jr.key(seed), 1)
         if len(every) == D:
             break
     u, x = lambda x: jnp.prod(jnp.sin(x)), jnp.arange(1.0, 1.0 + D)
@@ -331,12 +346,17 @@ def test_outputs_of_every_kind(function, probes):
     """Linear in u: the estimate of a tree is the tree of estimates; so for real and imaginary."""
     model, (points,) = function.model("float64"), function.points("float64")
     E = do.Laplacian().estimate(jr.key(0), 2, probes=probes)
-    got, shape = jax.jit(E(model))(points[0]), jax.eval_shape(model, points[0])
-    for i, leaf in enumerate(jax.tree.leaves(got)):
-        for part in (jnp.real, jnp.imag):
-            alone = E(lambda x: part(jax.tree.leaves(model(x))[i]))  # noqa: B023
-            expected = jax.jit(alone)(points[0])
-            np.testing.assert_allclose(part(leaf), expected, rtol=1e-10, atol=1e-12)
+    shape = jax.eval_shape(model, points[0])
+    parts = list(itertools.product(range(len(jax.tree.leaves(shape))), (jnp.real, jnp.imag)))
+
+    def alone(i, part):
+        return E(lambda x: part(jax.tree.leaves(model(x))[i]))
+
+    every = jax.jit(lambda x: (E(model)(x), [alone(i, part)(x) for i, part in parts]))
+    got, expected = every(points[0])
+    for (i, part), value in zip(parts, expected, strict=True):
+        leaf = jax.tree.leaves(got)[i]
+        np.testing.assert_allclose(part(leaf), value, rtol=1e-10, atol=1e-12)
     assert jax.tree.structure(got) == jax.tree.structure(shape)
 
 
@@ -360,9 +380,9 @@ def test_transformations_of_an_estimate(probes):
 
 
 def test_float32_stays_float32():
-    for probes in PROBES:
-        x = jnp.ones(4, jnp.float32)
-        got = do.Laplacian().estimate(jr.key(0), 2, probes=probes)(lambda x: jnp.sum(x**4))(x)
+    x, u = jnp.ones(4, jnp.float32), lambda x: jnp.sum(x**4)
+    estimates = [do.Laplacian().estimate(jr.key(0), 2, probes=probes) for probes in PROBES]
+    for got in jax.jit(lambda x: [E(u)(x) for E in estimates])(x):
         assert got.dtype == jnp.float32
 
 
@@ -428,17 +448,19 @@ def test_stats_count_jets():
 
 def test_an_exact_part_has_no_standard_error():
     x = jnp.arange(1.0, 1.0 + D)
-    for operator, n in [(do.Laplacian(), D), (do.Mixed({0: 1, 1: 1}), 1), (do.Partial(0), 1)]:
-        stats = operator.estimate(jr.key(0), n).stats(separable)(x)
-        assert float(stats[1]) == 0.0
+    cases = [(do.Laplacian(), D), (do.Mixed({0: 1, 1: 1}), 1), (do.Partial(0), 1)]
+    stats = lambda x: [L.estimate(jr.key(0), n).stats(separable)(x) for L, n in cases]
+    for each in jax.jit(stats)(x):
+        assert float(each[1]) == 0.0
 
 
 def test_stats_of_values_that_are_not_as_those_of_u():
     """The divergence of a vector is a number, the gradient of a number a vector."""
     x = jnp.arange(1.0, 1.0 + D)
     estimate = do.Divergence().estimate(jr.key(0), 3)
-    mean, error, _ = estimate.stats(lambda x: x**2)(x)
-    np.testing.assert_allclose(mean, estimate(lambda x: x**2)(x), rtol=1e-12)
+    square = lambda x: x**2
+    (mean, error, _), alone = jax.jit(lambda x: (estimate.stats(square)(x), estimate(square)(x)))(x)
+    np.testing.assert_allclose(mean, alone, rtol=1e-12)
     assert error.shape == () and float(error) > 0
     assert do.Gradient().estimate(jr.key(0), 3).stats(separable)(x).mean.shape == (D,)
 

@@ -4,6 +4,7 @@ coefficients. The table of `docs/api/operators.md` is made here:
     python -m tests.test_value_types
 """
 
+import functools
 from pathlib import Path
 
 import jax
@@ -145,6 +146,7 @@ def found(build, of=lambda operator: operator.exact):
     return {kind: out[kind].dtype.name for kind in U}
 
 
+@functools.cache
 def cells(row, coefficient):
     """What the first of the row's operators has; all the others have to have the same."""
     return found(next(iter(ROWS[row](coefficient).values())))
@@ -194,21 +196,26 @@ def test_every_operator_of_a_row_has_its_types(row):
                 assert told(got[kind]) == told(expected[kind]), (name, coefficient, kind)
 
 
-@pytest.mark.parametrize("probe", [name for name in NAMED if name != "auto"])
-def test_estimates_have_the_types_of_exact_values(probe):
-    """For every probe that is unbiased, with real standard errors."""
+@functools.cache
+def estimated():
+    """Operators with the types of their exact values."""
     matrix = lambda x: jnp.ones((3, 3), jnp.int8)
     operators = [do.SecondOrder(matrix), do.SecondOrder(jnp.asarray([1, 2, 3])), do.DiagonalK(3)]
     operators += [do.ParabolicTrace(lambda x: jnp.asarray(2)), 1j * do.Laplacian()]
     operators += [do.Laplacian() + 1j * do.Identity(), 1j * do.Laplacian() + do.Identity()]
+    return [(operator, found(lambda operator=operator: operator)) for operator in operators]
+
+
+@pytest.mark.parametrize("probe", [name for name in NAMED if name != "auto"])
+def test_estimates_have_the_types_of_exact_values(probe):
+    """For every probe that is unbiased, with real standard errors."""
     made = 0
-    for operator in operators:
+    for operator, exact in estimated():
         try:
             E = operator.estimate(jr.key(0), 2, probe)
         except ValueError:
             continue  # biased: tested elsewhere
         made += 1
-        exact = found(lambda operator=operator: operator)
         assert found(lambda E=E: E) == exact
         if probe != "systematic":
             (u,) = values_of(operator).values()

@@ -19,13 +19,15 @@ from diffop.jets.probes.strata import cut
 @pytest.mark.parametrize(("total", "n"), [(4, 1), (4, 2), (5, 3), (4, 4), (6, 4), (7, 2)])
 def test_every_subset_is_equally_likely(monkeypatch, total, n):
     """All equally likely outcomes of the uniform numbers t_i ≤ total − n + i, enumerated."""
-    draw = iter(())
-    monkeypatch.setattr(jax.random, "randint", lambda *args: next(draw))
-    found: Counter = Counter()
-    ranges = [range(total - n + i + 1) for i in range(n)]
-    for numbers in itertools.product(*ranges):
-        draw = iter([jnp.array(numbers)])
-        found[tuple(sorted(sampling.subset(jax.random.key(0), total, n).tolist()))] += 1
+
+    def one(numbers):
+        draw = iter([numbers])
+        monkeypatch.setattr(jax.random, "randint", lambda *args: next(draw))
+        return sampling.subset(jax.random.key(0), total, n)
+
+    every = itertools.product(*(range(total - n + i + 1) for i in range(n)))
+    drawn = np.asarray(jax.jit(jax.vmap(one))(jnp.array(list(every))))
+    found = Counter(tuple(sorted(row)) for row in drawn.tolist())
     assert set(found) == set(itertools.combinations(range(total), n))
     assert len(set(found.values())) == 1
 

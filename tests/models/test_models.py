@@ -16,6 +16,12 @@ OPERATORS = {"lap": do.Laplacian(), "mixed": do.Mixed({0: 2, 4: 1})}
 ESTIMATE = do.Laplacian().estimate(jax.random.key(1), 2, probes="rademacher")
 
 
+@jax.jit
+def of_quadratic(hessian, x):
+    """The same draw of the quadratic form with that Hessian: a draw is linear in the Hessian."""
+    return ESTIMATE(lambda y: 0.5 * (y - x) @ hessian @ (y - x))(x)
+
+
 @pytest.fixture(autouse=True)
 def lenient():
     """Other libraries promote types as JAX does by default."""
@@ -42,6 +48,4 @@ def test_beside_nested_autodiff(name, kept):
     assert values["lap"].dtype == jnp.float64
     np.testing.assert_allclose(values["lap"], np.trace(hessian), rtol=0, atol=1e-9 * scale)
     np.testing.assert_allclose(values["mixed"], third, rtol=0, atol=1e-8 * max(scale, abs(third)))
-    # a draw is linear in the Hessian, so it is the same for the quadratic form with that Hessian
-    quadratic = lambda y: 0.5 * (y - x) @ hessian @ (y - x)
-    np.testing.assert_allclose(estimate, ESTIMATE(quadratic)(x), rtol=0, atol=1e-9 * scale)
+    np.testing.assert_allclose(estimate, of_quadratic(hessian, x), rtol=0, atol=1e-9 * scale)

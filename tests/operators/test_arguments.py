@@ -26,17 +26,22 @@ def of_tree(p):
     return jnp.sin(p["a"]) * m[0, 1] ** 3 + m[1, 0] ** 2 * v[0] ** 2 + m[0, 0] * m[1, 1] * p["a"]
 
 
+def together(point, *functions):
+    """What functions make of a point, as one program."""
+    return jax.jit(lambda point: [function(point) for function in functions])(point)
+
+
 def test_coordinates_are_numbered_as_ravel_pytree_does():
     point = tree_point()
     expected, _ = ravel_pytree(jax.grad(of_tree)(point))
     assert len(set(map(float, expected))) == 6
-    got = [do.Partial(i).exact(of_tree)(point) for i in range(6)]
+    got = together(point, *(do.Partial(i).exact(of_tree) for i in range(6)))
     np.testing.assert_allclose(got, expected, rtol=1e-14)
 
 
 def test_gradient_has_the_structure_of_the_argument():
     point = tree_point()
-    got, expected = do.Gradient().exact(of_tree)(point), jax.grad(of_tree)(point)
+    got, expected = together(point, do.Gradient().exact(of_tree), jax.grad(of_tree))
     assert jax.tree.structure(got) == jax.tree.structure(expected)
     jax.tree.map(lambda g, e: np.testing.assert_allclose(g, e, rtol=1e-14), got, expected)
 
@@ -44,7 +49,7 @@ def test_gradient_has_the_structure_of_the_argument():
 def test_gradient_of_several_outputs_is_the_jacobian():
     u = lambda p: {"twice": 2.0 * of_tree(p), "pair": jnp.stack([of_tree(p), p["a"] ** 2])}
     point = tree_point()
-    got, expected = do.Gradient().exact(u)(point), jax.jacobian(u)(point)
+    got, expected = together(point, do.Gradient().exact(u), jax.jacobian(u))
     assert jax.tree.structure(got) == jax.tree.structure(expected)
     jax.tree.map(lambda g, e: np.testing.assert_allclose(g, e, rtol=1e-14), got, expected)
 
@@ -60,15 +65,15 @@ def test_neighbouring_coordinates_of_a_gradient_are_cut_out():
 
 def test_laplacian_over_a_matrix():
     x = jnp.arange(1.0, 7.0).reshape(2, 3) / 4
-    hessian = jax.hessian(lambda x: jnp.sum(jnp.sin(x) @ x.T))(x).reshape(6, 6)
-    got = do.Laplacian().exact(lambda x: jnp.sum(jnp.sin(x) @ x.T))(x)
-    np.testing.assert_allclose(got, jnp.trace(hessian), rtol=1e-13)
+    u = lambda x: jnp.sum(jnp.sin(x) @ x.T)
+    got, hessian = together(x, do.Laplacian().exact(u), jax.hessian(u))
+    np.testing.assert_allclose(got, np.trace(hessian.reshape(6, 6)), rtol=1e-13)
 
 
 def test_mixed_spellings_agree():
     u, x = functions.SCALAR[0].model("float64"), functions.SCALAR[0].points("float64")[0][0]
     spellings = [(2, 1, 0), [2, 1], {0: 2, 1: 1}, {(0, 0): 2, (0, 1): 1}]
-    values = [do.Mixed(alpha).exact(u)(x) for alpha in spellings]
+    values = together(x, *(do.Mixed(alpha).exact(u) for alpha in spellings))
     assert len({float(v) for v in values}) == 1
     assert all(do.Mixed(alpha) == do.Mixed({0: 2, 1: 1}) for alpha in spellings)
 
@@ -77,7 +82,8 @@ def test_mixed_of_another_argument():
     function = functions.SPACE_AND_TIME
     x, t = function.points("float64")
     model = function.model("float64")
-    got = jax.vmap(do.Mixed({0: 2, 2: 1}, argnum=1).exact(lambda t, x: model(x, t)))(t, x)
+    one = do.Mixed({0: 2, 2: 1}, argnum=1).exact(lambda t, x: model(x, t))
+    got = jax.jit(jax.vmap(one))(t, x)
     expected = function.derivatives("float64")[3][..., 0, 0, 2]
     assert relative_error(got, expected) <= 1e-10
 
@@ -87,7 +93,7 @@ def test_dims_of_a_second_order_operator():
     function = functions.SCALAR[1]
     C = jnp.array([[1.0, 2.0], [0.5, -1.0]])
     model, (points,) = function.model("float64"), function.points("float64")
-    got = jax.vmap(do.SecondOrder(C, dims=(2, 0)).exact(model))(points)
+    got = jax.jit(jax.vmap(do.SecondOrder(C, dims=(2, 0)).exact(model)))(points)
     H = function.derivatives("float64")[2]
     expected = H[..., 2, 2] + 2.5 * H[..., 2, 0] - H[..., 0, 0]
     assert relative_error(got, expected) <= 1e-10
@@ -98,7 +104,7 @@ def test_dims_of_other_coefficients(build):
     function = functions.SCALAR[1]
     c = jnp.array([2.0, -0.5])
     model, (points,) = function.model("float64"), function.points("float64")
-    got = jax.vmap(build(c, dims=(1, 2)).exact(model))(points)
+    got = jax.jit(jax.vmap(build(c, dims=(1, 2)).exact(model)))(points)
     _, g, H = function.derivatives("float64")[:3]
     expected = {
         do.Directional: 2.0 * g[..., 1] - 0.5 * g[..., 2],
@@ -115,9 +121,9 @@ def test_other_arguments_may_be_anything():
     network = eqx.nn.MLP(3, "scalar", 4, 1, key=jax.random.key(0))
     x = jnp.array([0.5, 1.0, -2.0])
     rest = ("square", jnp.array([0, 2]), network, None)
-    got = do.Laplacian().exact(u)(x, *rest)
-    expected = jnp.trace(jax.hessian(lambda x: u(x, *rest))(x))
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    of_rest = lambda x: do.Laplacian().exact(u)(x, *rest)
+    got, hessian = together(x, of_rest, jax.hessian(lambda x: u(x, *rest)))
+    np.testing.assert_allclose(got, np.trace(hessian), rtol=1e-12)
 
 
 def test_keyword_arguments_are_passed_on():
@@ -135,8 +141,9 @@ def test_a_method_is_a_function():
 
     network = Network(eqx.nn.MLP(2, "scalar", 4, 1, key=jax.random.key(0)))
     x = jnp.array([0.5, 1.0])
-    expected = jnp.trace(jax.hessian(network.potential)(x))
-    np.testing.assert_allclose(do.Laplacian().exact(network.potential)(x), expected, rtol=1e-12)
+    u = network.potential
+    got, hessian = together(x, do.Laplacian().exact(u), jax.hessian(u))
+    np.testing.assert_allclose(got, np.trace(hessian), rtol=1e-12)
 
 
 def test_differentiation_ignores_what_does_not_depend_on_the_argument():
@@ -152,14 +159,15 @@ def test_none_in_a_point():
     point = {"a": jnp.arange(3.0), "b": None}
     u = lambda p: jnp.sum(p["a"] ** 4)
     along = do.Directional({"a": jnp.ones(3), "b": None})
-    for got, expected in [
-        (do.Laplacian().exact(u)(point), 60),
-        (do.Laplacian().exact(u, chunk=2)(point), 60),
-        (do.Laplacian().estimate(jax.random.key(0), 3)(u)(point), 60),
-        (do.Biharmonic().exact(u)(point), 72),
-        (along.exact(u)(point), 36),
-    ]:
-        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    got = together(
+        point,
+        do.Laplacian().exact(u),
+        do.Laplacian().exact(u, chunk=2),
+        do.Laplacian().estimate(jax.random.key(0), 3)(u),
+        do.Biharmonic().exact(u),
+        along.exact(u),
+    )
+    np.testing.assert_allclose(got, [60, 60, 60, 72, 36], rtol=1e-12)
     series = [{"a": jnp.ones(3), "b": None}]
     assert do.taylor.jet(u, (point,), (series,))[1] == [36]
     layer = eqx.nn.Linear(2, 1, use_bias=False, key=jax.random.key(0))
@@ -190,6 +198,6 @@ EMPTY = {
 @pytest.mark.parametrize("name", EMPTY)
 def test_arrays_without_entries(name):
     u, x = EMPTY[name], jnp.array([0.5, 1.2, -0.7, 0.3])
-    hessian = jax.hessian(u)(x)
-    got = do.exact([do.Laplacian(), do.SecondOrder(jnp.ones((4, 4)))])(u)(x)
-    np.testing.assert_allclose(got, [jnp.trace(hessian), jnp.sum(hessian)], rtol=1e-11, atol=1e-12)
+    operators = do.exact([do.Laplacian(), do.SecondOrder(jnp.ones((4, 4)))])
+    got, hessian = together(x, operators(u), jax.hessian(u))
+    np.testing.assert_allclose(got, [np.trace(hessian), np.sum(hessian)], rtol=1e-11, atol=1e-12)

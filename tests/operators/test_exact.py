@@ -110,17 +110,16 @@ def test_high_orders_of_a_product(order):
     x = jnp.array([1.25, 0.5])
     factorial = float(np.prod(np.arange(1, order + 1, dtype=np.float64)))
     e = np.exp(0.5)
-    np.testing.assert_allclose(do.Partial(0, order=order).exact(u)(x), factorial * e, rtol=1e-12)
-    np.testing.assert_allclose(
-        do.DiagonalK(order).exact(u)(x), (factorial + 1.25**order) * e, rtol=1e-12
-    )
+    operators = do.Partial(0, order=order), do.DiagonalK(order)
+    got = jax.jit(lambda x: [operator.exact(u)(x) for operator in operators])(x)
+    np.testing.assert_allclose(got, [factorial * e, (factorial + 1.25**order) * e], rtol=1e-12)
 
 
 def test_mixed_of_order_ten():
     """∂_0⁵ ∂_1³ ∂_2² of exp(x0 + 2 x1 − x2) is 8 times the function."""
     u = lambda x: jnp.exp(x[0] + 2 * x[1] - x[2])
     x = jnp.array([0.25, -0.5, 0.125])
-    got = do.Mixed((5, 3, 2)).exact(u)(x)
+    got = jax.jit(do.Mixed((5, 3, 2)).exact(u))(x)
     np.testing.assert_allclose(got, 8 * np.exp(0.25 - 1.0 - 0.125), rtol=1e-10)
 
 

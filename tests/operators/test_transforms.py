@@ -74,19 +74,20 @@ def tangents_of_derivatives(function, dtype):
 
 @functools.cache
 def values(function, dtype):
-    """What every operator makes of a function at all points, and at each by itself: one program."""
+    """What every operator makes of a function at all points, and at two by themselves: one program,
+    for which the two are traced once.
+    """
     cases = [case for case, other in PAIRS if other is function]
     each = [jax.tree.map(lambda x: x[i], function.points(dtype)) for i in (0, 3)]
 
+    def of(operator, model):
+        alone = jax.jit(operator.exact(model))
+        together = jax.vmap(operator.exact(model))(*function.points(dtype))
+        return together, [alone(*point) for point in each]
+
     @eqx.filter_jit
     def all_of_them(operators, model):
-        return {
-            name: (
-                jax.vmap(operator.exact(model))(*function.points(dtype)),
-                [operator.exact(model)(*point) for point in each],
-            )
-            for name, operator in operators.items()
-        }
+        return {name: of(operator, model) for name, operator in operators.items()}
 
     return all_of_them({c.name: c.operator(dtype) for c in cases}, function.model(dtype))
 
@@ -167,7 +168,8 @@ def test_jvp_in_parameters_and_point(case, function, kept, dtype="float64"):
 def test_gradient_of_the_gradient_through_the_point(dtype):
     """Reverse over the operator with respect to x: ∇Δu, by the oracle a third derivative."""
     function = NAMED["tanh"]
-    got = jax.vmap(jax.grad(do.Laplacian().exact(function.model(dtype))))(*function.points(dtype))
+    slope = jax.grad(do.Laplacian().exact(function.model(dtype)))
+    got = jax.jit(jax.vmap(slope))(*function.points(dtype))
     expected = jnp.einsum("...iij->...j", function.derivatives(dtype)[3])
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
@@ -188,8 +190,9 @@ def test_vmap_over_an_ensemble_of_models():
     keys = jax.random.split(jax.random.key(3), 4)
     ensemble = eqx.filter_vmap(build)(keys)
     apply = lambda model: jax.vmap(do.Laplacian().exact(model))(points)
-    got = eqx.filter_vmap(apply)(ensemble)
-    expected = jnp.stack([jax.vmap(oracle.laplacian(3)(build(key)))(points) for key in keys])
+    got = eqx.filter_jit(eqx.filter_vmap(apply))(ensemble)
+    nested = lambda key: jax.vmap(oracle.laplacian(3)(build(key)))(points)
+    expected = jax.jit(jax.vmap(nested))(keys)
     assert relative_error(got, expected) <= TOLERANCE["float64"]
 
 
@@ -198,7 +201,7 @@ def test_operators_nest():
     function = NAMED["tanh"]
     model, (points,) = function.model("float64"), function.points("float64")
     L = do.Laplacian()
-    got = jax.vmap(L.exact(L.exact(model)))(points)
+    got = jax.jit(jax.vmap(L.exact(L.exact(model))))(points)
     expected = jnp.einsum("...iijj->...", function.derivatives("float64")[4])
     assert relative_error(got, expected) <= TOLERANCE["float64"]
 

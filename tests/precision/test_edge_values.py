@@ -7,6 +7,8 @@ import pytest
 
 import diffop as do
 
+from ..together import Together
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 K = 4
@@ -51,21 +53,37 @@ CASES = {
 }
 
 
+def along_and_collapsed(name):
+    """All orders along the line, and ∂² along each of two coordinates that both enter through f."""
+    f = CASES[name][0]
+    both = do.Laplacian().exact(lambda x: f(x[0]) + 2 * f(x[1]))
+    series = [jnp.ones(()), *[jnp.zeros(())] * (K - 1)]
+
+    def at(points):
+        t0 = points[name]
+        primal, terms = do.taylor.jet(f, (t0,), (series,))
+        return [primal, *terms], both(jnp.stack([t0, t0]))
+
+    return at
+
+
+by_name = Together(list(CASES), along_and_collapsed)
+
+
+def at_the_point(name):
+    return by_name(name, {name: jnp.array(t0) for name, (_, t0, _) in CASES.items()})
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives_where_rules_are_delicate(name):
-    f, t0, expected = CASES[name]
-    t0 = jnp.array(t0)
-    series = [jnp.ones(()), *[jnp.zeros(())] * (K - 1)]
-    primal, terms = do.taylor.jet(f, (t0,), (series,))
-    np.testing.assert_allclose([primal, *terms], expected, rtol=1e-12, atol=1e-12)
+    got, _ = at_the_point(name)
+    np.testing.assert_allclose(got, CASES[name][2], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_operators_at_the_same_values(name):
-    """Collapsed: ∂² along each of two coordinates that both enter through f."""
-    f, t0, expected = CASES[name]
-    got = do.Laplacian().exact(lambda x: f(x[0]) + 2 * f(x[1]))(jnp.array([t0, t0]))
-    np.testing.assert_allclose(got, 3 * expected[2], rtol=1e-12, atol=1e-12)
+    _, got = at_the_point(name)
+    np.testing.assert_allclose(got, 3 * CASES[name][2][2], rtol=1e-12, atol=1e-12)
 
 
 # the slope 2/s³ of −1/s² is in range, but not its second or its fourth power
@@ -88,15 +106,19 @@ def test_where_an_exponential_underflows(probes, dtype, operator):
             return operator.exact(u)
         return operator.estimate(jax.random.key(0), 3, probes=probes)(u)
 
-    for u in (
+    functions = (
         lambda a, x: jnp.sum(jnp.exp(-a / x**2)),
         lambda a, x: jnp.exp(-a / jnp.sum(jnp.ones((4, 4), dtype) @ x) ** 2),
-    ):
-        value = lambda a, x: apply(lambda x: u(a, x))(x)
-        a = jnp.ones((), dtype)
-        assert jax.jit(value)(a, x) == 0
+    )
+
+    @jax.jit
+    def every(a, x):
+        values = [lambda a, u=u: apply(lambda x: u(a, x))(x) for u in functions]
         if operator == do.Laplacian():
-            assert jax.jit(jax.grad(value))(a, x) == 0
+            values = map(jax.value_and_grad, values)
+        return [value(a) for value in values]
+
+    assert not np.any(jax.tree.leaves(every(jnp.ones((), dtype), x)))
 
 
 @pytest.mark.parametrize("t", [0.0, -2.0])
@@ -129,7 +151,12 @@ def test_division_by_a_known_number(of, dtype):
     f = lambda t: jnp.sin(t) / a
     t, one, large = (jnp.asarray(each, dtype) for each in (0.5, 1.0, limits.max / 4))
     slope = lambda v: lambda t: jax.jvp(f, (t,), (v,))[1]
-    _, (first, _) = do.taylor.jet(f, (t,), ([large, jnp.zeros_like(t)],))
-    np.testing.assert_allclose(first, slope(large)(t), rtol=1e-6)
-    got = do.Laplacian().exact(lambda x: jnp.sum(f(x)))(t[None])
-    np.testing.assert_allclose(got, jax.jvp(slope(one), (t,), (one,))[1], rtol=1e-6)
+
+    @jax.jit
+    def every(t):
+        _, (first, _) = do.taylor.jet(f, (t,), ([large, jnp.zeros_like(t)],))
+        second = do.Laplacian().exact(lambda x: jnp.sum(f(x)))(t[None])
+        return (first, second), (slope(large)(t), jax.jvp(slope(one), (t,), (one,))[1])
+
+    got, expected = every(t)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
