@@ -48,12 +48,9 @@ def main() -> None:
 
 
 def report(counts: collections.Counter, failures: list[str]) -> None:
-    said = ("programs", "say nothing", "estimates", "relations")
-    total, near, estimates, relations = (counts.pop(k, 0) for k in said)
-    print(
-        f"{total} programs, {estimates} of them with an estimate and {relations} changed: "
-        f"{len(failures)} disagree"
-    )
+    said = ("programs", "say nothing", "estimates")
+    total, near, estimates = (counts.pop(k, 0) for k in said)
+    print(f"{total} programs, {estimates} of them with an estimate: {len(failures)} disagree")
     print(f"{near} of them are near a singularity, and say nothing")
     for name, count in counts.most_common():
         print(f"{name:<28} {count / total:7.2%}{'  rare' if count < RARE * total else ''}")

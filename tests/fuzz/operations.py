@@ -17,7 +17,8 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.sparse import BCOO
 
 SIZE, SIDE = 4, 2
-ROWS, COLUMNS = np.array([0, 2, 3]), np.array([1, 0, 3])
+SHAPES = {"v": (SIZE,), "s": (), "m": (SIDE, SIDE), "o": (1,)}
+ROWS, COLUMNS = np.array([0, 2, 3], np.int32), np.array([1, 0, 3], np.int32)
 """Where a sparse matrix has entries."""
 
 

@@ -5,18 +5,15 @@
 import hypothesis
 import hypothesis.strategies as st
 import jax
-import numpy as np
 import pytest
 
-from .checking import OPERATORS, PROBES, check_estimate, check_exact
+from .checking import OPERATORS, PROBES, check_estimate, check_exact, point
 from .programs import programs
 from .relations import CHANGES, check_relation
 
 pytestmark = pytest.mark.usefixtures("x64")
 
-POINTS = st.integers(0, 10**6).map(
-    lambda seed: jax.numpy.asarray(np.random.default_rng(seed).normal(size=4))
-)
+POINTS = st.integers(0, 10**6).map(point)
 
 
 @hypothesis.settings(max_examples=5, suppress_health_check=list(hypothesis.HealthCheck))
