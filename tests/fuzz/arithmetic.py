@@ -46,6 +46,11 @@ def _clamp(params, low, x, high):
     return np.minimum(np.maximum(x, low), high) if x.dtype.kind in "fi" else None
 
 
+def _div(params, a, b):
+    """XLA multiplies by the inverse of one divisor of many, which rounds twice."""
+    return a / b if a.dtype.kind == "f" and a.shape == b.shape else None
+
+
 def _convert(params, x):
     new = np.dtype(params["new_dtype"])
     exact = x.dtype.kind in "bi" or new.kind in "fc" and x.dtype.kind == "f" or new == x.dtype
@@ -127,7 +132,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add_any": _of(np.add, "fi"),
     "sub": _of(np.subtract, "fi"),
     "mul": _of(np.multiply, "fi"),
-    "div": _of(np.divide, "f"),
+    "div": _div,
     "square": _of(np.square, "f"),
     "integer_pow": _integer_pow,
 }

@@ -13,8 +13,8 @@ from .checking import OPERATORS, PROBES, check_estimate, point
 from .programs import programs
 from .relations import CHANGES, check_relation
 
-OF_A_BATCH = 250
-CLEARED_EVERY = 40
+OF_A_BATCH = 100
+CLEARED_EVERY = 100
 """Batches after which a process forgets what it has compiled, which takes gigabytes by then."""
 _made = itertools.count(1)
 
