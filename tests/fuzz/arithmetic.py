@@ -14,7 +14,7 @@ import numpy as np
 
 def in_numpy(name: str, params: dict[str, Any], operands: list[Any]) -> Any:
     """The value of a primitive; None where this is XLA's."""
-    rule = _RULES.get(name)
+    rule = RULES.get(name)
     if rule is None or any(type(each) is not np.ndarray for each in operands):
         return None
     found = rule(params, *operands)
@@ -35,7 +35,9 @@ _TINY = np.finfo(np.float32).tiny
 
 def _of(function: Callable[..., Any], kinds: str) -> Callable[..., Any]:
     """A function of each entry, for types of some kinds."""
-    return lambda params, *operands: function(*operands) if operands[0].dtype.kind in kinds else None
+    return lambda params, *operands: (
+        function(*operands) if operands[0].dtype.kind in kinds else None
+    )
 
 
 def _select(params, which, *cases):
@@ -75,6 +77,11 @@ def _broadcast(params, x):
     for size, axis in zip(x.shape, dimensions, strict=True):
         kept[axis] = size
     return np.broadcast_to(x.reshape(kept), shape)
+
+
+def _reshape(params, x):
+    order = params["dimensions"]
+    return (x if order is None else x.transpose(order)).reshape(params["new_sizes"])
 
 
 def _slice(params, x):
@@ -136,7 +143,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "square": _of(np.square, "f"),
     "integer_pow": _integer_pow,
 }
-_RULES: dict[str, Callable[..., Any]] = _ARITHMETIC | {
+RULES: dict[str, Callable[..., Any]] = _ARITHMETIC | {
     "neg": _of(np.negative, "fic"),
     "max": _of(np.maximum, "fi"),
     "min": _of(np.minimum, "fi"),
@@ -164,7 +171,7 @@ _RULES: dict[str, Callable[..., Any]] = _ARITHMETIC | {
     "clamp": _clamp,
     "convert_element_type": _convert,
     "broadcast_in_dim": _broadcast,
-    "reshape": lambda params, x: x.reshape(params["new_sizes"]),
+    "reshape": _reshape,
     "squeeze": lambda params, x: x.squeeze(tuple(params["dimensions"])),
     "transpose": lambda params, x: x.transpose(params["permutation"]),
     "rev": lambda params, x: np.flip(x, params["dimensions"]),

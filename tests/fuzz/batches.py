@@ -1,6 +1,7 @@
 """Many random programs in a row, by a process of its own."""
 
 import collections
+import gc
 import itertools
 
 import hypothesis
@@ -21,14 +22,13 @@ _made = itertools.count(1)
 
 def set_up() -> None:
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_numpy_dtype_promotion", "standard")
-    jax.config.update("jax_numpy_rank_promotion", "allow")
 
 
 def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter, list[str]]:
     """How many programs there were, how many of them reached what, and what disagreed."""
     if next(_made) % CLEARED_EVERY == 0:
         jax.clear_caches()
+    gc.collect()
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
 
