@@ -4,7 +4,6 @@ import itertools
 from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
-import jax
 import jax.numpy as jnp
 import numpy as np
 

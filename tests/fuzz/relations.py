@@ -3,8 +3,8 @@
 Relations such as L(s u) = s L u hold exactly, and are chosen so that the change itself rounds
 nothing: factors are powers of two, points few binary digits, rotations have entries ±1/2. So an
 operator may lose in the changed program no more digits than the program itself does, and that is
-told by JAX: never more than eight times the error of nested `jax.jvp` in the same type, and four
-units in the last place.
+told by JAX: never more than eight times the error of nested `jax.jvp`, and four units in the last
+place. The changed program contains the program: where the relation holds, the operator is right.
 """
 
 import warnings
