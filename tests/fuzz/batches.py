@@ -1,23 +1,20 @@
 """Many random programs in a row, by a process of its own."""
 
 import collections
-import gc
-import itertools
 
 import hypothesis
 import hypothesis.strategies as st
 import jax
 
-from .. import conftest  # noqa: F401  (how tests compile, and what they keep of it)
+from .. import conftest  # also how tests compile, and what they keep of it
 from ..taylor.coverage import primitives_in
 from .checking import OPERATORS, PROBES, check_estimate, point
 from .programs import programs
 from .relations import CHANGES, check_relation
 
 OF_A_BATCH = 100
-CLEARED_EVERY = 100
-"""Batches after which a process forgets what it has compiled, which takes gigabytes by then."""
-_made = itertools.count(1)
+KEPT = 2**32
+"""Bytes of what a process has compiled, before it forgets that."""
 
 
 def set_up() -> None:
@@ -26,9 +23,7 @@ def set_up() -> None:
 
 def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter, list[str]]:
     """How many programs there were, how many of them reached what, and what disagreed."""
-    if next(_made) % CLEARED_EVERY == 0:
-        jax.clear_caches()
-    gc.collect()
+    conftest.let_go(KEPT)
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
 
