@@ -99,9 +99,15 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True)
 def memory():
-    """What JAX keeps of the tests before, for any that may follow, is let go when it has grown."""
     yield
-    if _resident() > _least + GROWTH:
+    let_go(GROWTH)
+
+
+def let_go(growth):
+    """What JAX keeps of what was before, for anything that may follow, is let go when this process
+    has grown by so many bytes.
+    """
+    if _resident() > _least + growth:
         jax.clear_caches()
         gc.collect()
         _trim(0)

@@ -17,7 +17,8 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.sparse import BCOO
 
 SIZE, SIDE = 4, 2
-ROWS, COLUMNS = np.array([0, 2, 3]), np.array([1, 0, 3])
+SHAPES = {"v": (SIZE,), "s": (), "m": (SIDE, SIDE), "o": (1,)}
+ROWS, COLUMNS = np.array([0, 2, 3], np.int32), np.array([1, 0, 3], np.int32)
 """Where a sparse matrix has entries."""
 
 
@@ -38,6 +39,15 @@ def _positive(x):
     return 1.5 + jnp.tanh(x)
 
 
+def _zero(x):
+    """Zeros that move."""
+    return x - lax.stop_gradient(x)
+
+
+def _with_zeros(x, number):
+    return jnp.where(np.arange(SIZE) < number, _zero(x), _positive(x) / 1.5)
+
+
 ENTRYWISE: dict[str, Callable] = {
     "sin": jnp.sin,
     "cos": jnp.cos,
@@ -55,6 +65,11 @@ ENTRYWISE: dict[str, Callable] = {
     "cbrt": lambda x: jnp.cbrt(_positive(x)),
     "pow": lambda x: _positive(x) ** 1.7,
     "integer_pow": lambda x: lax.integer_pow(_small(x), 5),
+    "integer_pow_negative": lambda x: lax.integer_pow(_positive(x), -3) / 3,
+    "integer_pow_at_zero": lambda x: (
+        x + lax.integer_pow(_zero(x), 3) - lax.integer_pow(_zero(x), 2)
+    ),
+    "pow_at_zero": lambda x: x + jnp.power(_zero(x), 4.0) - jnp.power(_zero(x), 5.0),
     "square": lambda x: lax.square(_small(x)),
     "asin": lambda x: jnp.arcsin(_small(x)),
     "acos": lambda x: jnp.arccos(_small(x)),
@@ -82,10 +97,25 @@ ENTRYWISE: dict[str, Callable] = {
     "gelu": jax.nn.gelu,
     "silu": jax.nn.silu,
     "softplus": jax.nn.softplus,
+    "elu": jax.nn.elu,
+    "sinc": jnp.sinc,
+    "logit": lambda x: jsp.special.logit(0.5 + 0.3 * jnp.tanh(x)) / 2,
+    "log_ndtr": lambda x: jsp.special.log_ndtr(_small(x)),
+    "ndtri": lambda x: jsp.special.ndtri(0.5 + 0.3 * jnp.tanh(x)),
+    "interp": lambda x: x * jnp.interp(x, jnp.arange(-2.0, 3.0), jnp.sin(jnp.arange(5.0))),
+    "polyval": lambda x: jnp.polyval(jnp.array([0.3, -0.2, 0.5, 1.0]), _small(x)),
     "neg": lambda x: -x,
     "where": lambda x: jnp.where(x > 0.1, jnp.sin(x), x**2 / (1 + x**2)),
     "stop_gradient": lambda x: lax.stop_gradient(x) * _small(x),
-    "complex": lambda x: jnp.real(jnp.exp(1j * x) * lax.complex(jnp.cos(x), x)) / (1 + x**2),
+    "complex": lambda x: (
+        jnp.real(jnp.exp(lax.complex(0.0 * x, x)) * lax.complex(jnp.cos(x), x)) / (1 + x**2)
+    ),
+    "complex_log": lambda x: jnp.real(jnp.log(lax.complex(_positive(x), x))),
+    "complex_sqrt": lambda x: jnp.imag(jnp.sqrt(lax.complex(_positive(x), x))),
+    "complex_tanh": lambda x: jnp.imag(jnp.tanh(lax.complex(x, _small(x)))),
+    "complex_div": lambda x: jnp.real(lax.complex(x, jnp.cos(x)) / lax.complex(_positive(x), x)),
+    "complex_pow": lambda x: jnp.imag(lax.complex(_positive(x), x) ** 3),
+    "angle": lambda x: jnp.angle(lax.complex(_positive(x), x)),
     "conj": lambda x: jnp.abs(jnp.conj(lax.complex(_positive(x), x))),
     "imag": lambda x: jnp.imag(lax.complex(x, jnp.sin(x)) * lax.complex(jnp.cos(x), _small(x))),
     "convert": lambda x: _small(x).astype(jnp.complex128).real * x.astype(jnp.float64),
@@ -109,6 +139,7 @@ PAIRS: dict[str, Callable] = {
     "rem": lambda a, b: lax.rem(a, _positive(b)),
     "hypot": lambda a, b: jnp.hypot(_positive(a), b),
     "logaddexp": jnp.logaddexp,
+    "xlogy": lambda a, b: jsp.special.xlogy(_positive(a), _positive(b)),
     "select": lambda a, b: jnp.where(a > b, a * 0.9, jnp.sin(b)),
 }
 
@@ -123,6 +154,12 @@ REDUCTIONS: dict[str, Callable] = {
     "var": jnp.var,
     "dot": lambda x: jnp.dot(_small(x), jnp.cos(x)),
     "entry": lambda x: x[2],
+    "last": lambda x: x[-1],
+    "prod_with_zero": lambda x: jnp.prod(_with_zeros(x, 1)),
+    "prod_with_zeros": lambda x: jnp.prod(_with_zeros(x, 2)),
+    "weighted_logsumexp": lambda x: jsp.special.logsumexp(x, b=jnp.arange(1.0, 5.0)),
+    "quantile": lambda x: jnp.quantile(x, 0.3),
+    "least": lambda x: x[jnp.argmin(x)],
     "largest": lambda x: x[jnp.argmax(x)],
     "reduce": lambda x: lax.reduce(_small(x), 0.0, lax.add, (0,)),
     "reduce_by_function": lambda x: lax.reduce(_small(x), 1.0, lambda a, b: a * b * 1.0, (0,)),
@@ -160,6 +197,23 @@ VECTORS: dict[str, Callable] = {
     "stack": lambda x: jnp.stack([x[0], jnp.sin(x[1]), x[3] * 0.5, x[2]]),
     "unstack": lambda x: jnp.concatenate([r[None] * 0.5 for r in jnp.unstack(x)]),
     "split": lambda x: jnp.concatenate([jnp.sin(p) for p in jnp.split(x, 2)][::-1]),
+    "cumprod_with_zeros": lambda x: jnp.cumprod(_with_zeros(x, 2)),
+    "diff": lambda x: jnp.diff(x, append=0.5 * x[:1]),
+    "repeat": lambda x: jnp.repeat(x[1:3], 2),
+    "segment_sum": lambda x: jax.ops.segment_sum(x, jnp.array([0, 1, 0, 3]), num_segments=SIZE),
+    "sorted_by": lambda x: x[jnp.argsort(jnp.cos(x))],
+    "clamp_entries": lambda x: lax.clamp(
+        jnp.linspace(-1.0, 0.0, SIZE), x, jnp.linspace(0.5, 2, SIZE)
+    ),
+    "select_of_three": lambda x: lax.select_n(
+        jnp.argsort(x).astype(np.int32) % 3, x, jnp.sin(x), 0.5 * x[::-1]
+    ),
+    "root": lambda x: lax.custom_root(
+        lambda y: y + 0.3 * jnp.sin(y) - x,
+        jnp.zeros_like(x),
+        lambda f, y: lax.fori_loop(0, 32, lambda _, y: y - f(y), y),
+        lambda f, y: y / f(jnp.ones_like(y)),
+    ),
     "softmax": jax.nn.softmax,
     "fft": lambda x: jnp.real(jnp.fft.fft(x) * jnp.array([1, 1j, -1, 0.5])) / 2,
     "sparse": lambda x: _matrix(jnp.arange(3.0)) @ jnp.sin(x) / 2,
@@ -167,7 +221,7 @@ VECTORS: dict[str, Callable] = {
     "tridiagonal": lambda x: lax.linalg.tridiagonal_solve(
         _small(x).at[0].set(0.0), 3.0 + jnp.cos(x), _small(x).at[-1].set(0.0), jnp.sin(x)[:, None]
     )[:, 0],
-    "rfft": lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * jnp.array([1.0, 0.5, 2.0]), n=SIZE),
+    "rfft": lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * jnp.array([1.0, 0.5, 2.0], complex), n=SIZE),
     "conv": lambda x: jnp.convolve(jnp.sin(x), _small(x[:3]), mode="same"),
     "window_sum": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "SAME") / 2,
     "window_max": lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2,), (1,), "SAME"),
@@ -178,10 +232,24 @@ VECTORS: dict[str, Callable] = {
         jnp.sum(jnp.broadcast_to(x, (3, SIZE)) * jnp.arange(3.0)[:, None], 0) / 3
     ),
     "outer": lambda x: jnp.outer(_small(x), jnp.cos(x))[:, 1],
-    "einsum": lambda x: jnp.einsum("i,ij,j->i", _small(x), jnp.tri(SIZE), jnp.cos(x)) / 2,
+    "einsum": lambda x: (
+        jnp.einsum("i,ij,j->i", _small(x), jnp.tri(SIZE, dtype=x.dtype), jnp.cos(x)) / 2
+    ),
     "triangle": lambda x: jnp.sum(jnp.tril(jnp.outer(_small(x), x)), axis=0) / 2,
     "scan": lambda x: lax.scan(lambda h, r: (jnp.sin(h) + 0.5 * r, h * r), x[0], x)[1],
     "scan_reverse": lambda x: lax.scan(lambda h, r: (0.5 * h * r, h), x[1], x, reverse=True)[1],
+    "scan_of_cond": lambda x: lax.scan(
+        lambda h, r: (lax.cond(r > 0, jnp.sin, lambda h: 0.5 * h, h) + 0.3 * r, h * r), x[0], x
+    )[1],
+    "scan_of_custom": lambda x: lax.scan(
+        lambda h, r: (_declared(h) + 0.5 * r, _declared(h * r)), x[0], x, unroll=2
+    )[1],
+    "scan_of_checkpoint": lambda x: lax.scan(
+        jax.checkpoint(lambda h, r: (jnp.sin(h) * r, h)), x[3], x[::-1], reverse=True
+    )[1],
+    "while_to_bound": lambda x: lax.while_loop(
+        lambda s: s[0] < 1 + jnp.sum(x > 0), lambda s: (s[0] + 1, jnp.sin(s[1]) + 0.3 * x), (0, x)
+    )[1],
     "fori": lambda x: lax.fori_loop(0, 3, lambda i, h: jnp.sin(h) + 0.3 * x, x),
     "while": lambda x: lax.while_loop(
         lambda s: s[0] < 2, lambda s: (s[0] + 1, 0.5 * jnp.cos(s[1]) * x), (0, x)
@@ -213,8 +281,73 @@ MATRICES: dict[str, Callable] = {
     "triangular_solve": lambda m: jsp.linalg.solve_triangular(_well(m), jnp.sin(m), lower=True),
     "cholesky": lambda m: jnp.linalg.cholesky(_symmetric(m)),
     "qr": lambda m: jnp.linalg.qr(_well(m))[1] / 2,
+    "qr_other": lambda m: jnp.linalg.qr(_well(m))[0] ** 2,
+    "eigenvectors": lambda m: jnp.linalg.eigh(_symmetric(m))[1] ** 2,
+    "lu": lambda m: lax.linalg.lu(_well(m))[0] / 3,
+    "cho_solve": lambda m: jsp.linalg.cho_solve((jnp.linalg.cholesky(_symmetric(m)), True), m),
+    "solve_from_right": lambda m: lax.linalg.triangular_solve(
+        _well(m), jnp.sin(m), left_side=False, lower=True, transpose_a=True
+    ),
+    "matrix_power": lambda m: jnp.linalg.matrix_power(_small(m), 3),
     "expm": lambda m: jsp.linalg.expm(0.3 * jnp.tanh(m)) / 2,
 }
+
+AXES: dict[str, Callable] = {
+    "centred": lambda m: m - 0.5 * jnp.sum(m, axis=1, keepdims=True),
+    "normed_columns": lambda m: (m - jnp.mean(m, 0)[None]) / (1 + jnp.var(m, 0)[None]),
+    "softmax_columns": lambda m: jax.nn.softmax(m, axis=0),
+    "log_softmax_rows": lambda m: jax.nn.log_softmax(m, axis=1) / 2,
+    "prod_rows": lambda m: jnp.prod(_positive(m), axis=1, keepdims=True) * _small(m) / 2,
+    "max_columns": lambda m: jnp.sin(m) * jnp.max(m, axis=0, keepdims=True),
+    "cumsum_reverse": lambda m: 0.5 * lax.cumsum(m, axis=1, reverse=True),
+    "cumprod_reverse": lambda m: lax.cumprod(_positive(m) / 1.5, axis=0, reverse=True),
+    "cummax_reverse": lambda m: lax.cummax(m, axis=1, reverse=True),
+    "cumlogsumexp_reverse": lambda m: lax.cumlogsumexp(m, axis=0, reverse=True) / 2,
+    "sort_columns": lambda m: jnp.sort(m, axis=0),
+    "sort_by_two": lambda m: lax.sort((m, jnp.cos(m), jnp.sin(m)), dimension=1, num_keys=2)[2],
+    "top_of_rows": lambda m: lax.top_k(m, 1)[0] * jnp.cos(m),
+    "largest_of_rows": lambda m: (
+        jnp.take_along_axis(m, jnp.argmax(m, 1)[:, None], axis=1) * jnp.sin(m)
+    ),
+    "concatenate_columns": lambda m: jnp.concatenate([m[:, 1:], jnp.sin(m[:, :1])], axis=1),
+    "rev_both": lambda m: m[::-1, ::-1],
+    "pad_negative": lambda m: lax.pad(
+        jnp.concatenate([m, jnp.sin(m)], 1), m[0, 1], [(-1, 1, 0), (-1, -1, 0)]
+    ),
+    "pad_between": lambda m: lax.pad(m, m[0, 0] * 0.5, [(0, 0, 0), (1, -1, 1)])[:, ::2],
+    "gather_rows": lambda m: m[jnp.array([1, 1])],
+    "gather_clipped": lambda m: jnp.take(m, jnp.array([5, 0]), axis=1, mode="clip"),
+    "gather_wrapped": lambda m: jnp.take(m, jnp.array([3, -2]), axis=0, mode="wrap"),
+    "scatter_row": lambda m: m.at[1].set(jnp.sin(m[0])),
+    "scatter_columns": lambda m: m.at[:, jnp.array([0, 0])].add(0.3 * jnp.sin(m)),
+    "scatter_clipped": lambda m: m.at[jnp.array([7])].multiply(
+        _small(m[:1]), mode="clip", unique_indices=True
+    ),
+    "dynamic_row": lambda m: lax.dynamic_update_slice(
+        m, jnp.sin(lax.dynamic_slice(m, (jnp.argmax(m[:, 0]), 0), (1, 2))), (jnp.argmin(m[0]), 0)
+    ),
+    "matmul_batched": lambda m: jnp.einsum("bi,bij->bj", m, jnp.stack([_small(m), m.T])) / 2,
+    "matmul_of_three": lambda m: jnp.einsum("ij,kj,kl->il", _small(m), jnp.cos(m), _small(m)),
+    "kron": lambda m: jnp.kron(_small(m), jnp.cos(m))[1:3, 1:3],
+    "window_of_two": lambda m: lax.reduce_window(m, 0.0, lax.add, (2, 1), (1, 1), "SAME") / 2,
+    "conv_of_two": lambda m: lax.conv_general_dilated(
+        m[None, None], _small(m)[None, None], (1, 1), [(0, 1), (1, 0)]
+    )[0, 0],
+    "conv_in_groups": lambda m: lax.conv_general_dilated(
+        m[None], jnp.sin(m)[:, None], (1,), [(1, 1)], rhs_dilation=(2,), feature_group_count=2
+    )[0],
+    "scan_of_rows": lambda m: lax.scan(
+        lambda h, r: (jnp.sin(h) * r, h + 0.5 * r), m[0], m, reverse=True
+    )[1],
+    "vmap_columns": lambda m: jax.vmap(lambda c: jnp.sin(c) * c[0], in_axes=1, out_axes=1)(m),
+    "axes_of_four": lambda m: (
+        jnp.outer(m, jnp.sin(m)).reshape(2, 2, 2, 2).transpose(2, 0, 3, 1)[0, :, 1] / 2
+    ),
+    "fft_of_two": lambda m: jnp.real(jnp.fft.fft2(m)) / 3,
+    "hessian_inside": lambda m: jax.hessian(lambda v: jnp.sin(v[0]) * jnp.tanh(v[1]))(m[0]) + m,
+    "vjp_inside": lambda m: jax.vjp(lambda w: jnp.tanh(w @ m), m)[1](m)[0] / 2,
+}
+"""What vectors have one axis too few for."""
 
 ONE_ENTRY: dict[str, Callable] = {
     "first": lambda x: x[:1],
@@ -310,8 +443,9 @@ GROUPS: list[tuple[dict[str, Callable], str, str, int]] = [
     (REDUCTIONS, "v", "s", 1),
     (VECTORS, "v", "v", 5),
     (MATRICES, "m", "m", 4),
+    (AXES, "m", "m", 4),
     (OF_MATRICES, "m", "s", 3),
-    ({"reshape": lambda v: v.reshape(SIDE, SIDE)}, "v", "m", 2),
+    ({"reshape": lambda v: v.reshape(SIDE, SIDE)}, "v", "m", 3),
     ({"ravel": lambda m: m.reshape(-1)}, "m", "v", 1),
     ({"rows": lambda m: jnp.sum(m, axis=0)[jnp.array([0, 1, 0, 1])]}, "m", "v", 1),
     ({"only": lambda o: o[0]}, "o", "s", 2),

@@ -1,9 +1,12 @@
 """Random programs: straight lines of operations, each on values that are there already."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import hypothesis.strategies as st
+import jax
+import jax.extend.core as jex
 import jax.numpy as jnp
 
 from .operations import OPERATIONS, REFERENCES, Operation
@@ -24,14 +27,19 @@ class Program(NamedTuple):
     lines: tuple[Line, ...]
 
     def __call__(self, x):
+        unused = self.by(lambda operation, values: _applied(operation.function, values), x)
+        return sum((jnp.sum(u) for u in unused), jnp.zeros((), x.dtype))
+
+    def by(self, apply: Callable[[Operation, Sequence[Any]], Any], x: Any) -> list[Any]:
+        """The values that nothing uses, where `apply` says what an operation is."""
         values = {"v": [x], "s": [], "m": [], "o": []}
         unused = []
         for operation, operands in self.lines:
             chosen = [values[k][-1 - i] for k, i in zip(operation.takes, operands, strict=True)]
-            result = operation.function(*chosen)
+            result = apply(operation, chosen)
             unused = [u for u in unused if not any(u is c for c in chosen)] + [result]
             values[operation.gives].append(result)
-        return sum((jnp.sum(u) for u in unused), jnp.zeros((), x.dtype))
+        return unused
 
     @property
     def reference(self) -> "Program":
@@ -42,6 +50,17 @@ class Program(NamedTuple):
 
     def __repr__(self):
         return " ; ".join(f"{op.name}:{op.takes}{list(args)}" for op, args in self.lines)
+
+
+def _applied(function, values):
+    return _traced(function, *map(jax.typeof, values))(*values)
+
+
+@functools.cache
+def _traced(function, *types):
+    """The operation as JAX traces it, once for all programs."""
+    as_jaxpr = jex.jaxpr_as_fun(jax.make_jaxpr(function)(*types))
+    return lambda *values: as_jaxpr(*values)[0]
 
 
 def _reference(operation):
