@@ -106,7 +106,8 @@ def _work(steps: Sequence[Step], moving: set[int], directions: int, moment: bool
 
 def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh: bool) -> float:
     record = of(eqn)
-    size = sum(math.prod(var.aval.shape) for var in eqn.outvars)
+    outputs: list[Any] = [var.aval for var in eqn.outvars]
+    size = sum(math.prod(output.shape) for output in outputs)
     inner = [_program_of(value) for value in eqn.params.values()]
     programs = [each for each in inner if each is not None]
     if programs and record.inner is not Inner.DECLARED:

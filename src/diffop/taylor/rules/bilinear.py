@@ -116,14 +116,20 @@ def _triangle(a: Array, lower: bool, strict: bool) -> Array:
     return lax.select(kept, a, lax.full_like(a, 0))
 
 
+def _shape(eqn: jex.JaxprEqn, position: int) -> tuple[int, ...]:
+    operand: Any = eqn.invars[position].aval
+    return operand.shape
+
+
 def _contracted(eqn: jex.JaxprEqn) -> int:
     (contract, _), _ = eqn.params["dimension_numbers"]
-    return math.prod(eqn.invars[0].aval.shape[axis] for axis in contract)
+    shape = _shape(eqn, 0)
+    return math.prod(shape[axis] for axis in contract)
 
 
 def _reached(eqn: jex.JaxprEqn) -> int:
     """All of a kernel but its output channels."""
-    kernel = eqn.invars[1].aval.shape
+    kernel = _shape(eqn, 1)
     return math.prod(kernel) // kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
 
 
@@ -134,8 +140,8 @@ def _enter(names: str, form: Form, **known: Any) -> None:
 _enter("mul", Form.ENTRYWISE, entrywise=True, on_indices=True)
 _enter("dot_general", Form.DOT, summed=_contracted)
 _enter("conv_general_dilated", Form.CONVOLUTION, summed=_reached)
-_enter(rows_dot_p.name, Form.ROWS, summed=lambda eqn: eqn.invars[1].aval.shape[0])
-_enter(rows_outer_p.name, Form.OTHER, summed=lambda eqn: math.prod(eqn.invars[0].aval.shape[:-1]))
+_enter(rows_dot_p.name, Form.ROWS, summed=lambda eqn: _shape(eqn, 1)[0])
+_enter(rows_outer_p.name, Form.OTHER, summed=lambda eqn: math.prod(_shape(eqn, 0)[:-1]))
 enter(["square"], Primitive(square, "bilinear", entrywise=True))
 enter(
     ["div"],

@@ -35,7 +35,7 @@ def piecewise_linear(
     return part.pushed(families, expansion)
 
 
-_CHOOSING = """
+_CHOOSING: str = """
 cummax cummin reduce_max reduce_min reduce_window_max reduce_window_min scatter-max scatter-min
 sort top_k
 """
