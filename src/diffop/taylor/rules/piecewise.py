@@ -35,8 +35,9 @@ def piecewise_linear(
     return part.pushed(families, expansion)
 
 
-_CHOOSING: str = """
-cummax cummin reduce_max reduce_min reduce_window_max reduce_window_min scatter-max scatter-min
-sort top_k
-"""
-enter(_CHOOSING.split(), Primitive(piecewise_linear, "choosing"))
+def _enter(names: str) -> None:
+    enter(names.split(), Primitive(piecewise_linear, "choosing"))
+
+
+_enter("cummax cummin reduce_max reduce_min reduce_window_max reduce_window_min")
+_enter("scatter-max scatter-min sort top_k")
