@@ -73,7 +73,7 @@ def _times_difference(c: Any, v: Any, middle: float, square: Fraction) -> Any:
     p − (z − m)² is about a unit in the last place. Far from it w² may be out of range where c
     vanishes.
     """
-    root = float(np.asarray(middle + math.sqrt(square), v.dtype).real)
+    root = float(np.real(np.asarray(middle + math.sqrt(square), v.dtype)))
     rest = float(square - Fraction(root - middle) ** 2)
     near = lax.mul(c, shifted(v, -root))
     return plus(lax.mul(near, shifted(v, root - 2 * middle)), times(c, -rest))
