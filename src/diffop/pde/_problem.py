@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.base import Operator
+from ..operators.shapes import check_shape
 from ._recommended import Recommended
 
 
@@ -31,8 +32,19 @@ class Condition(NamedTuple):
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
-        """What `u` misses: the weight times the mean over the points of |operator(u) − values|²."""
-        missed = jax.vmap(self.operator.exact(u))(self.points) - self.values
+        """What `u` misses: the weight times the mean over the points of |operator(u) − values|².
+
+        **Raises:** `ValueError` where operator(u) and the values differ in shape.
+        """
+        got, asked = jax.vmap(self.operator.exact(u))(self.points), jnp.shape(self.values)
+        if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
+            raise ValueError(
+                f"Condition expects a value for each of its {len(self.points)} points and one "
+                f"number as its weight, got values of shape {asked} and a weight of shape "
+                f"{jnp.shape(self.weight)}; points with other weights are another Condition."
+            )
+        check_shape(f"{self.operator} of u", got.shape[1:], "what is prescribed", asked[1:])
+        missed = got - self.values
         squares = jnp.real(missed * jnp.conj(missed))
         return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
 
