@@ -114,7 +114,7 @@ class AbstractProblem(eqx.Module):
         """
 
     @abstractmethod
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
         """Left side minus right side of the equation at a point: zero for the solution.
 
         **Arguments:**
@@ -122,12 +122,14 @@ class AbstractProblem(eqx.Module):
         - `values`: the values of `operators()` at `x`, in the same structure.
         - `x`: one point, shape `(dim,)`.
 
-        **Returns:** a scalar.
+        **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
         """
 
     @abstractmethod
-    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar."""
+    def source(self, x: Float[Array, " dim"]) -> PyTree:
+        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar, or what the
+        residual of a system is like. A scalar, or an array, tells losses which u they may take.
+        """
 
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
