@@ -98,6 +98,11 @@ CASES = {
     ),
     "residual_of_one": (lambda: loss(one), SOURCE % "(1,)" + " shape (); " + SCALAR),
     "residual_of_two": (lambda: loss(two), SOURCE % "(2,)" + " shape (); " + SCALAR),
+    "residual": (
+        lambda: loss(pair, Crossed(Poisson(), False)),
+        "the residual at a point has shape (3, 3), and the source of the problem (a system's is "
+        "like its residual) shape (3,); no shape is broadcast: give both the same shape.",
+    ),
     "pinn": (
         lambda: do.nn.PINN(two, Poisson(), lambda net: net).loss(POINTS),
         SOURCE % "(2,)" + " shape (); " + SCALAR,
@@ -180,6 +185,13 @@ def test_systems_add_their_squares(names, kwargs):
 def test_estimated_systems_add_their_squares(square):
     found = do.train.ResidualLoss(System(Poisson(), True), 5, 2, "gaussian", square=square)
     np.testing.assert_allclose(found(pair, KEY), 5.0, rtol=1e-5)
+
+
+class Crossed(System):
+    """Broadcast against its source."""
+
+    def residual(self, values, x):
+        return super().residual(values, x)[:, None] - self.source(x)[None, :]
 
 
 class Repeated(Wrapped):

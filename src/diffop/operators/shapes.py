@@ -47,18 +47,22 @@ def residual_of(equation: Any, u: Callable) -> Callable[[PyTree, Float[Array, " 
     be taken for a scalar, and an array of residuals be broadcast against a source that has none of
     its axes. A pytree of residuals is a system, whose u may have any shape.
     """
-
     source = getattr(equation, "source", None)
+    if not callable(source):
+        return equation.residual
 
     def residual(values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        got = None if source is None else _shape_of(u, x)
-        asked = None if not got or source is None else _shape_of(source, x)
-        if got and asked == () and math.prod(got) == 1:
+        got = _shape_of(u, x)
+        if not got:
+            return equation.residual(values, x)
+        asked = _shape_of(source, x)
+        if asked == () and math.prod(got) == 1:
             check_shape("u", got, _SOURCE, asked)
         value = equation.residual(values, x)
-        if got and asked is not None and jax.tree.structure(value) == _LEAF:
-            if jnp.shape(value) not in ((), asked):
-                check_shape("u", got, _SOURCE, asked)
+        alone = jax.tree.structure(value) == _LEAF and asked is not None
+        if alone and jnp.shape(value) not in ((), asked):
+            what, shape = ("the residual", jnp.shape(value)) if asked else ("u", got)
+            check_shape(what, shape, _SOURCE, asked)
         return value
 
     return residual

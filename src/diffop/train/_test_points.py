@@ -60,6 +60,11 @@ class ReferencePoints:
         self._key = key
         self._reference = problem.reference()
         self.count = len(self._reference.values)
+        if self.count != len(self._reference.points):
+            raise ValueError(
+                f"{problem.name} expects a reference value for each of its "
+                f"{len(self._reference.points)} points, got {self.count}."
+            )
         self.rel_error = self._reference.rel_error
 
     def solution(self) -> np.ndarray:
