@@ -47,7 +47,7 @@ def main() -> None:
 
     net = eqx.nn.MLP(2, "scalar", 32, depth=2, activation=jnp.tanh, key=net_key)
     operators = {"u": do.Identity(), "diffusion": jnp.array(START) * do.Laplacian()}
-    equation = do.nn.Equation(operators, residual)
+    equation = do.nn.Equation(operators, residual, trainable=True)
     pinn = do.nn.PINN(net, equation, ansatz=do.nn.ZeroOnUnitSphere)
 
     def loss(pinn, key):

@@ -30,6 +30,13 @@ def estimate(operator, n=2, **kwargs):
     return operator.estimate(KEY, n, **kwargs)
 
 
+def linear(x):
+    return jnp.ones((4, 3)) @ x
+
+
+BESIDE = r"to a function u alone, and .* L\.exact\(u\)\(x\); got 1 more argument\(s\) beside u"
+MANY = r"fails with arguments of shape %s; these are many points: .* jax\.vmap\(L\.exact\(u\)\)"
+
 CASES = {
     # points
     "integer_point": (lambda: at(do.Laplacian(), jnp.arange(3)), "float.*int32|int32.*float"),
@@ -90,6 +97,19 @@ CASES = {
     "argnum_out_of_range": (
         lambda: do.Partial(argnum=2).exact(space_time)(X, jnp.array(1.0)),
         "argument 2.*argnum",
+    ),
+    "no_coordinate_of_a_vector": (
+        lambda: do.Partial(argnum=1).exact(lambda t, x: t * jnp.sum(x))(1.0, X),
+        r"scalar argument; got argument 1, which has 3 coordinates: say .* Partial\(i, argnum=1\)",
+    ),
+    "no_coordinate_of_the_first": (lambda: at(do.Partial()), r"3 coordinates: .* argnum=0\)"),
+    "no_coordinate_in_a_product": (
+        lambda: at(do.Partial() @ do.Partial(1)),
+        "argument 0, which has 3 coordinates",
+    ),
+    "no_coordinate_in_a_sum": (
+        lambda: at(do.Partial(0) + do.Partial()),
+        "argument 0, which has 3 coordinates",
     ),
     "negative_argnum": (lambda: do.Laplacian(argnum=-1), "argnum.*-1"),
     "dims_out_of_range": (lambda: at(do.Laplacian(dims=(0, 7))), "dims.*7|7.*dims|coordinate 7"),
@@ -171,6 +191,46 @@ CASES = {
         "(?i)operator.*float|float.*operator",
     ),
     "do_exact_of_a_function": (lambda: do.exact(u), "(?i)operator"),
+    # how operators are applied
+    "no_exact": (
+        lambda: do.Laplacian()(u),
+        r"L\.exact\(u\)\(x\), or estimated, L\.estimate\(key, n\)\(u\)\(x\); got .* L = Δ itself",
+    ),
+    "point_beside_u": (lambda: do.Laplacian().exact(u, X), BESIDE),
+    "point_beside_u_of_several": (lambda: do.exact([do.Laplacian()])(u, X), BESIDE),
+    "point_beside_u_of_an_estimate": (lambda: estimate(do.Laplacian())(u, X), BESIDE),
+    "point_beside_u_of_rounds": (lambda: do.Laplacian().estimate_to(KEY)(u, X), BESIDE),
+    "point_beside_u_deflated": (lambda: do.Laplacian().deflate(KEY, 4)(u, X), BESIDE),
+    "point_beside_u_of_a_baseline": (
+        lambda: do.baselines.estimate("sdgd", do.Laplacian(), KEY, 2)(u, X),
+        BESIDE,
+    ),
+    "many_points": (lambda: do.Laplacian().exact(linear)(jnp.ones((5, 3))), MANY % r"\(5, 3\)"),
+    "many_points_and_times": (
+        lambda: do.Laplacian().exact(lambda x, t: linear(x) * t)(jnp.ones((5, 3)), jnp.ones(5)),
+        MANY % r"\(5, 3\), \(5,\)",
+    ),
+    "many_points_of_several": (
+        lambda: do.exact([do.Laplacian()])(linear)(jnp.ones((5, 3))),
+        MANY % r"\(5, 3\)",
+    ),
+    "many_points_of_statistics": (
+        lambda: estimate(do.Laplacian()).stats(linear)(jnp.ones((5, 3))),
+        MANY % r"\(5, 3\)",
+    ),
+    "a_function_that_fails_at_each_of_many": (
+        lambda: do.Laplacian().exact(lambda x: x @ jnp.ones(4))(jnp.ones((5, 3))),
+        "^dot_general|^matmul|incompatible",
+    ),
+    # control variates
+    "control_of_another_shape": (
+        lambda: estimate(do.Laplacian()).controlled(u)(lambda x: u(x)[None])(X),
+        r"estimate of u at a point has shape \(1,\), and that of the control shape \(\); no shape",
+    ),
+    "value_of_another_shape": (
+        lambda: estimate(do.Laplacian()).controlled(u, lambda x: jnp.ones(1))(u)(X),
+        r"value of the control at a point has shape \(1,\), and its estimate shape \(\); no shape",
+    ),
     # equality
     "traced_equality": (
         lambda: jax.jit(lambda c: c * do.Laplacian() == do.Laplacian())(jnp.array(1.0)),

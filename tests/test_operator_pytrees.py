@@ -226,3 +226,41 @@ def test_many_indices_are_hashed_once():
     assert [leaf.shape for leaf in leaves] == [(len(table),)]
     again = jax.tree.structure(jax.tree.unflatten(structure, leaves))
     assert structure == again and hash(structure) == hash(again)
+
+
+def test_joint_operators_are_pytrees():
+    """κ Δ|x|² = 2dκ and κ ∂₀|x|² = 2κ x₀ as fields of a module: their derivatives in κ; equal
+    structures, and the key a leaf beside κ.
+    """
+    kappa, x = jnp.array(0.5), jnp.array([1.0, 2.0, 3.0])
+    u = lambda x: jnp.sum(x**2)
+    ops = lambda: {"lap": kappa * do.Laplacian(), "slope": do.Partial(0)}
+    model = (do.exact(ops()), (kappa * do.Partial(0)).exact)
+
+    def loss(model):
+        values = model[0](u)(x)
+        return values["lap"] + values["slope"] + 3 * model[1](u)(x)
+
+    got = jax.tree.leaves(eqx.filter_grad(loss)(model))
+    np.testing.assert_allclose(got, [6.0, 3 * 2.0], rtol=1e-14)
+    assert jax.tree.structure(do.exact(ops())) == jax.tree.structure(model[0])
+    assert len(jax.tree.leaves(do.estimate(ops(), jax.random.key(0), 2))) == 2
+    assert repr(model[0]) == "exact({'lap': 0.5 Δ, 'slope': ∂₀})"
+    assert repr(model[1]) == "(0.5 ∂₀).exact"
+    estimate = do.estimate({"lap": do.Laplacian()}, jax.random.key(0), 2)
+    assert repr(estimate) == "estimate({'lap': Δ}, 2 × sparse)"
+
+
+def test_joint_estimates_are_compiled_once():
+    u, x = lambda x: jnp.sum(x**4), jnp.arange(9.0)
+    traces = []
+
+    @eqx.filter_jit
+    def apply(joint):
+        traces.append(joint)
+        return joint(u)(x)
+
+    joints = [do.estimate([do.Laplacian()], jax.random.key(seed), 2) for seed in range(3)]
+    got = [apply(joint)[0] for joint in joints]
+    np.testing.assert_allclose(got, [joint(u)(x)[0] for joint in joints], rtol=1e-12)
+    assert len(traces) == 1 and len(set(map(float, got))) > 1

@@ -90,6 +90,27 @@ CASES = {
         lambda: periodic({1: 2.0, 3: 2.0})(X),
         r"period of coordinate 3 expects points with at least 4 coordinates, got .* \(3,\)",
     ),
+    # shapes that would be broadcast
+    "hard_value": (
+        lambda: do.nn.HardConstraint(jnp.sum, lambda x: x, jnp.sum)(X),
+        r"value of HardConstraint at a point has shape \(3,\), and the network shape \(\); no",
+    ),
+    "hard_factor": (
+        lambda: do.nn.HardConstraint(lambda x: x[:1], jnp.sum, lambda x: x)(X),
+        r"factor of HardConstraint at a point has shape \(3,\), and the network shape \(1,\); no",
+    ),
+    "initial_value": (
+        lambda: do.nn.InitialCondition(lambda x: x[:1], lambda x: x)(X),
+        r"value of InitialCondition at a point has shape \(3,\), and the network shape \(1,\); no",
+    ),
+    "source_of_another_shape": (
+        lambda: do.nn.PINN(lambda x: x[:1], POISSON).loss(jnp.ones((4, 3))),
+        r"operator of u at a point has shape \(1,\), and the source shape \(\); .* let it be a sc",
+    ),
+    "source_of_another_structure": (
+        lambda: do.nn.PINN(lambda x: {"u": x[0]}, POISSON).loss(jnp.ones((4, 3))),
+        "operator of u at a point has the structure .*'u'.*, and the source .*; give both the same",
+    ),
     # sizes
     "no_coordinates": (lambda: shared(0), "dim of WeightSharedMLP must be at least 1; got 0"),
     "no_block": (lambda: shared(block=0), "block of WeightSharedMLP must be at least 1; got 0"),

@@ -29,7 +29,9 @@ def quasilinear(kappa):
     """u κΔu + (∂₀u)² = f: affine in what is sampled, and not in what is exact."""
     operators = {"u": do.Identity(), "slope": do.Partial(0), "diffusion": kappa * do.Laplacian()}
     return do.nn.Equation(
-        operators, lambda v, x: v["u"] * v["diffusion"] + v["slope"] ** 2 - source(x)
+        operators,
+        lambda v, x: v["u"] * v["diffusion"] + v["slope"] ** 2 - source(x),
+        trainable=True,
     )
 
 
@@ -185,7 +187,7 @@ class Square(eqx.Module):
 def test_a_step_of_an_optimiser():
     """κ u'' = f with u = a x²: R = 2κa − f, and (a, κ) move against 2R (2κ, 2a)."""
     a, kappa, f, rate = 1.5, 0.5, 2.0, 0.01
-    equation = do.nn.Equation.linear(jnp.array(kappa) * do.Laplacian(), lambda x: f)
+    equation = do.nn.Equation.linear(jnp.array(kappa) * do.Laplacian(), lambda x: f, trainable=True)
     model = do.nn.PINN(Square(jnp.array(a)), equation)
     optimiser = optax.chain(optax.clip(1e3), optax.sgd(rate))
 
@@ -207,11 +209,32 @@ def test_a_step_of_an_optimiser():
 
 def test_a_learnable_source():
     """A source that is a module: ∂_a of (u'' − a x²)² with u'' = 2 at x = 3."""
-    equation = do.nn.Equation.linear(do.Laplacian(), Square(jnp.array(0.5)))
+    equation = do.nn.Equation.linear(do.Laplacian(), Square(jnp.array(0.5)), trainable=True)
     model = do.nn.PINN(lambda x: x[0] ** 2, equation)
     points = jnp.array([[3.0]])
     gradient = eqx.filter_jit(eqx.filter_grad(lambda model: model.loss(points)))(model)
     np.testing.assert_allclose(arrays(gradient), [2 * (2 - 4.5) * -9], rtol=1e-12)
+
+
+def test_what_is_known_is_not_learnt():
+    """b·∇u = f x² of u = a x²: at x = 1 the only parameter is a, with the slope 2 (2ab − f) 2b,
+    while a filter learns b too, with 2 (2ab − f) 2a, and the source beside it is not learnt.
+    """
+    a, b, f = 1.5, 0.5, 2.0
+    points = jnp.array([[1.0]])
+
+    def slopes(**kwargs):
+        equation = do.nn.Equation.linear(
+            do.Directional(jnp.array([b])), Square(jnp.array(f)), **kwargs
+        )
+        model = do.nn.PINN(Square(jnp.array(a)), equation)
+        return arrays(eqx.filter_grad(lambda model: model.loss(points))(model))
+
+    twice = 2 * (2 * a * b - f)
+    (of_a,) = slopes()
+    np.testing.assert_allclose(of_a, twice * 2 * b, rtol=1e-12)
+    np.testing.assert_allclose(slopes(trainable=(True, False))[1], [twice * 2 * a], rtol=1e-12)
+    assert len(slopes(trainable=True)) == 3
 
 
 def arrays(model):

@@ -117,6 +117,15 @@ def test_the_null_model_of_reference_values_is_fitted_to_the_data(getkey):
     np.testing.assert_allclose(points.null_rel_l2, expected, rtol=1e-5)
 
 
+def test_reference_values_of_other_points_are_refused(getkey):
+    class Short(Pinned):
+        def reference(self):
+            return do.pde.Reference(jnp.array([[0.0], [0.5]]), jnp.array([1.0]), 1e-3)
+
+    with pytest.raises(ValueError, match="a reference value for each of its 2 points, got 1"):
+        do.train.FixedPoints(Short(), getkey())
+
+
 def test_reference_values_without_data_are_refused(getkey):
     class Free(Pinned):
         def conditions(self, key, count):

@@ -73,8 +73,8 @@ def estimate(method: str | AbstractBaseline, ops: PyTree, key: Key, n: int) -> F
         check_parts(each)
         baseline.check(each)
 
-    def applied(u: Function) -> Function:
-        check_function(u)
+    def applied(u: Function, *point: Any) -> Function:
+        check_function(u, point)
 
         @short_tracebacks
         def at(*args: Any) -> PyTree:

@@ -88,6 +88,8 @@ class Monomial(Terms):
 
     alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
     """((argnum, coordinate), order), sorted, orders positive."""
+    scalars: frozenset[int] = eqx.field(static=True, default=frozenset())
+    """Arguments whose coordinate was not named, and which have to have one only."""
     rank: ClassVar[int] = 0
     constant: ClassVar[bool] = True
 
@@ -101,11 +103,18 @@ class Monomial(Terms):
 
     @property
     def key(self) -> Hashable:
-        return ("monomial", self.alpha)
+        return ("monomial", self.alpha, self.scalars)
 
     def count(self, point: Point) -> int:
         for (argnum, i), _ in self.alpha:
             point.coordinates(argnum, (i,), self.symbol)
+        for argnum in self.scalars:
+            if (size := point.size(argnum, self.symbol)) > 1:
+                raise ValueError(
+                    "Partial without a coordinate is the derivative by a scalar argument; got "
+                    f"argument {argnum}, which has {size} coordinates: say which one, "
+                    f"Partial(i, argnum={argnum})."
+                )
         return 1
 
     @property

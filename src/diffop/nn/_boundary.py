@@ -1,12 +1,13 @@
 """Ansätze: wrappers that make a network satisfy boundary or initial data by construction."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Inexact
 
+from ..operators.shapes import check_shape
 from ._point import check_point
 
 
@@ -70,7 +71,7 @@ class HardConstraint(eqx.Module):
 
     **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if `x` is not a vector.
+    **Raises:** `ValueError` if `x` is not a vector, or g or φ has another shape.
 
     !!! example
 
@@ -91,7 +92,10 @@ class HardConstraint(eqx.Module):
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
         check_point("HardConstraint", x)
-        return self.value(x) + self.factor(x) * self.net(x)
+        net, value, factor = self.net(x), self.value(x), self.factor(x)
+        _check_like_net("the value of HardConstraint", value, net)
+        _check_like_net("the factor of HardConstraint", factor, net)
+        return value + factor * net
 
 
 @final
@@ -113,7 +117,8 @@ class InitialCondition(eqx.Module):
 
     **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if `x` is not a vector, or has no coordinate with this number.
+    **Raises:** `ValueError` if `x` is not a vector or has no coordinate with this number, or g has
+    another shape.
 
     !!! example
 
@@ -139,4 +144,11 @@ class InitialCondition(eqx.Module):
                 f"InitialCondition with time={self.time} expects a point with that coordinate, got "
                 f"one of shape {x.shape}."
             )
-        return self.value(x) + (x[self.time] - self.start) * self.net(x)
+        net, value = self.net(x), self.value(x)
+        _check_like_net("the value of InitialCondition", value, net)
+        return value + (x[self.time] - self.start) * net
+
+
+def _check_like_net(what: str, got: Any, net: Array) -> None:
+    if jnp.shape(got):  # a number is the same for each entry
+        check_shape(what, jnp.shape(got), "the network", jnp.shape(net))

@@ -1,16 +1,14 @@
 """A network and the equation that it is to solve."""
 
-import operator
 from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
 from ..operators.draws import AbstractProbe
-from ..operators.squares import SQUARES, RandomResidual, draw_keys
+from ..operators.shapes import residual_of
+from ..operators.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 from ..operators.together import Joint, estimate, exact
 from ._equation import AnyEquation, Equation, Given
 
@@ -19,9 +17,9 @@ from ._equation import AnyEquation, Equation, Given
 class PINN(eqx.Module):
     """A physics-informed neural network: a network in its ansatz, and an equation.
 
-    Its array leaves are the parameters to be learnt: those of the network, and those of the
-    equation, such as an unknown coefficient of an operator (an inverse problem). A problem of
-    `diffop.pde` is given, and none of its arrays is learnt.
+    Its array leaves are the parameters to be learnt: those of the network, and of an equation what
+    it says is `trainable`, such as an unknown coefficient of an operator (an inverse problem). A
+    problem of `diffop.pde` is given, and none of its arrays is learnt.
 
     Sources: Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; the
     estimates of the residual are those of Shi et al. 2024, "Stochastic Taylor Derivative
@@ -103,7 +101,8 @@ class PINN(eqx.Module):
         **Raises:** `ValueError` if some of `key`, `n` and `probes` are given without `key` or
         without `n`, and as `diffop.estimate`.
         """
-        return self.equation.residual(self._joint(key, n, probes)(self.u)(x), x)
+        values = self._joint(key, n, probes)(self.u)(x)
+        return residual_of(self.equation, self.u)(values, x)
 
     def loss(
         self,
@@ -140,14 +139,13 @@ class PINN(eqx.Module):
         keys = (None,) if key is None else draw_keys(key)
         squares = SQUARES[square](
             RandomResidual(
-                self.equation.residual,
+                residual_of(self.equation, self.u),
                 points,
                 self.u,
                 lambda number: self._joint(keys[number], n, probes),
             )
         )
-        means = jax.tree.map(lambda leaf: jnp.sum(leaf) / len(points), squares)
-        return jax.tree.reduce(operator.add, means)
+        return mean_over_points(squares)
 
     def _joint(self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Joint:
         """The equation's operators, with their draw of jets where there is one."""

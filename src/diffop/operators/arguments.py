@@ -129,8 +129,13 @@ def checked_plan(plan: Any) -> Kind:
     return plan
 
 
-def check_callable(u: Any) -> None:
-    """Refuse what is no function in place of one."""
+def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
+    """Refuse what is no function in place of one, and a point beside it."""
+    if point:
+        raise TypeError(
+            "an operator is applied to a function u alone, and the result to a point: "
+            f"L.exact(u)(x); got {len(point)} more argument(s) beside u."
+        )
     if not callable(u):
         got = "an array" if isinstance(u, jax.Array) else type(u).__name__
         raise TypeError(

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import equinox as eqx
 from jaxtyping import PyTree
@@ -21,6 +21,7 @@ from .draws import check_probes, make_draw
 from .equality import same
 from .evaluate import Draw, Part, apply
 from .observation import observe
+from .one_point import of_one_point
 from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Stats, statistics
 from .sum import merged, text
@@ -150,6 +151,13 @@ class DifferentialOperator(Operator):
     def parts(self) -> tuple[Part, ...]:
         return (Part(merged(self.terms()), None),)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Whether it is exact or estimated has to be said."""
+        raise TypeError(
+            "an operator is applied exactly, L.exact(u)(x), or estimated, "
+            f"L.estimate(key, n)(u)(x); got a call of the operator L = {self} itself."
+        )
+
     @property
     def exact(self) -> "Exact":
         """The operator as a map from functions to functions: `L.exact(u)(x)` is (L u)(x), up to
@@ -181,7 +189,7 @@ class DifferentialOperator(Operator):
             do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))  # 12 + 48 = 60
             ```
         """
-        return Exact(self.parts)
+        return Exact(self)
 
     def estimate(self, key: Key, n: int, probes: str | AbstractProbe = "auto") -> "Estimate":
         """An unbiased estimate from n random draws: an operator with fixed jets.
@@ -305,10 +313,13 @@ class DifferentialOperator(Operator):
         first = make_round(key, accuracy.batch, probes)
         check_probes(self.parts, first.probe)
 
-        def applied(u: Function) -> Callable[..., Adaptive]:
-            check_function(u)
-            return lambda *args, **kwargs: adaptive(
-                self.parts, first, accuracy, u, Point(args, kwargs)
+        def applied(u: Function, *point: Any) -> Callable[..., Adaptive]:
+            check_function(u, point)
+            return of_one_point(
+                u,
+                lambda *args, **kwargs: adaptive(
+                    self.parts, first, accuracy, u, Point(args, kwargs)
+                ),
             )
 
         return applied
@@ -358,10 +369,13 @@ class Estimate(Operator):
         """The estimate itself: its jets are fixed already."""
         return self
 
-    def __call__(self, u: Function, *, chunk: int | None = None, plan: Kind = "auto") -> Function:
+    def __call__(
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+    ) -> Function:
         """Apply the fixed jets to a function: E(u)(*args); `chunk` and `plan` as for
         `Operator.exact`.
         """
+        check_function(u, point)
         return _applied(self.samples, u, checked_chunk(chunk), checked_plan(plan))
 
     def stats(self, u: Function) -> Callable[..., Stats]:
@@ -382,7 +396,9 @@ class Estimate(Operator):
             mean, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
             ```
         """
-        return lambda *args, **kwargs: statistics(self.samples, u, Point(args, kwargs))
+        return of_one_point(
+            u, lambda *args, **kwargs: statistics(self.samples, u, Point(args, kwargs))
+        )
 
     def controlled(
         self,
@@ -433,29 +449,38 @@ class Estimate(Operator):
         return _jets(self.samples, args, plan)
 
 
-def check_function(u: Any) -> None:
-    """Refuse what is not a function of points; operators are recognised before callables."""
+def check_function(u: Any, point: tuple[Any, ...] = ()) -> None:
+    """Refuse what is not a function of points, and a point beside it; operators are recognised
+    before callables.
+    """
     if isinstance(u, Operator):
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
-    check_callable(u)
+    check_callable(u, point)
 
 
 @final
-class Exact:
+class Exact(eqx.Module):
     """What `Operator.exact` is: called with a function u, how many directions to push together at
-    most, and a plan, it returns the function that the operator makes of u.
+    most, and a plan, it returns the function that the operator makes of u. A pytree, as the
+    operator is.
     """
 
-    def __init__(self, parts: tuple[Part, ...]) -> None:
-        self._parts = parts
+    operator: Operator
 
-    def __call__(self, u: Function, *, chunk: int | None = None, plan: Kind = "auto") -> Function:
-        return _applied(self._parts, u, checked_chunk(chunk), checked_plan(plan))
+    def __repr__(self) -> str:
+        return f"({self.operator}).exact"
+
+    def __call__(
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+    ) -> Function:
+        check_function(u, point)
+        return _applied(self.operator.parts, u, checked_chunk(chunk), checked_plan(plan))
 
 
 def _applied(parts: tuple[Part, ...], u: Function, chunk: int | None, plan: Kind) -> Function:
-    check_function(u)
-    return lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk, plan))
+    return of_one_point(
+        u, lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk, plan))
+    )
 
 
 def _jets(parts: tuple[Part, ...], args: tuple[Any, ...], kind: Kind) -> Plan | ResolvedPlan:

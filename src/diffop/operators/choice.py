@@ -240,8 +240,7 @@ def _evaluator(
             )
         )
     draw = None if name == EXACT else make_draw(key, n, name)
-    parts = [tuple(Part(part.terms, draw) for part in op.parts) for op in operators]
-    return Joint(parts, structure, "auto")
+    return Joint(jax.tree.unflatten(structure, operators), draw, "auto")
 
 
 def _names(operators: Sequence[Operator], pilot: Pilot | None = None) -> list[str]:

@@ -19,6 +19,7 @@ from .._traceback import short_tracebacks
 from ..jets.design import variance as design_variance
 from ..jets.point import Point
 from .evaluate import Part, added, apply, common_kind
+from .shapes import check_shapes
 from .statistics import Draws, Stats, draws
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
@@ -56,6 +57,9 @@ class Controlled:
     def _stats(self, u: Callable[..., PyTree], point: Point, error: bool = False) -> Stats:
         found = _of_both(self._samples, u, self._control, point)
         known = self._known(point)
+        estimate, control = found.mean(0)
+        check_shapes("the estimate of u", estimate, "that of the control", control)
+        check_shapes("the value of the control", known, "its estimate", control)
         if isinstance(self._scale, str):
             mean, contributions = _fitted(found, known)
         else:

@@ -17,6 +17,7 @@ from ..jets.vector_terms import DivergenceTerms
 from .arguments import check_callable
 from .draws import make_draw
 from .evaluate import Part, apply, scaled
+from .one_point import of_one_point
 from .statistics import Stats, statistics
 from .term import Term
 from .trace_estimators import Products, hutch_plus_plus, xtrace
@@ -77,10 +78,10 @@ class Deflated(eqx.Module):
     n: int = eqx.field(static=True)
     method: str = eqx.field(static=True)
 
-    def __call__(self, u: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    def __call__(self, u: Callable[..., PyTree], *point: Any) -> Callable[..., PyTree]:
         """The estimate as a function with u's own signature."""
-        check_callable(u)
-        return lambda *args, **kwargs: self._value(u, Point(args, kwargs))
+        check_callable(u, point)
+        return of_one_point(u, lambda *args, **kwargs: self._value(u, Point(args, kwargs)))
 
     def stats(self, u: Callable[..., PyTree]) -> Callable[..., Stats]:
         """The estimate with its standard error: `(mean, standard_error, jets)`.

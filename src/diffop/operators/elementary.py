@@ -48,11 +48,14 @@ class Partial(DifferentialOperator):
 
     **Arguments:**
 
-    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; 0 for a
-        scalar argument. It may be traced, such as a coordinate drawn at random under `jax.jit`;
-        then it is a leaf, and has to be one of the argument's.
+    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; it may
+        be left out for a scalar argument, and for no other. It may be traced, such as a coordinate
+        drawn at random under `jax.jit`; then it is a leaf, and has to be one of the argument's.
     - `order`: how often, at least 1.
     - `argnum`: which argument of u: `Partial(argnum=1)` of u(x, t) is u_t.
+
+    **Raises:** `ValueError`, when it is applied, for a coordinate that the argument does not have,
+    or none where it has several.
 
     !!! example
 
@@ -68,11 +71,13 @@ class Partial(DifferentialOperator):
     factor: Monomial | CoordinateTerms
 
     def __init__(
-        self, i: int | Shaped[jax.Array, ""] = 0, order: int = 1, *, argnum: int = 0
+        self, i: int | Shaped[jax.Array, ""] | None = None, order: int = 1, *, argnum: int = 0
     ) -> None:
         order, argnum = checked_order(order, "order of Partial"), checked_argnum(argnum)
         if isinstance(i, Tracer):
             self.factor = at_coordinates(checked_coordinate(i), order, argnum)
+        elif i is None:
+            self.factor = Monomial((((argnum, 0), order),), frozenset({argnum}))
         else:
             place = checked_integer(i, "the coordinate i of Partial", 0)
             self.factor = Monomial((((argnum, place), order),))

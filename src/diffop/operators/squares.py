@@ -32,6 +32,7 @@ network's parameters θ, so that E[∂_θ loss] = ∂_θ E[loss]: where the mean
 is that of its gradient.
 """
 
+import operator
 from collections.abc import Callable
 from typing import TypeAlias, final
 
@@ -92,6 +93,14 @@ class RandomResidual(eqx.Module):
             return draws(x).moments(lambda values: self.function(values, x))
 
         return jax.vmap(at)(self.points)
+
+
+def mean_over_points(squares: PyTree) -> Float[Array, ""]:
+    """Of the sum over all entries of a residual, be it a scalar, an array or a pytree of these:
+    points are along the first axes.
+    """
+    means = jax.tree.map(lambda leaf: jnp.sum(leaf) / leaf.shape[0], squares)
+    return jax.tree.reduce(operator.add, means)
 
 
 def biased(random: RandomResidual) -> PyTree:

@@ -160,9 +160,11 @@ def _product(left: Segment, right: Segment) -> Segment:
     powers: dict[Hashable, int] = {}
     factors: dict[Hashable, Factor] = {}
     alpha: dict[tuple[int, int], int] = {}
+    scalars: frozenset[int] = frozenset()
     for segment in (left, right):
         for factor, power in zip(segment.factors, segment.powers, strict=True):
             if isinstance(factor, Monomial):
+                scalars |= factor.scalars
                 for place, order in factor.alpha:
                     alpha[place] = alpha.get(place, 0) + order * power
             else:
@@ -170,7 +172,7 @@ def _product(left: Segment, right: Segment) -> Segment:
                 powers[factor.key] = powers.get(factor.key, 0) + power
     ordered = [(factors[key], power) for key, power in powers.items()]
     if alpha:
-        ordered.append((Monomial(tuple(sorted(alpha.items()))), 1))
+        ordered.append((Monomial(tuple(sorted(alpha.items())), scalars), 1))
     return Segment(
         left.functions + right.functions,
         tuple(factor for factor, _ in ordered),

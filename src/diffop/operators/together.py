@@ -1,6 +1,6 @@
 """Several operators on one function at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -19,7 +19,8 @@ from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function
 from .draws import check_probes, make_draw
-from .evaluate import Part, added, apply_all, floating
+from .evaluate import Draw, Part, added, apply_all, floating
+from .one_point import of_one_point
 from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Draws, Stats, draws, real_kind
 
@@ -51,8 +52,8 @@ def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
         parts(jnp.ones(3))  # {"u": 3.0, "lap": 6.0}
         ```
     """
-    operators, structure = flatten(ops)
-    return Joint([operator.parts for operator in operators], structure, checked_plan(plan))
+    flatten(ops)  # refuses what is not an operator
+    return Joint(ops, None, checked_plan(plan))
 
 
 def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto") -> "Joint":
@@ -81,15 +82,11 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
         do.estimate(ops, jax.random.key(0), 4)(lambda x: jnp.sum(x**4))(jnp.ones(100))
         ```
     """
-    operators, structure = flatten(ops)
+    operators, _ = flatten(ops)
     draw = make_draw(key, n, probes)
     for operator in operators:
         check_probes(operator.parts, draw.probe)
-    parts = [
-        tuple(part if part.draw is not None else Part(part.terms, draw) for part in operator.parts)
-        for operator in operators
-    ]
-    return Joint(parts, structure, "auto")
+    return Joint(ops, draw, "auto")
 
 
 def flatten(ops: PyTree) -> tuple[list[Operator], Any]:
@@ -195,8 +192,11 @@ def _by_source(found: Draws, structure: Any) -> JointDraws:
 
 
 @final
-class Joint:
+class Joint(eqx.Module):
     """What `diffop.exact` and `diffop.estimate` return: several operators as one map.
+
+    It is a pytree: the arrays of the operators are leaves and can be learnt, and the key of an
+    estimate is one, so that functions compiled for one key serve all.
 
     Called with a function u, and how many directions to push together at most (`chunk`), it returns
     the function that the operators make of u, whose values have the structure of the operators.
@@ -214,16 +214,32 @@ class Joint:
         ```
     """
 
-    def __init__(self, parts: Sequence[tuple[Part, ...]], structure: Any, plan: Kind) -> None:
-        self._parts = parts
-        self._structure = structure
-        self._plan: Kind = plan
+    operators: PyTree
+    draw: Draw | None
+    plan: Kind = eqx.field(static=True)
 
-    def __call__(self, u: Function, *, chunk: int | None = None) -> Function:
-        check_function(u)
-        size = checked_chunk(chunk)
-        return lambda *args, **kwargs: jax.tree.unflatten(
-            self._structure, apply_all(self._parts, u, Point(args, kwargs, size, self._plan))
+    def _parts(self) -> tuple[list[tuple[Part, ...]], Any]:
+        """Of each operator, and their structure; estimates among them keep their own draws."""
+        operators, structure = flatten(self.operators)
+        parts = [
+            tuple(part if part.draw is not None else Part(part.terms, self.draw) for part in each)
+            for each in (operator.parts for operator in operators)
+        ]
+        return parts, structure
+
+    def __repr__(self) -> str:
+        if self.draw is None:
+            return f"exact({self.operators!r})"
+        return f"estimate({self.operators!r}, {self.draw.n} × {self.draw.probe.name})"
+
+    def __call__(self, u: Function, *point: Any, chunk: int | None = None) -> Function:
+        check_function(u, point)
+        size, (parts, structure) = checked_chunk(chunk), self._parts()
+        return of_one_point(
+            u,
+            lambda *args, **kwargs: jax.tree.unflatten(
+                structure, apply_all(parts, u, Point(args, kwargs, size, self.plan))
+            ),
         )
 
     def draws(self, u: Function) -> Callable[..., JointDraws]:
@@ -252,12 +268,13 @@ class Joint:
             ```
         """
         check_function(u)
+        parts, structure = self._parts()
 
         def at(*args: Any, **kwargs: Any) -> JointDraws:
-            point = Point(args, kwargs, None, self._plan)
-            return _by_source(draws(self._parts, u, point), self._structure)
+            point = Point(args, kwargs, None, self.plan)
+            return _by_source(draws(parts, u, point), structure)
 
-        return at
+        return of_one_point(u, at)
 
     def stats(self, u: Function) -> Callable[..., Stats]:
         """The estimates with their standard errors: `joint.stats(u)(*args)` is a
@@ -291,7 +308,7 @@ class Joint:
 
     def jets(self, *args: Any) -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
-        every = [part for parts in self._parts for part in parts]
+        every = [part for parts in self._parts()[0] for part in parts]
         if args:
-            return resolved_plan(every, args, self._plan)
-        return symbolic_plan(every, self._plan)
+            return resolved_plan(every, args, self.plan)
+        return symbolic_plan(every, self.plan)

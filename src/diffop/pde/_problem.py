@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.base import Operator
+from ..operators.shapes import check_shape
 from ._recommended import Recommended
 
 
@@ -31,8 +32,19 @@ class Condition(NamedTuple):
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
-        """What `u` misses: the weight times the mean over the points of |operator(u) − values|²."""
-        missed = jax.vmap(self.operator.exact(u))(self.points) - self.values
+        """What `u` misses: the weight times the mean over the points of |operator(u) − values|².
+
+        **Raises:** `ValueError` where operator(u) and the values differ in shape.
+        """
+        got, asked = jax.vmap(self.operator.exact(u))(self.points), jnp.shape(self.values)
+        if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
+            raise ValueError(
+                f"Condition expects a value for each of its {len(self.points)} points and one "
+                f"number as its weight, got values of shape {asked} and a weight of shape "
+                f"{jnp.shape(self.weight)}; points with other weights are another Condition."
+            )
+        check_shape(f"{self.operator} of u", got.shape[1:], "what is prescribed", asked[1:])
+        missed = got - self.values
         squares = jnp.real(missed * jnp.conj(missed))
         return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
 
@@ -102,7 +114,7 @@ class AbstractProblem(eqx.Module):
         """
 
     @abstractmethod
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
         """Left side minus right side of the equation at a point: zero for the solution.
 
         **Arguments:**
@@ -110,12 +122,14 @@ class AbstractProblem(eqx.Module):
         - `values`: the values of `operators()` at `x`, in the same structure.
         - `x`: one point, shape `(dim,)`.
 
-        **Returns:** a scalar.
+        **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
         """
 
     @abstractmethod
-    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar."""
+    def source(self, x: Float[Array, " dim"]) -> PyTree:
+        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar, or what the
+        residual of a system is like. A scalar, or an array, tells losses which u they may take.
+        """
 
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:

@@ -7,6 +7,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
+from ..operators.shapes import check_shape
 from ._mesh import checked, in_context
 from ._test_points import Measured, measured_points
 
@@ -84,6 +85,7 @@ class FixedPoints:
         self.rel_error = self._points.rel_error
         with in_context(self._mesh):
             self._solution = self._points.solution()
+            check_shape("the solution", self._solution.shape[1:], "an error", ())
             gap = self._points.null_model(self._solution) - self._solution
         self.null_rel_l2 = float(np.linalg.norm(gap) / np.linalg.norm(self._solution))
 
@@ -96,9 +98,12 @@ class FixedPoints:
         - `fraction`: measure on the first so many of the points only, rounded up to whole chunks.
 
         **Returns:** `diffop.train.Errors`.
+
+        **Raises:** `ValueError` if `u` does not return a scalar.
         """
         with in_context(self._mesh):
             values = self._points.evaluate(u, fraction)
+        check_shape("u", values.shape[1:], "the solution", ())
         solution = self._solution[: values.size]
         gap = np.abs(values - solution)
         return Errors(

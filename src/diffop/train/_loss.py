@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from .. import baselines
 from ..baselines import AbstractBaseline
 from ..operators.draws import AbstractProbe, as_probe
-from ..operators.squares import SQUARES, RandomResidual, draw_keys
+from ..operators.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 from ..operators.together import estimate, exact
 from ..pde import AbstractProblem, residual_adaptive
 from ._mesh import shard_points
@@ -58,6 +59,7 @@ def _exact_name(estimator: Estimator) -> str | None:
 @final
 class ResidualLoss(eqx.Module):
     """The mean square of a problem's residual at fresh points, its operators exact or estimated.
+    Of a residual with several entries, an array or a pytree, the squares are added.
 
     To it are added, where there are any, `data_weight` times the mean squares of what the problem's
     conditions miss, and `gpinn` times the mean of Σ_j |∂_j R|², R being the residual (gPINN). Of
@@ -103,14 +105,14 @@ class ResidualLoss(eqx.Module):
         points of that kind. The choice has jets of its own, so that it does not favour points at
         which a draw happens to be large.
 
-    **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar: a
-    scalar. Equal keys give equal points and jets.
+    **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar, or to
+    what a system's residual takes: a scalar. Equal keys give equal points and jets.
 
     **Raises:** `ValueError` if the estimator or the square is unknown, if the estimator is biased
     for one of the operators, if `"product"` or `"pairs"` is asked of an exact one, or `"pairs"` of
     one that has no standard error, such as a single draw or a baseline, if a baseline is asked for
-    gPINN or cannot take an operator; `diffop.train.MissingExtraError` if it needs a package that is
-    missing.
+    gPINN or cannot take an operator, and at the call if u gives another shape than is asked of it;
+    `diffop.train.MissingExtraError` if it needs a package that is missing.
 
     !!! example
 
@@ -216,11 +218,10 @@ class ResidualLoss(eqx.Module):
 
     def _means(self, squares: Residual) -> dict[str, Float[Array, ""]]:
         """The means over the points, that of the derivatives with its weight."""
-        means = {"residual": jnp.mean(squares.value)}
-        terms = squares.gradient.shape[1]
-        if terms:
-            whole = self.problem.dim / terms
-            means["gpinn"] = self.gpinn * whole * jnp.mean(jnp.sum(squares.gradient, axis=1))
+        means = {"residual": mean_over_points(squares.value)}
+        if self.gpinn:
+            whole = self.problem.dim / min(self.gpinn_terms, self.problem.dim)
+            means["gpinn"] = self.gpinn * whole * mean_over_points(squares.gradient)
         return means
 
     def _random(self, u: Callable, key: PRNGKeyArray) -> RandomResidual:
@@ -230,7 +231,7 @@ class ResidualLoss(eqx.Module):
         coordinates = self._coordinates(jax.random.fold_in(jets_key, 0))
         keys = draw_keys(jets_key)
         return RandomResidual(
-            partial(residual, self.problem, coordinates),
+            partial(residual, self.problem, u, coordinates),
             points,
             u,
             lambda number: self._joint(coordinates, keys[number]),
@@ -245,8 +246,8 @@ class ResidualLoss(eqx.Module):
         values = self._joint((), jax.random.fold_in(key, 1))(u)
 
         def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
-            value = residual(self.problem, (), values(x), x).value
-            return jax.lax.stop_gradient(value)
+            value = residual(self.problem, u, (), values(x), x).value
+            return jax.lax.stop_gradient(optax.tree.norm(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
@@ -277,8 +278,10 @@ class ResidualLoss(eqx.Module):
     def _check_variance(self) -> None:
         """Whether there is one depends on the shapes of the sampled operators alone."""
 
-        def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> Residual:
-            return loss._random(jnp.sum, key).moments(0).variance
+        def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> PyTree:
+            random = loss._random(jnp.sum, key)  # of the operators: a system's residual needs its u
+            values = RandomResidual(lambda v, x: v, random.points, random.u, random.joint)
+            return values.moments(0).variance
 
         try:
             eqx.filter_eval_shape(variance, self, jax.random.key(0))

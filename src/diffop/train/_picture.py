@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..operators.shapes import check_shape
 from ..pde import Section
 
 
@@ -36,6 +37,8 @@ def save_picture(
     figure.suptitle(title)
     rows = figure.subplots(len(sections), 3, squeeze=False)
     ours, exact = ([_on_section(u, section) for section in sections] for u in (network, solution))
+    for mine, other in zip(ours, exact, strict=True):
+        check_shape("the network", mine.shape[2:], "the solution", other.shape[2:])
     _draw_column(figure, rows[:, 0], sections, ours, "network", _range(exact))
     _draw_column(figure, rows[:, 1], sections, exact, "solution", _range(exact))
     gaps = [a - b for a, b in zip(ours, exact, strict=True)]

@@ -9,7 +9,7 @@ the derivative of `residual` along ((∂_j ∘ D) u for every D, e_j). All opera
 together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on the same coordinates i.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, final
 
 import jax
@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from ..operators.base import Operator
 from ..operators.elementary import Partial
+from ..operators.shapes import residual_of
 from ..pde import AbstractProblem
 
 Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
@@ -28,12 +29,12 @@ Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
 class Residual(NamedTuple):
     """The residual at a point, and its derivatives along the coordinates that were asked for.
 
-    - `value`: a scalar.
-    - `gradient`: shape `(coordinates,)`.
+    - `value`: a scalar; of a system an array, or a pytree of these.
+    - `gradient`: in the same structure, coordinates along the first axes; None without any.
     """
 
-    value: Float[Array, ""]
-    gradient: Float[Array, " coordinates"]
+    value: PyTree
+    gradient: PyTree
 
 
 def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
@@ -51,20 +52,26 @@ def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
 
 
 def residual(
-    problem: AbstractProblem, coordinates: Coordinates, values: PyTree, x: Float[Array, " dim"]
+    problem: AbstractProblem,
+    u: Callable,
+    coordinates: Coordinates,
+    values: PyTree,
+    x: Float[Array, " dim"],
 ) -> Residual:
     """The residual at a point, affine in all the values in which the equation's is.
 
     **Arguments:**
 
-    - `problem`: the equation.
+    - `problem`, `u`: the equation, and what is to solve it.
     - `coordinates`: along which the derivatives are taken.
     - `values`: those of `operators(problem, coordinates)` at the point.
     - `x`: the point.
     """
-    value, derivative = jax.linearize(problem.residual, values["own"], x)
+    value, derivative = jax.linearize(residual_of(problem, u), values["own"], x)
     gradient = [
         derivative(tangents, jax.nn.one_hot(j, x.size, dtype=x.dtype))
         for j, tangents in zip(coordinates, values["derivatives"], strict=True)
     ]
-    return Residual(value, jnp.stack(gradient) if gradient else jnp.zeros(0, x.dtype))
+    return Residual(
+        value, jax.tree.map(lambda *leaves: jnp.stack(leaves), *gradient) if gradient else None
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..operators.elementary import Identity
+from ..operators.shapes import check_shape
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ._chunks import largest_divisor
 from ._mesh import on_all, shard_points
@@ -37,6 +38,7 @@ class RandomPoints:
 
     def null_model(self, solution: np.ndarray) -> np.ndarray:
         shape = self.evaluate(self._problem.null_shape)
+        check_shape("the null_shape", shape.shape[1:], "the solution", ())
         return best_factor(shape, solution) * shape
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
@@ -58,6 +60,11 @@ class ReferencePoints:
         self._key = key
         self._reference = problem.reference()
         self.count = len(self._reference.values)
+        if self.count != len(self._reference.points):
+            raise ValueError(
+                f"{problem.name} expects a reference value for each of its "
+                f"{len(self._reference.points)} points, got {self.count}."
+            )
         self.rel_error = self._reference.rel_error
 
     def solution(self) -> np.ndarray:
@@ -65,7 +72,9 @@ class ReferencePoints:
 
     def null_model(self, solution: np.ndarray) -> np.ndarray:
         """Fitted to the data: a number that is fitted to one reference value has no error."""
-        return self._fitted_to_data() * self.evaluate(self._problem.null_shape)
+        shape = self.evaluate(self._problem.null_shape)
+        check_shape("the null_shape", shape.shape[1:], "the solution", ())
+        return self._fitted_to_data() * shape
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
         return np.asarray(_at(u, self._reference.points), np.float64)

@@ -6,6 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...operators.shapes import check_shape
+
 
 def residual_adaptive(
     key: PRNGKeyArray,
@@ -65,6 +67,7 @@ def residual_adaptive(
     pool_key, choice_key = jax.random.split(key)
     points = sample(pool_key, pool)
     sizes = jnp.abs(jax.vmap(residual)(points)) ** power
+    check_shape("the residual", sizes.shape[1:], "the probability of a point", ())
     # where all residuals are 0 nothing is likelier than anything else
     mean = jnp.mean(sizes)
     weights = jnp.where(mean > 0, sizes / jnp.where(mean > 0, mean, 1), 1) + floor
