@@ -36,9 +36,12 @@ def main() -> None:
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
     start = time.monotonic()
+    until = time.time() + 60 * options.minutes
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(options.processes, fresh, set_up) as pool:
-        jobs = [pool.submit(run_batch, options.seed, each, options.shrink) for each in batches]
+        jobs = [
+            pool.submit(run_batch, options.seed, each, options.shrink, until) for each in batches
+        ]
         for job in concurrent.futures.as_completed(jobs):
             found, disagree = job.result()
             counts += found
@@ -46,9 +49,6 @@ def main() -> None:
             seconds = time.monotonic() - start
             print(f"{counts['programs']} programs, {seconds:.0f} s", file=sys.stderr, flush=True)
             print("\n".join(disagree), end="\n" if disagree else "", file=sys.stderr, flush=True)
-            if seconds > 60 * options.minutes:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
     report(counts, failures)
     sys.exit(bool(failures))
 
