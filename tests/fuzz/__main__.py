@@ -2,8 +2,7 @@
 
 python -m tests.fuzz --programs 20000 --seed 0 --processes 2
 
-A program that disagrees is printed with the batch it is in; `--batch N --shrink` runs that batch
-again, and shrinks what it finds.
+A program that disagrees is printed with its number; `--only N` finds the lines of it that do.
 """
 
 import argparse
@@ -15,7 +14,15 @@ import time
 
 import numpy as np
 
-from .batches import OF_A_BATCH, run_batch, set_up
+from .batches import (
+    OF_A_BATCH,
+    Case,
+    disagrees,
+    random_case,
+    run_batch,
+    set_up,
+    shrunk,
+)
 
 RARE = 0.005
 
@@ -26,19 +33,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=np.inf, help="after which none begins")
-    parser.add_argument("--batch", type=int, help="only this one")
-    parser.add_argument("--shrink", action="store_true", help="shrink what disagrees, and stop")
+    parser.add_argument("--only", type=int, help="the number of one, to be shortened")
     options = parser.parse_args()
-    batches = (
-        range(-(-options.programs // OF_A_BATCH)) if options.batch is None else [options.batch]
-    )
+    if options.only is not None:
+        return shorten(random_case(options.seed, options.only))
 
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
     start = time.monotonic()
+    until = time.time() + 60 * options.minutes
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(options.processes, fresh, set_up) as pool:
-        jobs = [pool.submit(run_batch, options.seed, each, options.shrink) for each in batches]
+        numbers = range(options.programs)
+        jobs = [
+            pool.submit(run_batch, options.seed, numbers[first : first + OF_A_BATCH], until)
+            for first in numbers[::OF_A_BATCH]
+        ]
         for job in concurrent.futures.as_completed(jobs):
             found, disagree = job.result()
             counts += found
@@ -46,11 +56,15 @@ def main() -> None:
             seconds = time.monotonic() - start
             print(f"{counts['programs']} programs, {seconds:.0f} s", file=sys.stderr, flush=True)
             print("\n".join(disagree), end="\n" if disagree else "", file=sys.stderr, flush=True)
-            if seconds > 60 * options.minutes:
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
     report(counts, failures)
     sys.exit(bool(failures))
+
+
+def shorten(case: Case) -> None:
+    set_up()
+    print(case, disagrees(case), sep="\n")
+    if disagrees(case):
+        print(shrunk(case), disagrees(shrunk(case)), sep="\n")
 
 
 def report(counts: collections.Counter, failures: list[str]) -> None:

@@ -1,56 +1,88 @@
 """Many random programs in a row, by a process of its own."""
 
 import collections
+import random
+import time
+from typing import Any, NamedTuple
 
-import hypothesis
-import hypothesis.strategies as st
 import jax
 
 from .. import conftest  # also how tests compile, and what they keep of it
 from ..taylor.coverage import primitives_in
-from .checking import OPERATORS, PROBES, check_estimate, point
-from .programs import programs
-from .relations import CHANGES, check_relation
+from .checking import PROBES, Wanted, check_estimate, random_operator, random_point
+from .programs import Program, random_program, shortened
+from .relations import Change, check_relation, random_change
 
 OF_A_BATCH = 100
 KEPT = 2**32
 """Bytes of what a process has compiled, before it forgets that."""
 
 
+class Case(NamedTuple):
+    """A program, and what is asked of it."""
+
+    number: int
+    program: Program
+    wanted: Wanted
+    change: Change
+    probes: str
+    x: Any
+
+    def __str__(self):
+        return f"{self.wanted} or {self.probes}, {self.change}, of {self.program}"
+
+
+def random_case(seed: int, number: int) -> Case:
+    choose = random.Random(f"{seed}, {number}")
+    program, wanted, change = random_program(choose), random_operator(choose), random_change(choose)
+    return Case(number, program, wanted, change, choose.choice(PROBES), random_point(choose))
+
+
+def check(case: Case) -> collections.Counter:
+    """What a program said, after an assertion that it is right; every fourth is estimated, too."""
+    said = check_relation(case.change, case.program, case.wanted, case.x)
+    estimated = case.number % 4 == 0
+    if estimated:
+        check_estimate(case.program, case.probes, jax.random.key(case.number), case.x)
+    return collections.Counter({"say nothing": not said, "estimates": estimated})
+
+
+def disagrees(case: Case) -> str:
+    """In which way, if it does."""
+    try:
+        check(case)
+    except Exception as error:
+        return f"{type(error).__name__} {str(error)[:300]}"
+    return ""
+
+
+def shrunk(case: Case) -> Case:
+    """The same with fewer lines."""
+    shorter = shortened(
+        case.program, lambda program: bool(disagrees(case._replace(program=program)))
+    )
+    return case._replace(program=shorter)
+
+
 def set_up() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-def run_batch(seed: int, batch: int, shrink: bool) -> tuple[collections.Counter, list[str]]:
-    """How many programs there were, how many of them reached what, and what disagreed."""
-    conftest.let_go(KEPT)
+def run_batch(seed: int, numbers: range, until: float) -> tuple[collections.Counter, list[str]]:
+    """How many programs there were, how many of them reached what, and what disagreed; none begins
+    after a time of the clock.
+    """
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
-
-    def check(program, wanted, probes, change, number):
-        x = point(number)
+    conftest.let_go(KEPT)
+    for number in numbers:
+        if time.time() > until:
+            break
+        case = random_case(seed, number)
         counts["programs"] += 1
-        counts.update(set(primitives_in(jax.make_jaxpr(program)(x).jaxpr)))
+        counts.update(set(primitives_in(jax.make_jaxpr(case.program)(case.x).jaxpr)))
         try:
-            counts["say nothing"] += not check_relation(change, program, wanted, x)
-            if counts["programs"] % 4 == 0:
-                counts["estimates"] += 1
-                check_estimate(program, probes, jax.random.key(number), x)
+            counts += check(case)
         except Exception as error:
-            if shrink:
-                raise
-            what = f"{wanted} or {probes} at {number}, {change}, of {program}"
-            failures.append(f"batch {batch}: {what}: {type(error).__name__} {str(error)[:300]}")
-
-    hypothesis.settings.register_profile(
-        "many",
-        max_examples=OF_A_BATCH,
-        deadline=None,
-        database=None,
-        phases=list(hypothesis.Phase) if shrink else [hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    hypothesis.settings.load_profile("many")
-    run = hypothesis.given(programs(), OPERATORS, PROBES, CHANGES, st.integers(0, 10**6))(check)
-    hypothesis.seed(seed * 100_000 + batch)(run)()
+            failures.append(f"{number}: {case}: {type(error).__name__} {str(error)[:300]}")
     return counts, failures

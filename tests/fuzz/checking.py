@@ -1,9 +1,9 @@
 """Random operators and random probes on random programs, beside nested `jax.jvp`."""
 
 import itertools
+import random
 from typing import Any, NamedTuple
 
-import hypothesis.strategies as st
 import jax.numpy as jnp
 import numpy as np
 
@@ -37,49 +37,58 @@ def _mixed(coordinates):
     return Wanted(do.Mixed(alpha), [(1.0, tuple(coordinates))])
 
 
-_NUMBERS = st.integers(-4, 4).map(lambda n: n / 2)
+def _number(choose):
+    return choose.randint(-4, 4) / 2
 
 
-@st.composite
-def _second_order(draw):
-    entries = draw(st.lists(_NUMBERS, min_size=SIZE * SIZE, max_size=SIZE * SIZE))
-    matrix = np.array(entries).reshape(SIZE, SIZE)
+def _laplacian(choose):
+    return Wanted(do.Laplacian(), _diagonal(2))
+
+
+def _diagonal_k(choose):
+    k = choose.randint(1, 4)
+    return Wanted(do.DiagonalK(k), _diagonal(k))
+
+
+def _any_mixed(choose):
+    return _mixed([choose.randrange(SIZE) for _ in range(choose.randint(1, 4))])
+
+
+def _second_order(choose):
+    matrix = np.array([[_number(choose) for _ in range(SIZE)] for _ in range(SIZE)])
     terms = [(float(c), (int(i), int(j))) for (i, j), c in np.ndenumerate(matrix)]
     return Wanted(do.SecondOrder(jnp.asarray(matrix)), terms)
 
 
-@st.composite
-def _directional(draw):
-    b = draw(st.lists(_NUMBERS, min_size=SIZE, max_size=SIZE))
+def _directional(choose):
+    b = [_number(choose) for _ in range(SIZE)]
     return Wanted(do.Directional(jnp.asarray(b)), [(c, (i,)) for i, c in enumerate(b)])
 
 
-_PLAIN = st.one_of(
-    st.just(Wanted(do.Laplacian(), _diagonal(2))),
-    st.integers(1, 4).map(lambda k: Wanted(do.DiagonalK(k), _diagonal(k))),
-    st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=4).map(_mixed),
-    _second_order(),
-    _directional(),
-)
-
-
-@st.composite
-def _sum(draw):
-    a, b, c = draw(_PLAIN), draw(_PLAIN), draw(_NUMBERS)
+def _sum(choose):
+    a, b, c = _plain(choose), _plain(choose), _number(choose)
     terms = a.terms + [(c * d, coordinates) for d, coordinates in b.terms]
     return Wanted(a.operator + c * b.operator, terms)
 
 
-OPERATORS = st.one_of(_PLAIN, _sum())
-PROBES = st.sampled_from(["sparse", "rademacher", "gaussian", "sphere", "orthogonal", "stratified"])
+def _plain(choose):
+    return choose.choice(PLAIN)(choose)
 
 
-def point(seed):
+PLAIN = (_laplacian, _diagonal_k, _any_mixed, _second_order, _directional)
+PROBES = ("sparse", "rademacher", "gaussian", "sphere", "orthogonal", "stratified")
+
+
+def random_operator(choose: random.Random) -> Wanted:
+    return choose.choice((*PLAIN, _sum))(choose)
+
+
+def random_point(choose):
     """Numbers of few binary digits, so that what changes a point rounds nothing. None is an integer
     or another one: there, functions have corners.
     """
-    near = np.round(np.random.default_rng(seed).normal(size=SIZE) * 16) / 16
-    return near + (2 * np.arange(SIZE) + 1) / 128
+    near = [round(16 * choose.gauss()) / 16 for _ in range(SIZE)]
+    return np.array(near) + (2 * np.arange(SIZE) + 1) / 128
 
 
 def _sizes(*values):

@@ -1,10 +1,10 @@
 """Random programs: straight lines of operations, each on values that are there already."""
 
 import functools
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import hypothesis.strategies as st
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -67,16 +67,34 @@ def _reference(operation):
     return operation._replace(function=REFERENCES.get(operation.name, operation.function))
 
 
-@st.composite
-def programs(draw: Callable, longest: int = 9) -> Program:
+def random_program(choose: random.Random, longest: int = 9) -> Program:
     """Each line takes and gives any kinds of values that there are, by any operation that does."""
     counts = {"v": 1, "s": 0, "m": 0, "o": 0}
     lines = []
-    for _ in range(draw(st.integers(DEPTH, longest))):
+    for _ in range(choose.randint(DEPTH, longest)):
         possible = [group for group in OPERATIONS if all(counts[k] for k in group[0].takes)]
-        operation = draw(st.sampled_from(draw(st.sampled_from(possible))))
+        operation = choose.choice(choose.choice(possible))
         # mostly the newest values, so that programs are deep
-        operands = tuple(draw(st.integers(0, min(2, counts[kind] - 1))) for kind in operation.takes)
+        operands = tuple(choose.randint(0, min(2, counts[kind] - 1)) for kind in operation.takes)
         lines.append(Line(operation, operands))
         counts[operation.gives] += 1
     return Program(tuple(lines))
+
+
+def shortened(program: Program, disagrees: Callable[[Program], bool]) -> Program:
+    """A program that disagrees, of which no line can be left out."""
+    for i in range(len(program.lines)):
+        shorter = Program(program.lines[:i] + program.lines[i + 1 :])
+        if _is_whole(shorter) and disagrees(shorter):
+            return shortened(shorter, disagrees)
+    return program
+
+
+def _is_whole(program):
+    """Whether there are all values that a program takes."""
+    counts = {"v": 1, "s": 0, "m": 0, "o": 0}
+    for operation, operands in program.lines:
+        if any(i >= counts[kind] for kind, i in zip(operation.takes, operands, strict=True)):
+            return False
+        counts[operation.gives] += 1
+    return True
