@@ -195,7 +195,7 @@ def test_one_repeat_has_no_variance():
 
 def test_pilot_that_is_not_finite(monkeypatch):
     few_ways(monkeypatch, ["sparse"], [])
-    pilot = do.Pilot(lambda x: jnp.sum(jnp.log(x)), jnp.zeros((2, 4)))
+    pilot = do.Pilot(lambda x: jnp.sum(jnp.log(x)), jnp.zeros((2, 40)))
     with pytest.raises(ValueError, match="pilot's values by sparse are not finite"):
         do.evaluate(do.Laplacian(), jr.key(0), 2, pilot)
 

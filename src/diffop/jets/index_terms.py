@@ -103,7 +103,7 @@ class Monomial(Terms):
 
     @property
     def key(self) -> Hashable:
-        return ("monomial", self.alpha, self.scalars)
+        return ("monomial", self.alpha)
 
     def count(self, point: Point) -> int:
         for (argnum, i), _ in self.alpha:

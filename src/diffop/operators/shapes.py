@@ -52,14 +52,13 @@ def residual_of(equation: Any, u: Callable) -> Callable[[PyTree, Float[Array, " 
         return equation.residual
 
     def residual(values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        got = _shape_of(u, x)
-        if not got:
+        got, asked = _shape_of(u, x), _shape_of(source, x)
+        if not got or asked is None:
             return equation.residual(values, x)
-        asked = _shape_of(source, x)
         if asked == () and math.prod(got) == 1:
             check_shape("u", got, _SOURCE, asked)
         value = equation.residual(values, x)
-        alone = jax.tree.structure(value) == _LEAF and asked is not None
+        alone = jax.tree.structure(value) == _LEAF
         if alone and jnp.shape(value) not in ((), asked):
             what, shape = ("the residual", jnp.shape(value)) if asked else ("u", got)
             check_shape(what, shape, _SOURCE, asked)
