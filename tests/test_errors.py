@@ -55,6 +55,14 @@ CASES = {
     ),
     "text_as_point": (lambda: do.Partial().exact(lambda x: 1.0)("x"), "'x'"),
     # coefficients
+    "operator_as_matrix": (
+        lambda: do.SecondOrder(do.Laplacian()),
+        "C of SecondOrder must be .*got Laplacian",
+    ),
+    "operator_as_direction": (
+        lambda: do.Directional(do.Laplacian()),
+        "b of Directional must be .*got Laplacian",
+    ),
     "vector_coefficient": (lambda: jnp.ones(3) * do.Laplacian(), "scalar.*\\(3,\\)"),
     "vector_coefficient_right": (lambda: do.Laplacian() * jnp.ones(3), "scalar.*\\(3,\\)"),
     "numpy_vector_coefficient": (lambda: np.ones(3) * do.Laplacian(), "scalar.*\\(3,\\)"),

@@ -145,6 +145,10 @@ CASES = {
         lambda: do.nn.Equation(do.Laplacian(), 0.0),
         r"a residual that is a function \(values, x\), got 0.0 of type float",
     ),
+    "an_operator_as_residual": (
+        lambda: do.nn.Equation(do.Laplacian(), do.Identity()),
+        r"a residual that is a function \(values, x\), got .* of type Identity",
+    ),
     "not_a_source": (
         lambda: do.nn.Equation.linear(do.Laplacian(), 0.0),
         "a source that is a function of the point, such as lambda x: 0.0, got 0.0 of type float",

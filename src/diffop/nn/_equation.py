@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from ..operators.arguments import is_function
 from ..operators.base import Operator
 from ..operators.shapes import check_shapes
 from ..operators.together import flatten
@@ -75,7 +76,7 @@ class Equation(eqx.Module):
         trainable: PyTree = False,
     ):
         flatten(operators)  # refuses what is not an operator
-        if not callable(residual):
+        if not is_function(residual):
             raise TypeError(
                 "Equation expects a residual that is a function (values, x), got "
                 f"{residual!r} of type {type(residual).__name__}."
@@ -97,7 +98,7 @@ class Equation(eqx.Module):
 
         **Raises:** `TypeError` if `source` is not callable.
         """
-        if not callable(source):
+        if not is_function(source):
             raise TypeError(
                 "Equation.linear expects a source that is a function of the point, such as "
                 f"lambda x: 0.0, got {source!r} of type {type(source).__name__}."

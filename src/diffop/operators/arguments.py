@@ -96,7 +96,7 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
     if isinstance(field, SparseColumns):
         values = as_floating(field.values, name)
         return eqx.tree_at(lambda columns: columns.values, field, values)
-    if is_matvec(field) or (callable(field) and not isinstance(field, jax.Array)):
+    if is_matvec(field) or (is_function(field) and not isinstance(field, jax.Array)):
         return field
     if isinstance(field, int | float) and not isinstance(field, bool) and 0 in ranks:
         return Scalar(field)
@@ -129,6 +129,13 @@ def checked_plan(plan: Any) -> Kind:
     return plan
 
 
+def is_function(value: Any) -> bool:
+    """Whether a value may stand for u, or for a coefficient. Operators can be called too, estimates
+    with u and the others to say how they are applied, and are no functions of points.
+    """
+    return callable(value) and not hasattr(type(value), "is_operator")
+
+
 def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
     """Refuse what is no function in place of one, and a point beside it."""
     if point:
@@ -136,7 +143,7 @@ def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
             "an operator is applied to a function u alone, and the result to a point: "
             f"L.exact(u)(x); got {len(point)} more argument(s) beside u."
         )
-    if not callable(u):
+    if not is_function(u):
         got = "an array" if isinstance(u, jax.Array) else type(u).__name__
         raise TypeError(
             f"an operator is applied to a function u, and the result to a point: L.exact(u)(x); "

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Any, NoReturn, final
+from typing import Any, ClassVar, NoReturn, final
 
 import equinox as eqx
 from jaxtyping import PyTree
@@ -40,6 +40,8 @@ class Operator(eqx.Module):
     """
 
     __array_ufunc__ = None
+    is_operator: ClassVar[bool] = True
+    """What `arguments.is_function` tells operators by, which cannot import them."""
 
     @property
     @abstractmethod
