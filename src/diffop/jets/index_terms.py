@@ -103,7 +103,7 @@ class Monomial(Terms):
 
     @property
     def key(self) -> Hashable:
-        return ("monomial", self.alpha)
+        return ("monomial", self.alpha, self.scalars)
 
     def count(self, point: Point) -> int:
         for (argnum, i), _ in self.alpha:
