@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.train._residual import norm_of
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -48,3 +49,12 @@ def test_the_loss_is_the_mean_over_the_chosen_points():
     assert got > jax.jit(lambda u, key: plain(u, key))(
         jax.tree_util.Partial(_u, scale), jax.random.key(1)
     )
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1.0, 1e22])
+def test_sizes_of_residuals_stay_in_range(scale):
+    """Of 3 and 4 in some unit 5, in single precision, alone and in a system; and 0 of nothing."""
+    r = lambda number: jnp.float32(number * scale)
+    np.testing.assert_allclose(norm_of(r(-3)), 3 * scale, rtol=1e-6)
+    np.testing.assert_allclose(norm_of({"u": r(3), "v": r(-4)[None]}), 5 * scale, rtol=1e-6)
+    assert norm_of(r(0)) == 0

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from .. import baselines
@@ -18,7 +17,7 @@ from ..operators.squares import SQUARES, RandomResidual, draw_keys, mean_over_po
 from ..operators.together import estimate, exact
 from ..pde import AbstractProblem, residual_adaptive
 from ._mesh import shard_points
-from ._residual import Coordinates, Residual, operators, residual
+from ._residual import Coordinates, Residual, norm_of, operators, residual
 from ._settings import ESTIMATORS
 
 
@@ -247,7 +246,7 @@ class ResidualLoss(eqx.Module):
 
         def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
             value = residual(self.problem, u, (), values(x), x).value
-            return jax.lax.stop_gradient(optax.tree.norm(value))
+            return jax.lax.stop_gradient(norm_of(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))

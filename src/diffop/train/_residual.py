@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, final
 
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
@@ -75,3 +76,13 @@ def residual(
     return Residual(
         value, jax.tree.map(lambda *leaves: jnp.stack(leaves), *gradient) if gradient else None
     )
+
+
+def norm_of(residual: PyTree) -> Float[Array, ""]:
+    """The Euclidean norm of a residual at a point, in units of its largest entry: squares of 1e-22
+    and of 1e22 are out of the range of single precision.
+    """
+    entries, _ = jax.flatten_util.ravel_pytree(residual)
+    largest = jnp.max(jnp.abs(entries))
+    unit = jnp.where(largest > 0, largest, 1)
+    return unit * jnp.linalg.norm(entries / unit)
