@@ -33,13 +33,18 @@ class Program(NamedTuple):
     def by(self, apply: Callable[[Operation, Sequence[Any]], Any], x: Any) -> list[Any]:
         """The values that nothing uses, where `apply` says what an operation is."""
         values = {"v": [x], "s": [], "m": [], "o": []}
-        unused = []
+        unused = {}
         for operation, operands in self.lines:
-            chosen = [values[k][-1 - i] for k, i in zip(operation.takes, operands, strict=True)]
-            result = apply(operation, chosen)
-            unused = [u for u in unused if not any(u is c for c in chosen)] + [result]
+            # which value it is, and not what: an operation may return its operand itself
+            places = [
+                (k, len(values[k]) - 1 - i) for k, i in zip(operation.takes, operands, strict=True)
+            ]
+            for place in places:
+                unused.pop(place, None)
+            result = apply(operation, [values[k][i] for k, i in places])
+            unused[operation.gives, len(values[operation.gives])] = result
             values[operation.gives].append(result)
-        return unused
+        return list(unused.values())
 
     @property
     def reference(self) -> "Program":
