@@ -72,6 +72,18 @@ def test_the_uncollapsed_count_would_be_noticed():
     assert propagated(jaxprs.of(uncollapsed, jnp.ones(7)), WIDTHS[1]) > 1 + 7 + 1
 
 
+def test_a_full_matrix_becomes_one_of_live_values():
+    """The moment C of the input becomes that of the first layer, though there is a narrower one
+    behind: no direction of the input is pushed further.
+    """
+    d, first, second = 19, 13, 11
+    operator = do.SecondOrder(jr.normal(jr.key(0), (d, d)))
+    eqns = jaxprs.of(operator.exact(Network(d, (first, second, 17))), jnp.ones(d))
+    shapes = [set(out.aval.shape) for eqn in eqns for out in eqn.outvars]
+    assert {d, first} in shapes
+    assert not any({d, second} <= shape for shape in shapes)
+
+
 def test_one_pass_for_several_operators():
     """u, ∇u·b and Δu: as many tanh as u alone, and at most one more vector per layer than Δu."""
     d = 7

@@ -315,7 +315,9 @@ def _is_shared(run: _Replacement, live: Live, index: int) -> bool:
         return False
     largest = max(zip(live.sizes, live.variables, strict=True))[1]
     first = run._lower(largest, index)[0]
-    return isinstance(first, Dense) and isinstance(first.image, Image)
+    parts = first.parts if isinstance(first, Blocks) else (first,)
+    moving = [part for part in parts if not isinstance(part, Zero)]
+    return all(isinstance(part, Dense) and isinstance(part.image, Image) for part in moving)
 
 
 def _live(

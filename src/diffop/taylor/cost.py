@@ -52,16 +52,17 @@ def best_cuts(
 
     def best(start: int, directions: int, moment: bool, after: int) -> tuple[float, list[Live]]:
         """The cheapest way from a step to the end; cuts are among chosen[after:]."""
-        end = len(steps)
-        plan = (_work(steps[start:end], moving, directions, moment), [])
+        # only behind a cut are the directions basis vectors of what is live
+        single = moving if after else set()
+        plan = (_work(steps[start:], moving, single, directions, moment), [])
         for index in range(after, len(chosen)):
             cut = chosen[index]
             if cut.size >= directions:
                 continue
             if index not in plans:
                 plans[index] = best(cut.step, cut.size, True, index + 1)
-            share = first if not moment and cut.step == 0 else 1.0
-            spent = _work(steps[start : cut.step], moving, directions, moment)
+            share = first if cut.step == 0 else 1.0
+            spent = _work(steps[start : cut.step], moving, single, directions, moment)
             spent += _moment_cost(cut.sizes, directions, moment) * share
             if spent + plans[index][0] < _WORTHWHILE * plan[0]:
                 plan = (spent + plans[index][0], [cut, *plans[index][1]])
@@ -86,11 +87,12 @@ def _moment_cost(sizes: Sequence[int], directions: int, moment: bool) -> float:
     return float(cost)
 
 
-def _work(steps: Sequence[Step], moving: set[int], directions: int, moment: bool) -> float:
-    """Multiply-adds of pushing directions through steps. With a moment, directions start out as
-    basis vectors of what is live.
+def _work(
+    steps: Sequence[Step], moving: set[int], single: set[int], directions: int, moment: bool
+) -> float:
+    """Multiply-adds of pushing directions through steps, along which `single` values start out with
+    one direction for each of their entries.
     """
-    single = set(moving) if moment else set()
     produced: set[int] = set()
     total = 0.0
     for step in steps:
