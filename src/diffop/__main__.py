@@ -12,7 +12,8 @@ import jax
 from jax.sharding import Mesh
 
 from . import baselines, pde, train
-from .operators.squares import SQUARES
+from .losses.loss import ESTIMATORS
+from .losses.squares import SQUARES
 from .pde._registry import summary
 from .train._distributed import connect, leave
 from .train._mesh import make, parsed
@@ -20,7 +21,6 @@ from .train._optimisers import OPTIMISERS, SCHEDULES
 from .train._output import written
 from .train._processes import failure, is_first
 from .train._runs import find_runs
-from .train._settings import ESTIMATORS
 from .train._summary import save_plot, table
 from .train._trackers import TRACKERS
 

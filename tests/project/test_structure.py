@@ -19,10 +19,12 @@ ARROWS = {
     "taylor": set(),
     "jets": {"taylor"},
     "operators": {"taylor", "jets"},
-    "nn": {"operators"},
-    "pde": {"operators", "nn"},
+    "equations": {"operators"},
     "baselines": {"jets", "operators"},
-    "train": {"operators", "nn", "pde", "baselines"},
+    "losses": {"operators", "equations", "baselines"},
+    "nn": {"operators", "equations", "losses"},
+    "pde": {"operators", "equations", "losses", "nn"},
+    "train": {"operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train._loss import spread
+from diffop.losses.loss import spread
 
 from .toy import Wrapped
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train._residual import norm_of
+from diffop.losses.residual import norm_of
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -15,8 +15,8 @@ import pytest
 
 import diffop as do
 from diffop.jets import sampling
+from diffop.losses.squares import SQUARES
 from diffop.operators.draws import make_draw
-from diffop.operators.squares import SQUARES
 
 from .toy import Wrapped
 
@@ -248,7 +248,7 @@ def test_the_draws_of_a_product_are_independent(monkeypatch):
         keys.append(key)
         return do.exact(ops)
 
-    monkeypatch.setattr("diffop.train._loss.estimate", estimate)
+    monkeypatch.setattr("diffop.losses.loss.estimate", estimate)
     loss = loss_of(allen_cahn(3), "product", 2, "sparse")
     keys.clear()
     loss(lambda x: x[0], KEY)

@@ -6,9 +6,9 @@ from typing import final
 import equinox as eqx
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
+from ..losses.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 from ..operators.draws import AbstractProbe
 from ..operators.shapes import residual_of
-from ..operators.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 from ..operators.together import Joint, estimate, exact
 from ._equation import AnyEquation, Equation, Given
 

@@ -17,11 +17,12 @@ The room in reading order:
     _registry.py       problems by name
 """
 
+from ..equations.condition import Condition as Condition
+from ..losses.adaptive import residual_adaptive as residual_adaptive
 from ._problem import (
     AbstractProblem as AbstractProblem,
     AbstractReferenceProblem as AbstractReferenceProblem,
     AbstractSolvedProblem as AbstractSolvedProblem,
-    Condition as Condition,
     Reference as Reference,
     Section as Section,
 )
@@ -45,7 +46,6 @@ from .ball.sine_gordon import (
 )
 from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
 from .poisson_box import PoissonBox as PoissonBox
-from .sampling.adaptive import residual_adaptive as residual_adaptive
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals

@@ -5,48 +5,10 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple, final
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..operators.base import Operator
-from ..operators.shapes import check_shape
+from ..equations.condition import Condition
 from ._recommended import Recommended
-
-
-@final
-class Condition(NamedTuple):
-    """Data that the solution has to match: `operator.exact(u)(x) = v` at points x.
-
-    - `operator`: what of u is prescribed: `diffop.Identity()` for its values, `diffop.Partial(i)`
-        for a slope, or any other operator.
-    - `points`: shape `(count, dim)`.
-    - `values`: what the solution has there, shape `(count,)`, or `(count, …)` for an operator with
-        several values, such as a gradient.
-    - `weight`: how much it counts beside the problem's other conditions.
-    """
-
-    operator: Operator
-    points: Float[Array, "count dim"]
-    values: Float[Array, "count ..."]
-    weight: int | float = 1.0
-
-    def misfit(self, u: Callable) -> Float[Array, ""]:
-        """What `u` misses: the weight times the mean over the points of |operator(u) − values|².
-
-        **Raises:** `ValueError` where operator(u) and the values differ in shape.
-        """
-        got, asked = jax.vmap(self.operator.exact(u))(self.points), jnp.shape(self.values)
-        if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
-            raise ValueError(
-                f"Condition expects a value for each of its {len(self.points)} points and one "
-                f"number as its weight, got values of shape {asked} and a weight of shape "
-                f"{jnp.shape(self.weight)}; points with other weights are another Condition."
-            )
-        check_shape(f"{self.operator} of u", got.shape[1:], "what is prescribed", asked[1:])
-        missed = got - self.values
-        squares = jnp.real(missed * jnp.conj(missed))
-        return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
 
 
 @final

@@ -1,6 +1,8 @@
-"""Training: the residual loss, the fit, errors beside the null model's, and runs kept on disk."""
+"""Training: the loss, the fit, errors beside the null model's, and runs kept on disk."""
 
 from .._extras import MissingExtraError as MissingExtraError
+from ..losses.loss import ResidualLoss as ResidualLoss
+from ..losses.sharding import shard_points as shard_points
 from ._checkpoints import (
     CheckpointMismatchError as CheckpointMismatchError,
     Checkpoints as Checkpoints,
@@ -11,8 +13,6 @@ from ._fit import Fit as Fit, fit as fit
 from ._iterate import State as State, iterate as iterate
 from ._layout import shard as shard
 from ._load import load as load
-from ._loss import ResidualLoss as ResidualLoss
-from ._mesh import shard_points as shard_points
 from ._outcome import NonFiniteLossError as NonFiniteLossError
 from ._report import Report as Report
 from ._settings import Settings as Settings

@@ -22,7 +22,8 @@ from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, PyTree
 
-from ._mesh import MODEL, checked, in_context
+from ..losses.sharding import MODEL
+from ._mesh import checked, in_context
 
 
 def shard(tree: PyTree, mesh: Mesh) -> PyTree:

@@ -8,8 +8,8 @@ import optax
 from jaxtyping import PRNGKeyArray
 
 from .. import pde
+from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, WeightSharedMLP
-from ._loss import ResidualLoss
 from ._optimisers import OPTIMISERS, SCHEDULES
 from ._settings import Settings
 from ._test_points import Measured

@@ -6,11 +6,10 @@ from collections.abc import Collection
 from typing import Any, final
 
 from .. import baselines, pde
-from ..operators.draws import NAMED
-from ..operators.squares import SQUARES
+from ..losses.loss import ESTIMATORS
+from ..losses.squares import SQUARES
 from ._optimisers import OPTIMISERS, SCHEDULES
 
-ESTIMATORS = ("exact", *NAMED)
 _POSITIVE_INTEGERS = (
     "dim",
     "steps",

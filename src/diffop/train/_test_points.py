@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
 from ..operators.shapes import check_shape
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ._chunks import largest_divisor
-from ._mesh import on_all, shard_points
+from ._mesh import on_all
 
 _COORDINATES_AT_ONCE = 2**22
 _DATA = 20_000

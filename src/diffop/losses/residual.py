@@ -10,20 +10,36 @@ together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on t
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias, final
+from typing import NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
+from ..equations.condition import Condition
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..operators.shapes import residual_of
-from ..pde import AbstractProblem
 
 Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
 """Python numbers, or traced ones where they are random."""
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """What a loss asks of a problem; `diffop.pde.AbstractProblem` has it."""
+
+    @property
+    def dim(self) -> int: ...
+
+    def operators(self) -> PyTree: ...
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree: ...
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]: ...
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[Condition]: ...
 
 
 @final
@@ -38,7 +54,7 @@ class Residual(NamedTuple):
     gradient: PyTree
 
 
-def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
+def operators(problem: Problem, coordinates: Coordinates) -> PyTree:
     """The operators of the equation, and their derivatives along some coordinates."""
     own = problem.operators()
 
@@ -53,7 +69,7 @@ def operators(problem: AbstractProblem, coordinates: Coordinates) -> PyTree:
 
 
 def residual(
-    problem: AbstractProblem,
+    problem: Problem,
     u: Callable,
     coordinates: Coordinates,
     values: PyTree,

@@ -12,13 +12,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from .. import baselines
 from ..baselines import AbstractBaseline
-from ..operators.draws import AbstractProbe, as_probe
-from ..operators.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
+from ..operators.draws import NAMED, AbstractProbe, as_probe
 from ..operators.together import estimate, exact
-from ..pde import AbstractProblem, residual_adaptive
-from ._mesh import shard_points
-from ._residual import Coordinates, Residual, norm_of, operators, residual
-from ._settings import ESTIMATORS
+from .adaptive import residual_adaptive
+from .residual import Coordinates, Problem, Residual, norm_of, operators, residual
+from .sharding import shard_points
+from .squares import SQUARES, RandomResidual, draw_keys, mean_over_points
+
+ESTIMATORS = ("exact", *NAMED)
 
 
 def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
@@ -125,7 +126,7 @@ class ResidualLoss(eqx.Module):
         ```
     """
 
-    problem: AbstractProblem
+    problem: Problem
     batch: int = eqx.field(static=True)
     n: int = eqx.field(static=True)
     estimator: Estimator = eqx.field(converter=_estimator_of)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...operators.shapes import check_shape
+from ..operators.shapes import check_shape
 
 
 def residual_adaptive(

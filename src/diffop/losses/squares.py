@@ -42,7 +42,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from .._types import Key
-from .together import Joint, Moments
+from ..operators.together import Joint, Moments
 
 # A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for
 # other streams, which the second draw has to be independent of.
