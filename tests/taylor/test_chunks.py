@@ -57,7 +57,7 @@ def test_diagonals_of_any_form():
     for s, p in zip(*np.nonzero(numbers >= 0), strict=True):
         columns[numbers[s, p], p] += 3 * values[s, p]
     x, weights = jnp.arange(1.0, 5.0), jnp.arange(1.0, 6.0)
-    diagonal = do.taylor.Diagonal(jnp.asarray(values), do.taylor.Numbers(numbers), 5, 3)
+    diagonal = do.taylor.ByEntry(jnp.asarray(values), do.taylor.Numbers(numbers), 5, 3)
     jets = do.taylor.Jets(((diagonal,), (None,)), weights, top_only=True)
     u = lambda x: jnp.sum(jnp.sin(x) * jnp.cumsum(x))
     pushed = do.taylor.push(u, (x,), [jets], chunk=2)

@@ -67,7 +67,7 @@ def test_points_and_parameters_around_a_map():
         np.testing.assert_allclose(a, b, rtol=1e-11)
 
 
-def test_behind_a_compression():
+def test_where_directions_were_replaced():
     """Behind a layer that is narrower than the point directions are replaced by fewer ones."""
     weight = jnp.asarray(np.random.default_rng(2).normal(size=(4, 6)))
     mapped = jax.shard_map(

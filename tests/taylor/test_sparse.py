@@ -24,7 +24,7 @@ ORDER = 3
 def dense_twin(coefficient, shape):
     """All entries of a coefficient, by its definition."""
     size = math.prod(shape)
-    if isinstance(coefficient, taylor.Sparse):
+    if isinstance(coefficient, taylor.ByDirection):
         positions, values = np.asarray(coefficient.positions), np.asarray(coefficient.values)
         array = np.zeros((positions.shape[0], size))
         for r, s in np.ndindex(*positions.shape):
@@ -46,18 +46,18 @@ def random_sparse(rng, shape, known):
     n, s = rng.integers(1, 4), rng.integers(1, 4)
     positions = rng.integers(0, math.prod(shape), (n, s)).astype(np.int32)
     values = jnp.asarray(rng.normal(size=(n, s)))
-    return taylor.Sparse(positions if known else jnp.asarray(positions), values, bool(s == 1))
+    return taylor.ByDirection(positions if known else jnp.asarray(positions), values, bool(s == 1))
 
 
 def random_diagonal(rng, shape, known):
     """All basis vectors; or, scaled, those of most positions in another order."""
     size = math.prod(shape)
     if known:
-        return taylor.Diagonal(None, taylor.Numbers(np.arange(size).reshape(1, *shape)), size)
+        return taylor.ByEntry(None, taylor.Numbers(np.arange(size).reshape(1, *shape)), size)
     numbers = rng.permutation(size)
     numbers[numbers >= max(1, size - 1)] = -1
     values = jnp.asarray(rng.normal(size=size) * (numbers >= 0)).reshape(1, *shape)
-    return taylor.Diagonal(values, taylor.Numbers(numbers.reshape(1, *shape)), size, 2.0)
+    return taylor.ByEntry(values, taylor.Numbers(numbers.reshape(1, *shape)), size, 2.0)
 
 
 def compare(shape, function, x, coefficient, weights):
@@ -112,7 +112,9 @@ def test_as_many_sums_as_directions():
     a, x = jnp.arange(1.0, 6.0), jnp.linspace(0.3, 1.1, 5)
     u = lambda x: a @ x**4
     positions = np.array([[1], [4]], np.int32)
-    jets = taylor.Jets(((taylor.Sparse(positions, jnp.ones((2, 1)), True),), (None,)), np.eye(2))
+    jets = taylor.Jets(
+        ((taylor.ByDirection(positions, jnp.ones((2, 1)), True),), (None,)), np.eye(2)
+    )
     estimate = do.Laplacian().estimate(jax.random.key(0), 2)
     _, (orders,) = taylor.push(u, (x,), [jets])
     (drawn,) = estimate.jets(x)
@@ -128,7 +130,7 @@ def test_as_many_sums_as_directions():
 def test_what_becomes_dense_is_logged_once(caplog):
     """Positions that cumsum spreads over the axis are arrays behind it, and the log names it."""
     taylor.arithmetic._logged.clear()
-    coefficient = taylor.Sparse(np.array([[2], [5]], np.int32), jnp.ones((2, 1)), True)
+    coefficient = taylor.ByDirection(np.array([[2], [5]], np.int32), jnp.ones((2, 1)), True)
     jets = taylor.Jets(((coefficient,),), None)
     with caplog.at_level(logging.INFO, logger="diffop.taylor"):
         for _ in range(2):
@@ -158,7 +160,7 @@ def test_equal_positions_are_recognised(name):
         return jnp.sum(z * jnp.cos(z) + jnp.sin(z))
 
     def pushed(x, positions):
-        coefficient = taylor.Sparse(positions, jnp.ones((2, 1)), True)
+        coefficient = taylor.ByDirection(positions, jnp.ones((2, 1)), True)
         jets = taylor.Jets(((coefficient,), (None,), (None,)), jnp.ones(2))
         return taylor.push(function, (x,), [jets]).derivatives
 

@@ -223,7 +223,7 @@ def _leaf_tangent(
     """The part of the directions that belongs to the coordinates start … stop − 1."""
     if isinstance(rows, Dense):
         part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
-        return taylor.Dense(part.reshape(part.shape[0], *shape).astype(dtype))
+        return taylor.Full(part.reshape(part.shape[0], *shape).astype(dtype))
     positions, values = rows.positions, rows.values
     if isinstance(positions, np.ndarray) and positions.shape[1] == 1:
         diagonal = _diagonal(positions[:, 0], values[:, 0], start, stop, shape, dtype)
@@ -236,7 +236,7 @@ def _leaf_tangent(
         positions = (positions - start).clip(0, stop - start - 1)
     elif start:
         positions = positions - start
-    return taylor.Sparse(positions, values, positions.shape[1] == 1)
+    return taylor.ByDirection(positions, values, positions.shape[1] == 1)
 
 
 def _diagonal(
@@ -260,7 +260,7 @@ def _diagonal(
         if not np.array_equal(numbers, np.arange(positions.size)):
             array = jnp.zeros(stop - start, dtype).at[places].set(array[here])
         array = array.reshape(1, *shape)
-    return taylor.Diagonal(array, taylor.Numbers(numbers.reshape(1, *shape)), positions.size)
+    return taylor.ByEntry(array, taylor.Numbers(numbers.reshape(1, *shape)), positions.size)
 
 
 def project(directions: Directions, argnum: int, outputs: RowArray) -> PerDirection:

@@ -2,7 +2,7 @@
 collapsed.
 """
 
-from .coefficients import Dense as Dense, Diagonal as Diagonal, Sparse as Sparse
+from .coefficients import ByDirection as ByDirection, ByEntry as ByEntry, Full as Full
 from .declared import register as register
 from .numbers import Numbers as Numbers
 from .pushforward import Pushed as Pushed, jet as jet, push as push

@@ -14,20 +14,20 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import contractions, diagonal, sparse
+from . import by_direction, by_entry, contractions
 from .arrays import as_array, plus, type_of, zeros_like
 from .binding import varying_axes
 from .coefficients import (
-    Blocks,
+    ByDirection,
+    ByEntry,
     Coefficient,
-    Dense,
-    Diagonal,
-    Sparse,
+    Full,
+    Sets,
     Structured,
     Zero,
     all_zero,
-    blocks,
     scale,
+    sets,
     varying,
     zero_array,
 )
@@ -43,18 +43,18 @@ Asker: TypeAlias = str | LinearMap | None
 
 def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None) -> Coefficient:
     """A structured coefficient as an array; `name` is the primitive that asks for it."""
-    if isinstance(coefficient, Blocks):
-        return blocks([densify(part, 1, primal, name) for part in coefficient.parts])
+    if isinstance(coefficient, Sets):
+        return sets([densify(part, 1, primal, name) for part in coefficient.parts])
     if not isinstance(coefficient, Structured):
         return coefficient
     shape, dtype = jnp.shape(primal), type_of(primal)
     if name is not None and len(shape) > 0:
         _log(name if isinstance(name, str) else name.described)
-    if isinstance(coefficient, Sparse):
-        dense = sparse.to_dense(coefficient, lead, shape)
+    if isinstance(coefficient, ByDirection):
+        dense = by_direction.to_dense(coefficient, lead, shape)
     else:
-        assert isinstance(coefficient, Diagonal)
-        dense = diagonal.to_dense(coefficient, dtype)
+        assert isinstance(coefficient, ByEntry)
+        dense = by_entry.to_dense(coefficient, dtype)
     return varying(dense, varying_axes(primal))
 
 
@@ -78,31 +78,31 @@ def total(
 
 
 def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: Asker) -> Coefficient:
-    if isinstance(left, Blocks) and isinstance(right, Blocks):
+    if isinstance(left, Sets) and isinstance(right, Sets):
         pairs = zip(left.parts, right.parts, strict=True)
-        return blocks([total(pair, 1, primal, name) for pair in pairs])
-    if {type(left), type(right)} == {Sparse, Diagonal}:
+        return sets([total(pair, 1, primal, name) for pair in pairs])
+    if {type(left), type(right)} == {ByDirection, ByEntry}:
         dtype = type_of(primal)
         left, right = (
-            diagonal.as_sparse(c, dtype) if isinstance(c, Diagonal) else c for c in (left, right)
+            by_entry.as_sparse(c, dtype) if isinstance(c, ByEntry) else c for c in (left, right)
         )
-    if isinstance(left, Sparse) and isinstance(right, Sparse):
-        return _unless_full(sparse.add(left, right), lead, primal)
-    if isinstance(left, Diagonal) and isinstance(right, Diagonal):
-        return _unless_full(diagonal.add(left, right, type_of(primal)), lead, primal)
-    if isinstance(left, Dense) and isinstance(right, Dense) and left.base is right.base:
-        return Dense(left.base, left.factor + right.factor, left.image)
+    if isinstance(left, ByDirection) and isinstance(right, ByDirection):
+        return _unless_full(by_direction.add(left, right), lead, primal)
+    if isinstance(left, ByEntry) and isinstance(right, ByEntry):
+        return _unless_full(by_entry.add(left, right, type_of(primal)), lead, primal)
+    if isinstance(left, Full) and isinstance(right, Full) and left.base is right.base:
+        return Full(left.base, left.factor + right.factor, left.image)
     arrays = [densify(each, lead, primal, name) for each in (left, right)]
-    first, second = (each.array for each in arrays if isinstance(each, Dense))
-    return Dense(plus(first, second))
+    first, second = (each.array for each in arrays if isinstance(each, Full))
+    return Full(plus(first, second))
 
 
 def _unless_full(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:
     """Entries are told apart only while there are fewer of them than the array has."""
     full = False
-    if isinstance(coefficient, Sparse):
-        full = sparse.size_of(coefficient, lead) >= max(1, jnp.size(primal))
-    elif isinstance(coefficient, Diagonal):
+    if isinstance(coefficient, ByDirection):
+        full = by_direction.size_of(coefficient, lead) >= max(1, jnp.size(primal))
+    elif isinstance(coefficient, ByEntry):
         full = coefficient.numbers.count >= coefficient.size
     return densify(coefficient, lead, primal) if full else coefficient
 
@@ -113,7 +113,7 @@ def linear_map(
     """The images of coefficients under a map that is jointly linear in them."""
     if all_zero(operands):
         return [Zero() for _ in function.outputs]
-    if any(isinstance(operand, Blocks) for operand in operands):
+    if any(isinstance(operand, Sets) for operand in operands):
         return _by_part(function, operands)
     signs = function.record.signs
     if signs is not None and _same_types(function):
@@ -144,12 +144,12 @@ def _alike(operands: Sequence[Coefficient], lead: int) -> list[Coefficient]:
     counts = [
         c.values.shape[1]
         for c in operands
-        if isinstance(c, Sparse) and lead == 1 and c.values.ndim == 2
+        if isinstance(c, ByDirection) and lead == 1 and c.values.ndim == 2
     ]
     if not counts:
         return list(operands)
     return [
-        sparse.of_array(c) if isinstance(c, Dense) and c.base[0].size <= max(counts) else c
+        by_direction.of_array(c) if isinstance(c, Full) and c.base[0].size <= max(counts) else c
         for c in operands
     ]
 
@@ -161,21 +161,21 @@ def _same_types(function: LinearMap) -> bool:
 
 
 def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coefficient]:
-    (count,) = {len(c.parts) for c in operands if isinstance(c, Blocks)}
+    (count,) = {len(c.parts) for c in operands if isinstance(c, Sets)}
     columns = [
-        linear_map(function, 1, [c.parts[i] if isinstance(c, Blocks) else c for c in operands])
+        linear_map(function, 1, [c.parts[i] if isinstance(c, Sets) else c for c in operands])
         for i in range(count)
     ]
-    return [blocks(parts) for parts in zip(*columns, strict=True)]
+    return [sets(parts) for parts in zip(*columns, strict=True)]
 
 
 def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) -> list[Coefficient]:
     """One structured coefficient through the map, the others being zero."""
     moved = None
-    if isinstance(operand, Sparse) and function.record.sparse is not None:
-        moved = function.record.sparse(function, k, operand, lead)
-    elif isinstance(operand, Diagonal) and function.record.diagonal is not None:
-        moved = function.record.diagonal(function, k, operand)
+    if isinstance(operand, ByDirection) and function.record.by_direction is not None:
+        moved = function.record.by_direction(function, k, operand, lead)
+    elif isinstance(operand, ByEntry) and function.record.by_entry is not None:
+        moved = function.record.by_entry(function, k, operand)
     if moved is not None:
         return [
             _unless_full(each, lead, output)
@@ -187,23 +187,23 @@ def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) ->
 
 
 def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> list[Coefficient]:
-    moving = [c for c in operands if isinstance(c, Dense)]
+    moving = [c for c in operands if isinstance(c, Full)]
     if not moving:
         return [Zero() for _ in function.outputs]
     lone = len(operands) == 1
-    axes = tuple(0 if isinstance(c, Dense) else None for c in operands)
+    axes = tuple(0 if isinstance(c, Full) else None for c in operands)
     arrays = [
-        (c.base if lone else c.array) if isinstance(c, Dense) else zeros_like(function.primal(k))
+        (c.base if lone else c.array) if isinstance(c, Full) else zeros_like(function.primal(k))
         for k, c in enumerate(operands)
     ]
     factor = moving[0].factor if lone else 1
     image = function.behind(arrays[0], lead) if lone else None
     if image is not None:
-        return [Dense(image, factor)]
+        return [Full(image, factor)]
     mapped = function.function
     for _ in range(lead):
         mapped = jax.vmap(mapped, in_axes=axes)
-    return [Dense(as_array(array), factor) for array in mapped(*arrays)]
+    return [Full(as_array(array), factor) for array in mapped(*arrays)]
 
 
 def bilinear_map(
@@ -214,26 +214,26 @@ def bilinear_map(
     """
     if isinstance(left, Zero) or isinstance(right, Zero):
         return Zero()
-    if isinstance(left, Blocks) or isinstance(right, Blocks):
-        return _blockwise(product, left, right, leads)
+    if isinstance(left, Sets) or isinstance(right, Sets):
+        return _by_set(product, left, right, leads)
     if isinstance(left, Structured) or isinstance(right, Structured):
         result = contractions.structured(product, left, right, leads)
         if result is not None:
             return _unless_full(result, max(leads), product.output)
         pairs = zip((left, right), leads, product.operands, strict=True)
         left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
-    assert isinstance(left, Dense) and isinstance(right, Dense)
+    assert isinstance(left, Full) and isinstance(right, Full)
     return contractions.dense(product, left, right, leads)
 
 
-def _blockwise(
+def _by_set(
     product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
 ) -> Coefficient:
-    """Blocks times a primal. Two coefficients along blocks meet in their moment only (`Moment`)."""
-    if isinstance(left, Blocks):
-        return blocks([bilinear_map(product, part, right, leads) for part in left.parts])
-    assert isinstance(right, Blocks)
-    return blocks([bilinear_map(product, left, part, leads) for part in right.parts])
+    """Sets times a primal. Two coefficients along sets meet in the second moment only."""
+    if isinstance(left, Sets):
+        return sets([bilinear_map(product, part, right, leads) for part in left.parts])
+    assert isinstance(right, Sets)
+    return sets([bilinear_map(product, left, part, leads) for part in right.parts])
 
 
 def known_scalar(value: Any) -> float | None:
@@ -247,12 +247,12 @@ def known_scalar(value: Any) -> float | None:
     return float(np.asarray(value))
 
 
-def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Dense:
+def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Full:
     """The same coefficient as an array, also where it is zero."""
     if isinstance(coefficient, Zero):
-        return Dense(zero_array(lead_shape, primal))
+        return Full(zero_array(lead_shape, primal))
     dense = densify(coefficient, len(lead_shape), primal)
-    assert isinstance(dense, Dense)
+    assert isinstance(dense, Full)
     return dense
 
 

@@ -5,9 +5,9 @@ branches), where every array becomes an array of its own.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import sparse
+from . import by_direction
 from .bundle import Bundle, Value
-from .coefficients import Coefficient, Sparse
+from .coefficients import ByDirection, Coefficient
 from .source import Source
 
 
@@ -16,10 +16,10 @@ def sourced(values: Sequence[Value]) -> list[Value]:
     others: dict[int, Source] = {}
 
     def named(c: Coefficient) -> Coefficient:
-        if not isinstance(c, Sparse):
+        if not isinstance(c, ByDirection):
             return c
-        source = sparse.source_of(c) or others.setdefault(id(c.positions), Source())
-        return Sparse(c.positions, c.values, c.distinct, source)
+        source = by_direction.source_of(c) or others.setdefault(id(c.positions), Source())
+        return ByDirection(c.positions, c.values, c.distinct, source)
 
     return _each(named, values)
 
@@ -29,11 +29,11 @@ def reunited(values: Sequence[Value]) -> list[Value]:
     arrays: dict[Source, Any] = {}
 
     def united(c: Coefficient) -> Coefficient:
-        if not isinstance(c, Sparse) or c.source is None:
+        if not isinstance(c, ByDirection) or c.source is None:
             return c
         known = c.source.known
         positions = arrays.setdefault(c.source, c.positions) if known is None else known
-        return Sparse(positions, c.values, c.distinct, c.source)
+        return ByDirection(positions, c.values, c.distinct, c.source)
 
     return _each(united, values)
 

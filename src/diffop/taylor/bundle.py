@@ -9,28 +9,28 @@ import jax
 import jax.numpy as jnp
 
 from .._types import AnyArray, CollapsingWeights
-from . import diagonal, sparse
+from . import by_direction, by_entry
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of
 from .binding import varying_axes
 from .coefficients import (
-    Blocks,
+    ByDirection,
+    ByEntry,
     Coefficient,
-    Dense,
-    Diagonal,
+    Full,
     Series,
-    Sparse,
+    Sets,
     Zero,
     all_zero,
-    blocks,
     scale,
+    sets,
     varying,
     zeros,
 )
 from .contractions import broadcast
 from .equation import BilinearMap
-from .moments import Moment
 from .record import record, static
+from .second_moments import SecondMoment
 from .truncation import Truncation
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient]
@@ -50,15 +50,15 @@ class Family:
     with `weights=None` all is kept jet by jet. `size=None` is a lone jet without an axis for
     directions.
 
-    Behind a compression there is a `moment` instead of weights, the jets are curves of order two,
-    and coefficients of order one are `Blocks`. A family may be compressed if it is `replaceable`:
+    Where directions were replaced there is a `moment` instead of weights, the jets are curves of
+    order two, and coefficients of order one are `Sets`. They may be if the family is `replaceable`:
     all that is read of it in the end is order two, of curves or of pairs (`Truncation.pair`).
     """
 
     weights: CollapsingWeights | None
     truncation: Truncation = static()
     size: int | None = static()
-    moment: Moment | None = None
+    moment: SecondMoment | None = None
     replaceable: bool = static(default=False)
 
     @property
@@ -108,20 +108,18 @@ class Family:
         if self.is_top(place) or self.moment is None:
             return instantiate(coefficient, self.lead_shape(place), primal)
         sizes = self.moment.sizes
-        parts = coefficient.parts if isinstance(coefficient, Blocks) else [Zero()] * len(sizes)
-        return Blocks(
-            tuple(instantiate(c, (n,), primal) for c, n in zip(parts, sizes, strict=True))
-        )
+        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(sizes)
+        return Sets(tuple(instantiate(c, (n,), primal) for c, n in zip(parts, sizes, strict=True)))
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
         """Σ_r w_r c_r of a coefficient held jet by jet."""
         if self.weights is None or isinstance(coefficient, Zero):
             return coefficient
-        if isinstance(coefficient, Sparse):
-            return sparse.collapse(coefficient, self.weights)
-        if isinstance(coefficient, Diagonal):
-            return diagonal.collapse(coefficient, self.weights, type_of(primal))
-        assert isinstance(coefficient, Dense)
+        if isinstance(coefficient, ByDirection):
+            return by_direction.collapse(coefficient, self.weights)
+        if isinstance(coefficient, ByEntry):
+            return by_entry.collapse(coefficient, self.weights, type_of(primal))
+        assert isinstance(coefficient, Full)
         return _weighted_sum(self.weights, coefficient)
 
     def combine(self, product: BilinearMap, pairs: Sequence[Pair], place: int) -> Coefficient:
@@ -144,16 +142,16 @@ class Family:
         return total(terms, self.curves, product.output)
 
 
-def _weighted_sum(weights: Any, coefficient: Dense) -> Dense:
+def _weighted_sum(weights: Any, coefficient: Full) -> Full:
     """Σ_r w_r c_r. One sum is a sum of products, which XLA fuses with what they are made of."""
-    number = diagonal.uniform(weights)
+    number = by_entry.uniform(weights)
     if number is not None:
-        return Dense(summed(coefficient.base, (0,)), coefficient.factor * number)
+        return Full(summed(coefficient.base, (0,)), coefficient.factor * number)
     weights = jnp.asarray(weights).astype(coefficient.base.dtype)
     if weights.ndim > 1:
-        return Dense(jnp.tensordot(weights, coefficient.base, axes=1), coefficient.factor)
+        return Full(jnp.tensordot(weights, coefficient.base, axes=1), coefficient.factor)
     column = weights.reshape(-1, *(1,) * (coefficient.base.ndim - 1))
-    return Dense(summed(column * coefficient.base, (0,)), coefficient.factor)
+    return Full(summed(column * coefficient.base, (0,)), coefficient.factor)
 
 
 Families: TypeAlias = tuple[Family, ...]
@@ -226,9 +224,9 @@ def dense_value(value: Value, families: Families, name: str) -> Value:
 
 def plain(coefficient: Coefficient) -> Coefficient:
     """An array without what else is known about it."""
-    if isinstance(coefficient, Blocks):
-        return blocks([plain(part) for part in coefficient.parts])
-    return Dense(coefficient.array) if isinstance(coefficient, Dense) else coefficient
+    if isinstance(coefficient, Sets):
+        return sets([plain(part) for part in coefficient.parts])
+    return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient
 
 
 def broadcast_series(family: Family, series: Series, before: Any, after: Any) -> Series:

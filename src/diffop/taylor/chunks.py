@@ -17,8 +17,8 @@ from jax import lax
 from jaxtyping import PyTree
 
 from .binding import start_of_sum
-from .coefficients import Dense, Diagonal
-from .diagonal import as_sparse
+from .by_entry import as_sparse
+from .coefficients import ByEntry, Full
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -136,6 +136,6 @@ def _cut(leaf: Any, chunks: int, size: int) -> Any:
 
 def by_direction(coefficient: Any, dtype: Any) -> Any:
     """A tangent whose arrays have one row for each direction."""
-    if isinstance(coefficient, Dense):
-        return Dense(coefficient.array)
-    return as_sparse(coefficient, dtype) if isinstance(coefficient, Diagonal) else coefficient
+    if isinstance(coefficient, Full):
+        return Full(coefficient.array)
+    return as_sparse(coefficient, dtype) if isinstance(coefficient, ByEntry) else coefficient

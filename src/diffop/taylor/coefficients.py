@@ -1,15 +1,15 @@
-"""Taylor coefficients, structured: what is known to be zero is not stored.
+"""Coefficients of Taylor series, by what is known of their zeros.
 
 A coefficient belongs to a value of the program (its *primal*). It has the primal's shape behind
-leading axes, one for the directions or for the collapsed sums (see `Family`). The structures:
+leading axes, one for the directions or for the collapsed sums (see `Family`). It is one of
 
 - `Zero`: nothing at all.
-- `Dense`: one array.
-- `Sparse`: few entries for each direction, found by their positions in the primal (a sample of
+- `Full`: one array.
+- `ByDirection`: few entries for each direction, found by their positions in the primal (a sample of
     basis vectors before the first dense layer).
-- `Diagonal`: few directions for each entry, found by their numbers (all the basis vectors).
-- `Blocks`: several sets of directions side by side, each with a structure of its own (behind a
-    compression, see `moments`).
+- `ByEntry`: few directions for each entry, found by their numbers (all the basis vectors).
+- `Sets`: several sets of directions side by side, each with a structure of its own (where
+    directions were replaced, see `second_moments`).
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class Image:
 
 @final
 @record
-class Dense:
+class Full:
     """A coefficient held as one array, leading axes followed by the primal's shape, times a known
     number.
 
@@ -58,7 +58,7 @@ class Dense:
         import jax.numpy as jnp
         import diffop as do
 
-        do.taylor.Dense(jnp.eye(3), factor=2).array  # two times each of three basis vectors
+        do.taylor.Full(jnp.eye(3), factor=2).array  # two times each of three basis vectors
         ```
     """
 
@@ -73,7 +73,7 @@ class Dense:
 
 @final
 @record
-class Sparse:
+class ByDirection:
     """A coefficient with few entries: `values` at flat `positions` of the primal, all else zero.
 
     Shapes: values `(*lead, *entries)`, positions `entries` behind the leading axes that tell them
@@ -89,7 +89,7 @@ class Sparse:
         import diffop as do
 
         # ∂_2² + ∂_700² of a function of a million variables
-        v = do.taylor.Sparse(jnp.array([[2], [700]]), jnp.ones((2, 1)), distinct=True)
+        v = do.taylor.ByDirection(jnp.array([[2], [700]]), jnp.ones((2, 1)), distinct=True)
         jets = do.taylor.Jets(((v,), (None,)), weights=jnp.ones(2))
         x = jnp.ones(1_000_000)
         do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # 12
@@ -104,7 +104,7 @@ class Sparse:
 
 @final
 @record
-class Diagonal:
+class ByEntry:
     """A coefficient each of whose entries depends on few of the n directions: on direction
     `numbers[j]` with derivative `factor * values[j]`, j = 0 … s−1.
 
@@ -123,7 +123,7 @@ class Diagonal:
 
         # all the basis vectors of a million variables, without a number for each
         numbers = do.taylor.Numbers(np.arange(1_000_000)[None])
-        basis = do.taylor.Diagonal(None, numbers, size=1_000_000)
+        basis = do.taylor.ByEntry(None, numbers, size=1_000_000)
         jets = do.taylor.Jets(((basis,), (None,)), weights=np.ones(1_000_000), top_only=True)
         x = jnp.ones(1_000_000)
         do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # six million
@@ -148,15 +148,15 @@ class Diagonal:
 
 @final
 @record
-class Blocks:
+class Sets:
     """A coefficient along several sets of directions, one part for each."""
 
-    parts: tuple["Zero | Dense | Diagonal", ...]
+    parts: tuple["Zero | Full | ByEntry", ...]
 
 
-Structured: TypeAlias = Sparse | Diagonal
+Structured: TypeAlias = ByDirection | ByEntry
 """Coefficients that are smaller than an array of all their entries."""
-Coefficient: TypeAlias = Zero | Dense | Sparse | Diagonal | Blocks
+Coefficient: TypeAlias = Zero | Full | ByDirection | ByEntry | Sets
 Series: TypeAlias = tuple[Coefficient, ...]
 """The coefficients of order 1, …, K of one value along one family (index k − 1 holds order k)."""
 
@@ -169,9 +169,9 @@ def zeros(order: int) -> Series:
     return (Zero(),) * order
 
 
-def blocks(parts: Sequence[Any]) -> Coefficient:
+def sets(parts: Sequence[Any]) -> Coefficient:
     """Parts side by side, or zero where they all are."""
-    return Zero() if all_zero(parts) else Blocks(tuple(parts))
+    return Zero() if all_zero(parts) else Sets(tuple(parts))
 
 
 def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
@@ -182,21 +182,21 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
     """
     if isinstance(coefficient, Zero) or factor == 1:
         return coefficient
-    if isinstance(coefficient, Dense):
+    if isinstance(coefficient, Full):
         c, number = coefficient, coefficient.factor * factor
         if _is_ordinary(number):
-            return Dense(c.base, number, c.image)
-        return Dense(times(c.base, number))
-    if isinstance(coefficient, Sparse):
+            return Full(c.base, number, c.image)
+        return Full(times(c.base, number))
+    if isinstance(coefficient, ByDirection):
         values = times(coefficient.values, factor)
-        return Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)
-    if isinstance(coefficient, Diagonal):
+        return ByDirection(coefficient.positions, values, coefficient.distinct, coefficient.source)
+    if isinstance(coefficient, ByEntry):
         c, number = coefficient, coefficient.factor * factor
         if c.is_ones or _is_ordinary(number):
-            return Diagonal(c.values, c.numbers, c.size, number, c.lone)
-        whole = Diagonal(c.values, c.numbers, c.size, 1, c.lone)
+            return ByEntry(c.values, c.numbers, c.size, number, c.lone)
+        whole = ByEntry(c.values, c.numbers, c.size, 1, c.lone)
         return on_values(lambda values: times(values, number), whole)
-    return blocks([scale(part, factor) for part in coefficient.parts])
+    return sets([scale(part, factor) for part in coefficient.parts])
 
 
 def _is_ordinary(number: float | int) -> bool:
@@ -204,10 +204,10 @@ def _is_ordinary(number: float | int) -> bool:
     return number == 0 or 2**-10 <= abs(number) <= 2**10
 
 
-def on_values(function: Callable[[Any], Any], c: Diagonal) -> Diagonal:
+def on_values(function: Callable[[Any], Any], c: ByEntry) -> ByEntry:
     """The coefficient with its values, if they are not ones, put through an entrywise function."""
     values, lone = (None if each is None else function(each) for each in (c.values, c.lone))
-    return Diagonal(values, c.numbers, c.size, c.factor, lone)
+    return ByEntry(values, c.numbers, c.size, c.factor, lone)
 
 
 def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
@@ -215,13 +215,13 @@ def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
     c = coefficient
     if isinstance(c, Zero) or not axes:
         return c
-    if isinstance(c, Dense):
-        return Dense(varying_over(c.base, axes), c.factor, c.image)
-    if isinstance(c, Sparse):
-        return Sparse(c.positions, varying_over(c.values, axes), c.distinct, c.source)
-    if isinstance(c, Diagonal):
+    if isinstance(c, Full):
+        return Full(varying_over(c.base, axes), c.factor, c.image)
+    if isinstance(c, ByDirection):
+        return ByDirection(c.positions, varying_over(c.values, axes), c.distinct, c.source)
+    if isinstance(c, ByEntry):
         return on_values(lambda values: varying_over(values, axes), c)
-    return blocks([varying(part, axes) for part in c.parts])
+    return sets([varying(part, axes) for part in c.parts])
 
 
 def zero_array(lead_shape: tuple[int, ...], primal: Any) -> Array:

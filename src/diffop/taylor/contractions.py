@@ -14,19 +14,19 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import diagonal, sparse
+from . import by_direction, by_entry
 from .arrays import as_array
 from .binding import at_run_time, is_explicit, varying_alike, varying_axes, zeros_for
 from .coefficients import (
-    Blocks,
+    ByDirection,
+    ByEntry,
     Coefficient,
-    Dense,
-    Diagonal,
+    Full,
     Image,
-    Sparse,
+    Sets,
     Structured,
-    blocks,
     on_values,
+    sets,
 )
 from .convolutions import convolution
 from .equation import BilinearMap
@@ -35,7 +35,7 @@ from .primitive import Form
 from .rows import rows_dot
 
 
-def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int]) -> Dense:
+def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
     """B of two arrays, mapped over their leading axes."""
     factor = left.factor * right.factor
     if product.form is Form.ENTRYWISE:
@@ -44,17 +44,17 @@ def dense(product: BilinearMap, left: Dense, right: Dense, leads: tuple[int, int
             _behind(product, each.base, lead, max(leads), rank)
             for each, lead in zip((left, right), leads, strict=True)
         )
-        return Dense(product.function(*arrays), factor)
+        return Full(product.function(*arrays), factor)
     if product.form is Form.DOT and 0 in leads and leads != (0, 0):
         array = _flat_dot(product, left.base, right.base, leads)
         if array is not None:
-            return Dense(array, factor)
+            return Full(array, factor)
     function = product.function
     axes = tuple(0 if lead else None for lead in leads)
     rows = product.form is Form.ROWS and leads[1] == 0  # it takes any number of leading axes
     for _ in range(0 if rows else max(leads)):
         function = jax.vmap(function, in_axes=axes)
-    return Dense(as_array(function(left.base, right.base)), factor)
+    return Full(as_array(function(left.base, right.base)), factor)
 
 
 def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -> Any:
@@ -119,11 +119,11 @@ def _precision(precision: Any, side: int) -> Any:
 
 def structured(
     product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
-) -> Sparse | Diagonal | Dense | None:
+) -> ByDirection | ByEntry | Full | None:
     """B where at least one operand is structured; None where it has to become an array."""
-    if isinstance(left, Sparse) != isinstance(right, Sparse):
+    if isinstance(left, ByDirection) != isinstance(right, ByDirection):
         left, right = (
-            diagonal.as_sparse(c, jnp.result_type(x)) if isinstance(c, Diagonal) else c
+            by_entry.as_sparse(c, jnp.result_type(x)) if isinstance(c, ByEntry) else c
             for c, x in zip((left, right), product.operands, strict=True)
         )
     if product.form is Form.ENTRYWISE:
@@ -132,7 +132,7 @@ def structured(
         return _inner_product(product, left, right)
     side = 0 if isinstance(left, Structured) else 1  # the other is a primal
     moving, still = (left, right) if side == 0 else (right, left)
-    assert isinstance(moving, Structured) and isinstance(still, Dense)
+    assert isinstance(moving, Structured) and isinstance(still, Full)
     kind = product.output.dtype
     with jax.numpy_dtype_promotion("standard"):
         if jnp.result_type(*product.operands, kind) != kind:
@@ -145,7 +145,7 @@ def structured(
     if product.form is not Form.DOT:
         return None
     shapes = _Shapes.of(product, side)
-    if isinstance(moving, Sparse):
+    if isinstance(moving, ByDirection):
         return _sparse_dot(product, shapes, moving, array, leads[side])
     return _diagonal_dot(product, shapes, moving, array)
 
@@ -153,9 +153,9 @@ def structured(
 def _of_type(coefficient: Structured, dtype: Any) -> Structured:
     """Operands of a product may differ in type, from one another and from the output."""
     c = coefficient
-    if isinstance(c, Diagonal):
+    if isinstance(c, ByEntry):
         return on_values(lambda values: _as_type(values, dtype), c)
-    return Sparse(c.positions, _as_type(c.values, dtype), c.distinct, c.source)
+    return ByDirection(c.positions, _as_type(c.values, dtype), c.distinct, c.source)
 
 
 def _as_type(array: Any, dtype: Any) -> Any:
@@ -164,26 +164,26 @@ def _as_type(array: Any, dtype: Any) -> Any:
 
 def _entrywise(
     product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
-) -> Sparse | Diagonal | Dense | None:
+) -> ByDirection | ByEntry | Full | None:
     shape, dtype = product.output.shape, product.output.dtype
     left, right = (
         broadcast(c, lead, jnp.shape(x), shape) if isinstance(c, Structured) or lead > 0 else c
         for c, lead, x in zip((left, right), leads, product.operands, strict=True)
     )
-    if isinstance(left, Dense):  # multiplication commutes
+    if isinstance(left, Full):  # multiplication commutes
         left, right, leads = right, left, (leads[1], leads[0])
-    if isinstance(left, Sparse):
-        if isinstance(right, Sparse):
-            return sparse.product(left, right)
-        assert isinstance(right, Dense)
+    if isinstance(left, ByDirection):
+        if isinstance(right, ByDirection):
+            return by_direction.product(left, right)
+        assert isinstance(right, Full)
         if leads[1] > 0:
-            return sparse.times_rows(left, right.array)
-        return sparse.times_array(left, right.array, shape)
-    assert isinstance(left, Diagonal)
-    if isinstance(right, Diagonal):
-        return diagonal.product(left, right, dtype)
-    if isinstance(right, Dense) and leads[1] == 0:
-        return diagonal.times_array(left, right.array)
+            return by_direction.times_rows(left, right.array)
+        return by_direction.times_array(left, right.array, shape)
+    assert isinstance(left, ByEntry)
+    if isinstance(right, ByEntry):
+        return by_entry.product(left, right, dtype)
+    if isinstance(right, Full) and leads[1] == 0:
+        return by_entry.times_array(left, right.array)
     return None
 
 
@@ -193,42 +193,42 @@ def broadcast(
     """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
     if before == after:
         return coefficient
-    if isinstance(coefficient, Blocks):  # each part has to see whether it is a scalar's
-        return blocks([broadcast(part, 1, before, after) for part in coefficient.parts])
+    if isinstance(coefficient, Sets):  # each part has to see whether it is a scalar's
+        return sets([broadcast(part, 1, before, after) for part in coefficient.parts])
     before = before or (1,) * len(after)
-    if isinstance(coefficient, Sparse):
-        return sparse.broadcast(coefficient, before, after)
-    if isinstance(coefficient, Diagonal):
-        return diagonal.broadcast(coefficient, before, after)
-    if isinstance(coefficient, Dense):
+    if isinstance(coefficient, ByDirection):
+        return by_direction.broadcast(coefficient, before, after)
+    if isinstance(coefficient, ByEntry):
+        return by_entry.broadcast(coefficient, before, after)
+    if isinstance(coefficient, Full):
         rows = coefficient.base.shape[:lead]
         array = jnp.broadcast_to(coefficient.base.reshape(*rows, *before), (*rows, *after))
-        return Dense(array, coefficient.factor)
+        return Full(array, coefficient.factor)
     return coefficient
 
 
 def _inner_product(
     product: BilinearMap, left: Coefficient, right: Coefficient
-) -> Sparse | Diagonal | Dense | None:
+) -> ByDirection | ByEntry | Full | None:
     """x · y of two vectors, both structured: the sum of the entrywise product."""
     if product.form is not Form.DOT or jnp.ndim(product.output) != 0:
         return None
     (contract, _) = _dimensions(product.params)
-    if len(contract[0]) != 1 or isinstance(left, Dense) or isinstance(right, Dense):
+    if len(contract[0]) != 1 or isinstance(left, Full) or isinstance(right, Full):
         return None
-    if isinstance(left, Sparse) and isinstance(right, Sparse):
-        return sparse.to_dense(sparse.product(left, right), 1, ())
-    if isinstance(left, Diagonal) and isinstance(right, Diagonal):
-        entrywise = diagonal.product(left, right, product.output.dtype)
+    if isinstance(left, ByDirection) and isinstance(right, ByDirection):
+        return by_direction.to_dense(by_direction.product(left, right), 1, ())
+    if isinstance(left, ByEntry) and isinstance(right, ByEntry):
+        entrywise = by_entry.product(left, right, product.output.dtype)
         if entrywise is not None:
-            return _as_dense(diagonal.sum_over(entrywise, (0,), product.output.dtype), product)
+            return _as_dense(by_entry.sum_over(entrywise, (0,), product.output.dtype), product)
     return None
 
 
-def _as_dense(coefficient: Diagonal | Dense, product: BilinearMap) -> Dense:
-    if isinstance(coefficient, Dense):
+def _as_dense(coefficient: ByEntry | Full, product: BilinearMap) -> Full:
+    if isinstance(coefficient, Full):
         return coefficient
-    return diagonal.to_dense(coefficient, product.output.dtype)
+    return by_entry.to_dense(coefficient, product.output.dtype)
 
 
 class _Shapes(NamedTuple):
@@ -312,10 +312,10 @@ class _Shapes(NamedTuple):
 
 
 def _sparse_dot(
-    product: BilinearMap, shapes: _Shapes, coefficient: Sparse, array: Any, lead: int
-) -> Sparse | Dense:
+    product: BilinearMap, shapes: _Shapes, coefficient: ByDirection, array: Any, lead: int
+) -> ByDirection | Full:
     """Σ_j v_j (row of the matrix at p_j)."""
-    coordinates = sparse.unravel(coefficient.positions, shapes.shape)
+    coordinates = by_direction.unravel(coefficient.positions, shapes.shape)
     row: Any = coefficient.positions * 0
     for axis in shapes.batch + shapes.contract:
         row = row * shapes.shape[axis] + coordinates[axis]
@@ -331,7 +331,7 @@ def _sparse_dot(
         else:  # collapsed: all entries at once
             count = math.prod(rows.shape[:-1])
             summed = values.reshape(*lead_shape, count) @ rows.reshape(count, shapes.width)
-        return Dense(summed.reshape(*lead_shape, *product.output.shape))
+        return Full(summed.reshape(*lead_shape, *product.output.shape))
     batch, free, offsets = shapes.output_strides()
     position: Any = coefficient.positions * 0
     for axis, stride in zip(shapes.batch + shapes.free, batch + free, strict=True):
@@ -339,17 +339,17 @@ def _sparse_dot(
     positions = position[..., None] + offsets.reshape((1,) * position.ndim + (-1,))
     rows = rows.reshape((1,) * (values.ndim + 1 - rows.ndim) + rows.shape)
     values = values[..., None] * rows
-    return Sparse(
+    return ByDirection(
         positions.reshape(*position.shape[:-1], -1),
         values.reshape(*values.shape[:-2], -1),
         coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
-        sparse.source_after(coefficient, (product.form, shapes)),
+        by_direction.source_after(coefficient, (product.form, shapes)),
     )
 
 
 def _diagonal_dot(
-    product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: Any
-) -> Diagonal | Dense | None:
+    product: BilinearMap, shapes: _Shapes, coefficient: ByEntry, array: Any
+) -> ByEntry | Full | None:
     if shapes.is_vector:
         return _rows(product, shapes, coefficient, array)
     contracted = math.prod(shapes.sizes(shapes.contract))
@@ -358,7 +358,7 @@ def _diagonal_dot(
     return _columns(product, shapes, coefficient, array, contracted)
 
 
-def _rows(product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: Any) -> Dense:
+def _rows(product: BilinearMap, shapes: _Shapes, coefficient: ByEntry, array: Any) -> Full:
     """Each direction is mapped to the rows of the matrix that it moves, added up."""
     c, matrix = coefficient, shapes.matrix(array)
     shape = (c.size, *product.output.shape)
@@ -368,24 +368,24 @@ def _rows(product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: A
         image = None
         if isinstance(product.operands[shapes.side], jax.Array) and product.primal is not None:
             image = Image(product.operands[shapes.side], product.primal)
-        return Dense(matrix if matrix.shape == shape else matrix.reshape(shape), c.factor, image)
+        return Full(matrix if matrix.shape == shape else matrix.reshape(shape), c.factor, image)
     values = None
     if (columns := c.columns) is not None:
         values = columns.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
         values = values.reshape(numbers.shape)
-    return Dense(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
+    return Full(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
 
 
 def _spread(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:
     """Σ_j of the rows of a matrix `(entries, width)` times `values[j]` (None: one), by direction:
     `(n, width)`.
     """
-    if len(numbers) > diagonal.FEW:
+    if len(numbers) > by_entry.FEW:
         if values is None:
             values = at_run_time(np.asarray(numbers >= 0, matrix.dtype))
         return _spread_many(values, matrix, numbers, size)
     parts = [
-        diagonal.spread(matrix if values is None else values[j, :, None] * matrix, number, size)
+        by_entry.spread(matrix if values is None else values[j, :, None] * matrix, number, size)
         for j, number in enumerate(numbers)
     ]
     return sum(parts[1:], parts[0])
@@ -398,7 +398,7 @@ def _spread_many(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> An
     chunks = -(-count // together)
     missing = ((0, chunks * together - count), (0, 0))
     shape = (chunks, together, entries)
-    at = np.pad(diagonal.places(numbers, size), missing, constant_values=size)
+    at = np.pad(by_entry.places(numbers, size), missing, constant_values=size)
     zeros = zeros_for(values, (size, matrix.shape[1]), matrix.dtype)
 
     def step(total: Any, part: tuple[Any, Any]) -> tuple[Any, None]:
@@ -412,9 +412,9 @@ def _spread_many(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> An
 
 
 def _columns(
-    product: BilinearMap, shapes: _Shapes, coefficient: Diagonal, array: Any, contracted: int
-) -> Diagonal:
-    """Blocks contracted with shared weights: each output depends on all that its block does.
+    product: BilinearMap, shapes: _Shapes, coefficient: ByEntry, array: Any, contracted: int
+) -> ByEntry:
+    """Sets contracted with shared weights: each output depends on all that its block does.
 
     With x as (batch, contract, free) and the matrix as (batch, contract, width), entry
     (b, f, w) of the output has a column for each c: value x[b, c, f] · matrix[b, c, w].
@@ -443,4 +443,4 @@ def _columns(
     # (count, batch, contract, …) to (count · contract, batch, …)
     shape = (count * contracted, *product.output.shape)
     full = np.moveaxis(full, 2, 1).reshape(shape)
-    return Diagonal(jnp.moveaxis(values, 2, 1).reshape(shape), Numbers(full), c.size, c.factor)
+    return ByEntry(jnp.moveaxis(values, 2, 1).reshape(shape), Numbers(full), c.size, c.factor)

@@ -11,16 +11,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from . import diagonal
-from .coefficients import Coefficient, Dense, Diagonal, Sparse
+from . import by_entry
+from .by_direction import source_after, unravel
+from .coefficients import ByDirection, ByEntry, Coefficient, Full
 from .equation import BilinearMap
 from .numbers import Numbers
-from .sparse import source_after, unravel
 
 
 def convolution(
     product: BilinearMap, side: int, moving: Coefficient, still: Any
-) -> Sparse | Diagonal | Dense | None:
+) -> ByDirection | ByEntry | Full | None:
     """The convolution of a structured input, or None where it has to become an array."""
     params = product.params
     plain = params["feature_group_count"] == params["batch_group_count"] == 1
@@ -28,9 +28,9 @@ def convolution(
     if side != 0 or not plain or dilated:
         return None
     reach = _Reach(product)
-    if isinstance(moving, Sparse):
+    if isinstance(moving, ByDirection):
         return _sparse(reach, moving, still)
-    assert isinstance(moving, Diagonal)
+    assert isinstance(moving, ByEntry)
     return _diagonal(reach, moving, still)
 
 
@@ -68,7 +68,7 @@ class _Reach:
         return flat
 
 
-def _sparse(reach: _Reach, coefficient: Sparse, kernel: Any) -> Sparse:
+def _sparse(reach: _Reach, coefficient: ByDirection, kernel: Any) -> ByDirection:
     values = coefficient.values
     coordinates = unravel(coefficient.positions, reach.input)
     batch, channel, *spatial = (coordinates[axis] for axis in reach.lhs)
@@ -91,7 +91,7 @@ def _sparse(reach: _Reach, coefficient: Sparse, kernel: Any) -> Sparse:
     values = values.astype(rows.dtype)[..., None, None] * rows.reshape(extra + rows.shape)
     keep = jnp.asarray(keep)[..., None].reshape((*extra, *row.shape, 1))
     values = jnp.where(keep, values, jnp.zeros((), values.dtype))
-    return Sparse(
+    return ByDirection(
         at.reshape(*coefficient.positions.shape[:-1], -1),
         values.reshape(*values.shape[:-3], -1),
         source=source_after(coefficient, reach.step),
@@ -102,7 +102,7 @@ def _row(positions: Any) -> tuple[int, ...]:
     return (1,) * positions.ndim + (-1,)
 
 
-def _diagonal(reach: _Reach, coefficient: Diagonal, kernel: Any) -> Diagonal | None:
+def _diagonal(reach: _Reach, coefficient: ByEntry, kernel: Any) -> ByEntry | None:
     """One column for each channel and offset of the kernel: what the window reads there."""
     c = coefficient
     columns = reach.channels * math.prod(reach.kernel) * c.numbers.count
@@ -115,14 +115,14 @@ def _diagonal(reach: _Reach, coefficient: Diagonal, kernel: Any) -> Diagonal | N
     rows = reach.kernel_rows(kernel)
     values = jnp.asarray(known, rows.dtype)[None]
     if not c.is_ones or not c.numbers.full:
-        own = diagonal.values_of(diagonal.without_factor(c), rows.dtype)
+        own = by_entry.values_of(by_entry.without_factor(c), rows.dtype)
         own = own.reshape(c.numbers.count, -1)
         values = jnp.where(known, own[:, np.where(known, sources, 0)], jnp.zeros_like(values))
     # (count, rows, batch · spatial) with the features behind, then in the output's own order
     values = values[..., None] * rows[None, :, None, :]
     numbers = np.broadcast_to(numbers[..., None], (*numbers.shape, reach.features))
     values = jnp.broadcast_to(values, numbers.shape)
-    return Diagonal(_placed(reach, values), Numbers(_placed(reach, numbers)), c.size, c.factor)
+    return ByEntry(_placed(reach, values), Numbers(_placed(reach, numbers)), c.size, c.factor)
 
 
 def _window(reach: _Reach) -> np.ndarray:

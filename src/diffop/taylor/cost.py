@@ -1,6 +1,6 @@
-"""When to compress: an estimate of multiply-adds, and the cheapest sequence of cuts.
+"""When to replace directions: an estimate of multiply-adds, and the cheapest sequence of cuts.
 
-The rule and its derivation are in docs/devdocs/compression.md. Costs are those of one point. A
+The rule and its derivation are in docs/devdocs/replacing.md. Costs are those of one point. A
 coefficient of n directions costs, in a contraction, n times the contraction of the primal; where
 values meet (a product, a nonlinearity) n·size with weights, and n²·size with a moment (M a). Behind
 a cut the directions are the basis vectors of the live values, and until the next contraction each

@@ -6,7 +6,7 @@ import jax
 
 from .binding import divided_along, is_divided
 from .bundle import Bundle, Families, Value, bundle, dense_value
-from .coefficients import Blocks, Coefficient, Dense, blocks
+from .coefficients import Coefficient, Full, Sets, sets
 
 
 def laid_out(families: Families, value: Value) -> Value:
@@ -26,9 +26,9 @@ def laid_out(families: Families, value: Value) -> Value:
 
 
 def _divided(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:
-    if isinstance(coefficient, Blocks):
-        return blocks([_divided(part, 1, primal) for part in coefficient.parts])
-    if not isinstance(coefficient, Dense):
+    if isinstance(coefficient, Sets):
+        return sets([_divided(part, 1, primal) for part in coefficient.parts])
+    if not isinstance(coefficient, Full):
         return coefficient
     own = jax.typeof(primal).sharding
-    return Dense(divided_along(coefficient.array, jax.P(*[None] * lead, *own.spec), own.mesh))
+    return Full(divided_along(coefficient.array, jax.P(*[None] * lead, *own.spec), own.mesh))

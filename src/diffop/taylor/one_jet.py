@@ -23,7 +23,7 @@ from jaxtyping import Array
 
 from .arithmetic import instantiate
 from .bundle import Family, bundle, primal_of, series_of
-from .coefficients import Coefficient, Dense, Series, Zero, all_zero, scale
+from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale
 from .interpreter import interpret
 from .truncation import Exponents, Truncation
 
@@ -90,7 +90,7 @@ def _integrals(
     closed = derivative(*primals, *velocities)
     outputs = interpret(closed.jaxpr, closed.consts, families, operands)
     return [
-        {unit: Dense(jax.numpy.asarray(primal_of(output)))}
+        {unit: Full(jax.numpy.asarray(primal_of(output)))}
         | {
             _up(m, parameter): scale(term, 1 / (m[parameter] + 1))
             for m, term in zip(kept.monomials, series_of(output, families, 0), strict=True)

@@ -1,6 +1,6 @@
 """What the engine knows of a primitive: one record, made where its rule is, and read by all else.
 
-Rules, compression, costs, chunks and the table in the documentation ask here; no other place names
+Rules, replacing, costs, chunks and the table in the documentation ask here; no other place names
 a primitive.
 """
 
@@ -51,8 +51,8 @@ class Primitive:
     - `signs`: of a sum, the signs of its terms.
     - `scalars`: whether a number may stand for an array among its operands.
     - `behind`: what changes in its parameters where its operand has rows in front.
-    - `sparse`, `diagonal`: what becomes of structured coefficients of a linear operand, see
-        `index_maps` and `diagonal_maps`. None where they become arrays.
+    - `by_direction`, `by_entry`: what becomes of structured coefficients of a linear operand, see
+        `by_direction_maps` and `by_entry_maps`. None where they become arrays.
     - `form`: of a bilinear one, which product it is.
     - `summed`: of a product that sums over axes, how many terms an equation sums for each entry.
     - `entrywise`: whether each entry of the output depends on one entry of each operand, for all
@@ -76,8 +76,8 @@ class Primitive:
     signs: tuple[int, ...] | None = None
     scalars: bool = False
     behind: Callable[[dict[str, Any], tuple[int, ...]], dict[str, Any]] | None = None
-    sparse: Callable[..., Any] | None = None
-    diagonal: Callable[..., Any] | None = None
+    by_direction: Callable[..., Any] | None = None
+    by_entry: Callable[..., Any] | None = None
     form: Form | None = None
     summed: Callable[[jex.JaxprEqn], int] | None = None
     entrywise: bool | Callable[[jex.JaxprEqn], bool] = False

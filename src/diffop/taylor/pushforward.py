@@ -15,8 +15,8 @@ from .boundaries import sourced
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, Zero, scale
-from .compression import interpret_replacing
 from .layout import laid_out
+from .replacing import interpret_replacing
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 from .truncation import Truncation
 

@@ -18,15 +18,15 @@ from .arithmetic import bilinear_map, densify, known_scalar, multiplication, tot
 from .arrays import as_array
 from .bundle import Family, Pair
 from .coefficients import (
-    Blocks,
+    ByDirection,
+    ByEntry,
     Coefficient,
-    Dense,
-    Diagonal,
+    Full,
     Series,
-    Sparse,
+    Sets,
     Zero,
-    blocks,
     scale,
+    sets,
     zeros,
 )
 from .equation import BilinearMap
@@ -53,7 +53,7 @@ def _times_primal(product: BilinearMap, side: int, moving: Coefficient, lead: in
     number = known_scalar(still) if product.form is Form.ENTRYWISE else None
     if number is not None:
         return scale(moving, number)
-    primal = Dense(as_array(still))
+    primal = Full(as_array(still))
     if side == 0:
         return bilinear_map(product, moving, primal, (lead, 0))
     return bilinear_map(product, primal, moving, (0, lead))
@@ -80,7 +80,7 @@ def quotient(
     Divisions and triangular solves are of this kind: a step for each monomial, of the cost of a
     product, and the primal is reused.
     """
-    solution = Dense(as_array(product.operands[1]))
+    solution = Full(as_array(product.operands[1]))
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
@@ -99,14 +99,14 @@ def mapped(
     function: Callable[[Array], Array], coefficient: Coefficient, lead: int, primal: Any
 ) -> Coefficient:
     """A linear function of an array, behind leading axes."""
-    if isinstance(coefficient, Blocks):
-        return blocks([mapped(function, part, 1, primal) for part in coefficient.parts])
+    if isinstance(coefficient, Sets):
+        return sets([mapped(function, part, 1, primal) for part in coefficient.parts])
     array = densify(coefficient, lead, primal)
-    if not isinstance(array, Dense):
+    if not isinstance(array, Full):
         return Zero()
     for _ in range(lead):
         function = jax.vmap(function)
-    return Dense(function(array.array))
+    return Full(function(array.array))
 
 
 Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
@@ -163,7 +163,7 @@ def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Se
     The series of p belongs to `below(family)`. Every product is one term of a derivative of φ along
     these jets, so it has about the size of the result.
     """
-    product, own = multiplication(slope), Dense(slope)
+    product, own = multiplication(slope), Full(slope)
     known = dict(zip(family.truncation.below.monomials, slopes, strict=True))
     factors = [known.get(monomial, Zero()) for monomial in family.truncation.monomials]
     result = []
@@ -183,7 +183,7 @@ def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) 
     factors are numbers without a unit and derivatives of a lower order, which are in range where
     the result is. For an a near 1, 2, … the sum would cancel, so that a is below ½ here.
     """
-    product, own = multiplication(primal), Dense(primal)
+    product, own = multiplication(primal), Full(primal)
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
@@ -199,8 +199,8 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
     inverse = _known_inverse(denominator)
     if inverse is not None:
         return scale(coefficient, inverse)
-    if isinstance(coefficient, Sparse | Diagonal | Blocks):
-        array = Dense(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
+    if isinstance(coefficient, ByDirection | ByEntry | Sets):
+        array = Full(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
         return bilinear_map(multiplication(primal), coefficient, array, (lead, 0))
     return mapped(lambda b: lax.div(b, denominator), coefficient, lead, primal)
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, PyTree
 from .._types import CollapsingWeights
 from .binding import at_run_time
 from .bundle import Family
-from .coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, scale
+from .coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, scale
 from .truncation import Truncation
 
 
@@ -25,7 +25,7 @@ class Jets(eqx.Module):
     - `tangents`: for each order k = 1 … K (each monomial of the truncation) the tangents v_k: a
         tuple with one entry for each argument of the function, like that argument but with a
         leading axis of n directions on each leaf, or with a structured coefficient in a leaf's
-        place ([`diffop.taylor.Sparse`][], [`diffop.taylor.Diagonal`][]); `None` for an argument
+        place ([`diffop.taylor.ByDirection`][], [`diffop.taylor.ByEntry`][]); `None` for an argument
         that does not move at this order.
     - `weights`: order K (each maximal monomial) is returned as the sums Σ_r w_r (order K of jet
         r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
@@ -84,12 +84,12 @@ class Jets(eqx.Module):
     def size(self) -> int:
         """The number n of jets."""
         for leaf in jax.tree.leaves(self.tangents, is_leaf=_is_tangent):
-            if isinstance(leaf, Diagonal):
+            if isinstance(leaf, ByEntry):
                 return leaf.size
-            if isinstance(leaf, Sparse):
+            if isinstance(leaf, ByDirection):
                 return leaf.positions.shape[0]
             if leaf is not None:
-                return (leaf.array if isinstance(leaf, Dense) else leaf).shape[0]
+                return (leaf.array if isinstance(leaf, Full) else leaf).shape[0]
         raise ValueError("Jets need at least one tangent that is not None.")
 
     @property
@@ -173,13 +173,13 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     """A leaf's tangent as a coefficient, in the leaf's type."""
     if tangent is None:
         return Zero()
-    if isinstance(tangent, Sparse):
+    if isinstance(tangent, ByDirection):
         values = at_run_time(tangent.values)
-        return Sparse(tangent.positions, values, tangent.distinct, tangent.source)
+        return ByDirection(tangent.positions, values, tangent.distinct, tangent.source)
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)
     expected = (*lead_shape, *jnp.shape(leaf))
     if array.shape != expected:
         raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
-    return Dense(at_run_time(array))
+    return Full(at_run_time(array))

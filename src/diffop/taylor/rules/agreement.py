@@ -13,17 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import diagonal
+from .. import by_entry
 from ..arithmetic import densify
 from ..binding import varying_axes
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
-from ..coefficients import Blocks, Coefficient, Diagonal, Sparse, Zero, blocks, varying
+from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, sets, varying
 from ..numbers import Numbers
 from ..source import Source
 
 
 class Columns(NamedTuple):
-    """A diagonal coefficient with columns for those of every branch."""
+    """A coefficient by entry with columns for those of every branch."""
 
     numbers: Numbers
     size: int
@@ -32,15 +32,15 @@ class Columns(NamedTuple):
         dtype = jnp.result_type(primal)
         zero = jnp.zeros(self.numbers.shape, dtype)
         columns = [zero] * self.numbers.count
-        if isinstance(term, Diagonal):
-            values = diagonal.values_of(term, dtype)
+        if isinstance(term, ByEntry):
+            values = by_entry.values_of(term, dtype)
             for j, place in enumerate(_places(list(self.numbers.array), term.numbers)):
                 columns[place] = values[j]
-        return Diagonal(jnp.stack(columns), self.numbers, self.size)
+        return ByEntry(jnp.stack(columns), self.numbers, self.size)
 
 
 class Entries(NamedTuple):
-    """A sparse coefficient with as many entries as any branch gives, wherever they are."""
+    """A coefficient by direction with as many entries as any branch gives, wherever they are."""
 
     positions: tuple[int, ...]
     kind: Any
@@ -49,7 +49,7 @@ class Entries(NamedTuple):
     source: Source
 
     def of(self, term: Coefficient, primal: Any) -> Coefficient:
-        if isinstance(term, Sparse):
+        if isinstance(term, ByDirection):
             missing = self.positions[-1] - term.positions.shape[-1]
             positions, values = (
                 jnp.pad(jnp.asarray(each), [(0, 0)] * (each.ndim - 1) + [(0, missing)])
@@ -58,12 +58,12 @@ class Entries(NamedTuple):
         else:
             positions = jnp.zeros(self.positions, self.kind)
             values = jnp.zeros(self.values, jnp.result_type(primal))
-        return Sparse(positions, values, self.distinct, self.source)
+        return ByDirection(positions, values, self.distinct, self.source)
 
 
 Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Columns | Entries
 """The axes of devices that a coefficient's array varies over, None where there is no array; for
-blocks, a tuple of answers.
+sets, a tuple of answers.
 """
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
@@ -78,7 +78,7 @@ def structure_of(value: Value, families: Families) -> Structure:
 
 
 def _kind(coefficient: Coefficient) -> Any:
-    if isinstance(coefficient, Blocks):
+    if isinstance(coefficient, Sets):
         return tuple(map(_kind, coefficient.parts))
     if isinstance(coefficient, Zero):
         return None
@@ -114,8 +114,8 @@ def agreed(families: Families, outcomes: Sequence[Value], junction: object) -> S
 
 def _common(terms: Sequence[Coefficient], junction: object) -> Any:
     moving = [term for term in terms if not isinstance(term, Zero)]
-    diagonals = [term for term in moving if isinstance(term, Diagonal)]
-    sparse = [term for term in moving if isinstance(term, Sparse)]
+    diagonals = [term for term in moving if isinstance(term, ByEntry)]
+    sparse = [term for term in moving if isinstance(term, ByDirection)]
     common = None
     if diagonals and len(diagonals) == len(moving):
         common = _columns(diagonals)
@@ -124,7 +124,7 @@ def _common(terms: Sequence[Coefficient], junction: object) -> Any:
     return _wider([_kind(term) for term in terms]) if common is None else common
 
 
-def _columns(terms: Sequence[Diagonal]) -> Columns | None:
+def _columns(terms: Sequence[ByEntry]) -> Columns | None:
     columns: list[np.ndarray] = []
     for term in terms:
         _places(columns, term.numbers)
@@ -145,14 +145,14 @@ def _places(columns: list[np.ndarray], numbers: Numbers) -> list[int]:
 
 
 def _entries(
-    terms: Sequence[Coefficient], sparse: Sequence[Sparse], junction: object
+    terms: Sequence[Coefficient], sparse: Sequence[ByDirection], junction: object
 ) -> Entries | None:
     shapes = {(c.positions.shape[:-1], c.values.shape[:-1]) for c in sparse}
     if len(shapes) > 1:
         return None
     ((positions, values),) = shapes
     count = max(c.positions.shape[-1] for c in sparse)
-    sources = tuple(c.source if isinstance(c, Sparse) else None for c in terms)
+    sources = tuple(c.source if isinstance(c, ByDirection) else None for c in terms)
     source = sources[0] if len(set(sources)) == 1 else None
     return Entries(
         (*positions, count),
@@ -189,8 +189,8 @@ def _instantiated(
     whole = plain(family.instantiate(term, place, primal))
     if not isinstance(kind, tuple):
         return varying(whole, kind)
-    assert isinstance(whole, Blocks)
-    return blocks(
+    assert isinstance(whole, Sets)
+    return sets(
         [
             Zero() if axes is None else varying(part, axes)
             for part, axes in zip(whole.parts, kind, strict=True)

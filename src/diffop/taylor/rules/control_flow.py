@@ -17,7 +17,7 @@ from ..bundle import (
     dense_value,
     primal_of,
 )
-from ..coefficients import Blocks, Coefficient, Dense, blocks
+from ..coefficients import Coefficient, Full, Sets, sets
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
 from .agreement import agreed, conform_all, joined, structure_of
@@ -181,9 +181,9 @@ def _move_axis(
         return value
 
     def moved(term: Coefficient, lead: int) -> Coefficient:
-        if isinstance(term, Blocks):
-            return blocks([moved(part, 1) for part in term.parts])
-        return Dense(move(term.array, lead)) if isinstance(term, Dense) else term
+        if isinstance(term, Sets):
+            return sets([moved(part, 1) for part in term.parts])
+        return Full(move(term.array, lead)) if isinstance(term, Full) else term
 
     series = tuple(
         tuple(moved(term, family.lead(place)) for place, term in enumerate(terms))

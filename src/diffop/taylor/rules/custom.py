@@ -9,9 +9,9 @@ import jax.extend.core as jex
 from ..binding import bind, bind_call, bind_program
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
-from ..moments import PRODUCTS
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
+from ..second_moments import PRODUCTS
 from .elementwise import along_one
 from .fallback import fallback
 

@@ -28,13 +28,13 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Dense, Diagonal, Series, Sparse, Zero, on_values
-from ..diagonal import values_of
+from ..by_direction import entries_at, times_values
+from ..by_entry import values_of
+from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, on_values
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
 from ..series import faa_di_bruno, integral, logarithm
-from ..sparse import entries_at, times_values
 from . import programs, recurrences
 from .fallback import fallback
 from .piecewise import piecewise_linear
@@ -118,7 +118,7 @@ def _integrated(
 
 def _factor_of(coefficient: Coefficient, factor: "Factor") -> "Factor":
     """What a coefficient's entries are multiplied with."""
-    if isinstance(coefficient, Sparse):
+    if isinstance(coefficient, ByDirection):
         array = factor.array
         return Factor(entries_at(array, coefficient.positions, array.shape))
     return factor
@@ -157,7 +157,7 @@ def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool]:
 
 def _is_sparse(value: Bundle) -> bool:
     """Whether derivatives are needed at the positions of sparse coefficients only."""
-    return all(isinstance(term, Sparse | Zero) for series in value.series for term in series)
+    return all(isinstance(term, ByDirection | Zero) for series in value.series for term in series)
 
 
 @final
@@ -226,16 +226,16 @@ class Derivatives:
         """c_power times a coefficient."""
         if isinstance(coefficient, Zero):
             return coefficient
-        if isinstance(coefficient, Sparse):
+        if isinstance(coefficient, ByDirection):
             factor = self._at(coefficient.positions)[power - 1]
             return times_values(self._guarded(power, coefficient, factor), factor.array)
         if self._everywhere is None:
             self._everywhere = [Factor(each) for each in self._program(self._primals)]
         factor = self._everywhere[power - 1]
         c = self._guarded(power, coefficient, factor)
-        if isinstance(c, Dense):
-            return Dense(product_of(factor.behind(lead), c.base), c.factor)
-        return bilinear_map(multiplication(self._output), Dense(factor.array), c, (0, lead))
+        if isinstance(c, Full):
+            return Full(product_of(factor.behind(lead), c.base), c.factor)
+        return bilinear_map(multiplication(self._output), Full(factor.array), c, (0, lead))
 
     def _guarded(self, power: int, coefficient: Any, factor: Factor) -> Any:
         """The first power is the user's own: what JAX makes of it is made of it here."""
@@ -262,13 +262,13 @@ def _settled(coefficient: Coefficient, factor: Factor, whole: bool = False) -> C
     derivatives underflow together.
     """
     c = coefficient
-    if isinstance(c, Sparse):
-        return Sparse(c.positions, factor.settled(c.values, whole), c.distinct, c.source)
-    if isinstance(c, Diagonal):
+    if isinstance(c, ByDirection):
+        return ByDirection(c.positions, factor.settled(c.values, whole), c.distinct, c.source)
+    if isinstance(c, ByEntry):
         if c.lone is None:
-            c = Diagonal(values_of(c, factor.array.dtype), c.numbers, c.size)
+            c = ByEntry(values_of(c, factor.array.dtype), c.numbers, c.size)
         return on_values(lambda values: factor.settled(values, whole), c)
-    return Dense(factor.settled(c.base, whole), c.factor) if isinstance(c, Dense) else c
+    return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
 
 
 def _as_it_is(coefficient: Coefficient, factor: Factor) -> Coefficient:

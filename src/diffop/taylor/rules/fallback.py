@@ -20,10 +20,10 @@ from ..bundle import (
     Value,
     series_of,
 )
-from ..coefficients import Coefficient, Dense, Series, Zero, all_zero
-from ..moments import Moment
+from ..coefficients import Coefficient, Full, Series, Zero, all_zero
 from ..one_jet import push_jet
 from ..primitive import Primitive, enter_others
+from ..second_moments import SecondMoment
 from ..truncation import Truncation
 from .moving_part import MovingPart
 from .tangents import Tangents
@@ -135,7 +135,7 @@ def _jets(
 def _second_order(
     function: Callable[..., list[Any]],
     point: Sequence[Array],
-    moment: Moment,
+    moment: SecondMoment,
     first: Sequence[Coefficient],
 ) -> list[Coefficient]:
     """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that stand for a moment."""
@@ -145,7 +145,7 @@ def _second_order(
 
     def push(*partners: Array) -> list[Array]:
         def along(*directions: tuple[Array, Array]) -> list[Any]:
-            series = [(Dense(a), Dense(b), Zero()) for a, b in directions]
+            series = [(Full(a), Full(b), Zero()) for a, b in directions]
             pushed = push_jet(function, point, series, pair)
             return [instantiate(y[-1], (), x).array for y, x in zip(pushed, outputs, strict=True)]
 
@@ -155,7 +155,7 @@ def _second_order(
     outputs = jax.eval_shape(function, *point)
     for _ in moment.sums:
         push = jax.vmap(push)
-    return [Dense(y, 0.5) for y in push(*(partners for _, partners in pairs))]
+    return [Full(y, 0.5) for y in push(*(partners for _, partners in pairs))]
 
 
 enter_others(Primitive(fallback, "jvp, integrated"))

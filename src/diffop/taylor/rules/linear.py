@@ -11,14 +11,14 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array
 
-from .. import diagonal_maps, index_maps
+from .. import by_direction_maps, by_entry_maps
 from ..arithmetic import linear_map
 from ..binding import bind, vary
 from ..bundle import Families, Family, Value, expand, is_moving, primal_of
+from ..by_direction_maps import ByDirectionMap, IndexMap, are_different, by_position
+from ..by_entry_maps import ByEntryMap
 from ..coefficients import Series
-from ..diagonal_maps import DiagonalMap
 from ..equation import LinearMap
-from ..index_maps import IndexMap, SparseMap, are_different, by_position
 from ..interpreter import interpret
 from ..primitive import Primitive, Rule, enter
 from .fallback import fallback
@@ -104,11 +104,11 @@ def _enter(names: str, linear_in: slice = _ALL, rule: Rule | None = None, **know
 
 def _moves(
     index_map: IndexMap,
-    diagonal: DiagonalMap = diagonal_maps.moved,
-    otherwise: SparseMap | None = None,
+    by_entry: ByEntryMap = by_entry_maps.moved,
+    otherwise: ByDirectionMap | None = None,
 ) -> dict[str, Any]:
     """What becomes of structured coefficients: where their entries go."""
-    return {"sparse": by_position(index_map, otherwise), "diagonal": diagonal}
+    return {"by_direction": by_position(index_map, otherwise), "by_entry": by_entry}
 
 
 def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ def _and_rows(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
     return (*range(len(rows)), *_later(axes, rows))
 
 
-_VALUES = {"sparse": index_maps.on_values, "diagonal": diagonal_maps.on_values}
+_VALUES = {"by_direction": by_direction_maps.on_values, "by_entry": by_entry_maps.on_values}
 
 # sums
 _enter("add", signs=(1, 1), scalars=True, entrywise=True, on_indices=True)
@@ -132,7 +132,7 @@ _enter("name", signs=(1,))
 _enter(
     "reduce_sum",
     behind=lambda params, rows: {"axes": _later(params["axes"], rows)},
-    **_moves(index_maps.summed, diagonal_maps.summed),
+    **_moves(by_direction_maps.summed, by_entry_maps.summed),
 )
 _enter("cumsum reduce_window_sum fft")
 
@@ -152,20 +152,20 @@ _enter(
     "reshape",
     behind=lambda params, rows: {"new_sizes": (*rows, *params["new_sizes"])},
     on_indices=True,
-    **_moves(index_maps.kept),
+    **_moves(by_direction_maps.kept),
 )
-_enter("squeeze", on_indices=True, **_moves(index_maps.kept))
-_enter("slice", on_indices=True, **_moves(index_maps.sliced))
-_enter("rev", on_indices=True, **_moves(index_maps.flipped))
+_enter("squeeze", on_indices=True, **_moves(by_direction_maps.kept))
+_enter("slice", on_indices=True, **_moves(by_direction_maps.sliced))
+_enter("rev", on_indices=True, **_moves(by_direction_maps.flipped))
 _enter(
     "transpose",
     behind=lambda params, rows: {"permutation": _and_rows(params["permutation"], rows)},
     on_indices=True,
-    **_moves(index_maps.transposed),
+    **_moves(by_direction_maps.transposed),
 )
-_enter("concatenate", on_indices=True, **_moves(index_maps.concatenated))
-_enter("split", **_moves(index_maps.split))
-_enter("pad", on_indices=True, **_moves(index_maps.padded, diagonal_maps.padded))
+_enter("concatenate", on_indices=True, **_moves(by_direction_maps.concatenated))
+_enter("split", **_moves(by_direction_maps.split))
+_enter("pad", on_indices=True, **_moves(by_direction_maps.padded, by_entry_maps.padded))
 _enter(
     "broadcast_in_dim",
     behind=lambda params, rows: {
@@ -174,32 +174,34 @@ _enter(
     },
     entrywise=lambda eqn: not eqn.invars[0].aval.shape,
     on_indices=True,
-    **_moves(index_maps.broadcast),
+    **_moves(by_direction_maps.broadcast),
 )
 
 # by indices
-_enter("dynamic_slice", _FIRST, **_moves(index_maps.dynamically_sliced))
+_enter("dynamic_slice", _FIRST, **_moves(by_direction_maps.dynamically_sliced))
 _enter(
     "gather",
     _FIRST,
     linear(_FIRST, _filled_with_zeros),
     on_indices=True,
-    **_moves(index_maps.gathered, otherwise=index_maps.compared),
+    **_moves(by_direction_maps.gathered, otherwise=by_direction_maps.compared),
 )
 _enter(
     "dynamic_update_slice",
     _FIRST_TWO,
-    **_moves(index_maps.updated, diagonal_maps.overwritten),
+    **_moves(by_direction_maps.updated, by_entry_maps.overwritten),
 )
-_enter("scatter", _UPDATED, scatter, **_moves(index_maps.overwritten, diagonal_maps.overwritten))
-_enter("scatter-add", _UPDATED, **_moves(index_maps.added, diagonal_maps.added))
-_enter("scatter-sub", _UPDATED, **_moves(index_maps.subtracted, diagonal_maps.subtracted))
+_enter(
+    "scatter", _UPDATED, scatter, **_moves(by_direction_maps.overwritten, by_entry_maps.overwritten)
+)
+_enter("scatter-add", _UPDATED, **_moves(by_direction_maps.added, by_entry_maps.added))
+_enter("scatter-sub", _UPDATED, **_moves(by_direction_maps.subtracted, by_entry_maps.subtracted))
 _enter(
     "select_n",
     slice(1, None),
     entrywise=True,
     on_indices=True,
-    **_moves(index_maps.selected, diagonal_maps.selected),
+    **_moves(by_direction_maps.selected, by_entry_maps.selected),
 )
 
 # between devices and layouts

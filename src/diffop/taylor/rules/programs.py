@@ -14,8 +14,8 @@ from jaxtyping import Array
 from ..arithmetic import instantiate
 from ..arrays import as_array
 from ..binding import bind, live_equations, partially_bound, read
-from ..coefficients import Dense, Series, zeros
-from ..diagonal_maps import moved
+from ..by_entry_maps import moved
+from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
 from ..truncation import Truncation
@@ -44,7 +44,7 @@ def taylor_coefficients(
     def program(*operands: Array) -> list[Array]:
         function = partially_bound(eqn, operands, (position,))
         x = operands[position]
-        line: Series = (Dense(jnp.ones_like(x)), *zeros(degree - 1))
+        line: Series = (Full(jnp.ones_like(x)), *zeros(degree - 1))
         (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
         return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
@@ -94,7 +94,7 @@ def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
             if not others and factor.aval == product.aval:
                 same[product] = factor
                 continue
-        elif record.diagonal is moved and len(atoms) == 1:
+        elif record.by_entry is moved and len(atoms) == 1:
             if isinstance(atoms[0], jex.Literal):
                 numbers[eqn.outvars[0]] = atoms[0]
             if _is_one(atoms[0], ones):

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ..coefficients import Blocks, Coefficient, Dense, Zero, all_zero, blocks
+from ..coefficients import Coefficient, Full, Sets, Zero, all_zero, sets
 
 
 @final
@@ -24,16 +24,16 @@ class Tangents:
     def map(self, coefficients: Sequence[Coefficient], lead: int) -> list[Coefficient]:
         if all_zero(coefficients):
             return [Zero() for _ in self._outputs]
-        counts = {len(c.parts) for c in coefficients if isinstance(c, Blocks)}
+        counts = {len(c.parts) for c in coefficients if isinstance(c, Sets)}
         if counts:
             columns = [
-                self.map([c.parts[i] if isinstance(c, Blocks) else c for c in coefficients], 1)
+                self.map([c.parts[i] if isinstance(c, Sets) else c for c in coefficients], 1)
                 for i in range(counts.pop())
             ]
-            return [blocks(parts) for parts in zip(*columns, strict=True)]
-        axes = tuple(0 if isinstance(c, Dense) else None for c in coefficients)
+            return [sets(parts) for parts in zip(*columns, strict=True)]
+        axes = tuple(0 if isinstance(c, Full) else None for c in coefficients)
         arrays = [
-            c.array if isinstance(c, Dense) else jnp.zeros_like(x)
+            c.array if isinstance(c, Full) else jnp.zeros_like(x)
             for c, x in zip(coefficients, self._point, strict=True)
         ]
 
@@ -42,4 +42,4 @@ class Tangents:
 
         for _ in range(lead):
             tangent = jax.vmap(tangent, in_axes=axes)
-        return [Dense(jnp.asarray(array)) for array in tangent(*arrays)]
+        return [Full(jnp.asarray(array)) for array in tangent(*arrays)]

@@ -1,4 +1,4 @@
-"""`Diagonal` coefficients under primitives that only move entries about: the primitive itself acts
+"""`ByEntry` coefficients under primitives that only move entries about: the primitive itself acts
 on the values, and while tracing on the numbers.
 """
 
@@ -12,59 +12,59 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from . import diagonal
+from . import by_entry
 from .arrays import zeros_like
-from .coefficients import Coefficient, Diagonal, scale
+from .by_direction_maps import filled_with_nothing, not_overwritten, written
+from .coefficients import ByEntry, Coefficient, scale
 from .equation import LinearMap
-from .index_maps import filled_with_nothing, not_overwritten, written
 from .numbers import Numbers, readers
 
 Images: TypeAlias = list[Coefficient] | None
-"""Of a diagonal coefficient in place of the k-th linear operand; None where they are not
-diagonal.
+"""Of a coefficient by entry in place of the k-th linear operand; None where they are not by
+entry.
 """
-DiagonalMap: TypeAlias = Callable[[LinearMap, int, Diagonal], Images]
+ByEntryMap: TypeAlias = Callable[[LinearMap, int, ByEntry], Images]
 
 
-def on_values(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def on_values(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     """Values change, each where it is."""
     c = coefficient
     dtype = jnp.result_type(function.primal(k))
-    values = diagonal.values_of(diagonal.without_factor(c), dtype)
+    values = by_entry.values_of(by_entry.without_factor(c), dtype)
     values = jax.vmap(lambda column: function.at([column])[0])(values)
-    return [Diagonal(values, c.numbers, c.size, c.factor)]
+    return [ByEntry(values, c.numbers, c.size, c.factor)]
 
 
-def summed(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def summed(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     axes = tuple(map(int, function.params["axes"]))
-    return [diagonal.sum_over(coefficient, axes, jnp.result_type(function.primal(k)))]
+    return [by_entry.sum_over(coefficient, axes, jnp.result_type(function.primal(k)))]
 
 
-def selected(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def selected(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     return [_only(function, k, coefficient, _chosen(function.operands[0], k))]
 
 
-def added(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def added(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     return [coefficient] if k == 0 else _added(function, coefficient)
 
 
-def subtracted(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def subtracted(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     images = added(function, k, coefficient)
     return [scale(each, -1) for each in images] if images and k else images
 
 
-def overwritten(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def overwritten(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     """Entries are moved into an operand, whose other entries are left as they are."""
     if _known_indices(function):
         return moved(function, k, coefficient)
     return [_only(function, k, coefficient, not_overwritten(function))] if k == 0 else None
 
 
-def padded(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def padded(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     return moved(function, k, coefficient) if k == 0 else None
 
 
-def moved(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
+def moved(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     """Entries are moved about, by indices that have to be known."""
     if not _known_indices(function):
         return None
@@ -72,18 +72,18 @@ def moved(function: LinearMap, k: int, coefficient: Diagonal) -> Images:
     numbers = _moved_numbers(function, k, c)
     nothing = [None] * len(numbers)
     if c.numbers.count == 1 and not c.is_ones:  # the plain primitive, as the primal sees it
-        values, lone = nothing, _moved(function, k, diagonal.column(c, 0, dtype))
+        values, lone = nothing, _moved(function, k, by_entry.column(c, 0, dtype))
     else:
         move = jax.vmap(partial(_moved, function, k))
         values, lone = nothing if c.values is None else move(c.values), nothing
     return [
-        Diagonal(each, Numbers(number), c.size, c.factor, column)
+        ByEntry(each, Numbers(number), c.size, c.factor, column)
         for each, number, column in zip(values, numbers, lone, strict=True)
     ]
 
 
-def _only(function: LinearMap, k: int, coefficient: Diagonal, where: Any) -> Coefficient:
-    return diagonal.select(coefficient, where, jnp.result_type(function.primal(k)))
+def _only(function: LinearMap, k: int, coefficient: ByEntry, where: Any) -> Coefficient:
+    return by_entry.select(coefficient, where, jnp.result_type(function.primal(k)))
 
 
 def _chosen(which: Any, k: int) -> Any:
@@ -91,7 +91,7 @@ def _chosen(which: Any, k: int) -> Any:
     return which.astype(np.int32) == k
 
 
-def _added(function: LinearMap, coefficient: Diagonal) -> list[Coefficient] | None:
+def _added(function: LinearMap, coefficient: ByEntry) -> list[Coefficient] | None:
     """The updates of a scatter that adds: an entry of the output has the columns of all the
     entries that are added to it.
     """
@@ -110,7 +110,7 @@ def _added(function: LinearMap, coefficient: Diagonal) -> list[Coefficient] | No
         columns = values.reshape(values.shape[0], -1)[:, table]
         columns = jnp.where(table >= 0, columns, jnp.zeros((), values.dtype))
         values = columns.reshape(numbers.shape)
-    return [Diagonal(values, Numbers(numbers), c.size, c.factor)]
+    return [ByEntry(values, Numbers(numbers), c.size, c.factor)]
 
 
 def _known_indices(function: LinearMap) -> bool:
@@ -122,7 +122,7 @@ def _known_indices(function: LinearMap) -> bool:
     )
 
 
-def _moved_numbers(function: LinearMap, k: int, coefficient: Diagonal) -> list[np.ndarray]:
+def _moved_numbers(function: LinearMap, k: int, coefficient: ByEntry) -> list[np.ndarray]:
     """The primitive on the numbers, −1 being what is not there."""
     shapes = [jnp.shape(function.primal(j)) for j in range(len(function.chosen))]
     columns = []

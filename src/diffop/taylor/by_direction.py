@@ -1,4 +1,4 @@
-"""Arithmetic of `Sparse` coefficients: a gather where a dense one would multiply all of its
+"""Arithmetic of `ByDirection` coefficients: a gather where a dense one would multiply all of its
 entries.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .binding import zeros_for
-from .coefficients import Dense, Sparse
+from .coefficients import ByDirection, Full
 from .numbers import Numbers
 from .source import Joined, Source
 
@@ -43,55 +43,57 @@ def unravel(positions: Any, shape: Sequence[int]) -> list[Any]:
     return coordinates[::-1]
 
 
-def times_array(coefficient: Sparse, array: Any, shape: tuple[int, ...]) -> Sparse:
+def times_array(coefficient: ByDirection, array: Any, shape: tuple[int, ...]) -> ByDirection:
     """The entrywise product with an array that broadcasts to the primal's shape."""
     return times_values(coefficient, entries_at(array, coefficient.positions, shape))
 
 
-def times_values(coefficient: Sparse, factors: Array) -> Sparse:
+def times_values(coefficient: ByDirection, factors: Array) -> ByDirection:
     """The product with one number for each position."""
     values = coefficient.values
     factors = factors.reshape((1,) * (values.ndim - factors.ndim) + factors.shape)
-    return Sparse(coefficient.positions, values * factors, coefficient.distinct, coefficient.source)
+    return ByDirection(
+        coefficient.positions, values * factors, coefficient.distinct, coefficient.source
+    )
 
 
-def times_rows(coefficient: Sparse, array: Array) -> Sparse:
+def times_rows(coefficient: ByDirection, array: Array) -> ByDirection:
     """The entrywise product with a coefficient `(n, *shape)` held direction by direction."""
     rows = array.reshape(array.shape[0], -1)
     factors = jnp.take_along_axis(rows, jnp.asarray(coefficient.positions), axis=1)
     values = coefficient.values * factors
-    return Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)
+    return ByDirection(coefficient.positions, values, coefficient.distinct, coefficient.source)
 
 
-def product(left: Sparse, right: Sparse) -> Sparse:
+def product(left: ByDirection, right: ByDirection) -> ByDirection:
     """The entrywise product of two coefficients held direction by direction.
 
     An entry a_j at p_j meets all entries of the other that lie at p_j:
     a_j Σ_k b_k [q_k = p_j].
     """
     if left.distinct and are_together(left, right):
-        return Sparse(left.positions, left.values * right.values, True, left.source)
+        return ByDirection(left.positions, left.values * right.values, True, left.source)
     meets = left.positions[..., :, None] == right.positions[..., None, :]
     zero = jnp.zeros((), right.values.dtype)
     met = jnp.sum(jnp.where(meets, right.values[..., None, :], zero), axis=-1)
-    return Sparse(left.positions, left.values * met, left.distinct, left.source)
+    return ByDirection(left.positions, left.values * met, left.distinct, left.source)
 
 
-def of_array(coefficient: Dense) -> Sparse:
+def of_array(coefficient: Full) -> ByDirection:
     """All entries of an array `(n, *shape)`, direction by direction."""
     values = coefficient.array.reshape(coefficient.base.shape[0], -1)
     positions = np.broadcast_to(np.arange(values.shape[1], dtype=np.int32), values.shape)
-    return Sparse(positions, values, True)
+    return ByDirection(positions, values, True)
 
 
-def source_of(coefficient: Sparse) -> Source | None:
+def source_of(coefficient: ByDirection) -> Source | None:
     """Where positions come from; known ones speak for themselves."""
     if isinstance(coefficient.positions, np.ndarray):
         return Source(Numbers(coefficient.positions))
     return coefficient.source
 
 
-def are_together(left: Sparse, right: Sparse) -> bool:
+def are_together(left: ByDirection, right: ByDirection) -> bool:
     """Whether two coefficients are known to be at the same positions."""
     if left.positions is right.positions:
         return True
@@ -99,10 +101,10 @@ def are_together(left: Sparse, right: Sparse) -> bool:
     return source is not None and source == source_of(right)
 
 
-def add(left: Sparse, right: Sparse) -> Sparse:
+def add(left: ByDirection, right: ByDirection) -> ByDirection:
     """The sum: entries at the same positions added, others side by side."""
     if are_together(left, right):
-        return Sparse(left.positions, left.values + right.values, left.distinct, left.source)
+        return ByDirection(left.positions, left.values + right.values, left.distinct, left.source)
     sets = _sets(left)
     for each in _sets(right):
         same = [i for i, other in enumerate(sets) if are_together(each, other)]
@@ -115,10 +117,10 @@ def add(left: Sparse, right: Sparse) -> Sparse:
     values = jnp.concatenate([each.values for each in sets], axis=-1)
     sources = [source_of(each) for each in sets]
     parts = [(s, each.positions.shape[-1]) for s, each in zip(sources, sets, strict=True)]
-    return Sparse(joined, values, False, None if None in sources else Source(Joined(parts)))
+    return ByDirection(joined, values, False, None if None in sources else Source(Joined(parts)))
 
 
-def _sets(coefficient: Sparse) -> list[Sparse]:
+def _sets(coefficient: ByDirection) -> list[ByDirection]:
     """The sets of entries that a sum put side by side."""
     c = coefficient
     if c.source is None or not isinstance(c.source.step, Joined):
@@ -126,12 +128,14 @@ def _sets(coefficient: Sparse) -> list[Sparse]:
     sets, start = [], 0
     for source, count in c.source.step:
         part = (..., slice(start, start + count))
-        sets.append(Sparse(c.positions[part], c.values[part], False, source))
+        sets.append(ByDirection(c.positions[part], c.values[part], False, source))
         start += count
     return sets
 
 
-def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ...]) -> Sparse:
+def broadcast(
+    coefficient: ByDirection, before: tuple[int, ...], after: tuple[int, ...]
+) -> ByDirection:
     """The coefficient of a value broadcast along axes of size one."""
     coordinates = unravel(coefficient.positions, before)
     copied = [new if old != new else 1 for old, new in zip(before, after, strict=True)]
@@ -142,7 +146,7 @@ def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ..
         flat = flat * size + coordinates[axis][..., None] + moved
     positions = flat.reshape(*flat.shape[:-2], -1)
     values = jnp.repeat(coefficient.values, grid.shape[1], axis=-1)
-    return Sparse(
+    return ByDirection(
         positions,
         values,
         coefficient.distinct,
@@ -150,30 +154,30 @@ def broadcast(coefficient: Sparse, before: tuple[int, ...], after: tuple[int, ..
     )
 
 
-def source_after(coefficient: Sparse, step: Hashable) -> Source | None:
+def source_after(coefficient: ByDirection, step: Hashable) -> Source | None:
     """The source of positions that a step makes of a coefficient's."""
     return None if coefficient.source is None else Source(step, coefficient.source)
 
 
-def collapse(coefficient: Sparse, weights: Any) -> Sparse:
+def collapse(coefficient: ByDirection, weights: Any) -> ByDirection:
     """Σ_r w_r c_r: the same entries, no longer told apart by direction."""
     values = coefficient.values
     weights = jnp.asarray(weights).astype(values.dtype)[..., None]
     values = values.reshape((1,) * (weights.ndim - values.ndim) + values.shape)
-    return Sparse(coefficient.positions, weights * values, False, coefficient.source)
+    return ByDirection(coefficient.positions, weights * values, False, coefficient.source)
 
 
-def entry_axes(coefficient: Sparse, lead: int) -> tuple[int, ...]:
+def entry_axes(coefficient: ByDirection, lead: int) -> tuple[int, ...]:
     return tuple(range(lead, coefficient.values.ndim))
 
 
-def to_dense(coefficient: Sparse, lead: int, shape: tuple[int, ...]) -> Dense:
+def to_dense(coefficient: ByDirection, lead: int, shape: tuple[int, ...]) -> Full:
     """The coefficient as an array."""
     lead_shape = coefficient.values.shape[:lead]
     size = math.prod(shape)
     if size == 1:
         total = jnp.sum(coefficient.values, axis=entry_axes(coefficient, lead))
-        return Dense(total.reshape(*lead_shape, *shape))
+        return Full(total.reshape(*lead_shape, *shape))
     values = coefficient.values.reshape(math.prod(lead_shape), -1)
     positions = jnp.asarray(coefficient.positions)
     entries = coefficient.values.shape[lead:]
@@ -184,9 +188,9 @@ def to_dense(coefficient: Sparse, lead: int, shape: tuple[int, ...]) -> Dense:
     else:
         array = zeros_for(values, (values.shape[0], size), values.dtype)
         array = array.at[np.arange(values.shape[0])[:, None], positions].add(values)
-    return Dense(array.reshape(*lead_shape, *shape))
+    return Full(array.reshape(*lead_shape, *shape))
 
 
-def size_of(coefficient: Sparse, lead: int) -> int:
+def size_of(coefficient: ByDirection, lead: int) -> int:
     """How many entries a direction has."""
     return math.prod(coefficient.values.shape[lead:])

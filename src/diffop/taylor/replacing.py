@@ -20,28 +20,28 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from . import diagonal
+from . import by_entry
 from .arithmetic import densify
 from .binding import is_divided
 from .bundle import Bundle, Families, Family, Value, bundle
 from .coefficients import (
-    Blocks,
+    ByEntry,
     Coefficient,
-    Dense,
-    Diagonal,
+    Full,
     Image,
     Series,
+    Sets,
     Structured,
     Zero,
     all_zero,
-    blocks,
     scale,
+    sets,
     zeros,
 )
 from .cost import SHARED, Live, best_cuts
 from .interpreter import Walk, interpret
-from .moments import Moment, compressed, is_separate, moments
 from .program import Program, Step, flatten, stretches
+from .second_moments import SecondMoment, is_separate, moments, replaced_moments
 from .truncation import Truncation
 
 
@@ -205,8 +205,8 @@ def _is_structured(coefficient: Coefficient) -> bool:
 
 def _is_of_input(coefficient: Coefficient) -> bool:
     """Whether a coefficient along the input's own basis vectors is still one entry by entry."""
-    parts = coefficient.parts if isinstance(coefficient, Blocks) else ()
-    return any(isinstance(part, Diagonal) and part.numbers.count == 1 for part in parts)
+    parts = coefficient.parts if isinstance(coefficient, Sets) else ()
+    return any(isinstance(part, ByEntry) and part.numbers.count == 1 for part in parts)
 
 
 def _with(value: Bundle, index: int, series: Series) -> Value:
@@ -220,14 +220,14 @@ _SCALARS = 4
 
 def _is_merging(coefficient: Coefficient) -> bool:
     """Whether entries are moved by several directions each, and by different ones."""
-    several = isinstance(coefficient, Diagonal) and coefficient.numbers.count > 1
+    several = isinstance(coefficient, ByEntry) and coefficient.numbers.count > 1
     return several and is_separate(coefficient)
 
 
-def _moment(family: Family, lower: Sequence[Series], primals: Sequence[Any]) -> Moment:
+def _moment(family: Family, lower: Sequence[Series], primals: Sequence[Any]) -> SecondMoment:
     if family.moment is None:
         return moments(family.weights, lower, primals)
-    return compressed(family.moment, [series[0] for series in lower], primals)
+    return replaced_moments(family.moment, [series[0] for series in lower], primals)
 
 
 def _real_size(primal: Any) -> int:
@@ -249,28 +249,28 @@ def _real_parts(lower: Series, primal: Any) -> list[tuple[Series, Any]]:
 
 
 def _each_array(function: Callable, coefficient: Any) -> Coefficient:
-    if isinstance(coefficient, Blocks):
-        return blocks([_each_array(function, part) for part in coefficient.parts])
-    return coefficient if isinstance(coefficient, Zero) else Dense(function(coefficient.array))
+    if isinstance(coefficient, Sets):
+        return sets([_each_array(function, part) for part in coefficient.parts])
+    return coefficient if isinstance(coefficient, Zero) else Full(function(coefficient.array))
 
 
 def _units(primal: Any, place: int, sizes: Sequence[int]) -> Coefficient:
     """A live value as the block of directions at a place; a complex one as that and the next."""
     shape, dtype = primal.shape, primal.dtype
     size = math.prod(shape)
-    unit: Any = Dense(jnp.ones((1, *shape), dtype))
+    unit: Any = Full(jnp.ones((1, *shape), dtype))
     if size > 1:
-        unit = diagonal.identity(size, shape)
+        unit = by_entry.identity(size, shape)
     units = {place: unit}
     if jnp.iscomplexobj(primal):
         units[place + 1] = _times_i(unit, dtype)
-    return Blocks(tuple(units.get(other, Zero()) for other in range(len(sizes))))
+    return Sets(tuple(units.get(other, Zero()) for other in range(len(sizes))))
 
 
-def _times_i(unit: Dense | Diagonal, dtype: Any) -> Dense | Diagonal:
-    if isinstance(unit, Dense):
-        return Dense(unit.base * jnp.asarray(1j, dtype))
-    return diagonal.times_array(unit, jnp.asarray(1j, dtype))
+def _times_i(unit: Full | ByEntry, dtype: Any) -> Full | ByEntry:
+    if isinstance(unit, Full):
+        return Full(unit.base * jnp.asarray(1j, dtype))
+    return by_entry.times_array(unit, jnp.asarray(1j, dtype))
 
 
 def _plan(remaining: Sequence[Step], run: _Replacement, index: int) -> list[Live]:
@@ -315,9 +315,9 @@ def _is_shared(run: _Replacement, live: Live, index: int) -> bool:
         return False
     largest = max(zip(live.sizes, live.variables, strict=True))[1]
     first = run._lower(largest, index)[0]
-    parts = first.parts if isinstance(first, Blocks) else (first,)
+    parts = first.parts if isinstance(first, Sets) else (first,)
     moving = [part for part in parts if not isinstance(part, Zero)]
-    return all(isinstance(part, Dense) and isinstance(part.image, Image) for part in moving)
+    return all(isinstance(part, Full) and isinstance(part.image, Image) for part in moving)
 
 
 def _live(

@@ -1,5 +1,5 @@
-"""Where the entries of `Sparse` coefficients go under primitives that only move entries about: for
-each primitive, where a position goes, and whether it stays.
+"""Where the entries of coefficients by direction go under primitives that only move entries about:
+for each primitive, where a position goes, and whether it stays.
 """
 
 import math
@@ -12,8 +12,8 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import sparse
-from .coefficients import Coefficient, Dense, Sparse, scale
+from . import by_direction
+from .coefficients import ByDirection, Coefficient, Full, scale
 from .equation import LinearMap
 from .numbers import readers
 from .source import Source
@@ -35,25 +35,25 @@ class Moved(NamedTuple):
 Coordinates: TypeAlias = list[Any]
 IndexMap: TypeAlias = Callable[[LinearMap, int, Any], Moved | list[Moved] | None]
 """Of a primitive with several outputs, one `Moved` for each; None where entries become arrays."""
-SparseMap: TypeAlias = Callable[[LinearMap, int, Sparse, int], list[Coefficient] | None]
-"""The images of a sparse coefficient in place of the k-th linear operand, behind so many leading
-axes; None where they are not sparse.
+ByDirectionMap: TypeAlias = Callable[[LinearMap, int, ByDirection, int], list[Coefficient] | None]
+"""The images of a coefficient by direction in place of the k-th linear operand, behind so many
+leading axes; None where they are not by direction.
 """
 
 
 def on_values(
-    function: LinearMap, k: int, coefficient: Sparse, lead: int
+    function: LinearMap, k: int, coefficient: ByDirection, lead: int
 ) -> list[Coefficient] | None:
     """Values change, each where it is."""
     (values,) = function.at([coefficient.values])
-    return [Sparse(coefficient.positions, values, coefficient.distinct, coefficient.source)]
+    return [ByDirection(coefficient.positions, values, coefficient.distinct, coefficient.source)]
 
 
-def by_position(index_map: IndexMap, otherwise: SparseMap | None = None) -> SparseMap:
+def by_position(index_map: IndexMap, otherwise: ByDirectionMap | None = None) -> ByDirectionMap:
     """Entries move as their positions do, or `otherwise` where these do not say how."""
 
     def move(
-        function: LinearMap, k: int, coefficient: Sparse, lead: int
+        function: LinearMap, k: int, coefficient: ByDirection, lead: int
     ) -> list[Coefficient] | None:
         moved = _moved(index_map, function, k, coefficient)
         if moved is None:
@@ -69,7 +69,7 @@ def by_position(index_map: IndexMap, otherwise: SparseMap | None = None) -> Spar
 
 
 def _moved(
-    index_map: IndexMap, function: LinearMap, k: int, coefficient: Sparse
+    index_map: IndexMap, function: LinearMap, k: int, coefficient: ByDirection
 ) -> list[Moved] | None:
     """Positions are mapped once, whatever the order of the coefficient that they belong to, so
     that coefficients at equal positions are seen to be.
@@ -84,14 +84,14 @@ def _moved(
 
 
 def _source(
-    function: LinearMap, output: tuple[int, int], coefficient: Sparse, moved: Moved
+    function: LinearMap, output: tuple[int, int], coefficient: ByDirection, moved: Moved
 ) -> Source | None:
     """Equal equations move equal positions alike, unless they do by what is not known."""
     if moved.positions is coefficient.positions:
         return coefficient.source
     if "step" not in function.memo:
         function.memo["step"] = _step(function)
-    return sparse.source_after(coefficient, (function.memo["step"], output))
+    return by_direction.source_after(coefficient, (function.memo["step"], output))
 
 
 def _step(function: LinearMap) -> Hashable:
@@ -103,7 +103,7 @@ def _step(function: LinearMap) -> Hashable:
     return function.eqn.primitive, str(function.params), shapes, indices
 
 
-def _entries(coefficient: Sparse, moved: Moved, source: Source | None) -> Sparse:
+def _entries(coefficient: ByDirection, moved: Moved, source: Source | None) -> ByDirection:
     values = coefficient.values
     if moved.copies > 1:
         values = jnp.repeat(values, moved.copies, axis=-1)
@@ -114,7 +114,7 @@ def _entries(coefficient: Sparse, moved: Moved, source: Source | None) -> Sparse
         )
         values = jnp.where(keep, values, jnp.zeros((), values.dtype))
     distinct = coefficient.distinct and not moved.merging
-    return Sparse(moved.positions, values, distinct, source)
+    return ByDirection(moved.positions, values, distinct, source)
 
 
 def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:
@@ -151,7 +151,7 @@ def sliced(function: LinearMap, k: int, positions: Any) -> Moved:
     strides = function.params["strides"] or (1,) * len(before)
     coordinates, keep = [], None
     for i, start, stride, size in zip(
-        sparse.unravel(positions, before), starts, strides, after, strict=True
+        by_direction.unravel(positions, before), starts, strides, after, strict=True
     ):
         shifted = i - start
         coordinates.append(shifted // stride)
@@ -162,7 +162,7 @@ def sliced(function: LinearMap, k: int, positions: Any) -> Moved:
 
 def flipped(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    coordinates = sparse.unravel(positions, before)
+    coordinates = by_direction.unravel(positions, before)
     for axis in function.params["dimensions"]:
         coordinates[axis] = before[axis] - 1 - coordinates[axis]
     return Moved(_flat(coordinates, after, positions))
@@ -170,7 +170,7 @@ def flipped(function: LinearMap, k: int, positions: Any) -> Moved:
 
 def transposed(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    coordinates = sparse.unravel(positions, before)
+    coordinates = by_direction.unravel(positions, before)
     permuted = [coordinates[axis] for axis in function.params["permutation"]]
     return Moved(_flat(permuted, after, positions))
 
@@ -182,7 +182,7 @@ def padded(function: LinearMap, k: int, positions: Any) -> Moved | None:
     coordinates = [
         low + i * (interior + 1)
         for i, (low, _, interior) in zip(
-            sparse.unravel(positions, before), function.params["padding_config"], strict=True
+            by_direction.unravel(positions, before), function.params["padding_config"], strict=True
         )
     ]
     return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
@@ -191,7 +191,7 @@ def padded(function: LinearMap, k: int, positions: Any) -> Moved | None:
 def concatenated(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     axis = function.params["dimension"]
-    coordinates = sparse.unravel(positions, before)
+    coordinates = by_direction.unravel(positions, before)
     start = sum(jnp.shape(function.primal(j))[axis] for j in range(k))
     coordinates[axis] = coordinates[axis] + start
     return Moved(_flat(coordinates, after, positions))
@@ -202,7 +202,7 @@ def broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
     dims = function.params["broadcast_dimensions"]
     coordinates: Coordinates = [positions * 0] * len(after)
     copied = list(after)
-    for i, axis, size in zip(sparse.unravel(positions, before), dims, before, strict=True):
+    for i, axis, size in zip(by_direction.unravel(positions, before), dims, before, strict=True):
         if size == after[axis]:
             coordinates[axis], copied[axis] = i, 1
     base = _flat(coordinates, after, positions)
@@ -223,7 +223,7 @@ def _copied(base: Any, offsets: np.ndarray) -> Moved:
 
 def summed(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    coordinates = sparse.unravel(positions, before)
+    coordinates = by_direction.unravel(positions, before)
     kept = [i for axis, i in enumerate(coordinates) if axis not in function.params["axes"]]
     return Moved(_flat(kept, after, positions), merging=True)
 
@@ -232,7 +232,7 @@ def dynamically_sliced(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
     starts = _clamped(function.operands[1:], before, after)
     coordinates = [
-        i - start for i, start in zip(sparse.unravel(positions, before), starts, strict=True)
+        i - start for i, start in zip(by_direction.unravel(positions, before), starts, strict=True)
     ]
     return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
 
@@ -242,10 +242,13 @@ def updated(function: LinearMap, k: int, positions: Any) -> Moved:
     starts = _clamped(function.operands[2:], whole, update)
     if k == 1:
         coordinates = [
-            i + start for i, start in zip(sparse.unravel(positions, update), starts, strict=True)
+            i + start
+            for i, start in zip(by_direction.unravel(positions, update), starts, strict=True)
         ]
         return Moved(_flat(coordinates, whole, positions))
-    shifted = [i - start for i, start in zip(sparse.unravel(positions, whole), starts, strict=True)]
+    shifted = [
+        i - start for i, start in zip(by_direction.unravel(positions, whole), starts, strict=True)
+    ]
     inside = _inside(shifted, update)
     return Moved(positions, None if inside is None else ~inside)
 
@@ -259,7 +262,7 @@ def _clamped(starts: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -
 
 
 def selected(function: LinearMap, k: int, positions: Any) -> Moved:
-    which = sparse.entries_at(function.operands[0], positions, jnp.shape(function.outputs[0]))
+    which = by_direction.entries_at(function.operands[0], positions, jnp.shape(function.outputs[0]))
     chosen = which == k if which.dtype != bool else (which if k else ~which)
     return Moved(positions, jnp.broadcast_to(chosen, positions.shape))
 
@@ -268,7 +271,7 @@ def overwritten(function: LinearMap, k: int, positions: Any) -> Moved:
     """Entries under the updates are lost."""
     if k == 0:
         mask = not_overwritten(function)
-        return Moved(positions, sparse.entries_at(mask, positions, mask.shape))
+        return Moved(positions, by_direction.entries_at(mask, positions, mask.shape))
     return _written(function, positions)
 
 
@@ -339,7 +342,7 @@ def split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
     parts = []
     for output in function.outputs:
         after = jnp.shape(output)
-        coordinates = sparse.unravel(positions, before)
+        coordinates = by_direction.unravel(positions, before)
         coordinates[axis] = coordinates[axis] - start
         parts.append(Moved(_flat(coordinates, after, positions), _inside(coordinates, after)))
         start += after[axis]
@@ -391,13 +394,13 @@ def _lookup(table: Any, positions: Any) -> Any:
 
 
 def compared(
-    function: LinearMap, k: int, coefficient: Sparse, lead: int
+    function: LinearMap, k: int, coefficient: ByDirection, lead: int
 ) -> list[Coefficient] | None:
     """A gather whose places compare what they read with the positions, if they are no more than
     the entries in all.
     """
     shape = jnp.shape(function.outputs[0])
-    if math.prod(shape) > max(sparse.FEW, coefficient.positions.size):
+    if math.prod(shape) > max(by_direction.FEW, coefficient.positions.size):
         return None
     sources = jnp.asarray(_sources(function)).reshape(-1)
     values = coefficient.values
@@ -407,5 +410,5 @@ def compared(
     )
     read = positions[..., None] == sources.reshape((1,) * positions.ndim + (-1,))
     array = jnp.where(read, values[..., None], jnp.zeros((), values.dtype))
-    summed = jnp.sum(array, axis=sparse.entry_axes(coefficient, lead))
-    return [Dense(summed.reshape(*values.shape[:lead], *shape))]
+    summed = jnp.sum(array, axis=by_direction.entry_axes(coefficient, lead))
+    return [Full(summed.reshape(*values.shape[:lead], *shape))]

@@ -1,4 +1,4 @@
-"""Arithmetic of `Diagonal` coefficients: entry by entry, as on the primal itself.
+"""Arithmetic of `ByEntry` coefficients: entry by entry, as on the primal itself.
 
 What meets what is known while tracing, so products of entries that share no direction
 (x[1:] · x[:-1]) are never formed.
@@ -16,7 +16,7 @@ from jaxtyping import Array
 
 from .arrays import as_array, plus, product_of, summed, times
 from .binding import at_run_time, zeros_for
-from .coefficients import Dense, Diagonal, Sparse, on_values, scale
+from .coefficients import ByDirection, ByEntry, Full, on_values, scale
 from .numbers import Numbers, readers
 
 FEW = 16
@@ -25,13 +25,13 @@ _MANY = 256
 """More pairs of columns than this are not gone through one by one."""
 
 
-def identity(size: int, shape: tuple[int, ...]) -> Diagonal:
+def identity(size: int, shape: tuple[int, ...]) -> ByEntry:
     """Direction i is the i-th basis vector."""
     numbers = np.arange(math.prod(shape)).reshape(1, *shape)
-    return Diagonal(None, Numbers(numbers), size)
+    return ByEntry(None, Numbers(numbers), size)
 
 
-def column(coefficient: Diagonal, j: int, dtype: Any) -> Array:
+def column(coefficient: ByEntry, j: int, dtype: Any) -> Array:
     """The j-th values as an array, without the factor."""
     if coefficient.lone is not None:
         return coefficient.lone
@@ -40,7 +40,7 @@ def column(coefficient: Diagonal, j: int, dtype: Any) -> Array:
     return coefficient.values[j]
 
 
-def values_of(coefficient: Diagonal, dtype: Any) -> Array:
+def values_of(coefficient: ByEntry, dtype: Any) -> Array:
     """All values, with the factor: `(s, *shape)`."""
     array = coefficient.columns
     if array is None:
@@ -48,24 +48,24 @@ def values_of(coefficient: Diagonal, dtype: Any) -> Array:
     return times(array, coefficient.factor)
 
 
-def without_factor(c: Diagonal) -> Diagonal:
-    return Diagonal(c.values, c.numbers, c.size, 1, c.lone)
+def without_factor(c: ByEntry) -> ByEntry:
+    return ByEntry(c.values, c.numbers, c.size, 1, c.lone)
 
 
-def times_array(coefficient: Diagonal, array: Any) -> Diagonal:
+def times_array(coefficient: ByEntry, array: Any) -> ByEntry:
     """The entrywise product with an array of the primal's shape, or with a scalar."""
     c, array = coefficient, as_array(array)
     if array.shape != c.numbers.shape:
         array = jnp.broadcast_to(array, c.numbers.shape)
     if c.is_ones and c.numbers.count == 1 and c.numbers.full:
-        return Diagonal(None, c.numbers, c.size, c.factor, array)
+        return ByEntry(None, c.numbers, c.size, c.factor, array)
     if c.lone is not None:
-        return Diagonal(None, c.numbers, c.size, c.factor, product_of(c.lone, array))
+        return ByEntry(None, c.numbers, c.size, c.factor, product_of(c.lone, array))
     values = product_of(values_of(without_factor(c), array.dtype), lax.expand_dims(array, (0,)))
-    return Diagonal(values, c.numbers, c.size, c.factor)
+    return ByEntry(values, c.numbers, c.size, c.factor)
 
 
-def select(coefficient: Diagonal, keep: Any, dtype: Any) -> Diagonal:
+def select(coefficient: ByEntry, keep: Any, dtype: Any) -> ByEntry:
     """The coefficient where a mask says so, zero elsewhere: not a product, in which 0 · ∞ would be
     NaN.
     """
@@ -77,24 +77,24 @@ def select(coefficient: Diagonal, keep: Any, dtype: Any) -> Diagonal:
             return c
         numbers = Numbers(np.where(keep, numbers.array, -1))
         if c.is_ones:
-            return Diagonal(None, numbers, c.size, c.factor)
+            return ByEntry(None, numbers, c.size, c.factor)
     if c.is_ones:
-        c = Diagonal(values_of(without_factor(c), dtype), numbers, c.size, c.factor)
+        c = ByEntry(values_of(without_factor(c), dtype), numbers, c.size, c.factor)
     c = on_values(lambda values: jnp.where(keep, values, jnp.zeros((), values.dtype)), c)
-    return Diagonal(c.values, numbers, c.size, c.factor, c.lone)
+    return ByEntry(c.values, numbers, c.size, c.factor, c.lone)
 
 
-def broadcast(coefficient: Diagonal, before: tuple[int, ...], after: tuple[int, ...]) -> Diagonal:
+def broadcast(coefficient: ByEntry, before: tuple[int, ...], after: tuple[int, ...]) -> ByEntry:
     """The coefficient of a value broadcast along axes of size one."""
     c, count = coefficient, coefficient.numbers.count
     numbers = np.broadcast_to(c.numbers.array.reshape(count, *before), (count, *after))
     values = c.columns
     if values is not None:
         values = jnp.broadcast_to(values.reshape(count, *before), (count, *after))
-    return Diagonal(values, Numbers(numbers), c.size, c.factor)
+    return ByEntry(values, Numbers(numbers), c.size, c.factor)
 
 
-def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
+def product(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry | None:
     """The entrywise product direction by direction, or None where there are too many pairs."""
     if left.numbers == right.numbers and left.numbers.different:
         return _aligned_product(left, right)
@@ -109,23 +109,23 @@ def product(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal | None:
     zero = jnp.zeros(left.numbers.shape, dtype)
     values = jnp.stack([columns.get(j, zero) for j in kept])
     factor = left.factor * right.factor
-    return Diagonal(values, Numbers(left.numbers.array[kept]), left.size, factor)
+    return ByEntry(values, Numbers(left.numbers.array[kept]), left.size, factor)
 
 
-def _aligned_product(left: Diagonal, right: Diagonal) -> Diagonal:
+def _aligned_product(left: ByEntry, right: ByEntry) -> ByEntry:
     """The product of coefficients with equal numbers, column by column."""
     factor = left.factor * right.factor
     if left.is_ones or right.is_ones:
         c = right if left.is_ones else left
-        return Diagonal(c.values, c.numbers, c.size, factor, c.lone)
+        return ByEntry(c.values, c.numbers, c.size, factor, c.lone)
     if left.lone is not None and right.lone is not None:
         lone = product_of(left.lone, right.lone)
-        return Diagonal(None, left.numbers, left.size, factor, lone)
+        return ByEntry(None, left.numbers, left.size, factor, lone)
     values = product_of(left.columns, right.columns)
-    return Diagonal(values, left.numbers, left.size, factor)
+    return ByEntry(values, left.numbers, left.size, factor)
 
 
-def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
+def add(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry:
     """The sum: values at equal numbers added, columns that fill each other's gaps joined, others
     side by side.
     """
@@ -133,38 +133,38 @@ def add(left: Diagonal, right: Diagonal, dtype: Any) -> Diagonal:
         if left.lone is not None and right.lone is not None:
             return _sum_of_lone(left, right)
         values = plus(values_of(left, dtype), values_of(right, dtype))
-        return Diagonal(values, left.numbers, left.size)
+        return ByEntry(values, left.numbers, left.size)
     a, b = left.numbers, right.numbers
     first, second = values_of(left, dtype), values_of(right, dtype)
     if a.count == b.count and not (a.known & b.known & (a.array != b.array)).any():
         joined = Numbers(np.where(a.known, a.array, b.array))
-        return Diagonal(first + second, joined, left.size)
+        return ByEntry(first + second, joined, left.size)
     joined = Numbers(np.concatenate([a.array, b.array]))
-    return Diagonal(jnp.concatenate([first, second]), joined, left.size)
+    return ByEntry(jnp.concatenate([first, second]), joined, left.size)
 
 
-def _sum_of_lone(left: Diagonal, right: Diagonal) -> Diagonal:
+def _sum_of_lone(left: ByEntry, right: ByEntry) -> ByEntry:
     if left.lone is right.lone:  # x·dx + dx·x is 2x·dx
         factor = left.factor + right.factor
-        return Diagonal(None, left.numbers, left.size, factor, left.lone)
+        return ByEntry(None, left.numbers, left.size, factor, left.lone)
     lone = plus(times(left.lone, left.factor), times(right.lone, right.factor))
-    return Diagonal(None, left.numbers, left.size, 1, lone)
+    return ByEntry(None, left.numbers, left.size, 1, lone)
 
 
-def collapse(coefficient: Diagonal, weights: Any, dtype: Any) -> Dense:
+def collapse(coefficient: ByEntry, weights: Any, dtype: Any) -> Full:
     """Σ_r w_r c_r: an array `(*m, *shape)` for weights `(*m, n)`."""
     number = uniform(weights)
     if number is not None and coefficient.lone is not None:
-        collapsed = scale(Dense(coefficient.lone, number), coefficient.factor)
-        assert isinstance(collapsed, Dense)
+        collapsed = scale(Full(coefficient.lone, number), coefficient.factor)
+        assert isinstance(collapsed, Full)
         return collapsed
     values = values_of(coefficient, dtype)
     if number is not None:
-        return Dense(summed(values, (0,)), number)
+        return Full(summed(values, (0,)), number)
     at = weights_at(weights, coefficient.numbers).astype(dtype)
     lead = at.ndim - values.ndim
     values = values.reshape((1,) * lead + values.shape)
-    return Dense(jnp.sum(at * values, axis=lead))
+    return Full(jnp.sum(at * values, axis=lead))
 
 
 def uniform(weights: Any) -> float | None:
@@ -186,7 +186,7 @@ def weights_at(weights: Any, numbers: Numbers) -> Array:
 def rows_at(rows: Array, numbers: Numbers) -> Array:
     """The row `(n, k)` of each entry's directions: `(s, entries, k)`; anything where there is none.
 
-    Blocks of neighbours are cut out: a gather would have all numbers as a constant, and rows that
+    Sets of neighbours are cut out: a gather would have all numbers as a constant, and rows that
     lie on several devices would be copied to each.
     """
     count, first = numbers.count, numbers.turned_run
@@ -198,7 +198,7 @@ def rows_at(rows: Array, numbers: Numbers) -> Array:
     return jnp.swapaxes(part.reshape(whole // count, count, -1), 0, 1)
 
 
-def to_dense(coefficient: Diagonal, dtype: Any) -> Dense:
+def to_dense(coefficient: ByEntry, dtype: Any) -> Full:
     """All directions as an array `(n, *shape)`."""
     c = coefficient
     size = math.prod(c.numbers.shape)
@@ -206,10 +206,10 @@ def to_dense(coefficient: Diagonal, dtype: Any) -> Dense:
     numbers = c.numbers.array.reshape(c.numbers.count, size)
     array = zeros_for(values, (c.size, size), dtype)
     array = array.at[places(numbers, c.size), np.arange(size)[None]].add(values, mode="drop")
-    return Dense(array.reshape(c.size, *c.numbers.shape))
+    return Full(array.reshape(c.size, *c.numbers.shape))
 
 
-def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagonal | Dense:
+def sum_over(coefficient: ByEntry, axes: tuple[int, ...], dtype: Any) -> ByEntry | Full:
     """The coefficient of a sum over axes of the primal.
 
     Along an axis where the numbers do not change the values are summed as they are. Over the
@@ -221,7 +221,7 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
     if constant:
         values = summed(values_of(without_factor(c), dtype), [a + 1 for a in constant])
         numbers = Numbers(_first(c.numbers.array, constant))
-        c = Diagonal(values, numbers, c.size, c.factor)
+        c = ByEntry(values, numbers, c.size, c.factor)
         axes = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
         if not axes:
             return c
@@ -230,22 +230,22 @@ def sum_over(coefficient: Diagonal, axes: tuple[int, ...], dtype: Any) -> Diagon
     count = math.prod(c.numbers.shape[a] for a in axes)
     numbers = _front(c.numbers.array, axes, count)
     values = _front(values_of(c, dtype), axes, count)
-    result = Diagonal(values, Numbers(numbers), c.size)
+    result = ByEntry(values, Numbers(numbers), c.size)
     return result if numbers.shape[0] < c.size else to_dense(result, dtype)
 
 
-def _gathered(coefficient: Diagonal, dtype: Any) -> Dense:
+def _gathered(coefficient: ByEntry, dtype: Any) -> Full:
     """The sum of all entries, by direction: `(n,)`."""
     c = coefficient
     if c.numbers.is_identity(c.size) and not c.is_ones:
         own = column(c, 0, dtype)
-        return Dense(own if own.ndim == 1 else own.reshape(-1), c.factor)
+        return Full(own if own.ndim == 1 else own.reshape(-1), c.factor)
     numbers = c.numbers.array.reshape(c.numbers.count, -1)
     values = values_of(without_factor(c), dtype).reshape(numbers.shape)
     if c.numbers.count > FEW:
-        return Dense(spread(values.reshape(-1), numbers.reshape(-1), c.size), c.factor)
+        return Full(spread(values.reshape(-1), numbers.reshape(-1), c.size), c.factor)
     parts = [spread(each, number, c.size) for each, number in zip(values, numbers, strict=True)]
-    return Dense(sum(parts[1:], parts[0]), c.factor)
+    return Full(sum(parts[1:], parts[0]), c.factor)
 
 
 def spread(rows: Array, numbers: np.ndarray, size: int) -> Array:
@@ -287,7 +287,7 @@ def _first(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return array[index]
 
 
-def _pairs(left: Diagonal, right: Diagonal) -> list[tuple[int, int, np.ndarray | None]] | None:
+def _pairs(left: ByEntry, right: ByEntry) -> list[tuple[int, int, np.ndarray | None]] | None:
     if left.numbers.count * right.numbers.count > _MANY:
         return None
     return list(_meeting(left.numbers, right.numbers))
@@ -308,14 +308,14 @@ def _masked(array: Array, mask: np.ndarray | None) -> Array:
     return array if mask is None else jnp.where(mask, array, jnp.zeros((), array.dtype))
 
 
-def as_sparse(c: Diagonal, dtype: Any) -> Sparse:
+def as_sparse(c: ByEntry, dtype: Any) -> ByDirection:
     """The same direction by direction."""
     moved, positions = _by_direction(c.numbers, c.size)
     values = at_run_time(np.asarray(moved >= 0, dtype))
     if not c.is_ones:
         own = values_of(without_factor(c), dtype).reshape(-1)
         values = jnp.where(moved >= 0, own[moved.clip(0)], jnp.zeros_like(values))
-    return Sparse(positions, times(values, c.factor), c.numbers.different)
+    return ByDirection(positions, times(values, c.factor), c.numbers.different)
 
 
 @functools.lru_cache(maxsize=64)

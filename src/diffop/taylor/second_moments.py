@@ -28,10 +28,10 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
 from .._types import AnyArray
-from . import diagonal
+from . import by_entry
 from .arithmetic import densify, instantiate, total
 from .arrays import times
-from .coefficients import Blocks, Coefficient, Dense, Diagonal, Series, Zero
+from .coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
 from .contractions import broadcast
 from .equation import BilinearMap
 from .numbers import Numbers
@@ -42,31 +42,31 @@ from .record import record, static
 @final
 @record
 class DiagonalMatrix:
-    """A block that is zero off its diagonal: between entries that no direction moves together.
+    """A matrix that is zero off its diagonal: between entries that no direction moves together.
     `entries` are `(*sums, n)`.
     """
 
     entries: AnyArray
 
 
-Block: TypeAlias = AnyArray | DiagonalMatrix
+Between: TypeAlias = AnyArray | DiagonalMatrix
 
 
 @final
 @record
-class Moment:
+class SecondMoment:
     """The matrices M_pq between sets of directions, for each of the sums that a family collapses
     to.
 
     `matrices[p][q]`, p ≤ q, has shape `(*sums, sizes[p], sizes[q])`; None is zero, and
-    M_qp = M_pqᵀ. A `DiagonalMatrix` stands for a block that is one.
+    M_qp = M_pqᵀ. A `DiagonalMatrix` stands for one that is.
     """
 
-    matrices: tuple[tuple[Block | None, ...], ...]
+    matrices: tuple[tuple[Between | None, ...], ...]
     sizes: tuple[int, ...] = static()
     sums: tuple[int, ...] = static()
 
-    def matrix(self, p: int, q: int) -> Block | None:
+    def matrix(self, p: int, q: int) -> Between | None:
         if p <= q:
             return self.matrices[p][q - p]
         transposed = self.matrices[q][p - q]
@@ -83,13 +83,13 @@ class Moment:
             )
         if isinstance(left, Zero) or isinstance(right, Zero):
             return Zero()
-        assert isinstance(left, Blocks) and isinstance(right, Blocks)
+        assert isinstance(left, Sets) and isinstance(right, Sets)
         terms = []
         for p in range(len(self.sizes)):
             for q in range(p if symmetric else 0, len(self.sizes)):
                 term = self._pair(product, left.parts[p], right.parts[q], p, q)
                 if term is not None:
-                    terms.append(Dense(term, 2 if symmetric and p < q else 1))
+                    terms.append(Full(term, 2 if symmetric and p < q else 1))
         return total(terms, len(self.sums), product.output)
 
     def _pair(self, product: BilinearMap, left: Any, right: Any, p: int, q: int) -> Array | None:
@@ -97,13 +97,13 @@ class Moment:
         if matrix is None or isinstance(left, Zero) or isinstance(right, Zero):
             return None
         entrywise = product.form is Form.ENTRYWISE
-        if entrywise and isinstance(left, Diagonal) and isinstance(right, Diagonal):
+        if entrywise and isinstance(left, ByEntry) and isinstance(right, ByEntry):
             if left.numbers.count * right.numbers.count <= 16:
                 return _entrywise(matrix, left, right, product.output.dtype)
         first, second = (
             densify(c, 1, x) for c, x in zip((left, right), product.operands, strict=True)
         )
-        assert isinstance(first, Dense) and isinstance(second, Dense)
+        assert isinstance(first, Full) and isinstance(second, Full)
         whole = not isinstance(matrix, DiagonalMatrix)
         if entrywise and p == q and left is right and whole:
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
@@ -129,14 +129,14 @@ class Moment:
         return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _stacked(self, coefficient: Coefficient, primal: Any) -> Array:
-        parts = coefficient.parts if isinstance(coefficient, Blocks) else [Zero()] * len(self.sizes)
+        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(self.sizes)
         arrays = [
             instantiate(c, (n,), primal).array for c, n in zip(parts, self.sizes, strict=True)
         ]
         return jnp.concatenate(arrays)
 
     def _whole(self) -> Array:
-        """All blocks as one matrix."""
+        """All matrices as one."""
         arrays = jax.tree.leaves(self.matrices)
         kind = _alike(*arrays)[0].dtype
         count = len(self.sizes)
@@ -187,7 +187,7 @@ def _dot_first(array: Array, applied: Array, sums: int) -> Array:
     return jnp.sum(jnp.expand_dims(array, tuple(range(sums))) * applied, axis=sums)
 
 
-def apply(matrix: Block, coefficient: Dense) -> Array:
+def apply(matrix: Between, coefficient: Full) -> Array:
     """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
     if isinstance(matrix, DiagonalMatrix):
         entries, base = _alike(matrix.entries, coefficient.base)
@@ -205,12 +205,12 @@ def _alike(*arrays: Array) -> list[Array]:
     return [array.astype(kind) for array in arrays]
 
 
-def _entrywise(matrix: Block, left: Diagonal, right: Diagonal, dtype: Any) -> Array:
+def _entrywise(matrix: Between, left: ByEntry, right: ByEntry, dtype: Any) -> Array:
     """Entries that move along few directions meet in few entries of the matrix."""
     terms = []
     for j in range(left.numbers.count):
         for k in range(right.numbers.count):
-            a, b = (diagonal.column(c, i, dtype) for c, i in ((left, j), (right, k)))
+            a, b = (by_entry.column(c, i, dtype) for c, i in ((left, j), (right, k)))
             rows, columns = (
                 np.asarray(np.maximum(c.numbers.array[i], 0)) for c, i in ((left, j), (right, k))
             )
@@ -222,10 +222,10 @@ def _entrywise(matrix: Block, left: Diagonal, right: Diagonal, dtype: Any) -> Ar
     return times(result, factor)
 
 
-def _entries(matrix: Block, rows: np.ndarray, columns: np.ndarray) -> Array:
+def _entries(matrix: Between, rows: np.ndarray, columns: np.ndarray) -> Array:
     if isinstance(matrix, DiagonalMatrix):
         numbers = Numbers(rows[None])
-        entries = diagonal.weights_at(matrix.entries, numbers)
+        entries = by_entry.weights_at(matrix.entries, numbers)
         entries = entries.reshape(*matrix.entries.shape[:-1], *rows.shape)
         same = rows == columns
         return entries if same.all() else jnp.where(same, entries, jnp.zeros((), entries.dtype))
@@ -237,7 +237,7 @@ def _entries(matrix: Block, rows: np.ndarray, columns: np.ndarray) -> Array:
     return matrix[..., rows, columns]
 
 
-def moments(weights: Any, lower: Sequence[Series], primals: Sequence[Any]) -> Moment:
+def moments(weights: Any, lower: Sequence[Series], primals: Sequence[Any]) -> SecondMoment:
     """The second moments of values whose coefficients of order one are `(n, *shape)`, one along
     curves and two along pairs, for weights `(*sums, n)`.
     """
@@ -247,12 +247,12 @@ def moments(weights: Any, lower: Sequence[Series], primals: Sequence[Any]) -> Mo
         tuple(_second_moment(weights, values[p], values[q], p == q) for q in range(p, len(values)))
         for p in range(len(values))
     )
-    return Moment(rows, sizes, tuple(weights.shape[:-1]))
+    return SecondMoment(rows, sizes, tuple(weights.shape[:-1]))
 
 
 def _second_moment(
     weights: Any, left: tuple[Series, Any], right: tuple[Series, Any], same: bool
-) -> Block | None:
+) -> Between | None:
     (first, x), (second, y) = left, right
     gram = _gram(weights, first[0], x, second[-1], y)
     if len(first) == 1:
@@ -268,22 +268,22 @@ def _second_moment(
 
 def is_separate(coefficient: Coefficient) -> bool:
     """Whether no direction moves two entries."""
-    return isinstance(coefficient, Diagonal) and coefficient.numbers.injective
+    return isinstance(coefficient, ByEntry) and coefficient.numbers.injective
 
 
-def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -> Block | None:
+def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -> Between | None:
     """Σ_r w_r a_r ⊗ b_r as a matrix."""
     if isinstance(left, Zero) or isinstance(right, Zero):
         return None
-    if isinstance(left, Diagonal) and is_separate(left) and left is right:
+    if isinstance(left, ByEntry) and is_separate(left) and left is right:
         return DiagonalMatrix(_separate_squares(weights, left, jnp.result_type(x)))
-    if isinstance(left, Diagonal) and is_separate(left) and isinstance(right, Dense):
+    if isinstance(left, ByEntry) and is_separate(left) and isinstance(right, Full):
         return _separate_rows(weights, left, right, jnp.result_type(x))
-    if isinstance(right, Diagonal) and is_separate(right) and isinstance(left, Dense):
+    if isinstance(right, ByEntry) and is_separate(right) and isinstance(left, Full):
         return jnp.swapaxes(_separate_rows(weights, right, left, jnp.result_type(y)), -1, -2)
     left, right = densify(left, 1, x), densify(right, 1, y)
-    assert isinstance(left, Dense) and isinstance(right, Dense)
-    number = diagonal.uniform(weights)
+    assert isinstance(left, Full) and isinstance(right, Full)
+    number = by_entry.uniform(weights)
     if number is not None:
         number = number * left.factor * right.factor
         known = _known_image(left, right)
@@ -298,27 +298,27 @@ def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -
     return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
 
 
-def _separate_squares(weights: Any, coefficient: Diagonal, dtype: Any) -> Array:
+def _separate_squares(weights: Any, coefficient: ByEntry, dtype: Any) -> Array:
     """Σ_j w v_j² for each entry: `(*sums, entries)`."""
-    squares = diagonal.product(coefficient, coefficient, dtype)
+    squares = by_entry.product(coefficient, coefficient, dtype)
     assert squares is not None
     if squares.is_ones:
-        squares = Diagonal(
+        squares = ByEntry(
             jnp.asarray(squares.numbers.known, dtype), squares.numbers, squares.size, squares.factor
         )
-    collapsed = diagonal.collapse(squares, weights, dtype).array
+    collapsed = by_entry.collapse(squares, weights, dtype).array
     return collapsed.reshape(*weights.shape[:-1], -1)
 
 
-def _separate_rows(weights: Any, coefficient: Diagonal, rows: Dense, dtype: Any) -> Array:
+def _separate_rows(weights: Any, coefficient: ByEntry, rows: Full, dtype: Any) -> Array:
     """Σ_j w v_j ⊗ (the row of the other coefficient for that direction): `(*sums, entries, k)`."""
     numbers = coefficient.numbers
-    values = diagonal.values_of(coefficient, dtype).reshape(numbers.count, -1)
-    values, other = _alike(values, diagonal.rows_at(_flat(rows.array), numbers))
-    number = diagonal.uniform(weights)
+    values = by_entry.values_of(coefficient, dtype).reshape(numbers.count, -1)
+    values, other = _alike(values, by_entry.rows_at(_flat(rows.array), numbers))
+    number = by_entry.uniform(weights)
     if number is not None:
         return number * jnp.einsum("je,jek->ek", values, other)
-    at = diagonal.weights_at(weights, numbers).astype(values.dtype)
+    at = by_entry.weights_at(weights, numbers).astype(values.dtype)
     at = at.reshape(*weights.shape[:-1], numbers.count, -1)
     return jnp.einsum("...je,je,jek->...ek", at, values, other)
 
@@ -327,7 +327,7 @@ def _flat(array: Array) -> Array:
     return array if array.ndim == 2 else array.reshape(array.shape[0], -1)
 
 
-def _known_image(left: Dense, right: Dense) -> Array | None:
+def _known_image(left: Full, right: Full) -> Array | None:
     """Σ_r x_r ℓ(e_r) = ℓ(x), where x is what ℓ was applied to."""
     if left.image is not None and left.image.operand is right.base:
         return left.image.output.reshape(-1, 1)
@@ -336,7 +336,7 @@ def _known_image(left: Dense, right: Dense) -> Array | None:
     return None
 
 
-def _symmetric(left: Dense, right: Dense) -> Array | None:
+def _symmetric(left: Full, right: Full) -> Array | None:
     return gram(_flat(left.base)) if left.base is right.base else None
 
 
@@ -356,8 +356,10 @@ def _gram_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arr
     return gram(a), half + half.T
 
 
-def compressed(moment: Moment, values: Sequence[Coefficient], primals: Sequence[Any]) -> Moment:
-    """The second moments of values whose coefficients are along the blocks of another moment."""
+def replaced_moments(
+    moment: SecondMoment, values: Sequence[Coefficient], primals: Sequence[Any]
+) -> SecondMoment:
+    """The second moments of values whose coefficients are along the sets of another moment."""
     sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
     count = len(values)
     rows = []
@@ -366,10 +368,10 @@ def compressed(moment: Moment, values: Sequence[Coefficient], primals: Sequence[
         for q in range(p, count):
             row.append(_between(moment, values[p], values[q], primals[p], primals[q]))
         rows.append(tuple(row))
-    return Moment(tuple(rows), sizes, moment.sums)
+    return SecondMoment(tuple(rows), sizes, moment.sums)
 
 
-def _between(moment: Moment, left: Any, right: Any, x: Any, y: Any) -> Array | None:
+def _between(moment: SecondMoment, left: Any, right: Any, x: Any, y: Any) -> Array | None:
     """Σ_pq A_pᵀ M_pq B_q."""
     terms = []
     for p, a in enumerate(left.parts):
@@ -378,7 +380,7 @@ def _between(moment: Moment, left: Any, right: Any, x: Any, y: Any) -> Array | N
             if matrix is None or isinstance(a, Zero) or isinstance(b, Zero):
                 continue
             first, second = densify(a, 1, x), densify(b, 1, y)
-            assert isinstance(first, Dense) and isinstance(second, Dense)
-            flat = Dense(_flat(second.base), second.factor)
+            assert isinstance(first, Full) and isinstance(second, Full)
+            flat = Full(_flat(second.base), second.factor)
             terms.append(jnp.matmul(*_alike(_flat(first.array).T, apply(matrix, flat))))
     return sum(terms[1:], terms[0]) if terms else None
