@@ -58,6 +58,12 @@ CASES = {
     "switch_inside": branch(lambda x: 1, jnp.sin, branch(lambda x: x[1] > 0, jnp.exp, jnp.sin)),
     "checkpoint": jax.checkpoint(chained),
     "checkpoints": rematerialised,
+    "jit_in_checkpoint": jax.checkpoint(jax.jit(chained)),
+    "checkpoints_apart": lambda x: (
+        jnp.cos(x[::-1])
+        + jax.checkpoint(lambda y: jnp.sin(y[::-1]))(x)
+        + jax.checkpoint(jax.jit(lambda y: y[::-1] ** 2))(x)
+    ),
     "equal_slices": lambda x: jnp.pad(x[1:] + jnp.sin(x[1:]) * x[1:] + x[1:] ** 2, (1, 0)),
     "joined_again": lambda x: x + x[::-1] + jnp.sin(x) + jnp.cos(x[::-1]) + x * x,
 }

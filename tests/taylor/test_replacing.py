@@ -340,6 +340,36 @@ def test_what_the_primal_computed_is_not_computed_again():
     assert contractions_over(program(do.Laplacian(), net), D) == once + 1
 
 
+WAYS = {
+    "as_it_is": lambda u: u,
+    "jit": jax.jit,
+    "checkpoint": jax.checkpoint,
+    "jit_in_checkpoint": lambda u: jax.checkpoint(jax.jit(u)),
+}
+SQUARES = {
+    "square": lambda x: jnp.sum(x**2),
+    "product": lambda x: jnp.sum(x * x),
+    "dot": lambda x: x @ x,
+    "of_two_names": lambda x: jax.jit(lambda a, b: jnp.sum(a * b))(x, x),
+    "rematerialised": lambda x: jax.checkpoint(lambda a, b: a @ b)(x, x),
+}
+
+
+@pytest.mark.parametrize("square", SQUARES)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_value_is_survives(way, square):
+    """That |x|² and the first layer are of one x is known however they are written, and inside
+    functions that are compiled or rematerialised.
+    """
+    net = network()
+    u = WAYS[way](lambda x: (1 - SQUARES[square](x)) * net(x))
+    points = jnp.ones((3, D)) / D
+    plain, pushed = (
+        jaxprs.of(lambda v: jax.vmap(f)(v), points) for f in (u, do.Laplacian().exact(u))
+    )
+    assert contractions_over(pushed, D) == contractions_over(plain, D) + 1
+
+
 def test_one_moment_for_each_operator():
     """Two operators along the basis vectors share the pass; each has its own second moments."""
     net, x = network(), jnp.asarray(X)

@@ -90,8 +90,9 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
         return _unless_full(by_direction.add(left, right), lead, primal)
     if isinstance(left, ByEntry) and isinstance(right, ByEntry):
         return _unless_full(by_entry.add(left, right, type_of(primal)), lead, primal)
-    if isinstance(left, Full) and isinstance(right, Full) and left.base is right.base:
-        return Full(left.base, left.factor + right.factor, left.image)
+    if isinstance(left, Full) and isinstance(right, Full) and left.image and right.image:
+        if left.image.source == right.image.source:
+            return Full(left.base, left.factor + right.factor, left.image)
     arrays = [densify(each, lead, primal, name) for each in (left, right)]
     first, second = (each.array for each in arrays if isinstance(each, Full))
     return Full(plus(first, second))

@@ -31,10 +31,11 @@ from .contractions import broadcast
 from .equation import BilinearMap
 from .record import record, static
 from .second_moments import SecondMoment
+from .source import Source
 from .truncation import Truncation
 
-Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient]
-"""A product to be formed: a number of times, and its two factors."""
+Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
+"""A product to be formed: a number of times, and its two factors, None for the same twice."""
 
 
 @final
@@ -138,7 +139,9 @@ class Family:
 
     def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
         leads = (self.curves, self.curves)
-        terms = [scale(bilinear_map(product, a, b, leads), k) for k, a, b in pairs]
+        terms = [
+            scale(bilinear_map(product, a, a if b is None else b, leads), k) for k, a, b in pairs
+        ]
         return total(terms, self.curves, product.output)
 
 
@@ -161,11 +164,12 @@ Families: TypeAlias = tuple[Family, ...]
 @record
 class Bundle:
     """A value that depends on the curves: its primal, shared by all, and its series along each
-    family.
+    family. The walk notes the primal's `source`.
     """
 
     primal: AnyArray
     series: tuple[Series, ...]
+    source: Source | None = static(default=None)
 
 
 Value: TypeAlias = Any
@@ -174,6 +178,10 @@ Value: TypeAlias = Any
 
 def primal_of(value: Value) -> Any:
     return value.primal if isinstance(value, Bundle) else value
+
+
+def source_of(value: Value) -> Source | None:
+    return value.source if isinstance(value, Bundle) else None
 
 
 def series_of(value: Value, families: Families, index: int) -> Series:

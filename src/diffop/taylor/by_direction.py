@@ -3,7 +3,7 @@ entries.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,7 +12,6 @@ from jaxtyping import Array
 
 from .binding import zeros_for
 from .coefficients import ByDirection, Full
-from .numbers import Numbers
 from .source import Joined, Source
 
 FEW = 64
@@ -52,17 +51,14 @@ def times_values(coefficient: ByDirection, factors: Array) -> ByDirection:
     """The product with one number for each position."""
     values = coefficient.values
     factors = factors.reshape((1,) * (values.ndim - factors.ndim) + factors.shape)
-    return ByDirection(
-        coefficient.positions, values * factors, coefficient.distinct, coefficient.source
-    )
+    return coefficient.with_values(values * factors)
 
 
 def times_rows(coefficient: ByDirection, array: Array) -> ByDirection:
     """The entrywise product with a coefficient `(n, *shape)` held direction by direction."""
     rows = array.reshape(array.shape[0], -1)
     factors = jnp.take_along_axis(rows, jnp.asarray(coefficient.positions), axis=1)
-    values = coefficient.values * factors
-    return ByDirection(coefficient.positions, values, coefficient.distinct, coefficient.source)
+    return coefficient.with_values(coefficient.values * factors)
 
 
 def product(left: ByDirection, right: ByDirection) -> ByDirection:
@@ -71,12 +67,12 @@ def product(left: ByDirection, right: ByDirection) -> ByDirection:
     An entry a_j at p_j meets all entries of the other that lie at p_j:
     a_j Σ_k b_k [q_k = p_j].
     """
-    if left.distinct and are_together(left, right):
-        return ByDirection(left.positions, left.values * right.values, True, left.source)
+    if left.distinct and left.source == right.source:
+        return left.with_values(left.values * right.values)
     meets = left.positions[..., :, None] == right.positions[..., None, :]
     zero = jnp.zeros((), right.values.dtype)
     met = jnp.sum(jnp.where(meets, right.values[..., None, :], zero), axis=-1)
-    return ByDirection(left.positions, left.values * met, left.distinct, left.source)
+    return left.with_values(left.values * met)
 
 
 def of_array(coefficient: Full) -> ByDirection:
@@ -86,51 +82,36 @@ def of_array(coefficient: Full) -> ByDirection:
     return ByDirection(positions, values, True)
 
 
-def source_of(coefficient: ByDirection) -> Source | None:
-    """Where positions come from; known ones speak for themselves."""
-    if isinstance(coefficient.positions, np.ndarray):
-        return Source(Numbers(coefficient.positions))
-    return coefficient.source
-
-
-def are_together(left: ByDirection, right: ByDirection) -> bool:
-    """Whether two coefficients are known to be at the same positions."""
-    if left.positions is right.positions:
-        return True
-    source = source_of(left)
-    return source is not None and source == source_of(right)
-
-
 def add(left: ByDirection, right: ByDirection) -> ByDirection:
     """The sum: entries at the same positions added, others side by side."""
-    if are_together(left, right):
-        return ByDirection(left.positions, left.values + right.values, left.distinct, left.source)
+    if left.source == right.source:
+        return left.with_values(left.values + right.values)
     sets = _sets(left)
     for each in _sets(right):
-        same = [i for i, other in enumerate(sets) if are_together(each, other)]
+        same = [i for i, other in enumerate(sets) if each.source == other.source]
         if same:
             sets[same[0]] = add(sets[same[0]], each)
         else:
             sets.append(each)
-    known = all(isinstance(each.positions, np.ndarray) for each in sets)
-    joined: Any = (np if known else jnp).concatenate([each.positions for each in sets], axis=-1)
+    source = Source(Joined((each.source, each.positions.shape[-1]) for each in sets))
+    positions = None
+    if source.known is None:
+        positions = jnp.concatenate([each.positions for each in sets], axis=-1)
     values = jnp.concatenate([each.values for each in sets], axis=-1)
-    sources = [source_of(each) for each in sets]
-    parts = [(s, each.positions.shape[-1]) for s, each in zip(sources, sets, strict=True)]
-    return ByDirection(joined, values, False, None if None in sources else Source(Joined(parts)))
+    return ByDirection(positions, values, False, source)
 
 
 def _sets(coefficient: ByDirection) -> list[ByDirection]:
     """The sets of entries that a sum put side by side."""
-    c = coefficient
-    if c.source is None or not isinstance(c.source.step, Joined):
+    c, start = coefficient, 0
+    if not isinstance(c.source.step, Joined):
         return [c]
-    sets, start = [], 0
+    parts = []
     for source, count in c.source.step:
         part = (..., slice(start, start + count))
-        sets.append(ByDirection(c.positions[part], c.values[part], False, source))
+        parts.append(ByDirection(c.positions[part], c.values[part], False, source))
         start += count
-    return sets
+    return parts
 
 
 def broadcast(
@@ -146,17 +127,8 @@ def broadcast(
         flat = flat * size + coordinates[axis][..., None] + moved
     positions = flat.reshape(*flat.shape[:-2], -1)
     values = jnp.repeat(coefficient.values, grid.shape[1], axis=-1)
-    return ByDirection(
-        positions,
-        values,
-        coefficient.distinct,
-        source_after(coefficient, ("broadcast", before, after)),
-    )
-
-
-def source_after(coefficient: ByDirection, step: Hashable) -> Source | None:
-    """The source of positions that a step makes of a coefficient's."""
-    return None if coefficient.source is None else Source(step, coefficient.source)
+    source = Source(("broadcast", before, after), coefficient.source)
+    return ByDirection(positions, values, coefficient.distinct, source)
 
 
 def collapse(coefficient: ByDirection, weights: Any) -> ByDirection:
@@ -164,7 +136,7 @@ def collapse(coefficient: ByDirection, weights: Any) -> ByDirection:
     values = coefficient.values
     weights = jnp.asarray(weights).astype(values.dtype)[..., None]
     values = values.reshape((1,) * (weights.ndim - values.ndim) + values.shape)
-    return ByDirection(coefficient.positions, weights * values, False, coefficient.source)
+    return coefficient.with_values(weights * values, distinct=False)
 
 
 def entry_axes(coefficient: ByDirection, lead: int) -> tuple[int, ...]:

@@ -20,12 +20,12 @@ from .source import Source
 
 
 class Moved(NamedTuple):
-    """New flat positions, shaped like the old ones with the last axis times `copies`; where `keep`
-    is false the entry is lost. `merging` if two positions may become one. Values are multiplied
-    with the `sign`.
+    """New flat positions, shaped like the old ones with the last axis times `copies`, or None for
+    the same; where `keep` is false the entry is lost. `merging` if two positions may become one.
+    Values are multiplied with the `sign`.
     """
 
-    positions: Any
+    positions: Any = None
     keep: Any = None
     copies: int = 1
     merging: bool = False
@@ -45,53 +45,36 @@ def on_values(
     function: LinearMap, k: int, coefficient: ByDirection, lead: int
 ) -> list[Coefficient] | None:
     """Values change, each where it is."""
-    (values,) = function.at([coefficient.values])
-    return [ByDirection(coefficient.positions, values, coefficient.distinct, coefficient.source)]
+    return [coefficient.with_values(*function.at([coefficient.values]))]
 
 
 def by_position(index_map: IndexMap, otherwise: ByDirectionMap | None = None) -> ByDirectionMap:
-    """Entries move as their positions do, or `otherwise` where these do not say how."""
+    """Entries move as their positions do, or `otherwise` where these do not say how. Positions are
+    mapped once, whatever the order of the coefficient that they belong to.
+    """
 
     def move(
         function: LinearMap, k: int, coefficient: ByDirection, lead: int
     ) -> list[Coefficient] | None:
-        moved = _moved(index_map, function, k, coefficient)
-        if moved is None:
+        key = (k, coefficient.source)
+        if key not in function.memo:
+            moved = index_map(function, k, coefficient.positions)
+            function.memo[key] = [moved] if isinstance(moved, Moved) else moved
+        if function.memo[key] is None:
             return None if otherwise is None else otherwise(function, k, coefficient, lead)
         return [
-            scale(
-                _entries(coefficient, each, _source(function, (k, i), coefficient, each)), each.sign
-            )
-            for i, each in enumerate(moved)
+            scale(_entries(function, (k, i), coefficient, moved), moved.sign)
+            for i, moved in enumerate(function.memo[key])
         ]
 
     return move
 
 
-def _moved(
-    index_map: IndexMap, function: LinearMap, k: int, coefficient: ByDirection
-) -> list[Moved] | None:
-    """Positions are mapped once, whatever the order of the coefficient that they belong to, so
-    that coefficients at equal positions are seen to be.
-    """
-    positions = coefficient.positions
-    key = (k, coefficient.source or id(positions))
-    if key not in function.memo:
-        moved = index_map(function, k, positions)
-        moved = [moved] if isinstance(moved, Moved) else moved
-        function.memo[key] = (positions, moved)
-    return function.memo[key][1]
-
-
-def _source(
-    function: LinearMap, output: tuple[int, int], coefficient: ByDirection, moved: Moved
-) -> Source | None:
+def _source(function: LinearMap, output: tuple[int, int], coefficient: ByDirection) -> Source:
     """Equal equations move equal positions alike, unless they do by what is not known."""
-    if moved.positions is coefficient.positions:
-        return coefficient.source
     if "step" not in function.memo:
         function.memo["step"] = _step(function)
-    return by_direction.source_after(coefficient, (function.memo["step"], output))
+    return Source((function.memo["step"], output), coefficient.source)
 
 
 def _step(function: LinearMap) -> Hashable:
@@ -103,7 +86,9 @@ def _step(function: LinearMap) -> Hashable:
     return function.eqn.primitive, str(function.params), shapes, indices
 
 
-def _entries(coefficient: ByDirection, moved: Moved, source: Source | None) -> ByDirection:
+def _entries(
+    function: LinearMap, output: tuple[int, int], coefficient: ByDirection, moved: Moved
+) -> ByDirection:
     values = coefficient.values
     if moved.copies > 1:
         values = jnp.repeat(values, moved.copies, axis=-1)
@@ -114,6 +99,9 @@ def _entries(coefficient: ByDirection, moved: Moved, source: Source | None) -> B
         )
         values = jnp.where(keep, values, jnp.zeros((), values.dtype))
     distinct = coefficient.distinct and not moved.merging
+    if moved.positions is None:
+        return coefficient.with_values(values, distinct)
+    source = _source(function, output, coefficient)
     return ByDirection(moved.positions, values, distinct, source)
 
 
@@ -142,7 +130,7 @@ def _shapes(function: LinearMap, k: int) -> tuple[tuple[int, ...], tuple[int, ..
 
 
 def kept(function: LinearMap, k: int, positions: Any) -> Moved:
-    return Moved(positions)
+    return Moved()
 
 
 def sliced(function: LinearMap, k: int, positions: Any) -> Moved:
@@ -250,7 +238,7 @@ def updated(function: LinearMap, k: int, positions: Any) -> Moved:
         i - start for i, start in zip(by_direction.unravel(positions, whole), starts, strict=True)
     ]
     inside = _inside(shifted, update)
-    return Moved(positions, None if inside is None else ~inside)
+    return Moved(keep=None if inside is None else ~inside)
 
 
 def _clamped(starts: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
@@ -264,19 +252,19 @@ def _clamped(starts: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -
 def selected(function: LinearMap, k: int, positions: Any) -> Moved:
     which = by_direction.entries_at(function.operands[0], positions, jnp.shape(function.outputs[0]))
     chosen = which == k if which.dtype != bool else (which if k else ~which)
-    return Moved(positions, jnp.broadcast_to(chosen, positions.shape))
+    return Moved(keep=jnp.broadcast_to(chosen, positions.shape))
 
 
 def overwritten(function: LinearMap, k: int, positions: Any) -> Moved:
     """Entries under the updates are lost."""
     if k == 0:
         mask = not_overwritten(function)
-        return Moved(positions, by_direction.entries_at(mask, positions, mask.shape))
+        return Moved(keep=by_direction.entries_at(mask, positions, mask.shape))
     return _written(function, positions)
 
 
 def added(function: LinearMap, k: int, positions: Any) -> Moved:
-    return Moved(positions) if k == 0 else _written(function, positions)._replace(merging=True)
+    return Moved() if k == 0 else _written(function, positions)._replace(merging=True)
 
 
 def subtracted(function: LinearMap, k: int, positions: Any) -> Moved:

@@ -16,8 +16,9 @@ from jaxtyping import Array
 
 from .arrays import as_array, plus, product_of, summed, times
 from .binding import at_run_time, zeros_for
-from .coefficients import ByDirection, ByEntry, Full, on_values, scale
+from .coefficients import ByDirection, ByEntry, Full, Image, scale
 from .numbers import Numbers, readers
+from .source import Source
 
 FEW = 16
 """So many columns are gone through one by one; more of them together."""
@@ -31,38 +32,34 @@ def identity(size: int, shape: tuple[int, ...]) -> ByEntry:
     return ByEntry(None, Numbers(numbers), size)
 
 
-def column(coefficient: ByEntry, j: int, dtype: Any) -> Array:
+def column(c: ByEntry, j: int, dtype: Any) -> Array:
     """The j-th values as an array, without the factor."""
-    if coefficient.lone is not None:
-        return coefficient.lone
-    if coefficient.values is None:
-        return at_run_time(np.asarray(coefficient.numbers.known[j], dtype))
-    return coefficient.values[j]
+    if c.values is None:
+        return at_run_time(np.asarray(c.numbers.known[j], dtype))
+    return c.values if c.is_lone else c.values[j]
 
 
-def values_of(coefficient: ByEntry, dtype: Any) -> Array:
+def values_of(c: ByEntry, dtype: Any) -> Array:
     """All values, with the factor: `(s, *shape)`."""
-    array = coefficient.columns
-    if array is None:
-        array = at_run_time(np.asarray(coefficient.numbers.known, dtype))
-    return times(array, coefficient.factor)
+    return times(whole(c, dtype).columns, c.factor)
 
 
-def without_factor(c: ByEntry) -> ByEntry:
-    return ByEntry(c.values, c.numbers, c.size, 1, c.lone)
+def whole(c: ByEntry, dtype: Any) -> ByEntry:
+    """The coefficient without its factor, and with values also where they are ones."""
+    values = at_run_time(np.asarray(c.numbers.known, dtype)) if c.is_ones else c.values
+    return ByEntry(values, c.numbers, c.size)
 
 
-def times_array(coefficient: ByEntry, array: Any) -> ByEntry:
+def times_array(c: ByEntry, array: Any, source: Source | None = None) -> ByEntry:
     """The entrywise product with an array of the primal's shape, or with a scalar."""
-    c, array = coefficient, as_array(array)
+    array = as_array(array)
     if array.shape != c.numbers.shape:
-        array = jnp.broadcast_to(array, c.numbers.shape)
+        array, source = jnp.broadcast_to(array, c.numbers.shape), None
     if c.is_ones and c.numbers.count == 1 and c.numbers.full:
-        return ByEntry(None, c.numbers, c.size, c.factor, array)
-    if c.lone is not None:
-        return ByEntry(None, c.numbers, c.size, c.factor, product_of(c.lone, array))
-    values = product_of(values_of(without_factor(c), array.dtype), lax.expand_dims(array, (0,)))
-    return ByEntry(values, c.numbers, c.size, c.factor)
+        return ByEntry(array, c.numbers, c.size, c.factor, source)
+    own = whole(c, array.dtype).values
+    array = array if c.is_lone else lax.expand_dims(array, (0,))
+    return ByEntry(product_of(own, array), c.numbers, c.size, c.factor)
 
 
 def select(coefficient: ByEntry, keep: Any, dtype: Any) -> ByEntry:
@@ -78,10 +75,9 @@ def select(coefficient: ByEntry, keep: Any, dtype: Any) -> ByEntry:
         numbers = Numbers(np.where(keep, numbers.array, -1))
         if c.is_ones:
             return ByEntry(None, numbers, c.size, c.factor)
-    if c.is_ones:
-        c = ByEntry(values_of(without_factor(c), dtype), numbers, c.size, c.factor)
-    c = on_values(lambda values: jnp.where(keep, values, jnp.zeros((), values.dtype)), c)
-    return ByEntry(c.values, numbers, c.size, c.factor, c.lone)
+    own = whole(c, dtype).values
+    values = jnp.where(keep, own, jnp.zeros((), own.dtype))
+    return ByEntry(values, numbers, c.size, c.factor)
 
 
 def broadcast(coefficient: ByEntry, before: tuple[int, ...], after: tuple[int, ...]) -> ByEntry:
@@ -117,12 +113,10 @@ def _aligned_product(left: ByEntry, right: ByEntry) -> ByEntry:
     factor = left.factor * right.factor
     if left.is_ones or right.is_ones:
         c = right if left.is_ones else left
-        return ByEntry(c.values, c.numbers, c.size, factor, c.lone)
-    if left.lone is not None and right.lone is not None:
-        lone = product_of(left.lone, right.lone)
-        return ByEntry(None, left.numbers, left.size, factor, lone)
-    values = product_of(left.columns, right.columns)
-    return ByEntry(values, left.numbers, left.size, factor)
+        return ByEntry(c.values, c.numbers, c.size, factor, c.source)
+    if not (left.is_lone and right.is_lone):
+        left, right = (c.with_values(c.columns) for c in (left, right))
+    return ByEntry(product_of(left.values, right.values), left.numbers, left.size, factor)
 
 
 def add(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry:
@@ -130,8 +124,13 @@ def add(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry:
     side by side.
     """
     if left.numbers == right.numbers:
-        if left.lone is not None and right.lone is not None:
-            return _sum_of_lone(left, right)
+        if left.source is not None and left.source == right.source:
+            return ByEntry(
+                left.values, left.numbers, left.size, left.factor + right.factor, left.source
+            )
+        if left.is_lone and right.is_lone:
+            terms = (times(c.values, c.factor) for c in (left, right))
+            return ByEntry(plus(*terms), left.numbers, left.size)
         values = plus(values_of(left, dtype), values_of(right, dtype))
         return ByEntry(values, left.numbers, left.size)
     a, b = left.numbers, right.numbers
@@ -143,19 +142,11 @@ def add(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry:
     return ByEntry(jnp.concatenate([first, second]), joined, left.size)
 
 
-def _sum_of_lone(left: ByEntry, right: ByEntry) -> ByEntry:
-    if left.lone is right.lone:  # x·dx + dx·x is 2x·dx
-        factor = left.factor + right.factor
-        return ByEntry(None, left.numbers, left.size, factor, left.lone)
-    lone = plus(times(left.lone, left.factor), times(right.lone, right.factor))
-    return ByEntry(None, left.numbers, left.size, 1, lone)
-
-
 def collapse(coefficient: ByEntry, weights: Any, dtype: Any) -> Full:
     """Σ_r w_r c_r: an array `(*m, *shape)` for weights `(*m, n)`."""
     number = uniform(weights)
-    if number is not None and coefficient.lone is not None:
-        collapsed = scale(Full(coefficient.lone, number), coefficient.factor)
+    if number is not None and coefficient.is_lone:
+        collapsed = scale(Full(coefficient.values, number), coefficient.factor)
         assert isinstance(collapsed, Full)
         return collapsed
     values = values_of(coefficient, dtype)
@@ -219,7 +210,7 @@ def sum_over(coefficient: ByEntry, axes: tuple[int, ...], dtype: Any) -> ByEntry
     c = coefficient
     constant = tuple(a for a in axes if _constant(c.numbers.array, a + 1))
     if constant:
-        values = summed(values_of(without_factor(c), dtype), [a + 1 for a in constant])
+        values = summed(whole(c, dtype).columns, [a + 1 for a in constant])
         numbers = Numbers(_first(c.numbers.array, constant))
         c = ByEntry(values, numbers, c.size, c.factor)
         axes = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
@@ -239,9 +230,10 @@ def _gathered(coefficient: ByEntry, dtype: Any) -> Full:
     c = coefficient
     if c.numbers.is_identity(c.size) and not c.is_ones:
         own = column(c, 0, dtype)
-        return Full(own if own.ndim == 1 else own.reshape(-1), c.factor)
+        image = None if c.source is None else Image(c.source)
+        return Full(own if own.ndim == 1 else own.reshape(-1), c.factor, image)
     numbers = c.numbers.array.reshape(c.numbers.count, -1)
-    values = values_of(without_factor(c), dtype).reshape(numbers.shape)
+    values = whole(c, dtype).columns.reshape(numbers.shape)
     if c.numbers.count > FEW:
         return Full(spread(values.reshape(-1), numbers.reshape(-1), c.size), c.factor)
     parts = [spread(each, number, c.size) for each, number in zip(values, numbers, strict=True)]
@@ -310,18 +302,17 @@ def _masked(array: Array, mask: np.ndarray | None) -> Array:
 
 def as_sparse(c: ByEntry, dtype: Any) -> ByDirection:
     """The same direction by direction."""
-    moved, positions = _by_direction(c.numbers, c.size)
+    moved, source = _by_direction(c.numbers, c.size)
     values = at_run_time(np.asarray(moved >= 0, dtype))
     if not c.is_ones:
-        own = values_of(without_factor(c), dtype).reshape(-1)
+        own = whole(c, dtype).columns.reshape(-1)
         values = jnp.where(moved >= 0, own[moved.clip(0)], jnp.zeros_like(values))
-    return ByDirection(positions, times(values, c.factor), c.numbers.different)
+    return ByDirection(None, times(values, c.factor), c.numbers.different, source)
 
 
 @functools.lru_cache(maxsize=64)
-def _by_direction(numbers: Numbers, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each direction the numbers that it stands at, −1 for none, and their positions: one array
-    for equal numbers, so that equal positions are recognised.
-    """
+def _by_direction(numbers: Numbers, size: int) -> tuple[np.ndarray, Source]:
+    """For each direction the numbers that it stands at, −1 for none, and their positions."""
     moved = readers(numbers.array.reshape(-1), size)
-    return moved, (moved.clip(0) % max(1, math.prod(numbers.shape))).astype(np.int32)
+    positions = moved.clip(0) % max(1, math.prod(numbers.shape))
+    return moved, Source(Numbers(positions))

@@ -30,7 +30,7 @@ def on_values(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     """Values change, each where it is."""
     c = coefficient
     dtype = jnp.result_type(function.primal(k))
-    values = by_entry.values_of(by_entry.without_factor(c), dtype)
+    values = by_entry.whole(c, dtype).columns
     values = jax.vmap(lambda column: function.at([column])[0])(values)
     return [ByEntry(values, c.numbers, c.size, c.factor)]
 
@@ -68,17 +68,18 @@ def moved(function: LinearMap, k: int, coefficient: ByEntry) -> Images:
     """Entries are moved about, by indices that have to be known."""
     if not _known_indices(function):
         return None
-    c, dtype = coefficient, jnp.result_type(function.primal(k))
+    c = coefficient
     numbers = _moved_numbers(function, k, c)
-    nothing = [None] * len(numbers)
-    if c.numbers.count == 1 and not c.is_ones:  # the plain primitive, as the primal sees it
-        values, lone = nothing, _moved(function, k, by_entry.column(c, 0, dtype))
+    move = partial(_moved, function, k)
+    if c.is_ones:
+        values = [None] * len(numbers)
+    elif c.numbers.count == 1:  # the plain primitive, as the primal sees it
+        values = move(by_entry.column(c, 0, None))
     else:
-        move = jax.vmap(partial(_moved, function, k))
-        values, lone = nothing if c.values is None else move(c.values), nothing
+        values = jax.vmap(move)(c.values)
     return [
-        ByEntry(each, Numbers(number), c.size, c.factor, column)
-        for each, number, column in zip(values, numbers, lone, strict=True)
+        ByEntry(each, Numbers(number), c.size, c.factor)
+        for each, number in zip(values, numbers, strict=True)
     ]
 
 

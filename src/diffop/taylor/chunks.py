@@ -18,7 +18,7 @@ from jaxtyping import PyTree
 
 from .binding import start_of_sum
 from .by_entry import as_sparse
-from .coefficients import ByEntry, Full
+from .coefficients import ByDirection, ByEntry, Full
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -138,4 +138,7 @@ def by_direction(coefficient: Any, dtype: Any) -> Any:
     """A tangent whose arrays have one row for each direction."""
     if isinstance(coefficient, Full):
         return Full(coefficient.array)
-    return as_sparse(coefficient, dtype) if isinstance(coefficient, ByEntry) else coefficient
+    c = as_sparse(coefficient, dtype) if isinstance(coefficient, ByEntry) else coefficient
+    if not isinstance(c, ByDirection):
+        return c
+    return ByDirection(jnp.asarray(c.positions), c.values, c.distinct)

@@ -12,7 +12,7 @@ leading axes, one for the directions or for the collapsed sums (see `Family`). I
     directions were replaced, see `second_moments`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 import jax.numpy as jnp
@@ -37,10 +37,15 @@ class Zero:
 @final
 @record
 class Image:
-    """Where rows came from: row r is ℓ(e_r) for a linear ℓ with ℓ(operand) = output."""
+    """What is known of an array of rows ℓ(e_r), for a linear map ℓ.
 
-    operand: AnyArray
-    output: AnyArray
+    - `source`: of the array. Where it is a vector x, ℓ is the product with x.
+    - `operand`, `output`: the source of a value that ℓ was applied to, and what came of it.
+    """
+
+    source: Source = static()
+    operand: Source | None = static(default=None)
+    output: AnyArray | None = None
 
 
 @final
@@ -79,8 +84,8 @@ class ByDirection:
     Shapes: values `(*lead, *entries)`, positions `entries` behind the leading axes that tell them
     apart: `(n, s)` both for a coefficient held direction by direction, lead `(n,)`; collapsed,
     values `(*m, n, s)` at positions `(n, s)`, lead `m`. Entries at one position add up; `distinct`
-    says that no two nonzero entries of one direction share a position. `source` is the engine's own
-    note of where the positions come from.
+    says that no two nonzero entries of one direction share a position. Positions are equal where
+    their `source` is, the engine's own note; those that are a NumPy array are part of it.
 
     !!! example
 
@@ -96,10 +101,34 @@ class ByDirection:
         ```
     """
 
-    positions: Int[Array | np.ndarray, "..."]
+    unknown: Int[Array, "..."] | None
     values: AnyArray
-    distinct: bool = static(default=False)
-    source: Source | None = static(default=None)
+    distinct: bool = static()
+    source: Source = static()
+
+    def __init__(
+        self,
+        positions: Int[Array | np.ndarray, "..."] | None,
+        values: AnyArray,
+        distinct: bool = False,
+        source: Source | None = None,
+    ) -> None:
+        source = source or Source()
+        if isinstance(positions, np.ndarray) and source.known is None:
+            source = Source(Numbers(positions))
+        unknown = positions if source.known is None else None
+        for name, value in zip(self.__slots__, (unknown, values, distinct, source), strict=True):
+            object.__setattr__(self, name, value)
+
+    @property
+    def positions(self) -> Any:
+        """Where the entries are: a NumPy array where that is known while tracing."""
+        return self.source.known if self.unknown is None else self.unknown
+
+    def with_values(self, values: AnyArray, distinct: bool | None = None) -> "ByDirection":
+        """Other values at the same positions."""
+        distinct = self.distinct if distinct is None else distinct
+        return ByDirection(self.unknown, values, distinct, self.source)
 
 
 @final
@@ -111,8 +140,8 @@ class ByEntry:
     `numbers` has shape `(s, *shape)`, is known while tracing, and is −1 where there is no
     direction; `values` has that shape too, or is None for ones. All n basis vectors need no more
     memory than the point itself, and structural primitives act on `numbers` as they act on the
-    primal. A `lone` column of values, of the primal's own shape, may stand in place of `values`:
-    operations see it as they see the primal.
+    primal. One column of values may have the primal's own shape: operations see it as they see the
+    primal. `source` is then the engine's own note of what it is.
 
     !!! example
 
@@ -134,16 +163,25 @@ class ByEntry:
     numbers: Numbers = static()
     size: int = static()
     factor: float | int = static(default=1)
-    lone: AnyArray | None = None
+    source: Source | None = static(default=None)
 
     @property
     def is_ones(self) -> bool:
-        return self.values is None and self.lone is None
+        return self.values is None
 
     @property
-    def columns(self) -> AnyArray | None:
+    def is_lone(self) -> bool:
+        """Whether there is one column, without an axis for columns."""
+        return self.values is not None and self.values.ndim == len(self.numbers.shape)
+
+    @property
+    def columns(self) -> Any:
         """The values as `(s, *shape)`, without the factor; None for ones."""
-        return self.values if self.lone is None else lax.expand_dims(self.lone, (0,))
+        return lax.expand_dims(self.values, (0,)) if self.is_lone else self.values
+
+    def with_values(self, values: AnyArray | None) -> "ByEntry":
+        """Other values at the same numbers."""
+        return ByEntry(values, self.numbers, self.size, self.factor)
 
 
 @final
@@ -188,26 +226,18 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
             return Full(c.base, number, c.image)
         return Full(times(c.base, number))
     if isinstance(coefficient, ByDirection):
-        values = times(coefficient.values, factor)
-        return ByDirection(coefficient.positions, values, coefficient.distinct, coefficient.source)
+        return coefficient.with_values(times(coefficient.values, factor))
     if isinstance(coefficient, ByEntry):
         c, number = coefficient, coefficient.factor * factor
         if c.is_ones or _is_ordinary(number):
-            return ByEntry(c.values, c.numbers, c.size, number, c.lone)
-        whole = ByEntry(c.values, c.numbers, c.size, 1, c.lone)
-        return on_values(lambda values: times(values, number), whole)
+            return ByEntry(c.values, c.numbers, c.size, number, c.source)
+        return ByEntry(times(c.values, number), c.numbers, c.size)
     return sets([scale(part, factor) for part in coefficient.parts])
 
 
 def _is_ordinary(number: float | int) -> bool:
     """Whether arrays may be multiplied with one another before they are with such numbers."""
     return number == 0 or 2**-10 <= abs(number) <= 2**10
-
-
-def on_values(function: Callable[[Any], Any], c: ByEntry) -> ByEntry:
-    """The coefficient with its values, if they are not ones, put through an entrywise function."""
-    values, lone = (None if each is None else function(each) for each in (c.values, c.lone))
-    return ByEntry(values, c.numbers, c.size, c.factor, lone)
 
 
 def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
@@ -218,9 +248,9 @@ def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
     if isinstance(c, Full):
         return Full(varying_over(c.base, axes), c.factor, c.image)
     if isinstance(c, ByDirection):
-        return ByDirection(c.positions, varying_over(c.values, axes), c.distinct, c.source)
+        return c.with_values(varying_over(c.values, axes))
     if isinstance(c, ByEntry):
-        return on_values(lambda values: varying_over(values, axes), c)
+        return c if c.is_ones else c.with_values(varying_over(c.values, axes))
     return sets([varying(part, axes) for part in c.parts])
 
 

@@ -25,7 +25,6 @@ from .coefficients import (
     Image,
     Sets,
     Structured,
-    on_values,
     sets,
 )
 from .convolutions import convolution
@@ -33,6 +32,7 @@ from .equation import BilinearMap
 from .numbers import Numbers
 from .primitive import Form
 from .rows import rows_dot
+from .source import Source
 
 
 def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
@@ -153,13 +153,9 @@ def structured(
 def _of_type(coefficient: Structured, dtype: Any) -> Structured:
     """Operands of a product may differ in type, from one another and from the output."""
     c = coefficient
-    if isinstance(c, ByEntry):
-        return on_values(lambda values: _as_type(values, dtype), c)
-    return ByDirection(c.positions, _as_type(c.values, dtype), c.distinct, c.source)
-
-
-def _as_type(array: Any, dtype: Any) -> Any:
-    return array if array.dtype == dtype else array.astype(dtype)
+    if c.values is None or c.values.dtype == dtype:
+        return c
+    return c.with_values(c.values.astype(dtype))
 
 
 def _entrywise(
@@ -183,7 +179,8 @@ def _entrywise(
     if isinstance(right, ByEntry):
         return by_entry.product(left, right, dtype)
     if isinstance(right, Full) and leads[1] == 0:
-        return by_entry.times_array(left, right.array)
+        source = None if right.image is None else right.image.source
+        return by_entry.times_array(left, right.array, source)
     return None
 
 
@@ -343,7 +340,7 @@ def _sparse_dot(
         positions.reshape(*position.shape[:-1], -1),
         values.reshape(*values.shape[:-2], -1),
         coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
-        by_direction.source_after(coefficient, (product.form, shapes)),
+        Source((product.form, shapes), coefficient.source),
     )
 
 
@@ -365,15 +362,23 @@ def _rows(product: BilinearMap, shapes: _Shapes, coefficient: ByEntry, array: An
     order = shapes.batch + shapes.contract + shapes.free  # the rows' order; free axes have size one
     numbers = c.numbers.array.transpose(0, *(a + 1 for a in order)).reshape(c.numbers.count, -1)
     if c.is_ones and c.numbers.is_identity(c.size) and Numbers(numbers).is_identity(c.size):
-        image = None
-        if isinstance(product.operands[shapes.side], jax.Array) and product.primal is not None:
-            image = Image(product.operands[shapes.side], product.primal)
+        image = _image(product, shapes.side)
         return Full(matrix if matrix.shape == shape else matrix.reshape(shape), c.factor, image)
     values = None
     if (columns := c.columns) is not None:
         values = columns.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
         values = values.reshape(numbers.shape)
     return Full(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
+
+
+def _image(product: BilinearMap, side: int) -> Image | None:
+    """What is known of the rows B(e_r, b), b being on the other side: that they gave B(a, b)."""
+    operand, rows = product.sources[side], product.sources[1 - side]
+    if operand is None:
+        return None
+    if rows is None or jnp.ndim(product.operands[1 - side]) > 1:
+        rows = Source((product.form, str(product.params), side) if rows else None, rows)
+    return Image(rows, operand, product.primal)
 
 
 def _spread(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:

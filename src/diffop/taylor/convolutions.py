@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import by_entry
-from .by_direction import source_after, unravel
+from .by_direction import unravel
 from .coefficients import ByDirection, ByEntry, Coefficient, Full
 from .equation import BilinearMap
 from .numbers import Numbers
+from .source import Source
 
 
 def convolution(
@@ -94,7 +95,7 @@ def _sparse(reach: _Reach, coefficient: ByDirection, kernel: Any) -> ByDirection
     return ByDirection(
         at.reshape(*coefficient.positions.shape[:-1], -1),
         values.reshape(*values.shape[:-3], -1),
-        source=source_after(coefficient, reach.step),
+        source=Source(reach.step, coefficient.source),
     )
 
 
@@ -115,8 +116,7 @@ def _diagonal(reach: _Reach, coefficient: ByEntry, kernel: Any) -> ByEntry | Non
     rows = reach.kernel_rows(kernel)
     values = jnp.asarray(known, rows.dtype)[None]
     if not c.is_ones or not c.numbers.full:
-        own = by_entry.values_of(by_entry.without_factor(c), rows.dtype)
-        own = own.reshape(c.numbers.count, -1)
+        own = by_entry.whole(c, rows.dtype).columns.reshape(c.numbers.count, -1)
         values = jnp.where(known, own[:, np.where(known, sources, 0)], jnp.zeros_like(values))
     # (count, rows, batch · spatial) with the features behind, then in the output's own order
     values = values[..., None] * rows[None, :, None, :]

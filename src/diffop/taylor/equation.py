@@ -9,6 +9,7 @@ from jax import lax
 
 from .binding import bind, described, is_explicit, partially_bound
 from .primitive import Form, Primitive, of
+from .source import Source
 
 
 @final
@@ -66,7 +67,7 @@ class LinearMap:
 @final
 class BilinearMap:
     """y = B(a, b), with the primals of a, b and (where it is known) y, and y's shape and type; the
-    `eqn` where it is one.
+    `eqn` where it is one, and the `sources` of a and b where they have some.
     """
 
     def __init__(
@@ -77,12 +78,14 @@ class BilinearMap:
         operands: tuple[Any, Any],
         primal: Any = None,
         eqn: jex.JaxprEqn | None = None,
+        sources: tuple[Source | None, Source | None] = (None, None),
     ) -> None:
         self.form = form
         self.params = params
         self.function = function
         self.operands = operands
         self.primal = primal
+        self.sources = sources
         self.output = jax.eval_shape(function, *operands) if primal is None else primal
         self._eqn = eqn
         self._expanded: dict[tuple[int, tuple[int, ...]], tuple[Any, Any]] = {}
@@ -92,9 +95,24 @@ class BilinearMap:
         """The primitive, and the line of the user's program that it is in."""
         return "an inner product" if self._eqn is None else described(self._eqn)
 
+    @property
+    def is_square(self) -> bool:
+        """Whether a is b, and B is symmetric."""
+        if self.sources[0] is None or self.sources[0] != self.sources[1]:
+            return False
+        return self.form is Form.ENTRYWISE or (
+            self.form is Form.DOT and not jax.numpy.ndim(self.output) and _is_inner(self.params)
+        )
+
     def expanded(self, still: Any, axes: tuple[int, ...]) -> Any:
         """What stands still with axes of size one, made once for coefficients of all orders."""
         key = (id(still), axes)
         if key not in self._expanded:
             self._expanded[key] = (still, lax.expand_dims(still, axes))
         return self._expanded[key][1]
+
+
+def _is_inner(params: dict[str, Any]) -> bool:
+    """Whether a `dot_general` pairs equal axes."""
+    contract, _ = params["dimension_numbers"]
+    return tuple(contract[0]) == tuple(contract[1])

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from .binding import bind, is_divided
-from .boundaries import reunited, sourced
-from .bundle import Families, Value, dense_value, is_moving, primal_of
+from .bundle import Bundle, Families, Value, dense_value, is_moving, primal_of
 from .layout import laid_out
 from .primitive import of, rule_of
 from .program import Atom, Known, Program, Step, Uses, flatten, stretches
+from .source import Source
 
 
 def interpret(
@@ -31,7 +31,7 @@ def interpret(
 
     One value for each output.
     """
-    walk = Walk(flatten(jaxpr, consts), families, reunited(operands))
+    walk = Walk(flatten(jaxpr, consts), families, operands)
     for _, steps in stretches(walk.program.steps):
         walk.push_together(steps)
     return walk.outputs()
@@ -49,6 +49,7 @@ class Walk:
         self.uses = Uses(program)
         self.values: dict[int, Value] = {}
         self.moving: set[int] = set()
+        self._token = object()
         for variable, value in enumerate(operands):
             if self.uses.is_read(variable):
                 self.store(variable, value)
@@ -73,15 +74,15 @@ class Walk:
         kept, families = sorted(made - dead), tuple(self.families)
 
         def push(values: Sequence[Value]) -> list[Value]:
-            local = dict(zip(reads, reunited(values), strict=True))
+            local = dict(zip(reads, values, strict=True))
             for step in steps:
                 outputs = push_equation(families, step.eqn, _read(step.reads, local))
-                local.update(zip(step.writes, outputs, strict=True))
-            return sourced([local[v] for v in kept])
+                for variable, value in zip(step.writes, outputs, strict=True):
+                    local[variable] = self._named(variable, value)
+            return [local[v] for v in kept]
 
         again = jax.checkpoint(push, prevent_cse=region.prevent_cse, policy=region.policy)
-        pushed = reunited(again(sourced([self.values[v] for v in reads])))
-        for variable, value in zip(kept, pushed, strict=True):
+        for variable, value in zip(kept, again([self.values[v] for v in reads]), strict=True):
             self.store(variable, value)
         for variable in dead:
             self._forget(variable)
@@ -90,9 +91,15 @@ class Walk:
         return _read(self.program.outputs, self.values)
 
     def store(self, variable: int, value: Value) -> None:
-        self.values[variable] = value
+        self.values[variable] = self._named(variable, value)
         if is_moving(value):
             self.moving.add(variable)
+
+    def _named(self, variable: int, value: Value) -> Value:
+        """A value that moves with a source, its own or that of the variable."""
+        if not isinstance(value, Bundle) or value.source is not None:
+            return value
+        return Bundle(value.primal, value.series, Source((self._token, variable)))
 
     def _forget(self, variable: int) -> None:
         self.values.pop(variable, None)

@@ -11,7 +11,6 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
-from .boundaries import sourced
 from .bundle import Families, Family, Value, bundle, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, Zero, scale
@@ -271,7 +270,7 @@ def _push(
 
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
     operands = [laid_out(families, bundle(leaves[p], [each[p] for each in series])) for p in moving]
-    values = interpret_replacing(closed, families, sourced(operands))
+    values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]
     return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(_Leaf, values))

@@ -73,9 +73,12 @@ class SecondMoment:
         assert not isinstance(transposed, DiagonalMatrix)  # those are M_pp
         return None if transposed is None else jnp.swapaxes(transposed, -1, -2)
 
-    def contract(self, product: BilinearMap, left: Coefficient, right: Coefficient) -> Coefficient:
-        """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj)."""
-        symmetric = product.form is Form.ENTRYWISE and left is right
+    def contract(
+        self, product: BilinearMap, left: Coefficient, right: Coefficient | None
+    ) -> Coefficient:
+        """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj), of a alone where there is no b."""
+        symmetric = product.form is Form.ENTRYWISE and right is None
+        right = left if right is None else right
         if product.form is Form.ENTRYWISE:
             left, right = (
                 broadcast(c, 1, jnp.shape(x), product.output.shape)
@@ -87,12 +90,15 @@ class SecondMoment:
         terms = []
         for p in range(len(self.sizes)):
             for q in range(p if symmetric else 0, len(self.sizes)):
-                term = self._pair(product, left.parts[p], right.parts[q], p, q)
+                same = symmetric and p == q
+                term = self._pair(product, left.parts[p], right.parts[q], p, q, same)
                 if term is not None:
                     terms.append(Full(term, 2 if symmetric and p < q else 1))
         return total(terms, len(self.sums), product.output)
 
-    def _pair(self, product: BilinearMap, left: Any, right: Any, p: int, q: int) -> Array | None:
+    def _pair(
+        self, product: BilinearMap, left: Any, right: Any, p: int, q: int, same: bool
+    ) -> Array | None:
         matrix = self.matrix(p, q)
         if matrix is None or isinstance(left, Zero) or isinstance(right, Zero):
             return None
@@ -104,8 +110,7 @@ class SecondMoment:
             densify(c, 1, x) for c, x in zip((left, right), product.operands, strict=True)
         )
         assert isinstance(first, Full) and isinstance(second, Full)
-        whole = not isinstance(matrix, DiagonalMatrix)
-        if entrywise and p == q and left is right and whole:
+        if same and not isinstance(matrix, DiagonalMatrix):
             result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
@@ -254,13 +259,13 @@ def _second_moment(
     weights: Any, left: tuple[Series, Any], right: tuple[Series, Any], same: bool
 ) -> Between | None:
     (first, x), (second, y) = left, right
-    gram = _gram(weights, first[0], x, second[-1], y)
+    gram = _gram(weights, first[0], x, second[-1], y, same and len(first) == 1)
     if len(first) == 1:
         return gram
     assert not isinstance(gram, DiagonalMatrix)  # which is of one set of directions with itself
     if same:
         return None if gram is None else (gram + jnp.swapaxes(gram, -1, -2)) * 0.5
-    other = _gram(weights, first[-1], x, second[0], y)
+    other = _gram(weights, first[-1], x, second[0], y, False)
     assert not isinstance(other, DiagonalMatrix)
     terms = [each for each in (gram, other) if each is not None]
     return sum(terms[1:], terms[0]) * 0.5 if terms else None
@@ -271,11 +276,13 @@ def is_separate(coefficient: Coefficient) -> bool:
     return isinstance(coefficient, ByEntry) and coefficient.numbers.injective
 
 
-def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -> Between | None:
-    """Σ_r w_r a_r ⊗ b_r as a matrix."""
+def _gram(
+    weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any, same: bool
+) -> Between | None:
+    """Σ_r w_r a_r ⊗ b_r as a matrix; `same` if a is b."""
     if isinstance(left, Zero) or isinstance(right, Zero):
         return None
-    if isinstance(left, ByEntry) and is_separate(left) and left is right:
+    if isinstance(left, ByEntry) and is_separate(left) and same:
         return DiagonalMatrix(_separate_squares(weights, left, jnp.result_type(x)))
     if isinstance(left, ByEntry) and is_separate(left) and isinstance(right, Full):
         return _separate_rows(weights, left, right, jnp.result_type(x))
@@ -286,13 +293,7 @@ def _gram(weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any) -
     number = by_entry.uniform(weights)
     if number is not None:
         number = number * left.factor * right.factor
-        known = _known_image(left, right)
-        if known is None:
-            known = _symmetric(left, right)
-        if known is None:
-            a, b = _alike(_flat(left.base), _flat(right.base))
-            known = a.T @ b
-        return times(known, number)
+        return times(_unweighted(left, right, same), number)
     a, b = _alike(_flat(left.array), _flat(right.array))
     weights = jnp.asarray(weights).astype(a.dtype)
     return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
@@ -327,17 +328,21 @@ def _flat(array: Array) -> Array:
     return array if array.ndim == 2 else array.reshape(array.shape[0], -1)
 
 
-def _known_image(left: Full, right: Full) -> Array | None:
-    """Σ_r x_r ℓ(e_r) = ℓ(x), where x is what ℓ was applied to."""
-    if left.image is not None and left.image.operand is right.base:
-        return left.image.output.reshape(-1, 1)
-    if right.image is not None and right.image.operand is left.base:
-        return right.image.output.reshape(1, -1)
-    return None
-
-
-def _symmetric(left: Full, right: Full) -> Array | None:
-    return gram(_flat(left.base)) if left.base is right.base else None
+def _unweighted(left: Full, right: Full, same: bool) -> Array:
+    """Σ_r a_r ⊗ b_r without their factors. Σ_r x_r ℓ(e_r) = ℓ(x) is there where ℓ was applied to
+    x.
+    """
+    a, b = left.image, right.image
+    if a is not None and b is not None:
+        if a.operand == b.source and a.output is not None:
+            return a.output.reshape(-1, 1)
+        if b.operand == a.source and b.output is not None:
+            return b.output.reshape(1, -1)
+        same = same or a.source == b.source
+    if same:
+        return gram(_flat(left.base))
+    first, second = _alike(_flat(left.base), _flat(right.base))
+    return first.T @ second
 
 
 @jax.custom_jvp

@@ -22,6 +22,7 @@ from .coefficients import (
     ByEntry,
     Coefficient,
     Full,
+    Image,
     Series,
     Sets,
     Zero,
@@ -47,13 +48,25 @@ def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -
     return tuple(result)
 
 
+def squared(family: Family, product: BilinearMap, series: Series) -> Series:
+    """The series of B(a(t), a(t)) for a symmetric B: y_γ = 2 B(a_γ, a_0) + Σ B(a_α, a_β)."""
+    result = []
+    for place in family.places:
+        lead = family.lead(place)
+        linear = scale(_times_primal(product, 0, series[place], lead), 2)
+        rest = family.combine(product, _pairs(family, series, series, place, 2), place)
+        result.append(total([linear, rest], lead, product.output))
+    return tuple(result)
+
+
 def _times_primal(product: BilinearMap, side: int, moving: Coefficient, lead: int) -> Coefficient:
     """B of a coefficient of one operand and the other operand itself."""
     still = product.operands[1 - side]
     number = known_scalar(still) if product.form is Form.ENTRYWISE else None
     if number is not None:
         return scale(moving, number)
-    primal = Full(as_array(still))
+    source = product.sources[1 - side]
+    primal = Full(as_array(still), 1, None if source is None else Image(source))
     if side == 0:
         return bilinear_map(product, moving, primal, (lead, 0))
     return bilinear_map(product, primal, moving, (0, lead))
@@ -229,4 +242,8 @@ def _powers(family: Family, product: BilinearMap, series: Series, degree: int) -
 
 
 def _pairs(family: Family, left: Series, right: Series, place: int, power: int) -> list[Pair]:
-    return [(k, left[i], right[j]) for k, i, j in family.truncation.powers(place, power)]
+    """The products of [t^γ] δ^j, left being δ and right δ^{j−1}."""
+    return [
+        (k, left[i], None if power == 2 and i == j else right[j])
+        for k, i, j in family.truncation.powers(place, power)
+    ]

@@ -1,4 +1,4 @@
-"""Where the positions of sparse coefficients come from."""
+"""What arrays of the engine are, told apart while tracing."""
 
 from collections.abc import Hashable
 from typing import Any, final
@@ -10,22 +10,24 @@ from .numbers import Numbers
 
 @final
 class Source:
-    """Coefficients of equal sources have equal positions, whatever the arrays are: the operands of
-    a rematerialised function, or the outputs of two equal equations, are not each other.
+    """The name of an array: arrays of equal sources are equal, entry by entry in row-major order.
 
-    It is the positions of a `parent` after a `step`; without a parent, positions that the step
-    names, or that are like no others.
+    Two tracers may be one array, and are two behind a rematerialised function, a branch, or two
+    equal equations; a source is part of the structure of what holds the array, and goes through all
+    of them. It is what a `step` makes of a `parent`; without a parent, what the step names, or an
+    array like no other.
     """
 
     def __init__(self, step: Hashable = None, parent: "Source | None" = None) -> None:
         self.step = object() if step is None else step
         self.parent = parent
+        self.known: np.ndarray | None = None
+        """The array itself, where that is known while tracing."""
+        if isinstance(step, Numbers):
+            self.known = step.array
+        elif isinstance(step, Joined):
+            self.known = step.known
         self._hash = hash((self.step, parent))
-
-    @property
-    def known(self) -> np.ndarray | None:
-        """The positions themselves, where they are known while tracing."""
-        return self.step.array if isinstance(self.step, Numbers) else None
 
     def __hash__(self) -> int:
         return self._hash
@@ -45,3 +47,8 @@ class Source:
 @final
 class Joined(tuple):
     """The step of positions side by side: the source and the number of each set of them."""
+
+    @property
+    def known(self) -> np.ndarray | None:
+        arrays = [source.known for source, _ in self if source.known is not None]
+        return np.concatenate(arrays, axis=-1) if len(arrays) == len(self) else None

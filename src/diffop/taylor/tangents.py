@@ -174,8 +174,7 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     if tangent is None:
         return Zero()
     if isinstance(tangent, ByDirection):
-        values = at_run_time(tangent.values)
-        return ByDirection(tangent.positions, values, tangent.distinct, tangent.source)
+        return tangent.with_values(at_run_time(tangent.values))
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)

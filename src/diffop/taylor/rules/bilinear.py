@@ -17,12 +17,13 @@ from ..bundle import (
     dense_series,
     expand,
     primal_of,
+    source_of,
 )
 from ..coefficients import Coefficient, Series
 from ..equation import BilinearMap
 from ..primitive import Form, Primitive, enter, of
 from ..rows import rows_dot_p, rows_outer_p
-from ..series import divided, leibniz, mapped, quotient
+from ..series import divided, leibniz, mapped, quotient, squared
 
 
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -31,24 +32,29 @@ def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     bound = partially_bound(eqn, operands, (0, 1))
     (output,) = bound(left, right)
     form = of(eqn).form or Form.OTHER
+    sources = (source_of(operands[0]), source_of(operands[1]))
     multiply = BilinearMap(
-        form, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output, eqn
+        form, eqn.params, lambda a, b: bound(a, b)[0], (left, right), output, eqn, sources
     )
-    return expand(
-        families, operands, [output], lambda family, series: [leibniz(family, multiply, *series)]
-    )
+
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        if multiply.is_square:
+            return [squared(family, multiply, series[0])]
+        return [leibniz(family, multiply, *series)]
+
+    return expand(families, operands, [output], expansion)
 
 
 def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """y = x · x: its derivative is known to be a multiple of x."""
-    x = primal_of(operands[0])
+    x, source = primal_of(operands[0]), source_of(operands[0])
     (output,) = bind(eqn, (x,))
-    multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (x, x), output)
+    multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (x, x), output, sources=(source, source))
     return expand(
         families,
         operands,
         [output],
-        lambda family, series: [leibniz(family, multiply, series[0], series[0])],
+        lambda family, series: [squared(family, multiply, series[0])],
     )
 
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..binding import bind_program, described, varying_alike, varying_axes, varying_over
-from ..boundaries import reunited, sourced
 from ..bundle import (
     Bundle,
     Families,
@@ -68,7 +67,6 @@ def _iteration(
 def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """Each branch is pushed once; then all give what they agree on, structured or not."""
     index, *arguments = operands
-    arguments = sourced(arguments)
     pushed = [_traced(_branch(each, families), arguments) for each in eqn.params["branches"]]
     outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
     junction, name = object(), described(eqn)
@@ -82,7 +80,7 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     if axes:
         arguments = jax.tree.map(lambda array: varying_over(array, axes), arguments)
         paths = [_without_casts(path, arguments, axes) for path in paths]
-    return reunited(lax.switch(index, paths, arguments))
+    return lax.switch(index, paths, arguments)
 
 
 def _without_casts(
@@ -104,7 +102,7 @@ def _without_casts(
 
 
 def _branch(branch: jex.ClosedJaxpr, families: Families) -> Callable[[list[Value]], list[Value]]:
-    return lambda values: sourced(interpret(branch.jaxpr, branch.consts, families, values))
+    return lambda values: interpret(branch.jaxpr, branch.consts, families, values)
 
 
 def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:

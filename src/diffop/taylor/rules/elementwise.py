@@ -30,11 +30,12 @@ from ..bundle import (
 )
 from ..by_direction import entries_at, times_values
 from ..by_entry import values_of
-from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, on_values
+from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
 from ..series import faa_di_bruno, integral, logarithm
+from ..source import Source
 from . import programs, recurrences
 from .fallback import fallback
 from .piecewise import piecewise_linear
@@ -220,14 +221,14 @@ class Derivatives:
         self._output = output
         self._everywhere = None if everywhere is None else [Factor(each) for each in everywhere]
         self._settled = settled or _settled
-        self._at_positions: dict[int, tuple[Any, Sequence[Factor]]] = {}
+        self._at_positions: dict[Source, Sequence[Factor]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
         """c_power times a coefficient."""
         if isinstance(coefficient, Zero):
             return coefficient
         if isinstance(coefficient, ByDirection):
-            factor = self._at(coefficient.positions)[power - 1]
+            factor = self._at(coefficient)[power - 1]
             return times_values(self._guarded(power, coefficient, factor), factor.array)
         if self._everywhere is None:
             self._everywhere = [Factor(each) for each in self._program(self._primals)]
@@ -241,17 +242,17 @@ class Derivatives:
         """The first power is the user's own: what JAX makes of it is made of it here."""
         return coefficient if power == 1 else self._settled(coefficient, factor)
 
-    def _at(self, positions: Any) -> Sequence[Factor]:
-        key = id(positions)
-        if key not in self._at_positions:
-            shape = jnp.shape(self._output)
+    def _at(self, coefficient: ByDirection) -> Sequence[Factor]:
+        source = coefficient.source
+        if source not in self._at_positions:
+            positions, shape = coefficient.positions, jnp.shape(self._output)
             if self._everywhere is None:
                 entries = [entries_at(p, positions, shape) for p in self._primals]
                 found = self._program(entries)
             else:
                 found = [entries_at(c.array, positions, shape) for c in self._everywhere]
-            self._at_positions[key] = (positions, [Factor(each) for each in found])
-        return self._at_positions[key][1]
+            self._at_positions[source] = [Factor(each) for each in found]
+        return self._at_positions[source]
 
 
 def _settled(coefficient: Coefficient, factor: Factor, whole: bool = False) -> Coefficient:
@@ -263,11 +264,11 @@ def _settled(coefficient: Coefficient, factor: Factor, whole: bool = False) -> C
     """
     c = coefficient
     if isinstance(c, ByDirection):
-        return ByDirection(c.positions, factor.settled(c.values, whole), c.distinct, c.source)
+        return c.with_values(factor.settled(c.values, whole))
     if isinstance(c, ByEntry):
-        if c.lone is None:
+        if not c.is_lone:
             c = ByEntry(values_of(c, factor.array.dtype), c.numbers, c.size)
-        return on_values(lambda values: factor.settled(values, whole), c)
+        return ByEntry(factor.settled(c.values, whole), c.numbers, c.size, c.factor)
     return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
 
 
