@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from .._types import RowArray, ScalarArray, Vector, Weights
 from ..jets.directions import Rows, Sparse, to_dense
 from ..jets.point import Point
-from ..jets.probes.base import AbstractProbe, Factors, Request
+from ..jets.probes.base import Draw, Factors
 from ..jets.products import exact_jets, sampled_jets
 
 Second = Callable[[Vector], ScalarArray]
@@ -34,11 +34,11 @@ def all_directions(factors: Factors, point: Point) -> list[Weighted]:
     return [_read(jets) for jets in exact_jets(factors, point, "power")]
 
 
-def drawn_directions(factors: Factors, probe: AbstractProbe, request: Request) -> list[Weighted]:
+def drawn_directions(factors: Factors, draw: Draw, point: Point) -> list[Weighted]:
     """A random sample of it, drawn as diffop's own estimates are; all where there are no more than
     were to be drawn.
     """
-    return [_read(jets) for jets in sampled_jets(factors, probe, request, "power")]
+    return [_read(jets) for jets in sampled_jets(factors, draw, point, "power")]
 
 
 def _read(jets: Any) -> Weighted:

@@ -11,10 +11,10 @@ from jaxtyping import Array
 from .._types import PerDirection, Probes, ScalarArray, Vector
 from ..jets.directions import Rows, Sparse
 from ..jets.point import Point
-from ..jets.probes.base import Factors
+from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.evaluate import Draw, Part
 from ..operators.gradient import gradient
+from ..operators.term import Part
 from ._base import AbstractBaseline, Local, ScalarFunction
 from ._directions import Weighted, all_directions, summed
 

@@ -207,9 +207,26 @@ def _is_complex(point: Point, argnums: int | tuple[int, ...]) -> bool:
     return all(jnp.issubdtype(point.dtype(a), jnp.complexfloating) for a in numbers)
 
 
-def apply_rows(matrix: Callable[[Array], Array], rows: SubRows) -> RowArray:
-    """A v_r for each row."""
-    return jax.vmap(matrix)(rows)
+def product_of(value: Any) -> Callable[[Array], Array]:
+    """A field's value as a matrix-vector product."""
+    if isinstance(value, SparseColumns):
+        return value.mv
+    if callable(value):
+        product: Callable[..., Any] = value
+        return product
+    if value.ndim <= 1:
+        return lambda v: value.astype(v.dtype) * v
+    return lambda v: value.astype(v.dtype) @ v
+
+
+def apply_rows(value: Any, rows: SubRows) -> RowArray:
+    """A v_r for each row, A being a field's value."""
+    if isinstance(value, SparseColumns) or callable(value):
+        return jax.vmap(product_of(value))(rows)
+    array = value.astype(rows.dtype)
+    if array.ndim == 2:
+        return rows @ array.T
+    return rows * (array[None] if array.ndim else array)
 
 
 def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> None:

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
 from .._types import Key, ScalarArray
 from ..jets.design import Design
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse, Stratified, Systematic
+from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..taylor.binding import (
     is_on_mesh,
@@ -27,10 +27,10 @@ from ..taylor.binding import (
 )
 from .arguments import checked_integer
 from .draws import make_draw
-from .evaluate import Draw, Part, added, common_kind, segment_jets
+from .evaluate import added, common_kind, segment_jets
 from .rounds import AbstractRounds, Moments, no_moments, rounds_of
 from .statistics import draws
-from .term import Term
+from .term import Part, Term
 
 _LEAST = 16
 """So many draws at least, and two rounds: k of them know their spread to about 1/√(2k), a fifth
@@ -124,7 +124,6 @@ def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
     return draw
 
 
-@short_tracebacks
 def adaptive(
     parts: Sequence[Part], draw: Draw, accuracy: Accuracy, u: Callable[..., PyTree], point: Point
 ) -> Adaptive:
@@ -172,7 +171,7 @@ class _Rounds:
         self._orders = None
         if isinstance(draw.probe, Sparse):
             segments = [segment for term in terms for segment in term.word]
-            products = [list(zip(s.factors, s.powers, strict=True)) for s in segments]
+            products = [segment.product for segment in segments]
             self._orders = orders(products, point, order, accuracy.max_n, accuracy.batch)
 
     def draw(self, number: ScalarArray) -> tuple[list[PyTree], list[Design], int]:

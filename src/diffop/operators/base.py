@@ -11,6 +11,7 @@ from .._types import Key
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, RunningMagnitudes
+from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from .arguments import check_callable, checked_chunk, checked_plan
@@ -19,13 +20,13 @@ from .control import Controlled, Scale
 from .deflation import Deflated, deflated
 from .draws import check_probes, make_draw
 from .equality import same
-from .evaluate import Draw, Part, apply
+from .evaluate import apply
 from .observation import observe
 from .one_point import of_one_point
 from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Stats, statistics
 from .sum import merged, text
-from .term import Term, compose, function_term
+from .term import Part, Term, compose, function_term
 
 Function = Callable[..., PyTree]
 

@@ -18,9 +18,10 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from ..jets.design import variance as design_variance
 from ..jets.point import Point
-from .evaluate import Part, added, apply, common_kind
+from .evaluate import added, apply, common_kind
 from .shapes import check_shapes
 from .statistics import Draws, Stats, draws
+from .term import Part
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 

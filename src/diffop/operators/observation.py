@@ -11,9 +11,10 @@ from .._traceback import short_tracebacks
 from ..jets.directions import Sparse
 from ..jets.point import Point
 from ..jets.probes import Importance, RunningMagnitudes
-from .evaluate import Draw, Part, segment_jets
+from ..jets.probes.base import Draw
+from .evaluate import segment_jets
 from .statistics import draws
-from .term import Segment
+from .term import Part, Segment
 
 
 @short_tracebacks

@@ -15,14 +15,16 @@ from ..jets.design import Design, variance
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
+from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function
 from .draws import check_probes, make_draw
-from .evaluate import Draw, Part, added, apply_all, floating
+from .evaluate import added, apply_all, floating
 from .one_point import of_one_point
 from .plans import plan as symbolic_plan, resolved_plan
 from .statistics import Draws, Stats, draws, real_kind
+from .term import Part
 
 
 def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
