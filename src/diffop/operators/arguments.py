@@ -119,12 +119,14 @@ def equal_magnitudes(array: Any) -> bool:
 
 
 def checked_plan(plan: Any) -> Kind:
-    """How mixed derivatives are computed: a name, or a scheme over coordinates."""
+    """How mixed derivatives are computed: a name, a scheme over coordinates, or what makes one."""
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
-    if plan not in KINDS:
+    if not callable(plan) and plan not in KINDS:
+        also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
-            f"plan must be one of {', '.join(KINDS)}, or a diffop.jets.Scheme; got {plan!r}."
+            f"plan must be one of {', '.join(KINDS)}, a diffop.jets.Scheme, or a function that "
+            f"makes one; got {plan!r}.{also}"
         )
     return plan
 

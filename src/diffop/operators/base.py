@@ -175,7 +175,8 @@ class DifferentialOperator(Operator):
             device's memory.
         - `plan` (by keyword): how mixed derivatives are computed: "auto" for the plan of least
             cost, "nested" for jets with a parameter for each variable, "power" for powers of single
-            directions, "paper" for curves with several tangents, or a [`diffop.jets.Scheme`][].
+            directions, a [`diffop.jets.Scheme`][], or a function that makes one, such as
+            [`diffop.baselines.paper`][].
 
         **Returns:**
 
