@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from .._types import RowArray, ScalarArray, Vector, Weights
-from ..jets.directions import Rows, Sparse, to_dense
+from ..jets.directions import Rows, SparseRows, to_dense
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..jets.products import exact_jets, sampled_jets
@@ -73,7 +73,7 @@ def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
 
 def dense(row: Rows, x: Vector) -> Vector:
     """One direction, a row of several, as a vector like x."""
-    if not isinstance(row, Sparse):
+    if not isinstance(row, SparseRows):
         return row.array.astype(x.dtype)
     values = jnp.asarray(row.values).astype(x.dtype)
     if values.shape[0] == 1:  # one-hot, as the paper has it: XLA can fuse it, unlike a scatter

@@ -27,7 +27,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .directions import Sparse
+from .directions import SparseRows
 from .index_terms import PowerSum
 from .planner.solve import solve
 from .point import Point
@@ -75,7 +75,7 @@ def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
     values = np.concatenate([_filled(entries, width) for _, entries in rows])
     weights = [np.full(len(each[0]), float(w)) for each, (_, w) in zip(rows, orbits, strict=True)]
     positions = np.where(values == 0, 0, np.asarray(coordinates)[places]).astype(np.int32)
-    directions = {first.argnum: Sparse(positions, values)}
+    directions = {first.argnum: SparseRows(positions, values)}
     return terms_along([directions], np.concatenate(weights), (2 * sum(orders),))
 
 

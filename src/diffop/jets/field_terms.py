@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import RowArray, SubRows, TermNumbers
-from .directions import Rows, Sparse, basis, count, to_dense
+from .directions import Rows, SparseRows, basis, count, to_dense
 from .fields import (
     Field,
     SparseColumns,
@@ -93,17 +93,17 @@ class QuadraticTerms(ProbedTerms):
             if index is not None:
                 positions, values = jnp.asarray(positions)[index], values[index]
             places = self.positions(point, positions.reshape(-1)).reshape(positions.shape)
-            return Sparse(places, values)
+            return SparseRows(places, values)
         size, dtype = self.dimension(point), point.dtype(self.argnum)
         if callable(value):
             numbers = np.arange(size, dtype=np.int32) if index is None else index
-            unit = Sparse(numbers[:, None], np.ones((numbers.shape[0], 1), np.int32))
+            unit = SparseRows(numbers[:, None], np.ones((numbers.shape[0], 1), np.int32))
             return self.embed(apply_rows(value, to_dense(unit, size, dtype)), point)
         if value.ndim == 2:
             return self.embed(value.T if index is None else value.T[index], point)
         entries = jnp.broadcast_to(value, (size,))
         entries = entries if index is None else entries[index]
-        return Sparse(self.positions(point, index)[:, None], entries[:, None])
+        return SparseRows(self.positions(point, index)[:, None], entries[:, None])
 
 
 @final

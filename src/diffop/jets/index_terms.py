@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from .._types import SubRows, TermNumbers, TermPositions
 from .directions import basis
-from .fields import Field, Scalar, is_constant, resolve
+from .fields import Field, Number, is_constant, resolve
 from .identity import Known, split_known
 from .notation import derivative_symbol, superscript
 from .point import Point
@@ -175,7 +175,7 @@ class CoordinateTerms(Terms):
         return None if self.equal or not self.constant else jnp.abs(jnp.asarray(self.field))
 
     def _coefficients(self, point: Point) -> Array | np.ndarray:
-        if isinstance(self.field, Scalar):
+        if isinstance(self.field, Number):
             return np.full(self.number, self.field.value)
         if self.rows is None:
             return self.field
@@ -190,4 +190,4 @@ class CoordinateTerms(Terms):
 
 def at_coordinates(i: Any, order: int, argnum: int) -> CoordinateTerms:
     """∂_i^k for an i that is traced, and taken to be in range."""
-    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), Scalar(1.0), None, True, (0,))
+    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), Number(1.0), None, True, (0,))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..taylor.truncation import Exponents, Truncation
 from .cost import shapes
-from .directions import Dense, Directions, Sparse, basis, combine, interleave, to_dense
+from .directions import DenseRows, Directions, SparseRows, basis, combine, interleave, to_dense
 from .even_powers import even_powers
 from .expansion import Alpha, Direction
 from .merging import integer_table, merge
@@ -81,11 +81,11 @@ def _summed(jets: WeightedJets, point: Point) -> WeightedJets:
     """First order is linear in the direction: all jets are one, along Σ_r w_r v_r."""
     if jets.size == 1 and isinstance(jets.weights, np.ndarray):
         return jets
-    directions: dict[int, Dense | Sparse] = {}
+    directions: dict[int, DenseRows | SparseRows] = {}
     for argnum, rows in jets.directions.items():
         dtype = point.dtype(argnum)
         array = to_dense(rows, point.size(argnum, "an operator"), dtype)
-        directions[argnum] = Dense((jnp.asarray(jets.weights).astype(dtype) @ array)[None])
+        directions[argnum] = DenseRows((jnp.asarray(jets.weights).astype(dtype) @ array)[None])
     return terms_along([directions], np.ones(1), (1,))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..taylor import Jets
 from ..taylor.truncation import Exponents, Truncation
-from .directions import Directions, stack, tangents
+from .directions import Directions, stack, to_tangents
 from .expansion import units
 from .point import Point
 from .weighted_jets import WeightedJets
@@ -70,7 +70,7 @@ def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Je
         Reading(number, 0, slice(end - member.size, end), False)
         for member, end in zip(members, ends, strict=True)
     ]
-    return Jets((tangents(directions, point),)), readings
+    return Jets((to_tangents(directions, point),)), readings
 
 
 def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
@@ -96,7 +96,7 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
         Reading(number, place, rows.get(id(member), ...), id(member) in rows)
         for member, place in zip(members, places, strict=True)
     ]
-    moving = {exponents: tangents(slot, point) for exponents, slot in common.items()}
+    moving = {exponents: to_tangents(slot, point) for exponents, slot in common.items()}
     still = (None,) * len(point.args)
     jets = Jets(
         tangents=tuple(moving.get(monomial, still) for monomial in truncation.monomials),

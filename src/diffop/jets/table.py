@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 from .cost import Cost
-from .directions import Dense, Sparse
+from .directions import DenseRows, SparseRows
 from .planner import Planned
 from .pushes import coefficients, number_pushed
 from .weighted_jets import WeightedJets
@@ -74,8 +74,8 @@ class ResolvedPlan:
     """The jets of an operator at a point. Iterate over its [`diffop.jets.WeightedJets`][]; it
     prints as a table.
 
-    Directions are structured (`Sparse` positions and values, or `Dense` rows): basis vectors are
-    never an (n, d) array.
+    Directions are structured (positions and values of `SparseRows`, or `DenseRows`): basis vectors
+    are never an (n, d) array.
 
     !!! example
 
@@ -147,8 +147,8 @@ def _cost_text(cost: Cost) -> str:
     )
 
 
-def _structure(rows: Sparse | Dense) -> str:
-    if isinstance(rows, Dense):
+def _structure(rows: SparseRows | DenseRows) -> str:
+    if isinstance(rows, DenseRows):
         return f"dense {rows.array.shape}"
     return f"sparse {rows.positions.shape}"
 

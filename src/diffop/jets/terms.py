@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._types import Magnitudes, SubRows, TermNumbers
-from .directions import Dense, Directions, Rows, Sparse, basis
+from .directions import DenseRows, Directions, Rows, SparseRows, basis
 from .identity import by_object
 from .notation import argument_mark, dims_mark
 from .point import Point
@@ -93,8 +93,8 @@ class Located(Factor):
         """Rows in these coordinates, as directions of the whole argument in its own type."""
         rows = rows.astype(point.dtype(self.argnum))
         if self.dims is None:
-            return Dense(rows)
-        return Sparse(np.broadcast_to(np.asarray(self.dims, dtype=np.int32), rows.shape), rows)
+            return DenseRows(rows)
+        return SparseRows(np.broadcast_to(np.asarray(self.dims, dtype=np.int32), rows.shape), rows)
 
     def along_basis(
         self, point: Point, index: Any, order: int, weights: Any = None

@@ -22,7 +22,7 @@ from jaxtyping import Array
 from .._types import Weights
 from ..taylor.truncation import Exponents
 from .design import Design
-from .directions import Directions, count, divided, largest_entries, take as take_directions
+from .directions import Directions, count, divided, largest_entries, rows_at
 from .expansion import units
 
 
@@ -34,7 +34,7 @@ class WeightedJets(eqx.Module):
     directions, and exponents p in the place of γ, Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}.
 
     - `tangents`: for each β, as exponents, and each argument that moves, n structured directions
-        (`Sparse` or `Dense` rows).
+        (`SparseRows` or `DenseRows`).
     - `weights`: `(n,)`.
     - `output`: γ.
     - `signature`: for each tangent a name, or None; equal names belong to equal directions, which
@@ -137,7 +137,7 @@ def times(left: Any, right: Any) -> Any:
 
 def take(jets: WeightedJets, index: Any) -> WeightedJets:
     """Some of the terms, by number."""
-    slots = [take_directions(slot, index) for slot in jets.slots]
+    slots = [rows_at(slot, index) for slot in jets.slots]
     return terms_along(slots, jets.weights[index], jets.output)
 
 

@@ -8,6 +8,7 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from .._types import Key
+from ..jets.fields import Number
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, RunningMagnitudes
@@ -15,7 +16,7 @@ from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from .arguments import check_callable, checked_chunk, checked_plan
-from .coefficients import Coefficient, Number, as_coefficient, multiply
+from .coefficients import ScalarCoefficient, as_coefficient, multiply
 from .control import Controlled, Scale
 from .deflation import Deflated, deflated
 from .draws import check_probes, make_draw
@@ -23,7 +24,7 @@ from .equality import same
 from .evaluate import apply
 from .observation import observe
 from .one_point import of_one_point
-from .plans import plan as symbolic_plan, resolved_plan
+from .plans import resolved_plan, symbolic_plan
 from .statistics import Stats, statistics
 from .sum import merged, text
 from .term import Part, Term, compose, function_term
@@ -511,7 +512,7 @@ def _map_terms(function: Callable[[Term], Term], operator: Operator) -> Operator
     )
 
 
-def _scale(coefficient: Coefficient, operator: Operator) -> Operator:
+def _scale(coefficient: ScalarCoefficient, operator: Operator) -> Operator:
     return _map_terms(
         lambda term: Term(multiply(coefficient, term.coefficient), term.word), operator
     )

@@ -16,7 +16,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
-from ..jets.fields import Scalar, SparseColumns, constant_vector
+from ..jets.fields import Number, SparseColumns, constant_vector
 from ..jets.identity import by_value
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
@@ -102,7 +102,7 @@ def _factor(factor: Factor) -> Monomials:
             return _coordinate_terms(factor)
         case LinearForm() if factor.constant:
             return _form(factor, concrete(constant_vector(factor.field)))
-        case GradientTerms() if isinstance(factor.field, jax.Array | Scalar):
+        case GradientTerms() if isinstance(factor.field, jax.Array | Number):
             return _gradient(factor, concrete(factor.field))
         case MatrixForm() if factor.entries is not None:
             written_out = _diagonal if factor.is_diagonal else _form
@@ -219,7 +219,7 @@ def _array(value: Any) -> Any:
 
 
 def concrete(value: Any) -> np.ndarray:
-    if isinstance(value, Scalar):
+    if isinstance(value, Number):
         return np.asarray(value.value)
     _refuse_traced(value)
     return np.asarray(value)

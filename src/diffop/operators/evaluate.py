@@ -19,15 +19,16 @@ from jaxtyping import Array, PyTree
 from .. import taylor
 from ..jets.directions import project
 from ..jets.expansion import Alpha
+from ..jets.fields import Number
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.products import coordinate_jets, exact_jets, sampled_jets
 from ..jets.pushes import Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets
-from .coefficients import Number, plain, times
+from .coefficients import plain, times
 from .gradient import gradient
-from .rewriting import nested, product_rule
+from .rewriting import composed, product_rule
 from .term import Part, Segment, Term, Word
 
 Values: TypeAlias = list[PyTree]
@@ -50,7 +51,7 @@ def apply_all(
         for part in parts:
             for term in part.terms:
                 for each in product_rule(term, point):
-                    term = nested(each, point) if part.draw is None else each
+                    term = composed(each, point) if part.draw is None else each
                     requests.append((position, term, part.draw))
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):

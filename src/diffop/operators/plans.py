@@ -21,7 +21,7 @@ from .term import Part, Segment, Word
 _I = Segment((), (), ())
 
 
-def plan(parts: Sequence[Part], kind: Kind) -> Plan:
+def symbolic_plan(parts: Sequence[Part], kind: Kind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
     segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
     together = jointly(dict.fromkeys(s.derivative for s, _ in segments), kind)

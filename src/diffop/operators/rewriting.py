@@ -103,7 +103,7 @@ class _Slope(eqx.Module):
         return slope if self.dims is None else slope[np.asarray(self.dims)]
 
 
-def nested(term: Term, point: Point) -> Term:
+def composed(term: Term, point: Point) -> Term:
     """The term with every power that is cheaper so written as a composition."""
     word: list[Segment] = []
     for segment in term.word:

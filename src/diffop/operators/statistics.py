@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ..jets.design import Design, variance as design_variance
+from ..jets.design import Design, variance_of_sum
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.products import is_sampled
@@ -78,7 +78,7 @@ class Draws(NamedTuple):
         )
         for (_, design), contributions in self.sampled.items():
             if contributions[operator] is not None:
-                spread = partial(design_variance, design=design)
+                spread = partial(variance_of_sum, design=design)
                 total = jax.tree.map(added, total, jax.tree.map(spread, contributions[operator]))
         return total
 

@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import filterfalse
 
-from .coefficients import Number, add
+from ..jets.fields import Number
+from .coefficients import add
 from .term import Term
 
 

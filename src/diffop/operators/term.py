@@ -14,13 +14,14 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 
 from ..jets.expansion import Alpha
+from ..jets.fields import Number
 from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.notation import superscript
 from ..jets.probes.base import Draw, Factors
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .coefficients import Coefficient, Number, multiply, sign_and_text
+from .coefficients import ScalarCoefficient, multiply, sign_and_text
 
 
 @final
@@ -80,7 +81,7 @@ Word: TypeAlias = tuple[Segment, ...]
 class Term(eqx.Module):
     """c s₁ s₂ …; the empty word is the identity."""
 
-    coefficient: Coefficient
+    coefficient: ScalarCoefficient
     word: Word
 
     @property
