@@ -45,7 +45,7 @@ def test_a_scheme_across_arguments():
     np.testing.assert_allclose(got, mixed, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["auto", "nested", "power", "paper"])
+@pytest.mark.parametrize("kind", ["auto", "nested", "power", do.baselines.paper])
 def test_every_plan_of_sums_of_terms(kind):
     operator = do.TensorOperator([{0: 2, 1: 1}, {1: 2, 2: 1}, {0: 1, 2: 3}], [1.0, -2.0, 0.5])
     expected = oracle.terms(D, [{0: 2, 1: 1}, {1: 2, 2: 1}, {0: 1, 2: 3}], [1.0, -2.0, 0.5])
@@ -58,8 +58,9 @@ REFUSED = {
     "unknown": (
         do.Mixed({0: 1, 1: 1}),
         "fastest",
-        "must be one of auto, nested, power, paper",
+        "must be one of auto, nested, power, a diffop.jets.Scheme, or a function",
     ),
+    "the paper's by name": (do.Mixed({0: 1, 1: 1}), "paper", "is diffop.baselines.paper"),
     "missing": (do.Mixed({0: 1, 1: 1}), do.jets.Scheme({(0, 0, 1): J[7] / 105}), "but not ∂₀∂₁"),
     "names": (
         do.Mixed({0: 2, 1: 1}),
@@ -83,9 +84,9 @@ def test_bad_plans_are_refused(name):
 
 def test_plans_print_their_price_and_the_others():
     text = str(do.Mixed({0: 2, 1: 1}).jets())
-    assert "plan nested: score" in text and "others: paper" in text
+    assert "plan nested: score" in text and "others: power" in text
     assert "∂₀²∂₁ = J₁[2,1]" in text
-    text = str(do.Mixed({0: 2, 1: 1}).jets(plan="paper"))
+    text = str(do.Mixed({0: 2, 1: 1}).jets(plan=do.baselines.paper))
     assert "v[2] = e₀, v[3] = e₁, order 7" in text and "∂₀²∂₁ = 1/105 J₁[7]" in text
 
 

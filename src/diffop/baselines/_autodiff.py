@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from .._types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
-from ..jets.probes.base import Factors, Request
+from ..jets.probes.base import Draw, Factors
 from ..operators.draws import check_probes
-from ..operators.evaluate import Draw, Part
 from ..operators.gradient import gradient
+from ..operators.term import Part
 from ._base import AbstractBaseline, Local, ScalarFunction
 from ._directions import Second, Weighted, drawn_directions, summed
 
@@ -38,11 +38,10 @@ class AbstractAutodiff(AbstractBaseline):
 
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
-        stream = Draw(draw.key, draw.n, self.probe).stream  # of diffop's own estimate
-        request = Request(point, stream, draw.n, tag=0)
+        started = Draw(draw.key, draw.n, self.probe).started  # as in diffop's own estimate
 
         def second(factors: Factors) -> ScalarArray:
-            drawn = drawn_directions(factors, self.probe, request)
+            drawn = drawn_directions(factors, started, point)
             return summed(partial(self.weighted_sum, u, x), drawn)
 
         return Local(

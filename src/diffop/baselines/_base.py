@@ -8,9 +8,9 @@ import equinox as eqx
 
 from .._types import ScalarArray, Vector
 from ..jets.point import Point
-from ..jets.probes.base import Factors
+from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.evaluate import Draw, Part
+from ..operators.term import Part
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar

@@ -11,8 +11,7 @@ from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import GradientTerms
-from ..operators.evaluate import Part
-from ..operators.term import Segment, Term
+from ..operators.term import Part, Segment, Term
 
 
 def check_parts(parts: Sequence[Part]) -> None:

@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from .._types import RowArray, ScalarArray, Vector, Weights
-from ..jets.directions import Rows, Sparse, to_dense
+from ..jets.directions import Rows, SparseRows, to_dense
 from ..jets.point import Point
-from ..jets.probes.base import AbstractProbe, Factors, Request
+from ..jets.probes.base import Draw, Factors
 from ..jets.products import exact_jets, sampled_jets
 
 Second = Callable[[Vector], ScalarArray]
@@ -34,11 +34,11 @@ def all_directions(factors: Factors, point: Point) -> list[Weighted]:
     return [_read(jets) for jets in exact_jets(factors, point, "power")]
 
 
-def drawn_directions(factors: Factors, probe: AbstractProbe, request: Request) -> list[Weighted]:
+def drawn_directions(factors: Factors, draw: Draw, point: Point) -> list[Weighted]:
     """A random sample of it, drawn as diffop's own estimates are; all where there are no more than
     were to be drawn.
     """
-    return [_read(jets) for jets in sampled_jets(factors, probe, request, "power")]
+    return [_read(jets) for jets in sampled_jets(factors, draw, point, "power")]
 
 
 def _read(jets: Any) -> Weighted:
@@ -73,7 +73,7 @@ def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
 
 def dense(row: Rows, x: Vector) -> Vector:
     """One direction, a row of several, as a vector like x."""
-    if not isinstance(row, Sparse):
+    if not isinstance(row, SparseRows):
         return row.array.astype(x.dtype)
     values = jnp.asarray(row.values).astype(x.dtype)
     if values.shape[0] == 1:  # one-hot, as the paper has it: XLA can fuse it, unlike a scatter

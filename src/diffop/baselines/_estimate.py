@@ -16,8 +16,8 @@ from ..jets.products import exact_jets
 from ..jets.vector_terms import GradientTerms
 from ..operators.base import Function, check_function
 from ..operators.draws import make_draw
-from ..operators.evaluate import Part, scaled
-from ..operators.term import Segment
+from ..operators.evaluate import scaled
+from ..operators.term import Part, Segment
 from ..operators.together import flatten
 from ._base import AbstractBaseline, Local
 from ._check import check_parts, checked_point
@@ -92,21 +92,14 @@ def _values(operators: Sequence[Sequence[Part]], local: Local, point: Point) -> 
     known: dict[Hashable, PyTree] = {}
 
     def derivative(segment: Segment) -> PyTree:
-        key = frozenset(
-            (factor.key, power)
-            for factor, power in zip(segment.factors, segment.powers, strict=True)
-        )
+        key = frozenset((factor.key, power) for factor, power in segment.product)
         if key not in known:
             known[key] = _derivative(segment, local, point)
         return known[key]
 
     def value(parts: Sequence[Part]) -> PyTree:
-        terms = [
-            (term, term.word[0] if term.word else Segment((), (), ()))
-            for part in parts
-            for term in part.terms
-        ]
-        found = [scaled(derivative(head), term, head, point) for term, head in terms]
+        terms = [term for part in parts for term in part.terms]
+        found = [scaled(derivative(term.head), term, point) for term in terms]
         return reduce(jnp.add, found) if found else jnp.zeros_like(local.value())
 
     return [value(parts) for parts in operators]
@@ -114,15 +107,14 @@ def _values(operators: Sequence[Sequence[Part]], local: Local, point: Point) -> 
 
 def _derivative(segment: Segment, local: Local, point: Point) -> PyTree:
     """What a segment without its coefficient functions makes of u."""
-    factors = list(zip(segment.factors, segment.powers, strict=True))
     if segment.order == 0:
         return local.value()
     if isinstance(segment.factors[0], GradientTerms):
         segment.factors[0].count(point)
         return local.gradient(segment.factors[0])
     if segment.order == 2:
-        return local.second(factors)
-    (jets,) = exact_jets(factors, point, "auto")  # directions of order one add up to one
+        return local.second(segment.product)
+    (jets,) = exact_jets(segment.product, point, "auto")  # directions of order one add up to one
     (x,) = point.args
     weight = jnp.asarray(jets.weights[0]).astype(x.dtype)
     return local.slope(weight * to_dense(jets.directions[0], x.size, x.dtype)[0])

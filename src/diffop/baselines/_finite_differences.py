@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from .._types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes import Sparse
-from ..jets.probes.base import Factors, Request
+from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.evaluate import Draw, Part
 from ..operators.gradient import gradient
+from ..operators.term import Part
 from ._base import AbstractBaseline, Local, ScalarFunction
 from ._directions import drawn_directions, mapped, summed
 
@@ -74,8 +74,7 @@ class FiniteDifferences(AbstractBaseline):
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
         epsilon = float(jnp.finfo(x.dtype).eps)
-        stream = Draw(draw.key, draw.n, Sparse()).stream  # of diffop's own estimate
-        request = Request(point, stream, draw.n, tag=0)
+        started = Draw(draw.key, draw.n, Sparse()).started  # as in diffop's own estimate
 
         def slope(v: Vector) -> ScalarArray:
             t = _time(v, self.step or (3 * epsilon) ** (1 / 3))
@@ -90,7 +89,7 @@ class FiniteDifferences(AbstractBaseline):
             return gradient(lambda y: jnp.vdot(each, y), point, factor)
 
         def second(factors: Factors) -> ScalarArray:
-            drawn = drawn_directions(factors, Sparse(), request)
+            drawn = drawn_directions(factors, started, point)
             return summed(lambda each: mapped(curvature, each, x), drawn)
 
         return Local(lambda: u(x), slope, slopes, second)

@@ -13,9 +13,9 @@ from .._extras import require
 from .._types import ScalarArray, Vector
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
-from ..jets.probes.base import Factors
-from ..operators.evaluate import Draw, Part
+from ..jets.probes.base import Draw, Factors
 from ..operators.gradient import gradient
+from ..operators.term import Part
 from ._base import AbstractBaseline, Local, ScalarFunction
 from ._directions import Weighted, all_directions, array, summed
 

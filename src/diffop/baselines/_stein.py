@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._types import PerDirection, Probes, ScalarArray, Vector
-from ..jets.directions import Rows, Sparse
+from ..jets.directions import Rows, SparseRows
 from ..jets.point import Point
-from ..jets.probes.base import Factors
+from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.evaluate import Draw, Part
 from ..operators.gradient import gradient
+from ..operators.term import Part
 from ._base import AbstractBaseline, Local, ScalarFunction
 from ._directions import Weighted, all_directions, summed
 
@@ -112,7 +112,7 @@ def _forms(z: Probes, weighted: Weighted) -> PerDirection:
 
 def _products(rows: Rows, z: Probes) -> tuple[Array, Array]:
     """v_r·z for each z and r, and |v_r|² as one row."""
-    if not isinstance(rows, Sparse):
+    if not isinstance(rows, SparseRows):
         array = rows.array.astype(z.dtype)
         return z @ array.T, jnp.sum(array**2, axis=1)[None]
     values, positions = jnp.asarray(rows.values).astype(z.dtype), rows.positions

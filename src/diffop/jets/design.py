@@ -44,7 +44,7 @@ class Design(NamedTuple):
     unknown: str | None = None
 
 
-def variance(contributions: AnyArray, design: Design) -> Array:
+def variance_of_sum(contributions: AnyArray, design: Design) -> Array:
     """An unbiased estimate of Var[Σ_r z_r] from z, draws along the first axis.
 
     **Raises:** `ValueError` where the design has no standard error.

@@ -19,7 +19,7 @@ from .point import Point
 
 
 @final
-class Sparse(eqx.Module):
+class SparseRows(eqx.Module):
     """n directions with s entries each: v_r = Σ_j values[r, j] e_{positions[r, j]}. Repeated
     positions add up.
 
@@ -29,7 +29,7 @@ class Sparse(eqx.Module):
         import numpy as np
         import diffop as do
 
-        do.jets.Sparse(np.array([[0, 2]]), np.array([[1, -1]]))  # e_0 − e_2
+        do.jets.SparseRows(np.array([[0, 2]]), np.array([[1, -1]]))  # e_0 − e_2
         ```
     """
 
@@ -38,7 +38,7 @@ class Sparse(eqx.Module):
 
 
 @final
-class Dense(eqx.Module):
+class DenseRows(eqx.Module):
     """n directions as rows.
 
     !!! example
@@ -47,14 +47,14 @@ class Dense(eqx.Module):
         import jax.numpy as jnp
         import diffop as do
 
-        do.jets.Dense(jnp.ones((2, 5)))
+        do.jets.DenseRows(jnp.ones((2, 5)))
         ```
     """
 
     array: RowArray
 
 
-Rows: TypeAlias = Sparse | Dense
+Rows: TypeAlias = SparseRows | DenseRows
 Directions: TypeAlias = Mapping[int, Rows]
 """For each argument that moves, its n directions."""
 
@@ -63,25 +63,25 @@ def basis(argnum: int, positions: Any) -> Directions:
     """The basis vectors at these coordinates of one argument."""
     positions = positions[:, None]
     values = np.ones if isinstance(positions, np.ndarray) else jnp.ones
-    return {argnum: Sparse(positions, values(positions.shape, dtype=np.int32))}
+    return {argnum: SparseRows(positions, values(positions.shape, dtype=np.int32))}
 
 
 def count(directions: Directions) -> int:
     for rows in directions.values():
-        return rows.positions.shape[0] if isinstance(rows, Sparse) else rows.array.shape[0]
+        return rows.positions.shape[0] if isinstance(rows, SparseRows) else rows.array.shape[0]
     raise ValueError("directions of no argument at all")
 
 
 def to_dense(rows: Rows, size: int, dtype: Any) -> RowArray:
     """The directions as rows of an array."""
-    if isinstance(rows, Dense):
+    if isinstance(rows, DenseRows):
         return rows.array.astype(dtype)
     numbers = np.arange(rows.positions.shape[0])[:, None]
     zeros = jnp.zeros((rows.positions.shape[0], size), dtype)
     return zeros.at[numbers, rows.positions].add(jnp.asarray(rows.values).astype(dtype))
 
 
-def take(directions: Directions, index: Any) -> Directions:
+def rows_at(directions: Directions, index: Any) -> Directions:
     """Some of the directions, by number."""
     return jax.tree.map(lambda leaf: leaf[index], dict(directions))
 
@@ -89,7 +89,7 @@ def take(directions: Directions, index: Any) -> Directions:
 def largest_entries(directions: Directions) -> Array | None:
     """For each direction its largest entry; None where all entries are integers."""
     entries = [
-        rows.array if isinstance(rows, Dense) else rows.values for rows in directions.values()
+        rows.array if isinstance(rows, DenseRows) else rows.values for rows in directions.values()
     ]
     if not any(jnp.issubdtype(each.dtype, jnp.inexact) for each in entries):
         return None
@@ -106,9 +106,9 @@ def divided(directions: Directions, numbers: Array) -> Directions:
         return jnp.asarray(entries).astype(kind) / numbers.astype(kind)[:, None]
 
     return {
-        argnum: Dense(by_row(rows.array))
-        if isinstance(rows, Dense)
-        else Sparse(rows.positions, by_row(rows.values))
+        argnum: DenseRows(by_row(rows.array))
+        if isinstance(rows, DenseRows)
+        else SparseRows(rows.positions, by_row(rows.values))
         for argnum, rows in directions.items()
     }
 
@@ -131,9 +131,9 @@ def combine(coefficients: Sequence[int], slots: Sequence[Directions], point: Poi
 
 
 def _combine_rows(parts: Sequence[tuple[int, Rows]], argnum: int, point: Point) -> Rows:
-    sparse = [(a, rows) for a, rows in parts if isinstance(rows, Sparse)]
+    sparse = [(a, rows) for a, rows in parts if isinstance(rows, SparseRows)]
     if len(sparse) == len(parts):
-        return Sparse(
+        return SparseRows(
             _concatenate([rows.positions for _, rows in sparse], axis=1),
             _concatenate([rows.values * a for a, rows in sparse], axis=1),
         )
@@ -141,7 +141,7 @@ def _combine_rows(parts: Sequence[tuple[int, Rows]], argnum: int, point: Point) 
     total = jnp.zeros((count({argnum: parts[0][1]}), size), dtype)
     for a, rows in parts:
         total = total + a * to_dense(rows, size, dtype) if a else total
-    return Dense(total)
+    return DenseRows(total)
 
 
 def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
@@ -151,15 +151,15 @@ def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
     n = count(blocks[0])
     argnums = sorted({argnum for block in blocks for argnum in block})
     stacked = {a: stack([(block.get(a), n) for block in blocks], a, point) for a in argnums}
-    return take(stacked, np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1))
+    return rows_at(stacked, np.arange(len(blocks) * n).reshape(-1, n).T.reshape(-1))
 
 
 def stack(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:
     """Several sets of directions of one argument, one after the other; None is that many zeros."""
-    if all(rows is None or isinstance(rows, Sparse) for rows, _ in parts):
-        width = max(rows.positions.shape[1] for rows, _ in parts if isinstance(rows, Sparse))
+    if all(rows is None or isinstance(rows, SparseRows) for rows, _ in parts):
+        width = max(rows.positions.shape[1] for rows, _ in parts if isinstance(rows, SparseRows))
         padded = [_padded(rows, count, width) for rows, count in parts]
-        return Sparse(
+        return SparseRows(
             _concatenate([rows.positions for rows in padded], axis=0),
             _concatenate([rows.values for rows in padded], axis=0),
         )
@@ -168,17 +168,17 @@ def stack(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -
         jnp.zeros((count, size), dtype) if rows is None else to_dense(rows, size, dtype)
         for rows, count in parts
     ]
-    return Dense(jnp.concatenate(dense))
+    return DenseRows(jnp.concatenate(dense))
 
 
-def _padded(rows: Rows | None, count: int, width: int) -> Sparse:
+def _padded(rows: Rows | None, count: int, width: int) -> SparseRows:
     """The same directions with `width` entries each, some of them zero."""
     if rows is None:
         zeros = np.zeros((count, width), np.int32)
-        return Sparse(zeros, zeros)
-    assert isinstance(rows, Sparse)
+        return SparseRows(zeros, zeros)
+    assert isinstance(rows, SparseRows)
     missing = np.zeros((count, width - rows.positions.shape[1]), np.int32)
-    return Sparse(
+    return SparseRows(
         _concatenate([rows.positions, missing], axis=1),
         _concatenate([rows.values, missing], axis=1),
     )
@@ -197,7 +197,7 @@ def _widest(arrays: Sequence[Any]) -> Any:
     return floating[0] if floating else np.int32
 
 
-def tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
+def to_tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
     """Tangents in the structure of u's arguments, or None for an argument that does not move: for
     each leaf a coefficient of the Taylor engine, as sparse as the directions are.
     """
@@ -221,7 +221,7 @@ def _leaf_tangent(
     rows: Rows, start: int, stop: int, shape: tuple[int, ...], dtype: Any
 ) -> Coefficient:
     """The part of the directions that belongs to the coordinates start … stop − 1."""
-    if isinstance(rows, Dense):
+    if isinstance(rows, DenseRows):
         part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
         return taylor.Full(part.reshape(part.shape[0], *shape).astype(dtype))
     positions, values = rows.positions, rows.values
@@ -266,7 +266,7 @@ def _diagonal(
 def project(directions: Directions, argnum: int, outputs: RowArray) -> PerDirection:
     """v_r · y_r for each direction and its output."""
     rows = directions[argnum]
-    if isinstance(rows, Dense):
+    if isinstance(rows, DenseRows):
         return jnp.sum(rows.array.astype(outputs.dtype) * outputs, axis=1)
     numbers = np.arange(rows.positions.shape[0])[:, None]
     values = jnp.asarray(rows.values).astype(outputs.dtype)

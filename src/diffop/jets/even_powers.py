@@ -27,19 +27,19 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .directions import Sparse
-from .index_terms import PowerSum, coordinate_numbers
+from .directions import SparseRows
+from .index_terms import PowerSum
 from .planner.solve import solve
 from .point import Point
 from .probes.base import Factors
-from .weighted_jets import WeightedJets
+from .weighted_jets import WeightedJets, terms_along
 
 Parts: TypeAlias = tuple[int, ...]
 """Positive integers, descending: a partition, or the entries of a direction."""
 
 
 def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
-    """The jets of a product of even power sums over the same coordinates; None for others.
+    """The jets of a product of several even power sums over the same coordinates; None for others.
 
     **Arguments:**
 
@@ -67,9 +67,7 @@ def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
         if (factor.argnum, factor.dims) != (first.argnum, first.dims):
             return None
         orders += [factor.power // 2] * power
-    if len(orders) == 1:
-        return None
-    coordinates = coordinate_numbers(point, first.argnum, first.dims, first.symbol, None)
+    coordinates = first.positions(point)
     orbits = _orbits(tuple(sorted(orders)), len(coordinates))
     width = max((len(entries) for entries, _ in orbits), default=1)
     rows = [_directions(entries, len(coordinates)) for entries, _ in orbits]
@@ -77,9 +75,8 @@ def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
     values = np.concatenate([_filled(entries, width) for _, entries in rows])
     weights = [np.full(len(each[0]), float(w)) for each, (_, w) in zip(rows, orbits, strict=True)]
     positions = np.where(values == 0, 0, np.asarray(coordinates)[places]).astype(np.int32)
-    directions = {first.argnum: Sparse(positions, values)}
-    order = (2 * sum(orders),)
-    return WeightedJets({(1,): directions}, np.concatenate(weights), order, (None,))
+    directions = {first.argnum: SparseRows(positions, values)}
+    return terms_along([directions], np.concatenate(weights), (2 * sum(orders),))
 
 
 @functools.cache

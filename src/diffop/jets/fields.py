@@ -45,10 +45,10 @@ class MatVec(eqx.Module):
 
 
 @final
-class Scalar(eqx.Module):
-    """A Python number as a field: static, as all Python numbers are."""
+class Number(eqx.Module):
+    """A Python number as a coefficient or a field: static, as all Python numbers are."""
 
-    value: int | float = eqx.field(static=True)
+    value: Any = eqx.field(static=True)
 
 
 @final
@@ -141,7 +141,7 @@ def sparse_columns(matrix: BCOO, what: str) -> SparseColumns:
 
 
 Field: TypeAlias = Any
-"""An array, a `Scalar`, a callable with u's own signature that returns one (or a matrix-vector
+"""An array, a `Number`, a callable with u's own signature that returns one (or a matrix-vector
 product), `SparseColumns`, a `MatVec` or its like.
 """
 
@@ -162,7 +162,7 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
     """
     if not is_constant(field):
         field = point.value_of(field)
-    if isinstance(field, Scalar):
+    if isinstance(field, Number):
         return jnp.asarray(float(field.value))
     if isinstance(field, BCOO):
         field = sparse_columns(field, what)
@@ -184,7 +184,7 @@ def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector
 
 def constant_vector(field: Field, what: str = "a field", real: bool = True) -> Vector:
     """A vector field that is the same everywhere: the entries of a pytree, or one number."""
-    if isinstance(field, Scalar):
+    if isinstance(field, Number):
         return jnp.full(1, float(field.value))
     return ravel_pytree(jax.tree.map(lambda leaf: as_floating(leaf, what, real), field))[0]
 
@@ -207,9 +207,26 @@ def _is_complex(point: Point, argnums: int | tuple[int, ...]) -> bool:
     return all(jnp.issubdtype(point.dtype(a), jnp.complexfloating) for a in numbers)
 
 
-def apply_rows(matrix: Callable[[Array], Array], rows: SubRows) -> RowArray:
-    """A v_r for each row."""
-    return jax.vmap(matrix)(rows)
+def product_of(value: Any) -> Callable[[Array], Array]:
+    """A field's value as a matrix-vector product."""
+    if isinstance(value, SparseColumns):
+        return value.mv
+    if callable(value):
+        product: Callable[..., Any] = value
+        return product
+    if value.ndim <= 1:
+        return lambda v: value.astype(v.dtype) * v
+    return lambda v: value.astype(v.dtype) @ v
+
+
+def apply_rows(value: Any, rows: SubRows) -> RowArray:
+    """A v_r for each row, A being a field's value."""
+    if isinstance(value, SparseColumns) or callable(value):
+        return jax.vmap(product_of(value))(rows)
+    array = value.astype(rows.dtype)
+    if array.ndim == 2:
+        return rows @ array.T
+    return rows * (array[None] if array.ndim else array)
 
 
 def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> None:

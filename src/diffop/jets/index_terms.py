@@ -1,6 +1,5 @@
 """Terms named by coordinates: sums of pure powers, single mixed derivatives, and lists of them."""
 
-from collections.abc import Hashable
 from typing import Any, ClassVar, final
 
 import equinox as eqx
@@ -9,12 +8,15 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import SubRows, TermNumbers, TermPositions
-from .directions import Dense, Sparse, basis
-from .fields import Field, Scalar, is_constant, resolve
-from .identity import Known, by_object, split_known
-from .notation import argument_mark, derivative_symbol, dims_mark, superscript
+from .directions import basis
+from .fields import Field, Number, is_constant, resolve
+from .identity import Known, split_known
+from .notation import derivative_symbol, superscript
 from .point import Point
-from .terms import TRACE, Block, ProbedTerms, Target, Terms
+from .terms import TRACE, ProbedTerms, Target, Terms
+from .weighted_jets import WeightedJets, terms_along
+
+INDICES = "ᵢⱼₖₗₘₙₒₚₛₜ"
 
 
 @final
@@ -25,7 +27,6 @@ class PowerSum(ProbedTerms):
     power: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
     rank: ClassVar[int] = 0
-    probe_symbol: ClassVar[str] = "v"
     constant: ClassVar[bool] = True
 
     @property
@@ -34,32 +35,17 @@ class PowerSum(ProbedTerms):
 
     @property
     def symbol(self) -> str:
-        mark = dims_mark(self.dims) + argument_mark(self.argnum)
-        if self.power == 2:
-            return f"Δ{mark}"
-        return f"Σᵢ∂ᵢ{superscript(self.power)}{mark}"
+        return ("Δ" if self.power == 2 else f"Σᵢ∂ᵢ{superscript(self.power)}") + self.mark
 
     @property
-    def key(self) -> Hashable:
-        return ("power sum", self.argnum, self.power, self.dims)
+    def number(self) -> int | None:
+        return None if self.dims is None else len(self.dims)
 
     def count(self, point: Point) -> int:
-        return point.coordinates(self.argnum, self.dims, self.symbol)
+        return self.dimension(point)
 
-    @property
-    def count_symbol(self) -> str:
-        return "d" if self.dims is None else str(len(self.dims))
-
-    @property
-    def direction_symbol(self) -> str:
-        return "eᵢ" if self.dims is None else f"eᵢ, i ∈ {dims_mark(self.dims)}"
-
-    def take(self, point: Point, index: TermNumbers | None) -> Block:
-        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
-        slots = (basis(self.argnum, positions),)
-        return Block(
-            np.ones(positions.shape[0]), slots, self.exponents, ("basis", self.argnum, self.dims)
-        )
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
+        return self.along_basis(point, index, self.power)
 
     def magnitudes(self, point: Point) -> None:
         return None
@@ -69,17 +55,8 @@ class PowerSum(ProbedTerms):
             return TRACE if power == 1 else Target("laplacian", 2 * power)
         return Target("diagonal", self.power) if power == 1 else None
 
-    def probe_space(self, point: Point) -> int:
-        return self.count(point)
-
-    def probe_dtype(self, point: Point) -> Any:
-        return point.dtype(self.argnum)
-
-    def probe(self, point: Point, directions: SubRows) -> Block:
-        rows = embed(directions, point, self.argnum, self.dims, self.symbol)
-        signature = ("probe", self.argnum, self.dims)
-        ones = np.ones(directions.shape[0])
-        return Block(ones, ({self.argnum: rows},), self.exponents, signature)
+    def probe(self, point: Point, directions: SubRows) -> WeightedJets:
+        return self.along_rows(directions, point, self.power)
 
 
 @final
@@ -91,6 +68,7 @@ class Monomial(Terms):
     scalars: frozenset[int] = eqx.field(static=True, default=frozenset())
     """Arguments whose coordinate was not named, and which have to have one only."""
     rank: ClassVar[int] = 0
+    number: ClassVar[int] = 1
     constant: ClassVar[bool] = True
 
     @property
@@ -101,15 +79,11 @@ class Monomial(Terms):
     def symbol(self) -> str:
         return "".join(derivative_symbol(argnum, i, k) for (argnum, i), k in self.alpha)
 
-    @property
-    def key(self) -> Hashable:
-        return ("monomial", self.alpha, self.scalars)
-
     def count(self, point: Point) -> int:
         for (argnum, i), _ in self.alpha:
-            point.coordinates(argnum, (i,), self.symbol)
+            point.coordinates(argnum, (i,), self)
         for argnum in self.scalars:
-            if (size := point.size(argnum, self.symbol)) > 1:
+            if (size := point.size(argnum, self)) > 1:
                 raise ValueError(
                     "Partial without a coordinate is the derivative by a scalar argument; got "
                     f"argument {argnum}, which has {size} coordinates: say which one, "
@@ -117,19 +91,11 @@ class Monomial(Terms):
                 )
         return 1
 
-    @property
-    def count_symbol(self) -> str:
-        return "1"
-
-    @property
-    def direction_symbol(self) -> str:
-        return ", ".join(f"e{derivative_symbol(a, i, 1)[1:]}" for (a, i), _ in self.alpha)
-
-    def take(self, point: Point, index: TermNumbers | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         self.count(point)
         n = 1 if index is None else index.shape[0]
-        slots = tuple(basis(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha)
-        return Block(np.ones(n), slots, self.exponents)
+        slots = [basis(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha]
+        return terms_along(slots, np.ones(n), self.exponents)
 
     def magnitudes(self, point: Point) -> None:
         return None
@@ -182,47 +148,35 @@ class CoordinateTerms(Terms):
         return self.pattern
 
     @property
-    def symbol(self) -> str:
-        powers = "".join(
-            f"∂{letter}{superscript(p)}"
-            for letter, p in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
-        )
-        return f"Σ{self.positions.shape[0]} c{powers}"
+    def number(self) -> int:
+        return self.positions.shape[0]
 
     @property
-    def key(self) -> Hashable:
-        positions = by_object(self._traced) if self._known is None else self._known
-        return ("coordinates", positions, by_object(self.field), self.argnums, self.exponents)
+    def symbol(self) -> str:
+        powers = "".join(
+            f"∂{letter}{superscript(p)}" for letter, p in zip(INDICES, self.exponents, strict=False)
+        )
+        return f"Σ{self.number} c{powers}"
 
     def count(self, point: Point) -> int:
         for argnum, largest in zip(self.argnums, self.bound, strict=True):
             point.coordinates(argnum, (largest,), "TensorOperator")
-        return self.positions.shape[0]
+        return self.number
 
-    @property
-    def count_symbol(self) -> str:
-        return str(self.positions.shape[0])
-
-    @property
-    def direction_symbol(self) -> str:
-        return ", ".join(
-            f"e{letter}" for letter, _ in zip("ᵢⱼₖₗₘₙₒₚₛₜ", self.exponents, strict=False)
-        )
-
-    def take(self, point: Point, index: TermNumbers | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         self.count(point)
         positions = self.positions if index is None else jnp.asarray(self.positions)[index]
         coefficients = self._coefficients(point)
         coefficients = coefficients if index is None else jnp.asarray(coefficients)[index]
-        slots = tuple(basis(argnum, positions[:, j]) for j, argnum in enumerate(self.argnums))
-        return Block(coefficients, slots, self.exponents)
+        slots = [basis(argnum, positions[:, j]) for j, argnum in enumerate(self.argnums)]
+        return terms_along(slots, coefficients, self.exponents)
 
     def magnitudes(self, point: Point) -> Array | None:
         return None if self.equal or not self.constant else jnp.abs(jnp.asarray(self.field))
 
     def _coefficients(self, point: Point) -> Array | np.ndarray:
-        if isinstance(self.field, Scalar):
-            return np.full(self.positions.shape[0], self.field.value)
+        if isinstance(self.field, Number):
+            return np.full(self.number, self.field.value)
         if self.rows is None:
             return self.field
         values = resolve(self.field, point, self.argnums, "coefficients of TensorOperator")
@@ -236,31 +190,4 @@ class CoordinateTerms(Terms):
 
 def at_coordinates(i: Any, order: int, argnum: int) -> CoordinateTerms:
     """∂_i^k for an i that is traced, and taken to be in range."""
-    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), Scalar(1.0), None, True, (0,))
-
-
-def coordinate_numbers(
-    point: Point, argnum: int, dims: tuple[int, ...] | None, operator: str, index: Any
-) -> Any:
-    """The coordinates that an operator acts on, or some of them by number."""
-    total = point.coordinates(argnum, dims, operator)
-    if dims is None:
-        return np.arange(total, dtype=np.int32) if index is None else index
-    chosen = np.asarray(dims, dtype=np.int32)
-    return chosen if index is None else jnp.asarray(chosen)[index]
-
-
-def embed(
-    directions: SubRows,
-    point: Point,
-    argnum: int,
-    dims: tuple[int, ...] | None,
-    operator: str,
-) -> Dense | Sparse:
-    """Directions in the coordinates that an operator acts on, as directions of the whole
-    argument.
-    """
-    if dims is None:
-        return Dense(directions)
-    positions = np.broadcast_to(np.asarray(dims, dtype=np.int32), directions.shape)
-    return Sparse(positions, directions)
+    return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), Number(1.0), None, True, (0,))

@@ -11,7 +11,7 @@ from .._types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
 from .field_terms import QuadraticTerms
 from .fields import as_floating
 from .point import Point
-from .terms import Block
+from .weighted_jets import WeightedJets, terms_along
 
 
 @final
@@ -87,9 +87,7 @@ class LowRankForm(QuadraticTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
-    probe_symbol: ClassVar[str] = "Fv, F(sv)"
-    count_symbol: ClassVar[str] = "r"
-    direction_symbol: ClassVar[str] = "fᵣ"
+    number: ClassVar[None] = None
 
     @property
     def symbol(self) -> str:
@@ -104,13 +102,12 @@ class LowRankForm(QuadraticTerms):
             )
         return shape[1]
 
-    def take(self, point: Point, index: TermNumbers | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         self.count(point)
         columns, weights = self.field.factors.T, self.field.weights
         if index is not None:
             columns, weights = columns[index], weights[index]
-        slot = {self.argnum: self.embed(columns, point)}
-        return Block(weights, (slot,), self.exponents)
+        return terms_along([{self.argnum: self.embed(columns, point)}], weights, self.exponents)
 
     def magnitudes(self, point: Point) -> Array:
         """|s_r| |f_r|², the size of a term's matrix."""
@@ -124,10 +121,7 @@ class LowRankForm(QuadraticTerms):
         factors = self.field.factors
         return lambda z: factors.astype(z.dtype) @ z
 
-    def probe_space(self, point: Point) -> int:
-        return self.count(point)
-
-    def probe(self, point: Point, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         rows = self.field.factors.T.astype(directions.dtype)
         scaled = directions * self.field.weights.astype(directions.dtype)[None, :]
         return self.pairs(point, directions @ rows, scaled @ rows)

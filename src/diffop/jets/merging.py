@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .directions import Directions, Sparse
+from .directions import Directions, SparseRows
 
 
 class IntegerTable(NamedTuple):
@@ -24,7 +24,7 @@ def integer_table(directions: Directions) -> IntegerTable | None:
     """The directions, where all of them are known integers."""
     entries = {}
     for argnum, rows in directions.items():
-        if not isinstance(rows, Sparse):
+        if not isinstance(rows, SparseRows):
             return None
         if not (isinstance(rows.positions, np.ndarray) and isinstance(rows.values, np.ndarray)):
             return None
@@ -86,7 +86,7 @@ def _directions(rows: np.ndarray, table: IntegerTable) -> Directions:
     for argnum, (positions, _) in table.entries.items():
         part = pairs[:, start : start + positions.shape[1]]
         used = max(1, int(np.max(np.sum(part[..., 1] != 0, axis=1), initial=0)))
-        result[argnum] = Sparse(
+        result[argnum] = SparseRows(
             part[:, :used, 0].astype(np.int32), part[:, :used, 1].astype(np.int32)
         )
         start += positions.shape[1]

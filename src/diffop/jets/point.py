@@ -28,7 +28,8 @@ class Point(eqx.Module):
         """A function with u's own signature, here."""
         return function(*self.args, **self.kwargs)
 
-    def argument(self, argnum: int, operator: str) -> PyTree:
+    def argument(self, argnum: int, operator: object) -> PyTree:
+        """An argument of u; `operator` is what prints as the name of who asks."""
         if argnum >= len(self.args):
             raise ValueError(
                 f"{operator} differentiates argument {argnum}, but u was called with "
@@ -36,17 +37,18 @@ class Point(eqx.Module):
             )
         return self.args[argnum]
 
-    def size(self, argnum: int, operator: str) -> int:
+    def size(self, argnum: int, operator: object) -> int:
         """The number d of coordinates of an argument."""
-        leaves = jax.tree.leaves(self.argument(argnum, operator))
-        for leaf in leaves:
+        total = 0
+        for leaf in jax.tree.leaves(self.argument(argnum, operator)):
             dtype = leaf.dtype if hasattr(leaf, "dtype") else jnp.asarray(leaf).dtype
             if not jnp.issubdtype(dtype, jnp.inexact):
                 raise TypeError(
                     f"{operator} differentiates argument {argnum}, which must be floating; got "
                     f"{dtype}. Convert it, for example with x.astype(float)."
                 )
-        return sum(math.prod(jnp.shape(leaf)) for leaf in leaves)
+            total += math.prod(jnp.shape(leaf))
+        return total
 
     def dtype(self, argnum: int) -> Any:
         """The type in which directions of an argument are formed."""
@@ -55,7 +57,7 @@ class Point(eqx.Module):
             *(jnp.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype for x in leaves)
         )
 
-    def coordinates(self, argnum: int, dims: tuple[int, ...] | None, operator: str) -> int:
+    def coordinates(self, argnum: int, dims: tuple[int, ...] | None, operator: object) -> int:
         """The number of coordinates that an operator acts on; checks that `dims` are among them."""
         size = self.size(argnum, operator)
         if dims is None:

@@ -1,22 +1,30 @@
-"""From the factors of an operator to terms: all of them, or a random sample with the operator as
-its expectation.
+"""The jets of a product of sets of terms: all of them, or some that are drawn.
 
-A product of factors is written out as terms w Π_j (v_j·∇)^{p_j}, a block, which is then planned
-(`weighted_jets`). Everything that is known beforehand (positions, integers) is handled by numpy,
-once, at trace time.
+A product is written out as a sum of terms Π_j (v_j·∇)^{p_j}, with known rational weights; its plan
+says which jets they are read from. Everything that is known beforehand (positions, integers) is
+handled by numpy, once, at trace time.
 """
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from functools import reduce
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from .block_algebra import outer, power_of
-from .directions import Dense, Sparse, count, to_dense
+from ..taylor.truncation import Exponents, Truncation
+from .cost import shapes
+from .directions import DenseRows, Directions, SparseRows, basis, combine, interleave, to_dense
 from .even_powers import even_powers
-from .planner import Kind
+from .expansion import Alpha, Direction
+from .merging import integer_table, merge
+from .planner import KINDS, Kind, plan
 from .point import Point
-from .probes.base import AbstractProbe, Factors, Request
-from .terms import Block, Terms
-from .weighted_jets import WeightedJets, along_slot, planned_jets
+from .probes.base import AbstractProbe, Draw, Factors
+from .scheme import Jet, Readout, Scheme
+from .terms import Terms
+from .weighted_jets import WeightedJets, balanced, outer, power_of, terms_along, times
 
 
 def order_of(factors: Factors) -> int:
@@ -25,40 +33,28 @@ def order_of(factors: Factors) -> int:
 
 def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]:
     """All the jets of a product of factors."""
-    for terms, _ in factors:
-        terms.count(point)
-    if kind in ("auto", "power"):
-        even = even_powers(factors, point)
-        if even is not None:
-            return [even]
-    blocks = [power_of(terms.take(point, None), power) for terms, power in _sets(factors)]
-    block = blocks[0]
-    for other in blocks[1:]:
-        block = outer(block, other)
-    contracted = _is_contracted(factors)
-    if block.order == 1 and not contracted:
-        return [_summed(block, point)]
-    if len(block.slots) == 1:
-        return [along_slot(block, contracted=contracted)]
-    return planned_jets(block, point, kind, merging=True)
+    several = len(factors) > 1 or factors[0][1] > 1
+    even = even_powers(factors, point) if several and kind in ("auto", "power") else None
+    if even is not None:
+        return [even]
+    sets = [factor.take(point, None) for factor, _ in factors if isinstance(factor, Terms)]
+    if several:
+        powers = [power_of(jets, power) for jets, (_, power) in zip(sets, factors, strict=True)]
+        sets = [reduce(outer, powers)]
+    (jets,) = sets
+    if jets.output == (1,) and not jets.contracted:
+        return [_summed(jets, point)]
+    return planned_jets(jets, point, kind, merging=True)
 
 
-def sampled_jets(
-    factors: Factors, probe: AbstractProbe, request: Request, kind: Kind
-) -> list[WeightedJets]:
+def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: Kind) -> list[WeightedJets]:
     """n draws, or all the jets where there are at most n terms or the order is one.
 
     First-order parts need no draws: all their directions add up to a single jet.
     """
-    point, contracted = request.point, _is_contracted(factors)
-    if not is_sampled(factors, point, probe, request.n):
+    if not is_sampled(factors, point, draw.probe, draw.n):
         return exact_jets(factors, point, kind)
-    block = probe.block(factors, request)
-    assert block.design is not None  # it was drawn
-    draws = sum(stratum.n for stratum in block.design.strata)
-    if len(block.slots) == 1:
-        return [along_slot(block, draws, contracted)]
-    return planned_jets(block, point, kind, draws=draws)
+    return planned_jets(draw.probe.jets(factors, point, draw), point, kind)
 
 
 def is_sampled(factors: Factors, point: Point, probe: AbstractProbe, n: int) -> bool:
@@ -78,26 +74,132 @@ def has_probe(factors: Factors, probe: AbstractProbe) -> bool:
 
 def is_linear(factors: Factors) -> bool:
     """Whether all directions add up to one."""
-    return order_of(factors) <= 1 and not _is_contracted(factors)
+    return order_of(factors) <= 1 and not any(terms.rank < 0 for terms, _ in factors)
 
 
-def _sets(factors: Factors) -> list[tuple[Terms, int]]:
-    """The factors as sets of terms: all but gradients are."""
-    return [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
-
-
-def _is_contracted(factors: Factors) -> bool:
-    return any(terms.rank < 0 for terms, _ in factors)
-
-
-def _summed(block: Block, point: Point) -> WeightedJets:
+def _summed(jets: WeightedJets, point: Point) -> WeightedJets:
     """First order is linear in the direction: all jets are one, along Σ_r w_r v_r."""
-    (slot,) = block.slots
-    if count(slot) == 1 and isinstance(block.weights, np.ndarray):
-        return along_slot(block)
-    directions: dict[int, Dense | Sparse] = {}
-    for argnum, rows in slot.items():
+    if jets.size == 1 and isinstance(jets.weights, np.ndarray):
+        return jets
+    directions: dict[int, DenseRows | SparseRows] = {}
+    for argnum, rows in jets.directions.items():
         dtype = point.dtype(argnum)
         array = to_dense(rows, point.size(argnum, "an operator"), dtype)
-        directions[argnum] = Dense((jnp.asarray(block.weights).astype(dtype) @ array)[None])
-    return along_slot(Block(np.ones(1), (directions,), (1,)))
+        directions[argnum] = DenseRows((jnp.asarray(jets.weights).astype(dtype) @ array)[None])
+    return terms_along([directions], np.ones(1), (1,))
+
+
+def planned_jets(
+    jets: WeightedJets, point: Point, kind: Kind, merging: bool = False
+) -> list[WeightedJets]:
+    """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which a slot's number stands
+    for its direction. A parameter for each direction is the plan called nested.
+
+    Second derivatives are read from pairs of directions, which can be replaced on the way through
+    u as single directions can. Beyond order two, with `merging`, powers along equal lines become
+    one, and are preferred where that makes them fewer than the planned coefficients.
+    """
+    if len(jets.tangents) == 1:
+        return [jets]
+    if isinstance(kind, Scheme):
+        raise ValueError(
+            "a plan written by hand reads single derivatives of coordinates; for a sum of terms "
+            f"choose one of {', '.join(KINDS)}."
+        )
+    if kind == "nested" or (kind == "auto" and jets.order == 2):
+        return [jets]
+    found = _of_pattern(jets, kind, point)
+    if merging and kind in ("auto", "power"):
+        (powers,) = _of_pattern(jets, "power", point)
+        merged = _merged(powers)
+        if kind == "power" or _coefficients([merged]) <= _coefficients(found):
+            return [merged]
+    return found
+
+
+def _coefficients(jets: Sequence[WeightedJets]) -> int:
+    """At least so many have to be carried, top sums not counted."""
+    return sum(each.size * (len(Truncation.closure([each.output])) - 1) for each in jets)
+
+
+def _of_pattern(jets: WeightedJets, kind: str, point: Point) -> list[WeightedJets]:
+    alpha: Alpha = tuple(enumerate(jets.output))
+    scheme = plan((alpha,), kind).scheme
+    design = jets.design
+    if any(len(along) > 1 for jet in scheme.jets for _, along in jet.tangents):
+        jets = balanced(jets)
+    slots, names = dict(enumerate(jets.slots)), dict(enumerate(jets.signature))
+    read = read_scheme(scheme, slots, names, jets.weights, point)[alpha]
+    return [dataclasses.replace(each, design=design) for each in read]  # pyright: ignore
+
+
+def _merged(jets: WeightedJets) -> WeightedJets:
+    """Equal directions as one, where all of them are known integers."""
+    table = integer_table(jets.directions)
+    if table is None:
+        return jets
+    directions, weights = merge(table, jets.weights, jets.order)
+    return terms_along([directions], weights, jets.output)
+
+
+def coordinate_jets(
+    wanted: Sequence[Alpha], point: Point, kind: Kind
+) -> dict[Alpha, list[WeightedJets]]:
+    """Derivatives by single coordinates, planned together. A variable is (argnum, coordinate)."""
+    scheme = plan(wanted, kind).scheme
+    variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
+    slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
+    names = {v: ("coordinate", *v) for v in variables}
+    return read_scheme(scheme, slots, names, np.ones(1), point)
+
+
+def read_scheme(
+    scheme: Scheme,
+    slots: Mapping[Any, Directions],
+    names: Mapping[Any, Hashable],
+    weights: Any,
+    point: Point,
+) -> dict[Alpha, list[WeightedJets]]:
+    """What has to be read for each derivative of a scheme, where variables are directions and every
+    derivative is summed with the same weights. Jets of one shape are stacked: for each term one
+    after the other.
+    """
+    result: dict[Alpha, list[WeightedJets]] = {alpha: [] for alpha in scheme.readouts}
+    for (tangents, _), jets in shapes(scheme).items():
+        along = {k: [dict(jet.tangents)[k] for jet in jets] for k in sorted(tangents, reverse=True)}
+        directions = {
+            exponents: interleave([_direction(each, slots, point) for each in column], point)
+            for exponents, column in along.items()
+        }
+        signature = tuple(_name(column, names) for column in along.values())
+        places = {jet: place for place, jet in enumerate(jets)}
+        for alpha, readout in scheme.readouts.items():
+            for output, row in _rows(readout, places).items():
+                products = times(weights[:, None], row[None, :]).reshape(-1)
+                result[alpha].append(WeightedJets(directions, products, output, signature))
+    return result
+
+
+def _rows(readout: Readout, places: Mapping[Jet, int]) -> dict[Exponents, np.ndarray]:
+    """For each output that is read, its coefficient for each jet."""
+    rows: dict[Exponents, np.ndarray] = {}
+    for coefficient, jet, output in readout.terms:
+        if jet in places:
+            row = rows.setdefault(output, np.zeros(len(places)))
+            row[places[jet]] += float(coefficient)
+    return rows
+
+
+def _direction(along: Direction, slots: Mapping[Any, Directions], point: Point) -> Directions:
+    if len(along) == 1 and along[0][1] == 1:
+        return slots[along[0][0]]
+    return combine([a for _, a in along], [slots[v] for v, _ in along], point)
+
+
+def _name(column: Sequence[Direction], names: Mapping[Any, Hashable]) -> Hashable:
+    """A name for the directions of stacked jets, if those of their slots have names."""
+    if any(names[variable] is None for along in column for variable, _ in along):
+        return None
+    if len(column) == 1 and len(column[0]) == 1 and column[0][0][1] == 1:
+        return names[column[0][0][0]]
+    return tuple(tuple((names[variable], a) for variable, a in along) for along in column)

@@ -1,4 +1,4 @@
-"""Which jets are pushed together, and what is read of them.
+"""What the engine pushes for weighted jets, and where each of them is read.
 
 Jets with equal directions are pushed once. Where every tangent has a parameter of its own, equal
 directions may be one tangent among several: Δ sampled along e_i and ∂_jΔ sampled along e_i and e_j
@@ -8,108 +8,103 @@ are outputs t_1² and t_1² t_2 of the same jets.
 import itertools
 from collections.abc import Hashable, Sequence
 from types import EllipsisType
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..taylor import Jets
 from ..taylor.truncation import Exponents, Truncation
-from .directions import Directions, count, stack, tangents
+from .directions import Directions, stack, to_tangents
+from .expansion import units
 from .point import Point
 from .weighted_jets import WeightedJets
 
 
 @final
-class Push:
-    """Jets that are pushed once: their common tangents, and for each member what it reads.
+class Reading(NamedTuple):
+    """Where weighted jets are read.
 
-    The maximal outputs are collapsed with one row of weights for each member that reads one, where
-    that makes fewer sums than jets: `summed` are these members. Other outputs, and those contracted
-    with their directions, are read from the coefficients that are kept jet by jet.
+    - `pushed`: the number of the engine's jets.
+    - `place`: that of the output among their monomials.
+    - `rows`: which of its leading entries: sums where it is `summed`, else jets.
     """
 
-    def __init__(self, members: Sequence[WeightedJets], stacked: Directions | None = None) -> None:
-        """`stacked`: first-order jets of different directions one after the other."""
-        self.members = list(members)
-        first = self.members[0]
-        if stacked is not None:
-            self._tangents: dict[Exponents, Directions] = {(1,): stacked}
-            outputs = [member.output for member in self.members]
-        elif not first.is_multilinear:  # then all have the same tangents
-            self._tangents = first.tangents
-            outputs = [member.output for member in self.members]
-        else:
-            parameters = _parameters(self.members)
-            places = {name: place for place, name in enumerate(parameters)}
-            self._tangents = {
-                _unit(places[name], len(places)): directions
-                for name, directions in parameters.items()
-            }
-            outputs = [_embedded(member, places) for member in self.members]
-        self.size = count(next(iter(self._tangents.values())))
-        self.truncation = Truncation.closure(outputs)
-        self._places = {
-            id(member): self.truncation.places[output]
-            for member, output in zip(self.members, outputs, strict=True)
-        }
-        sizes = [0 if stacked is None else member.size for member in self.members]
-        starts = itertools.accumulate(sizes[:-1], initial=0)
-        self._starts = {id(m): start for m, start in zip(self.members, starts, strict=True)}
-        self.summed = self._summed()
+    pushed: int
+    place: int
+    rows: EllipsisType | int | slice
+    summed: bool
 
-    @property
-    def coefficients(self) -> int:
-        """How many there are beside the primal, the maximal ones collapsed to one sum each."""
-        tops = len(self.truncation.tops)
-        return self.size * (len(self.truncation) - tops) + tops
 
-    def place(self, member: WeightedJets) -> int:
-        """Of the output that a member reads."""
-        return self._places[id(member)]
+def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], dict[int, Reading]]:
+    """All that has to be pushed, once, and by the `id` of weighted jets where they are read."""
+    rest: dict[int, WeightedJets] = {}
+    alone: dict[int, WeightedJets] = {}
+    for jets in wanted:
+        without_partners = jets.output == (1,) and jets.signature == (None,)
+        (alone if without_partners else rest)[id(jets)] = jets
+    # What is read from the coefficients of single directions keeps them all in memory.
+    groups = grouped(list(rest.values()), separate_outputs=point.chunk is not None)
+    if alone:
+        groups.append(list(alone.values()))
+    pushed: list[Jets] = []
+    readings: dict[int, Reading] = {}
+    for members in groups:
+        push = _stacked if len(members) > 1 and id(members[0]) in alone else _together
+        jets, found = push(members, len(pushed), point)
+        pushed.append(jets)
+        for member, reading in zip(members, found, strict=True):
+            readings[id(member)] = reading
+    return pushed, readings
 
-    def jets(self, point: Point) -> Jets:
-        """What the engine pushes."""
-        moving = {
-            exponents: tangents(directions, point)
-            for exponents, directions in self._tangents.items()
-        }
-        still = (None,) * len(point.args)
-        return Jets(
-            tangents=tuple(moving.get(monomial, still) for monomial in self.truncation.monomials),
-            weights=self._weights() if self.summed else None,
-            top_only=len(self.summed) == len(self.members),
-            truncation=self.truncation,
-        )
 
-    def rows(self, member: WeightedJets) -> EllipsisType | int | slice:
-        """Which of an output's leading entries belong to a member: sums where it is `summed`, else
-        jets.
-        """
-        if not any(other is member for other in self.summed):
-            start = self._starts[id(member)]
-            return slice(start, start + member.size)
-        if len(self.summed) == 1:
-            return ...
-        before = itertools.takewhile(lambda other: other is not member, self.summed)
-        start = sum(map(_height, before))
-        return start if np.ndim(member.weights) == 1 else slice(start, start + _height(member))
+def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
+    """First-order jets of different directions, one after the other."""
+    argnums = sorted({argnum for member in members for argnum in member.directions})
+    directions = {
+        argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
+        for argnum in argnums
+    }
+    ends = list(itertools.accumulate(member.size for member in members))
+    readings = [
+        Reading(number, 0, slice(end - member.size, end), False)
+        for member, end in zip(members, ends, strict=True)
+    ]
+    return Jets((to_tangents(directions, point),)), readings
 
-    def _summed(self) -> list[WeightedJets]:
-        tops = [
-            member
-            for member in self.members
-            if self.place(member) in self.truncation.tops and not member.contracted
-        ]
-        worthwhile = self.truncation.degree > 1 or len(tops) == len(self.members) == 1
-        return tops if worthwhile and sum(map(_height, tops)) <= self.size else []
 
-    def _weights(self) -> Any:
-        if len(self.summed) == 1:
-            return self.summed[0].weights
-        rows = [jnp.atleast_2d(jnp.asarray(member.weights)) for member in self.summed]
-        kind = jnp.result_type(*(row.dtype for row in rows))
-        return jnp.concatenate([row.astype(kind) for row in rows])
+def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
+    """Jets with common tangents.
+
+    The maximal outputs are collapsed with one row of weights for each member that reads one, where
+    that makes fewer sums than jets. Other outputs, and those contracted with their directions, are
+    read from the coefficients that are kept jet by jet.
+    """
+    common, outputs = _common(members)
+    truncation = Truncation.closure(outputs)
+    places = [truncation.places[output] for output in outputs]
+    summed = [
+        member
+        for member, place in zip(members, places, strict=True)
+        if place in truncation.tops and not member.contracted
+    ]
+    worthwhile = truncation.degree > 1 or len(members) == 1
+    if not worthwhile or sum(map(_height, summed)) > members[0].size:
+        summed = []
+    rows = _rows_of_sums(summed)
+    readings = [
+        Reading(number, place, rows.get(id(member), ...), id(member) in rows)
+        for member, place in zip(members, places, strict=True)
+    ]
+    moving = {exponents: to_tangents(slot, point) for exponents, slot in common.items()}
+    still = (None,) * len(point.args)
+    jets = Jets(
+        tangents=tuple(moving.get(monomial, still) for monomial in truncation.monomials),
+        weights=_stacked_weights(summed) if summed else None,
+        top_only=len(summed) == len(members),
+        truncation=truncation,
+    )
+    return jets, readings
 
 
 def _height(member: WeightedJets) -> int:
@@ -117,84 +112,88 @@ def _height(member: WeightedJets) -> int:
     return 1 if np.ndim(member.weights) == 1 else member.weights.shape[0]
 
 
-def pushes_of(jets: Sequence[WeightedJets], point: Point) -> list[Push]:
-    """All that has to be pushed, once."""
-    single = [each for each in jets if each.signature == (None,) and each.order == 1]
-    alone = {id(each) for each in single}
-    # What is read from the coefficients of single directions keeps them all in memory.
-    separate = point.chunk is not None
-    pushes = together([each for each in jets if id(each) not in alone], separate)
-    return [*pushes, _stacked(single, point)] if single else pushes
+def _rows_of_sums(summed: list[WeightedJets]) -> dict[int, EllipsisType | int | slice]:
+    """Those of each member among the sums of all, by its `id`."""
+    if len(summed) == 1:
+        return {id(summed[0]): ...}
+    rows: dict[int, EllipsisType | int | slice] = {}
+    start = 0
+    for member in summed:
+        end = start + _height(member)
+        rows[id(member)] = start if np.ndim(member.weights) == 1 else slice(start, end)
+        start = end
+    return rows
 
 
-def _stacked(members: list[WeightedJets], point: Point) -> Push:
-    """First-order jets of different directions in one push."""
-    if len(members) == 1:
-        return Push(members)
-    argnums = sorted({argnum for member in members for argnum in member.directions})
-    directions = {
-        argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
-        for argnum in argnums
-    }
-    return Push(members, directions)
+def _stacked_weights(summed: list[WeightedJets]) -> Any:
+    if len(summed) == 1:
+        return summed[0].weights
+    rows = [jnp.atleast_2d(jnp.asarray(member.weights)) for member in summed]
+    kind = jnp.result_type(*(row.dtype for row in rows))
+    return jnp.concatenate([row.astype(kind) for row in rows])
 
 
-def together(jets: Sequence[WeightedJets], separate_outputs: bool = False) -> list[Push]:
-    """The jets in groups; with `separate_outputs` those alone that read one output."""
+def number_pushed(jets: Sequence[WeightedJets]) -> int:
+    """How many jets are pushed; those with equal directions are once."""
+    return sum(members[0].size for members in grouped(jets))
+
+
+def coefficients(jets: Sequence[WeightedJets]) -> int:
+    """How many there are beside the primal, the maximal ones collapsed to one sum each."""
+    total = 0
+    for members in grouped(jets):
+        truncation = Truncation.closure(_common(members)[1])
+        tops = len(truncation.tops)
+        total += members[0].size * (len(truncation) - tops) + tops
+    return total
+
+
+def grouped(
+    jets: Sequence[WeightedJets], separate_outputs: bool = False
+) -> list[list[WeightedJets]]:
+    """Those that are pushed together; with `separate_outputs` only where they read one output."""
+    if len(jets) == 1:
+        return [list(jets)]
     groups: list[tuple[set[Hashable], list[WeightedJets]]] = []
     for each in jets:
         keys = _keys(each, separate_outputs)
         touching = [group for group in groups if group[0] & keys]
         groups = [group for group in groups if not group[0] & keys]
-        for others, members in touching:
-            keys |= others
         members = [member for _, group in touching for member in group]
-        groups.append((keys, [*members, each]))
-    return [Push(members) for _, members in groups]
+        groups.append((keys.union(*(others for others, _ in touching)), [*members, each]))
+    return [members for _, members in groups]
 
 
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
     """What others must share with these jets to be pushed with them."""
-    names = _names(jets)
+    names = [name for name, _ in _named(jets)]
     if not jets.is_multilinear:
         names = [(tuple(jets.tangents), tuple(names))]
     return {(name, jets.output) if separate_outputs else name for name in names}
 
 
-def _names(jets: WeightedJets) -> list[Hashable]:
-    """The name of each tangent; directions without one are like no others."""
+def _named(jets: WeightedJets) -> list[tuple[Hashable, Directions]]:
+    """The directions with their names, in order; those without one are like no others."""
     return [
-        ("unnamed", id(directions)) if name is None else name
-        for name, directions in zip(jets.signature, jets.tangents.values(), strict=True)
+        (("unnamed", id(slot)) if name is None else name, slot)
+        for name, slot in zip(jets.signature, jets.slots, strict=True)
     ]
 
 
-def _parameters(members: Sequence[WeightedJets]) -> dict[Hashable, Directions]:
-    """The different tangents, in the order of their parameters."""
+def _common(
+    members: Sequence[WeightedJets],
+) -> tuple[dict[Exponents, Directions], list[Exponents]]:
+    """The tangents of all, and the output of each."""
+    if len(members) == 1 or not members[0].is_multilinear:  # then all have the same
+        return members[0].tangents, [member.output for member in members]
     parameters: dict[Hashable, Directions] = {}
+    for name, slot in (pair for member in members for pair in _named(member)):
+        parameters.setdefault(name, slot)
+    places = {name: place for place, name in enumerate(parameters)}
+    outputs = []
     for member in members:
-        for name, directions in zip(_ordered(member), _by_parameter(member), strict=True):
-            parameters.setdefault(name, directions)
-    return parameters
-
-
-def _by_parameter(member: WeightedJets) -> list[Directions]:
-    return [directions for _, directions in sorted(member.tangents.items(), reverse=True)]
-
-
-def _ordered(member: WeightedJets) -> list[Hashable]:
-    """The names of the tangents by their parameter."""
-    pairs = zip(member.tangents, _names(member), strict=True)
-    return [name for _, name in sorted(pairs, key=lambda pair: pair[0], reverse=True)]
-
-
-def _embedded(member: WeightedJets, places: dict[Hashable, int]) -> Exponents:
-    """A member's output in the parameters of all."""
-    output = [0] * len(places)
-    for name, exponent in zip(_ordered(member), member.output, strict=True):
-        output[places[name]] += exponent
-    return tuple(output)
-
-
-def _unit(place: int, length: int) -> Exponents:
-    return tuple(int(p == place) for p in range(length))
+        output = [0] * len(places)
+        for (name, _), exponent in zip(_named(member), member.output, strict=True):
+            output[places[name]] += exponent
+        outputs.append(tuple(output))
+    return dict(zip(units(len(places)), parameters.values(), strict=True)), outputs

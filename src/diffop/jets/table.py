@@ -4,16 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 from .cost import Cost
-from .directions import Dense, Sparse
-from .expansion import Alpha
-from .notation import variable_symbol
-from .planner import Kind, Planned, plan
-from .probes import AbstractDenseProbe, AbstractProbe, Shifted
-from .probes.base import Factors, target_of
-from .products import is_linear, order_of
-from .pushes import together
-from .scheme import Readout, Scheme
-from .terms import ProbedTerms
+from .directions import DenseRows, SparseRows
+from .planner import Planned
+from .pushes import coefficients, number_pushed
 from .weighted_jets import WeightedJets
 
 
@@ -81,8 +74,8 @@ class ResolvedPlan:
     """The jets of an operator at a point. Iterate over its [`diffop.jets.WeightedJets`][]; it
     prints as a table.
 
-    Directions are structured (`Sparse` positions and values, or `Dense` rows): basis vectors are
-    never an (n, d) array.
+    Directions are structured (positions and values of `SparseRows`, or `DenseRows`): basis vectors
+    are never an (n, d) array.
 
     !!! example
 
@@ -108,14 +101,14 @@ class ResolvedPlan:
     @property
     def total(self) -> int:
         """The number of jets; those with equal directions count once."""
-        return sum(group.size for group in together(self.jets))
+        return number_pushed(self.jets)
 
     @property
     def coefficients(self) -> int:
         """The cost in Taylor coefficients beside the primal, the maximal ones collapsed: n (K − 1)
         + 1 for n curves of order K.
         """
-        return sum(group.coefficients for group in together(self.jets))
+        return coefficients(self.jets)
 
     def __repr__(self) -> str:
         header = ("operator", "output", "jets", "directions", "method")
@@ -124,7 +117,7 @@ class ResolvedPlan:
                 name,
                 ",".join(map(str, each.output)),
                 str(each.size),
-                "; ".join(_tangent(k, v) for k, v in each.tangents.items()),
+                "; ".join(_tangent(k, v) for k, v in sorted(each.tangents.items())[::-1]),
                 "exact" if each.draws is None else f"{each.draws} draws",
             )
             for name, each in zip(self.names, self.jets, strict=True)
@@ -154,75 +147,8 @@ def _cost_text(cost: Cost) -> str:
     )
 
 
-def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
-    """The row of one mixed derivative by coordinates."""
-    readout = scheme.readouts[alpha]
-    order = sum(order for _, order in alpha)
-    directions = ", ".join("e" + variable_symbol(v, 1).lstrip("∂") for v, _ in alpha)
-    jets, weights = _jets_and_weights(readout)
-    return PlanRow(name, order, "1", jets, directions, weights, "exact")
-
-
-def _jets_and_weights(readout: Readout) -> tuple[str, str]:
-    """How many jets a derivative is read from, and with what coefficients."""
-    weights = dict.fromkeys(str(coefficient) for coefficient, _, _ in readout.terms)
-    return str(len({jet for _, jet, _ in readout.terms})), ", ".join(weights)
-
-
-def describe(
-    name: str, factors: Factors, draws: int | None, probe: AbstractProbe | None, kind: Kind
-) -> tuple[PlanRow, Planned | None]:
-    """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
-    order = order_of(factors)
-    if any(terms.rank > 0 for terms, _ in factors):
-        return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
-    if not factors:
-        return PlanRow(name, 0, "1", "0", "", "", "primal"), None
-    single = all(terms.single for terms, _ in factors)
-    exact = draws is None or single or is_linear(factors)
-    method = "exact" if exact else f"{draws} draws, exact if terms ≤ {draws}"
-    directions = ", ".join(terms.direction_symbol for terms, _ in factors)
-    row = PlanRow(name, order, _count(factors), "1", directions, "1", method)
-    exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
-    if not exact and isinstance(probe, AbstractDenseProbe | Shifted):
-        return _dense_row(row, factors, probe), None
-    if len(exponents) == 1:
-        return row, None
-    chosen = "nested" if kind == "auto" and order == 2 else kind
-    alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
-    planned = plan((alpha,), chosen)
-    jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
-    return row._replace(jets=jets, weights=weights), planned
-
-
-def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shifted) -> PlanRow:
-    """The row of dense draws of a product of factors."""
-    if isinstance(probe, Shifted):
-        return row._replace(jets="2", directions="Rz, z", weights="1, −λ")
-    terms, target = factors[0][0], target_of(factors)
-    assert isinstance(terms, ProbedTerms) and target is not None  # the probe supports it
-    jets, weights = probe.jets_per_draw(target), "1 over the probe's moment"
-    directions = f"{probe.name} {terms.probe_symbol}"
-    return row._replace(jets=str(jets), directions=directions, weights=weights)
-
-
-def _count(factors: Factors) -> str:
-    counts = []
-    for terms, power in factors:
-        symbol = terms.count_symbol
-        if symbol == "1":
-            continue
-        if power == 1:
-            counts.append(symbol)
-        elif power == 2 and symbol == "d":
-            counts.append("d(d+1)/2")
-        else:
-            counts.append(f"C({symbol}+{power - 1}, {power})")
-    return " · ".join(counts) or "1"
-
-
-def _structure(rows: Sparse | Dense) -> str:
-    if isinstance(rows, Dense):
+def _structure(rows: SparseRows | DenseRows) -> str:
+    if isinstance(rows, DenseRows):
         return f"dense {rows.array.shape}"
     return f"sparse {rows.positions.shape}"
 

@@ -14,10 +14,12 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Magnitudes, SubRows, TermNumbers, Weights
-from .design import Design
-from .directions import Directions
+from .._types import Magnitudes, SubRows, TermNumbers
+from .directions import DenseRows, Directions, Rows, SparseRows, basis
+from .identity import by_object
+from .notation import argument_mark, dims_mark
 from .point import Point
+from .weighted_jets import WeightedJets, terms_along
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -25,35 +27,8 @@ else:
     from equinox import AbstractClassVar
 
 
-@final
-class Block(eqx.Module):
-    """N terms written out: weights w_r and, for each exponent of the pattern, N directions.
-
-    `signature` names the directions, with several slots as a tuple of names: equal names (not None)
-    belong to equal directions, which can share jets. `design` tells how the terms were drawn: None
-    for all of them.
-    """
-
-    weights: Weights
-    slots: tuple[Directions, ...]
-    exponents: tuple[int, ...] = eqx.field(static=True)
-    signature: Hashable = eqx.field(static=True, default=None)
-    design: Design | None = eqx.field(static=True, default=None)
-
-    @property
-    def order(self) -> int:
-        return sum(self.exponents)
-
-    @property
-    def signatures(self) -> tuple[Hashable, ...]:
-        """The name of each slot, or None."""
-        if len(self.slots) == 1:
-            return (self.signature,)
-        return self.signature if isinstance(self.signature, tuple) else (None,) * len(self.slots)
-
-
 class Factor(eqx.Module):
-    """A homogeneous factor of an operator.
+    """A homogeneous factor of an operator. As a string it is its symbol.
 
     `rank` tells how the output's shape relates to u's: 0 as u's, +1 with an axis of directions
     added (gradient), −1 with one contracted (divergence).
@@ -65,10 +40,8 @@ class Factor(eqx.Module):
     exponents: AbstractClassVar[tuple[int, ...]]
     symbol: AbstractClassVar[str]
     """How the factor prints."""
-    count_symbol: AbstractClassVar[str]
-    """The number of terms as a formula in d, for the plan."""
-    direction_symbol: AbstractClassVar[str]
-    """The directions as a formula, for the plan."""
+    number: AbstractClassVar[int | None]
+    """How many terms there are whatever the point; None where it depends on that."""
 
     @property
     def order(self) -> int:
@@ -77,23 +50,75 @@ class Factor(eqx.Module):
     @property
     def single(self) -> bool:
         """Whether there is one term whatever the point, so that nothing is to be drawn."""
-        return self.count_symbol == "1"
+        return self.number == 1
 
     @property
-    @abstractmethod
     def key(self) -> Hashable:
         """Equal for factors that are the same symbol; used to collect like terms."""
+        return by_object(self)
+
+    def __str__(self) -> str:
+        return self.symbol
 
     @abstractmethod
     def count(self, point: Point) -> int:
         """The number N of terms; checks that the factor fits the point."""
 
 
+class Located(Factor):
+    """A factor in some or all of the coordinates of one argument."""
+
+    argnum: eqx.AbstractVar[int]
+    dims: eqx.AbstractVar[tuple[int, ...] | None]
+    """Which coordinates; None for all of them."""
+
+    @property
+    def mark(self) -> str:
+        """Where, as a part of the symbol."""
+        return dims_mark(self.dims) + argument_mark(self.argnum)
+
+    def dimension(self, point: Point) -> int:
+        """The number of these coordinates; checks that the argument has them."""
+        return point.coordinates(self.argnum, self.dims, self)
+
+    def positions(self, point: Point, index: Any = None) -> Any:
+        """The positions of these coordinates in the argument, or of some of them by number."""
+        total = self.dimension(point)
+        if self.dims is None:
+            return np.arange(total, dtype=np.int32) if index is None else index
+        chosen = np.asarray(self.dims, dtype=np.int32)
+        return chosen if index is None else jnp.asarray(chosen)[index]
+
+    def embed(self, rows: SubRows, point: Point) -> Rows:
+        """Rows in these coordinates, as directions of the whole argument in its own type."""
+        rows = rows.astype(point.dtype(self.argnum))
+        if self.dims is None:
+            return DenseRows(rows)
+        return SparseRows(np.broadcast_to(np.asarray(self.dims, dtype=np.int32), rows.shape), rows)
+
+    def along_basis(
+        self, point: Point, index: Any, order: int, weights: Any = None
+    ) -> WeightedJets:
+        """Σ_i w_i ∂_i^k over these coordinates, or some of them by number; w = 1 by default."""
+        positions = self.positions(point, index)
+        weights = np.ones(positions.shape[0]) if weights is None else weights
+        return self._powers(basis(self.argnum, positions), order, "basis", weights)
+
+    def along_rows(self, rows: SubRows, point: Point, order: int) -> WeightedJets:
+        """Σ_r (v_r·∇)^k for isotropic directions in these coordinates."""
+        slot = {self.argnum: self.embed(rows, point)}
+        return self._powers(slot, order, "probe", np.ones(rows.shape[0]))
+
+    def _powers(self, slot: Directions, order: int, name: str, weights: Any) -> WeightedJets:
+        names = ((name, self.argnum, self.dims),)
+        return terms_along([slot], weights, (order,), names, contracted=self.rank < 0)
+
+
 class Terms(Factor):
     """A factor as a set of terms. Subclasses are final and say what the terms are."""
 
     @abstractmethod
-    def take(self, point: Point, index: TermNumbers | None) -> Block:
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         """The terms with these numbers; all of them for None."""
 
     @abstractmethod
@@ -121,35 +146,17 @@ class Target(NamedTuple):
 TRACE = Target("trace", 2)
 
 
-class ProbedTerms(Terms):
-    """A set of terms that dense isotropic directions estimate too."""
-
-    probe_symbol: AbstractClassVar[str]
-    """The directions of one jet, as a formula in the isotropic v."""
+class ProbedTerms(Located, Terms):
+    """A set of terms that dense isotropic directions estimate too, of as many dimensions as there
+    are terms.
+    """
 
     @abstractmethod
     def target(self, power: int) -> Target | None:
         """What directions need for this power of the factor; None where none are known."""
 
     @abstractmethod
-    def probe_space(self, point: Point) -> int:
-        """The dimension of the isotropic directions."""
-
-    @abstractmethod
-    def probe(self, point: Point, directions: SubRows) -> Block:
+    def probe(self, point: Point, directions: SubRows) -> WeightedJets:
         """Jets along directions with the moment of the target, each with the factor as its
         expectation.
         """
-
-    @abstractmethod
-    def probe_dtype(self, point: Point) -> Any:
-        """The type of the isotropic directions."""
-
-
-def times(left: Any, right: Any) -> Any:
-    """A product of weights; what numpy knows stays with numpy."""
-    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
-        return left * right
-    arrays = [x for x in (left, right) if not isinstance(x, np.ndarray)]
-    dtype = jnp.result_type(*arrays)
-    return jnp.asarray(left).astype(dtype) * jnp.asarray(right).astype(dtype)

@@ -1,23 +1,18 @@
 """Factors that change the shape of the output: gradient and divergence."""
 
-from collections.abc import Hashable
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import equinox as eqx
-import numpy as np
 
 from .._types import SubRows, TermNumbers
-from .directions import basis
 from .fields import Field, is_constant
-from .identity import by_object
-from .index_terms import coordinate_numbers, embed
-from .notation import argument_mark, dims_mark
 from .point import Point
-from .terms import TRACE, Block, Factor, ProbedTerms, Target
+from .terms import TRACE, Located, ProbedTerms, Target
+from .weighted_jets import WeightedJets
 
 
 @final
-class GradientTerms(Factor):
+class GradientTerms(Located):
     """∇, σᵀ∇ or, not transposed, the flux a∇: by reverse mode, so there are no jets to take."""
 
     field: Field | None
@@ -26,26 +21,20 @@ class GradientTerms(Factor):
     transposed: bool = eqx.field(static=True, default=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 1
-    count_symbol: ClassVar[str] = "0"
-    direction_symbol: ClassVar[str] = "reverse mode"
+    number: ClassVar[None] = None
 
     @property
     def symbol(self) -> str:
-        mark = dims_mark(self.dims) + argument_mark(self.argnum)
         if self.field is None:
-            return f"∇{mark}"
-        return f"σᵀ∇{mark}" if self.transposed else f"a∇{mark}"
+            return f"∇{self.mark}"
+        return f"σᵀ∇{self.mark}" if self.transposed else f"a∇{self.mark}"
 
     @property
     def constant(self) -> bool:
         return self.field is None or is_constant(self.field)
 
-    @property
-    def key(self) -> Hashable:
-        return ("gradient", by_object(self.field), self.argnum, self.dims, self.transposed)
-
     def count(self, point: Point) -> int:
-        return point.coordinates(self.argnum, self.dims, self.symbol)
+        return self.dimension(point)
 
 
 @final
@@ -58,28 +47,18 @@ class DivergenceTerms(ProbedTerms):
     dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = -1
-    probe_symbol: ClassVar[str] = "v"
     constant: ClassVar[bool] = True
-    count_symbol: ClassVar[str] = "d"
-    direction_symbol: ClassVar[str] = "eᵢ"
+    number: ClassVar[None] = None
 
     @property
     def symbol(self) -> str:
-        return f"div{dims_mark(self.dims)}{argument_mark(self.argnum)}"
-
-    @property
-    def key(self) -> Hashable:
-        return ("divergence", self.argnum, self.dims)
+        return f"div{self.mark}"
 
     def count(self, point: Point) -> int:
-        return point.coordinates(self.argnum, self.dims, self.symbol)
+        return self.dimension(point)
 
-    def take(self, point: Point, index: TermNumbers | None) -> Block:
-        positions = coordinate_numbers(point, self.argnum, self.dims, self.symbol, index)
-        slots = (basis(self.argnum, positions),)
-        return Block(
-            np.ones(positions.shape[0]), slots, self.exponents, ("basis", self.argnum, self.dims)
-        )
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
+        return self.along_basis(point, index, 1)
 
     def magnitudes(self, point: Point) -> None:
         return None
@@ -87,15 +66,5 @@ class DivergenceTerms(ProbedTerms):
     def target(self, power: int) -> Target | None:
         return TRACE if power == 1 else None
 
-    def probe_space(self, point: Point) -> int:
-        return self.count(point)
-
-    def probe_dtype(self, point: Point) -> Any:
-        return point.dtype(self.argnum)
-
-    def probe(self, point: Point, directions: SubRows) -> Block:
-        rows = embed(directions, point, self.argnum, self.dims, self.symbol)
-        signature = ("probe", self.argnum, self.dims)
-        return Block(
-            np.ones(directions.shape[0]), ({self.argnum: rows},), self.exponents, signature
-        )
+    def probe(self, point: Point, directions: SubRows) -> WeightedJets:
+        return self.along_rows(directions, point, 1)

@@ -1,41 +1,45 @@
-"""Weighted sums of jets' outputs: schemes with directions in the place of their variables."""
+"""Weighted sums of jets' outputs: what operators are made of, and what plans make of it.
+
+A term w Π_j (v_j·∇)^{p_j} is the output p of the jet x + Σ_j v_j t_j, times w. So a sum of n terms
+is n weighted jets with a parameter for each direction, and a plan turns these into others that are
+cheaper to push.
+"""
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from functools import reduce
 from typing import Any, final
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from .._types import Weights
-from ..taylor.truncation import Exponents, Truncation
-from .block_algebra import balanced
-from .cost import shapes
+from ..taylor.truncation import Exponents
 from .design import Design
-from .directions import Directions, basis, combine, count, interleave
-from .expansion import Alpha, Direction
-from .merging import integer_table, merge
-from .planner import KINDS, Kind, plan
-from .point import Point
-from .scheme import Jet, Readout, Scheme
-from .terms import Block, times
+from .directions import Directions, count, divided, largest_entries, rows_at
+from .expansion import units
 
 
 @final
 class WeightedJets(eqx.Module):
     """Σ_r w_r ∂_t^γ u(x_r(t)) at t = 0: what is read of n jets x_r(t) = x + Σ_β v_{r,β} t^β / β!.
 
-    With one tangent of order one that is Σ_r w_r (v_r·∇)^k.
+    With one tangent of order one that is Σ_r w_r (v_r·∇)^k; with a parameter for each of several
+    directions, and exponents p in the place of γ, Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}.
 
     - `tangents`: for each β, as exponents, and each argument that moves, n structured directions
-        (`Sparse` or `Dense` rows).
+        (`SparseRows` or `DenseRows`).
     - `weights`: `(n,)`.
     - `output`: γ.
-    - `draws`: how many draws the jets belong to (n is a multiple, the jets of a draw are adjacent),
-        or None where the sum is exact.
     - `signature`: for each tangent a name, or None; equal names belong to equal directions, which
-        are pushed once.
-    - `design`: how the draws were made, for the standard error.
+        are pushed once. The largest exponents come first: parameters are in order.
+    - `design`: how draws were made, for the standard error; None where the sum is exact.
     - `contracted`: each jet's output is contracted with its direction (divergence).
 
     !!! example
@@ -53,7 +57,6 @@ class WeightedJets(eqx.Module):
     weights: Weights
     output: Exponents = eqx.field(static=True)
     signature: tuple[Hashable, ...] = eqx.field(static=True)
-    draws: int | None = eqx.field(static=True, default=None)
     design: Design | None = eqx.field(static=True, default=None)
     contracted: bool = eqx.field(static=True, default=False)
 
@@ -68,6 +71,13 @@ class WeightedJets(eqx.Module):
         return sum(self.output)
 
     @property
+    def draws(self) -> int | None:
+        """How many draws the jets belong to (n is a multiple, the jets of a draw are adjacent), or
+        None where the sum is exact.
+        """
+        return None if self.design is None else sum(stratum.n for stratum in self.design.strata)
+
+    @property
     def directions(self) -> Directions:
         """The directions of jets with one tangent.
 
@@ -80,136 +90,114 @@ class WeightedJets(eqx.Module):
         return next(iter(self.tangents.values()))
 
     @property
+    def slots(self) -> list[Directions]:
+        """The directions by tangent, in the order of the signature."""
+        return [directions for _, directions in sorted(self.tangents.items(), reverse=True)]
+
+    @property
     def is_multilinear(self) -> bool:
         """Whether every tangent belongs to a parameter of its own."""
         return all(sum(exponents) == 1 for exponents in self.tangents)
 
 
-def along_slot(block: Block, draws: int | None = None, contracted: bool = False) -> WeightedJets:
-    """The powers (v_r·∇)^k of a block with one slot."""
-    return WeightedJets(
-        {(1,): block.slots[0]},
-        block.weights,
-        block.exponents,
-        block.signatures,
-        draws,
-        block.design,
-        contracted,
+def terms_along(
+    slots: Sequence[Directions],
+    weights: Weights,
+    exponents: Exponents,
+    signature: tuple[Hashable, ...] | None = None,
+    contracted: bool = False,
+) -> WeightedJets:
+    """Σ_r w_r Π_j (v_rj·∇)^{p_j}, with a set of n directions for each exponent."""
+    tangents = dict(zip(units(len(slots)), slots, strict=True))
+    names = (None,) * len(slots) if signature is None else signature
+    return WeightedJets(tangents, weights, exponents, names, None, contracted)
+
+
+def drawn(
+    jets: WeightedJets, design: Design, mark: tuple[Hashable, ...] | None, weights: Any = None
+) -> WeightedJets:
+    """Jets that are draws, times their weights if they have any of their own. What has a name has
+    one that tells how it was drawn as well; none without a mark.
+    """
+    named = [None if mark is None or name is None else (*mark, name) for name in jets.signature]
+    products = jets.weights if weights is None else times(jets.weights, weights)
+    return dataclasses.replace(  # pyright: ignore
+        jets, weights=products, signature=tuple(named), design=design
     )
 
 
-def planned_jets(
-    block: Block, point: Point, kind: Kind, draws: int | None = None, merging: bool = False
-) -> list[WeightedJets]:
-    """The terms Π_j (v_rj·∇)^{p_j} of a block by the plan of their pattern, in which a slot's
-    number stands for its direction.
+def times(left: Any, right: Any) -> Any:
+    """A product of weights; what numpy knows stays with numpy."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return left * right
+    arrays = [x for x in (left, right) if not isinstance(x, np.ndarray)]
+    dtype = jnp.result_type(*arrays)
+    return jnp.asarray(left).astype(dtype) * jnp.asarray(right).astype(dtype)
 
-    Second derivatives are read from pairs of directions, which can be replaced on the way through
-    u as single directions can. Beyond order two, with `merging`, powers along equal lines become
-    one, and are preferred where that makes them fewer than the planned coefficients.
+
+def take(jets: WeightedJets, index: Any) -> WeightedJets:
+    """Some of the terms, by number."""
+    slots = [rows_at(slot, index) for slot in jets.slots]
+    return terms_along(slots, jets.weights[index], jets.output)
+
+
+def along(left: WeightedJets, right: WeightedJets) -> WeightedJets:
+    """Term by term products of two sums of n terms; drawn as the left one is."""
+    slots, names = left.slots + right.slots, left.signature + right.signature
+    weights = times(left.weights, right.weights)
+    product = terms_along(slots, weights, left.output + right.output, names)
+    return dataclasses.replace(product, design=left.design)  # pyright: ignore
+
+
+def outer(left: WeightedJets, right: WeightedJets) -> WeightedJets:
+    """The product of two sums of terms: each term of one with each of the other."""
+    rows, columns = left.size, right.size
+    first, second = np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows)
+    return along(take(left, first), take(right, second))
+
+
+def power_of(jets: WeightedJets, power: int) -> WeightedJets:
+    """The m-th power of a sum of terms: one term for each multiset of m of them, with its
+    multinomial coefficient.
     """
-    if isinstance(kind, Scheme):
-        raise ValueError(
-            "a plan written by hand reads single derivatives of coordinates; for a sum of terms "
-            f"choose one of {', '.join(KINDS)}."
-        )
-    pairs = kind == "auto" and block.order == 2
-    jets = _of_pattern(block, "nested" if pairs else kind, point, draws)
-    if merging and kind in ("auto", "power") and not pairs:
-        (powers,) = _of_pattern(block, "power", point, draws)
-        merged = _merged(powers)
-        if kind == "power" or _coefficients([merged]) <= _coefficients(jets):
-            return [merged]
-    return jets
-
-
-def _coefficients(jets: Sequence[WeightedJets]) -> int:
-    """At least so many have to be carried, top sums not counted."""
-    return sum(each.size * (len(Truncation.closure([each.output])) - 1) for each in jets)
-
-
-def _of_pattern(block: Block, kind: str, point: Point, draws: int | None) -> list[WeightedJets]:
-    alpha: Alpha = tuple(enumerate(block.exponents))
-    scheme = plan((alpha,), kind).scheme
-    if any(len(along) > 1 for jet in scheme.jets for _, along in jet.tangents):
-        block = balanced(block)
-    slots, names = dict(enumerate(block.slots)), dict(enumerate(block.signatures))
-    read = read_scheme(scheme, slots, names, block.weights, point)[alpha]
-    return [
-        dataclasses.replace(jets, draws=draws, design=block.design)  # pyright: ignore
-        for jets in read
-    ]
-
-
-def coordinate_jets(
-    wanted: Sequence[Alpha], point: Point, kind: Kind
-) -> dict[Alpha, list[WeightedJets]]:
-    """Derivatives by single coordinates, planned together. A variable is (argnum, coordinate)."""
-    if not wanted:
-        return {}
-    scheme = plan(wanted, kind).scheme
-    variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
-    slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
-    names = {v: ("coordinate", *v) for v in variables}
-    return read_scheme(scheme, slots, names, np.ones(1), point)
-
-
-def read_scheme(
-    scheme: Scheme,
-    slots: Mapping[Any, Directions],
-    names: Mapping[Any, Hashable],
-    weights: Weights,
-    point: Point,
-) -> dict[Alpha, list[WeightedJets]]:
-    """What has to be read for each derivative of a scheme, where variables are directions and every
-    derivative is summed with the same weights. Jets of one shape are stacked: for each term one
-    after the other.
-    """
-    result: dict[Alpha, list[WeightedJets]] = {alpha: [] for alpha in scheme.readouts}
-    for (tangents, _), jets in shapes(scheme).items():
-        along = [[dict(jet.tangents)[exponents] for jet in jets] for exponents in tangents]
-        directions = {
-            exponents: interleave([_direction(each, slots, point) for each in column], point)
-            for exponents, column in zip(tangents, along, strict=True)
-        }
-        signature = tuple(_name(column, names) for column in along)
-        places = {jet: place for place, jet in enumerate(jets)}
-        for alpha, readout in scheme.readouts.items():
-            for output, row in _rows(readout, places).items():
-                products = times(weights[:, None], row[None, :]).reshape(-1)
-                result[alpha].append(WeightedJets(directions, products, output, signature))
-    return result
-
-
-def _rows(readout: Readout, places: Mapping[Jet, int]) -> dict[Exponents, np.ndarray]:
-    """For each output that is read, its coefficient for each jet."""
-    rows: dict[Exponents, np.ndarray] = {}
-    for coefficient, jet, output in readout.terms:
-        if jet in places:
-            row = rows.setdefault(output, np.zeros(len(places)))
-            row[places[jet]] += float(coefficient)
-    return rows
-
-
-def _direction(along: Direction, slots: Mapping[Any, Directions], point: Point) -> Directions:
-    if len(along) == 1 and along[0][1] == 1:
-        return slots[along[0][0]]
-    return combine([a for _, a in along], [slots[v] for v, _ in along], point)
-
-
-def _name(column: Sequence[Direction], names: Mapping[Any, Hashable]) -> Hashable:
-    """A name for the directions of stacked jets, if those of their slots have names."""
-    if any(names[variable] is None for along in column for variable, _ in along):
-        return None
-    if len(column) == 1 and len(column[0]) == 1 and column[0][0][1] == 1:
-        return names[column[0][0][0]]
-    return tuple(tuple((names[variable], a) for variable, a in along) for along in column)
-
-
-def _merged(jets: WeightedJets) -> WeightedJets:
-    """Equal directions as one, where all of them are known integers."""
-    table = integer_table(jets.directions)
-    if table is None:
+    if power == 1:
         return jets
-    directions, weights = merge(table, jets.weights, jets.order)
-    return WeightedJets({(1,): directions}, weights, jets.output, (None,))
+    total = jets.size
+    if total == len(jets.slots) == 1:  # (w (v·∇)^p)^m, along v still
+        return terms_along(jets.slots, jets.weights**power, (jets.order * power,))
+    if power == 2:
+        index = np.stack(np.triu_indices(total), axis=1)
+        multiplicity = np.where(index[:, 0] == index[:, 1], 1.0, 2.0)
+    else:
+        index = np.array(list(itertools.combinations_with_replacement(range(total), power)))
+        multiplicity = np.array([_multinomial(row) for row in index])
+    first, *others = (take(jets, numbers) for numbers in index.T)
+    first = eqx.tree_at(lambda each: each.weights, first, times(multiplicity, first.weights))
+    return reduce(along, others, first)
+
+
+def _multinomial(row: np.ndarray) -> float:
+    repeats = Counter(row.tolist()).values()
+    return math.factorial(len(row)) / math.prod(map(math.factorial, repeats))
+
+
+def balanced(jets: WeightedJets) -> WeightedJets:
+    """The same terms with directions of one size, a power of two being moved into the weights.
+
+    A sum a v + b w of directions that differ in size loses the digits in which they do. Where they
+    are integers, of coordinates, there is nothing to balance.
+    """
+    weights, slots = jets.weights, []
+    for slot, power in zip(jets.slots, jets.output, strict=True):
+        sizes = largest_entries(slot)
+        scale = None if sizes is None else _powers_of_two(sizes)
+        slots.append(slot if scale is None else divided(slot, scale))
+        weights = weights if scale is None else times(weights, scale**power)
+    return terms_along(slots, weights, jets.output, jets.signature)
+
+
+def _powers_of_two(sizes: Array) -> Array:
+    """The nearest ones; one where there is none."""
+    nearest = jax.lax.reduce_precision(sizes, jnp.finfo(sizes.dtype).nexp, 0)
+    usable = (nearest > 0) & jnp.isfinite(nearest)
+    return jax.lax.stop_gradient(jnp.where(usable, nearest, jnp.ones_like(nearest)))

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
 from .._types import Key, ScalarArray
 from ..jets.design import Design
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse, Stratified, Systematic
+from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..taylor.binding import (
     is_on_mesh,
@@ -27,10 +27,10 @@ from ..taylor.binding import (
 )
 from .arguments import checked_integer
 from .draws import make_draw
-from .evaluate import Draw, Part, added, common_kind, segment_jets
-from .rounds import AbstractRounds, Moments, no_moments, rounds_of
+from .evaluate import added, common_kind, segment_jets
+from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
 from .statistics import draws
-from .term import Term
+from .term import Part, Term
 
 _LEAST = 16
 """So many draws at least, and two rounds: k of them know their spread to about 1/√(2k), a fifth
@@ -124,7 +124,6 @@ def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
     return draw
 
 
-@short_tracebacks
 def adaptive(
     parts: Sequence[Part], draw: Draw, accuracy: Accuracy, u: Callable[..., PyTree], point: Point
 ) -> Adaptive:
@@ -172,7 +171,7 @@ class _Rounds:
         self._orders = None
         if isinstance(draw.probe, Sparse):
             segments = [segment for term in terms for segment in term.word]
-            products = [list(zip(s.factors, s.powers, strict=True)) for s in segments]
+            products = [segment.product for segment in segments]
             self._orders = orders(products, point, order, accuracy.max_n, accuracy.batch)
 
     def draw(self, number: ScalarArray) -> tuple[list[PyTree], list[Design], int]:
@@ -187,7 +186,7 @@ class _Rounds:
         return [values[0] for values in found.sampled.values()], designs, found.jets
 
 
-AllMoments: TypeAlias = list[list[Moments]]
+Tallies: TypeAlias = list[list[Tally]]
 """For each design and each output."""
 
 
@@ -200,18 +199,18 @@ class _Total:
         self.rounds = max(rule.number for rule in rules)
 
     def add(
-        self, moments: AllMoments, contributions: Sequence[PyTree], number: ScalarArray
-    ) -> AllMoments:
+        self, tallies: Tallies, contributions: Sequence[PyTree], number: ScalarArray
+    ) -> Tallies:
         return [
             [rule.add(m, z, number) for m, z in zip(known, jax.tree.leaves(tree), strict=True)]
-            for rule, known, tree in zip(self._rules, moments, contributions, strict=True)
+            for rule, known, tree in zip(self._rules, tallies, contributions, strict=True)
         ]
 
-    def summary(self, number: ScalarArray, moments: AllMoments) -> tuple[list[Array], list[Array]]:
+    def summary(self, number: ScalarArray, tallies: Tallies) -> tuple[list[Array], list[Array]]:
         """Means and standard errors after so many rounds: variances of different designs add."""
         means, errors = [], []
         for position, value in enumerate(self._exact):
-            found = [each[position] for each in moments]
+            found = [each[position] for each in tallies]
             sums = [m.mean for m in found]
             spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
             means.append(functools.reduce(added, sums, value))
@@ -233,9 +232,9 @@ def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
     leaves, structure = jax.tree.flatten(exact)
     rules = [rounds_of(design, accuracy.batch, accuracy.max_n) for design in designs]
     total = _Total(leaves, rules)
-    start = [[no_moments(leaf) for leaf in jax.tree.leaves(tree)] for tree in zeros]
-    number, moments = _loop(rounds, total, start)
-    means, errors = total.summary(number, moments)
+    start = [[empty_tally(leaf) for leaf in jax.tree.leaves(tree)] for tree in zeros]
+    number, tallies = _loop(rounds, total, start)
+    means, errors = total.summary(number, tallies)
     converged = accuracy.holds(means, errors)
     means = [m.astype(leaf.dtype) for m, leaf in zip(means, leaves, strict=True)]
     errors = [e.astype(jnp.finfo(m.dtype).dtype) for e, m in zip(errors, means, strict=True)]
@@ -256,7 +255,7 @@ def _nothing_yet(rounds: _Rounds, shapes: Sequence[PyTree]) -> list[PyTree]:
     return jax.tree.map(lambda z: jnp.zeros(z.shape[1:], z.dtype), list(shapes))
 
 
-def _loop(rounds: _Rounds, total: _Total, start: AllMoments) -> tuple[Array, AllMoments]:
+def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallies]:
     """How many rounds were made, and what they add up to.
 
     Equinox's checkpointed loop has a reverse mode, in which u and the point may be closed over. A
@@ -265,10 +264,10 @@ def _loop(rounds: _Rounds, total: _Total, start: AllMoments) -> tuple[Array, All
     accuracy = rounds.accuracy
     least = max(2, -(-_LEAST // accuracy.batch))
 
-    def unfinished(state: tuple[Array, AllMoments]) -> Array:
+    def unfinished(state: tuple[Array, Tallies]) -> Array:
         return (state[0] < least) | ~accuracy.holds(*total.summary(*state))
 
-    def one_more(state: tuple[Array, AllMoments]) -> tuple[Array, AllMoments]:
+    def one_more(state: tuple[Array, Tallies]) -> tuple[Array, Tallies]:
         # Under vmap all points that need more rounds are in the same one, the latest, and share its
         # jets, as they do those of an estimate. What is computed for the others is thrown away.
         number = varying_over(eqxi.unvmap_max(state[0]), varying_axes(state[0]))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..jets.fields import Field, Scalar, SparseColumns, as_floating, is_matvec
+from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
@@ -99,7 +99,7 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
     if is_matvec(field) or (is_function(field) and not isinstance(field, jax.Array)):
         return field
     if isinstance(field, int | float) and not isinstance(field, bool) and 0 in ranks:
-        return Scalar(field)
+        return Number(field)
     try:
         array = jnp.asarray(field)
     except (TypeError, ValueError) as error:
@@ -119,12 +119,14 @@ def equal_magnitudes(array: Any) -> bool:
 
 
 def checked_plan(plan: Any) -> Kind:
-    """How mixed derivatives are computed: a name, or a scheme over coordinates."""
+    """How mixed derivatives are computed: a name, a scheme over coordinates, or what makes one."""
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
-    if plan not in KINDS:
+    if not callable(plan) and plan not in KINDS:
+        also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
-            f"plan must be one of {', '.join(KINDS)}, or a diffop.jets.Scheme; got {plan!r}."
+            f"plan must be one of {', '.join(KINDS)}, a diffop.jets.Scheme, or a function that "
+            f"makes one; got {plan!r}.{also}"
         )
     return plan
 

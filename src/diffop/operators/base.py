@@ -8,24 +8,26 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from .._types import Key
+from ..jets.fields import Number
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, RunningMagnitudes
+from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from .arguments import check_callable, checked_chunk, checked_plan
-from .coefficients import Coefficient, Number, as_coefficient, multiply
+from .coefficients import ScalarCoefficient, as_coefficient, multiply
 from .control import Controlled, Scale
 from .deflation import Deflated, deflated
 from .draws import check_probes, make_draw
 from .equality import same
-from .evaluate import Draw, Part, apply
+from .evaluate import apply
 from .observation import observe
 from .one_point import of_one_point
-from .plans import plan as symbolic_plan, resolved_plan
+from .plans import resolved_plan, symbolic_plan
 from .statistics import Stats, statistics
 from .sum import merged, text
-from .term import Term, compose, function_term
+from .term import Part, Term, compose, function_term
 
 Function = Callable[..., PyTree]
 
@@ -174,7 +176,8 @@ class DifferentialOperator(Operator):
             device's memory.
         - `plan` (by keyword): how mixed derivatives are computed: "auto" for the plan of least
             cost, "nested" for jets with a parameter for each variable, "power" for powers of single
-            directions, "paper" for curves with several tangents, or a [`diffop.jets.Scheme`][].
+            directions, a [`diffop.jets.Scheme`][], or a function that makes one, such as
+            [`diffop.baselines.paper`][].
 
         **Returns:**
 
@@ -509,7 +512,7 @@ def _map_terms(function: Callable[[Term], Term], operator: Operator) -> Operator
     )
 
 
-def _scale(coefficient: Coefficient, operator: Operator) -> Operator:
+def _scale(coefficient: ScalarCoefficient, operator: Operator) -> Operator:
     return _map_terms(
         lambda term: Term(multiply(coefficient, term.coefficient), term.word), operator
     )

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..jets.field_terms import DiagonalForm, EntryForm, LinearForm, RowForm, SquareRoot
-from ..jets.fields import Scalar, SparseColumns, constant_vector
+from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
+from ..jets.fields import Number, SparseColumns, constant_vector
 from ..jets.identity import by_value
 from ..jets.index_terms import CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
@@ -70,7 +70,7 @@ def _epsilon(kind: Any) -> float:
 
 def _segment(segment: Segment) -> dict[Hashable, Any]:
     product: Monomials = {frozenset(): 1}
-    for factor, power in zip(segment.factors, segment.powers, strict=True):
+    for factor, power in segment.product:
         expansion = _factor(factor)
         for _ in range(power):
             product = _multiply(product, expansion)
@@ -102,16 +102,15 @@ def _factor(factor: Factor) -> Monomials:
             return _coordinate_terms(factor)
         case LinearForm() if factor.constant:
             return _form(factor, concrete(constant_vector(factor.field)))
-        case GradientTerms() if isinstance(factor.field, jax.Array | Scalar):
+        case GradientTerms() if isinstance(factor.field, jax.Array | Number):
             return _gradient(factor, concrete(factor.field))
-        case DiagonalForm():
-            return _diagonal(factor, concrete(factor.field))
-        case EntryForm():
-            return _form(factor, concrete(factor.field))
+        case MatrixForm() if factor.entries is not None:
+            written_out = _diagonal if factor.is_diagonal else _form
+            return written_out(factor, concrete(factor.entries))
         case LowRankForm():
             columns, weights = concrete(factor.field.factors), concrete(factor.field.weights)
             return _form(factor, (columns * weights) @ columns.T)
-        case RowForm(field=SparseColumns()):
+        case MatrixForm(field=SparseColumns()):
             return _form(factor, _dense(factor.field))
         case SquareRoot(field=SparseColumns()):
             sigma = _dense(factor.field)
@@ -220,7 +219,7 @@ def _array(value: Any) -> Any:
 
 
 def concrete(value: Any) -> np.ndarray:
-    if isinstance(value, Scalar):
+    if isinstance(value, Number):
         return np.asarray(value.value)
     _refuse_traced(value)
     return np.asarray(value)

@@ -30,9 +30,9 @@ from ..jets.table import ResolvedPlan, text_table
 from .base import DifferentialOperator, Function, Operator, check_function
 from .deflation import LEAST
 from .draws import make_draw, supports
-from .evaluate import Part
 from .plans import resolved_plan
 from .statistics import draws
+from .term import Part
 from .together import Joint, flatten
 from .traces import as_trace, is_exact
 

@@ -2,9 +2,8 @@
 leaves.
 """
 
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,20 +11,12 @@ from jax.core import Tracer
 from jaxtyping import Array
 
 from .._types import ScalarArray
-from ..jets.fields import as_floating
+from ..jets.fields import Number, as_floating
+
+ScalarCoefficient: TypeAlias = Number | ScalarArray
 
 
-@final
-class Number(eqx.Module):
-    """A Python number, static."""
-
-    value: int | float | complex = eqx.field(static=True)
-
-
-Coefficient: TypeAlias = Number | ScalarArray
-
-
-def as_coefficient(value: Any) -> Coefficient | None:
+def as_coefficient(value: Any) -> ScalarCoefficient | None:
     """A scalar as a coefficient, an array as a floating one; None for anything that is not a scalar
     or an array.
 
@@ -48,21 +39,21 @@ def as_coefficient(value: Any) -> Coefficient | None:
     return None
 
 
-def is_number(coefficient: Coefficient) -> bool:
+def is_number(coefficient: ScalarCoefficient) -> bool:
     return isinstance(coefficient, Number)
 
 
-def plain(coefficient: Coefficient) -> Any:
+def plain(coefficient: ScalarCoefficient) -> Any:
     """The coefficient as something to compute with."""
     return coefficient.value if isinstance(coefficient, Number) else coefficient
 
 
-def add(left: Coefficient, right: Coefficient) -> Coefficient:
+def add(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = plain(left) + plain(right)
     return Number(result) if is_number(left) and is_number(right) else result
 
 
-def multiply(left: Coefficient, right: Coefficient) -> Coefficient:
+def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = plain(left) * plain(right)
     return Number(result) if is_number(left) and is_number(right) else result
 
@@ -81,7 +72,7 @@ def times(leaf: Array, factor: Any) -> Array:
     return leaf.astype(kind) * factor.astype(kind)
 
 
-def sign_and_text(coefficient: Coefficient) -> tuple[str, str]:
+def sign_and_text(coefficient: ScalarCoefficient) -> tuple[str, str]:
     """How a coefficient prints in a sum: its sign and its magnitude, empty for one."""
     if isinstance(coefficient, Number):
         value = coefficient.value

@@ -16,11 +16,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from .._traceback import short_tracebacks
-from ..jets.design import variance as design_variance
+from ..jets.design import variance_of_sum
 from ..jets.point import Point
-from .evaluate import Part, added, apply, common_kind
+from .evaluate import added, apply, common_kind
 from .shapes import check_shapes
 from .statistics import Draws, Stats, draws
+from .term import Part
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 
@@ -69,7 +70,7 @@ class Controlled:
             return Stats(mean, zero, found.jets)
         total = zero
         for (_, design), z in contributions:
-            spread = jax.tree.map(lambda leaf, design=design: design_variance(leaf, design), z)
+            spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
             total = jax.tree.map(added, total, spread)
         return Stats(mean, jax.tree.map(jnp.sqrt, total), found.jets)
 

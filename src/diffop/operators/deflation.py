@@ -16,10 +16,10 @@ from ..jets.point import Point
 from ..jets.vector_terms import DivergenceTerms
 from .arguments import check_callable
 from .draws import make_draw
-from .evaluate import Part, apply, scaled
+from .evaluate import apply, scaled
 from .one_point import of_one_point
 from .statistics import Stats, statistics
-from .term import Term
+from .term import Part, Term
 from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
 
@@ -91,7 +91,6 @@ class Deflated(eqx.Module):
         check_callable(u)
         return lambda *args, **kwargs: self._stats(u, Point(args, kwargs))
 
-    @short_tracebacks
     def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
         exact, sampled = self._split(point)
         values = [_mean(self._estimates(term, key, u, point)) for term, key in sampled]
@@ -116,7 +115,7 @@ class Deflated(eqx.Module):
         exact, sampled = [], []
         for i, term in enumerate(self.collected):
             trace = as_trace(term)
-            if trace is None or trace.probe_space(point) <= self.n:
+            if trace is None or trace.count(point) <= self.n:
                 exact.append(term)
             else:
                 sampled.append((term, jax.random.fold_in(self.key, i)))
@@ -124,15 +123,15 @@ class Deflated(eqx.Module):
 
     def _estimates(self, term: Term, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
         """Several estimates of a term, on a leading axis of each leaf."""
-        trace, (head,) = as_trace(term), term.word
+        trace = as_trace(term)
         assert trace is not None  # that is how terms were split
         _check_real(trace, u, point)
-        draw = partial(self._draw, key, trace.probe_space(point), point.dtype(trace.argnum))
+        draw = partial(self._draw, key, trace.count(point), point.dtype(trace.argnum))
         if isinstance(trace, DivergenceTerms):
             values = draw(jacobian_products(trace, u, point))
         else:
             values = _for_each_value(lambda f: draw(hessian_products(trace, f, point)), u, point)
-        return scaled(values, term, head, point)
+        return scaled(values, term, point)
 
     def _draw(self, key: Key, size: int, dtype: Any, products: Products) -> PerDirection:
         """Estimates of the trace of a matrix of this size."""

@@ -5,12 +5,11 @@ from typing import Any, final
 import equinox as eqx
 import jax
 
-from ..jets.fields import Field, Scalar, is_constant, is_matvec
+from ..jets.fields import Field, Number, is_constant, is_matvec
 from ..jets.index_terms import PowerSum
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .arguments import checked_argnum, checked_dims, checked_field
 from .base import DifferentialOperator
-from .coefficients import Number
 from .second_order import is_equal_diagonal, quadratic_form
 from .term import Term, compose, factor_term
 
@@ -68,8 +67,7 @@ class DivergenceForm(DifferentialOperator):
             outer = factor_term(DivergenceTerms(self.argnum, self.dims))
             flux = GradientTerms(self.a, self.argnum, self.dims, transposed=False)
             return (compose(outer, factor_term(flux)),)
-        if isinstance(self.a, Scalar) or (not is_matvec(self.a) and self.a.ndim == 0):
-            coefficient = Number(self.a.value) if isinstance(self.a, Scalar) else self.a
+        if isinstance(self.a, Number) or (not is_matvec(self.a) and self.a.ndim == 0):
             laplacian = factor_term(PowerSum(self.argnum, 2, self.dims))
-            return (Term(coefficient, laplacian.word),)
+            return (Term(self.a, laplacian.word),)
         return (factor_term(quadratic_form(self.a, self.argnum, self.dims, self.equal)),)

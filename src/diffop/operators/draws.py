@@ -12,10 +12,9 @@ from ..jets.probes import (
     AbstractProbe as AbstractProbe,
     as_probe as as_probe,
 )
-from ..jets.probes.base import Factors
+from ..jets.probes.base import Draw, Factors
 from ..jets.products import has_probe
-from .evaluate import Draw, Part
-from .term import Segment
+from .term import Part, Segment
 
 
 def make_draw(key: Any, n: Any, probes: Any) -> Draw:
@@ -47,24 +46,19 @@ def _describe(value: Any) -> str:
 def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:
     """Refuse probes that are biased for an operator, at the call that asks for them."""
     for segment in _segments(parts):
-        factors = _factors(segment)
-        if not has_probe(factors, probe):
-            raise ValueError(_biased(factors, probe, segment.text))
+        if not has_probe(segment.product, probe):
+            raise ValueError(_biased(segment.product, probe, segment.text))
 
 
 def supports(parts: Sequence[Part], probe: AbstractProbe) -> bool:
     """Whether probes are unbiased for all of an operator."""
-    return all(has_probe(_factors(segment), probe) for segment in _segments(parts))
+    return all(has_probe(segment.product, probe) for segment in _segments(parts))
 
 
 def _segments(parts: Sequence[Part]) -> list[Segment]:
     """The derivatives in an operator."""
     words = [term.word for part in parts for term in part.terms]
     return [segment for word in words for segment in word if segment.factors]
-
-
-def _factors(segment: Segment) -> Factors:
-    return list(zip(segment.factors, segment.powers, strict=True))
 
 
 def _biased(factors: Factors, probe: AbstractProbe, name: str) -> str:

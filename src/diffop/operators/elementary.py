@@ -8,7 +8,7 @@ from jax.core import Tracer
 from jaxtyping import Shaped
 
 from ..jets.field_terms import LinearForm
-from ..jets.fields import Field, as_floating
+from ..jets.fields import Field, Number, as_floating
 from ..jets.index_terms import CoordinateTerms, Monomial, at_coordinates
 from .arguments import (
     checked_alpha,
@@ -20,7 +20,6 @@ from .arguments import (
     checked_order,
 )
 from .base import DifferentialOperator
-from .coefficients import Number
 from .term import Term, factor_term
 
 

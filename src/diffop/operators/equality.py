@@ -18,16 +18,16 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..jets.field_terms import DiagonalForm, SquareRoot
+from ..jets.field_terms import MatrixForm, SquareRoot
 from ..jets.fields import SparseColumns
 from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm
+from ..jets.probes.base import Draw
 from ..jets.products import is_linear
 from ..jets.terms import Factor
 from .canonical import agree, concrete, function_key, place, precision
 from .coefficients import plain
-from .evaluate import Draw, Part
-from .term import Segment, Term
+from .term import Part, Segment, Term
 
 Groups: TypeAlias = dict[Hashable, list[Term]]
 
@@ -59,10 +59,9 @@ def _by_draw(parts: Sequence[Part]) -> Groups:
 
 
 def _never_drawn(segment: Segment) -> bool:
-    factors = list(zip(segment.factors, segment.powers, strict=True))
-    if any(factor.rank > 0 for factor, _ in factors):
+    if any(factor.rank > 0 for factor in segment.factors):
         return True
-    return all(factor.single for factor, _ in factors) or is_linear(factors)
+    return all(factor.single for factor in segment.factors) or is_linear(segment.product)
 
 
 def _known(draw: Draw | None) -> Hashable:
@@ -149,8 +148,8 @@ def _as_vector(factor: Factor) -> np.ndarray | None:
     """Coefficients of second derivatives of which coordinates are drawn, all alike: a draw is
     linear in them.
     """
-    if isinstance(factor, DiagonalForm) and factor.equal:
-        return concrete(factor.field).astype(np.float64)
+    if isinstance(factor, MatrixForm) and factor.equal:
+        return concrete(factor.entries).astype(np.float64)
     if isinstance(factor, PowerSum) and factor.power == 2 and factor.dims is not None:
         return np.ones(len(factor.dims))
     return None
@@ -163,10 +162,7 @@ def _coordinates(factor: Any, number: int) -> Hashable:
 def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray], Any]:
     """The functions and the factors as keys without their arrays, those, and their scale."""
     functions = tuple(sorted(map(hash, map(function_key, segment.functions))))
-    found = [
-        (_of_factor(factor), power)
-        for factor, power in zip(segment.factors, segment.powers, strict=True)
-    ]
+    found = [(_of_factor(factor), power) for factor, power in segment.product]
     found.sort(key=lambda each: str(each[0][0]))
     scale: Any = 1
     for (_, _, own), power in found:

@@ -6,213 +6,79 @@ together. Jets with equal directions are pushed once, with all the outputs that 
 first-order jets without partners are stacked.
 """
 
-import dataclasses
-import zlib
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
-from typing import Any, TypeAlias, final
+from functools import partial, reduce
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
-from jaxtyping import Array, Bool, PyTree
+from jaxtyping import Array, PyTree
 
 from .. import taylor
-from .._traceback import short_tracebacks
-from .._types import Key
 from ..jets.directions import project
 from ..jets.expansion import Alpha
-from ..jets.identity import by_value, is_key_array
+from ..jets.fields import Number
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe
-from ..jets.probes.base import Request
-from ..jets.products import exact_jets, sampled_jets
-from ..jets.pushes import Push, pushes_of
+from ..jets.probes.base import Draw
+from ..jets.products import coordinate_jets, exact_jets, sampled_jets
+from ..jets.pushes import Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from ..jets.weighted_jets import WeightedJets, coordinate_jets
-from .coefficients import Number, plain, times
+from ..jets.weighted_jets import WeightedJets
+from .coefficients import plain, times
 from .gradient import gradient
-from .nesting import nested
-from .product_rule import product_rule
-from .term import Segment, Term, Word
-
-
-@final
-class Draw(eqx.Module):
-    """A fixed sample of jets: the same whatever function and point it is used on.
-
-    A draw is its key, its n and its probe, wherever it travels. `identity` says what is known of it
-    while tracing: equal ones are merged. Draws with traced keys may be equal without that being
-    known, as when one estimate enters a jitted function twice; to mark each draw with a static
-    number would settle it, and compile anew for every key. So they are compared by `equals` when
-    the program runs. Draws of one key that differ in n or in the probe are independent: see
-    `stream`.
-    """
-
-    key: Key
-    n: int = eqx.field(static=True)
-    probe: AbstractProbe
-
-    @property
-    def identity(self) -> Hashable:
-        """Equal for draws that are known to be the same."""
-        return (self.n, by_value(self.key), by_value(self.probe))
-
-    def equals(self, other: "Draw") -> Bool[Array, ""] | bool:
-        """Whether two draws are the same; traced where it is known at run time only."""
-        if self.identity == other.identity:
-            return True
-        if self.n != other.n or not _comparable(self.probe, other.probe):
-            return False
-        if not _comparable(self.key, other.key):
-            return False
-        pairs = zip(jax.tree.leaves(self), jax.tree.leaves(other), strict=True)
-        equal = [_equal(*pair) for pair in pairs]
-        if any(each is False for each in equal):
-            return False
-        return jnp.all(jnp.stack([jnp.asarray(each) for each in equal]))
-
-    @property
-    def stream(self) -> Key:
-        """What random numbers are drawn from. Generators fill arrays of different sizes, or of
-        signs and normal numbers, from the same bits, so that n and the probe are folded into the
-        key: what its name, its numbers and its arrays are.
-        """
-        stream = jax.random.fold_in(self.key, zlib.crc32(_description(self.probe).encode()))
-        for leaf in jax.tree.leaves(self.probe):
-            stream = jax.random.fold_in(stream, _digest(leaf))
-        return jax.random.fold_in(stream, self.n % 2**32)
-
-    def inner(self) -> "Draw":
-        """An independent draw for the operator that is applied first in a composition."""
-        return Draw(jax.random.fold_in(self.key, 1), self.n, self.probe)
-
-
-@final
-class Part(eqx.Module):
-    """Terms that are exact (no draw) or share one draw."""
-
-    terms: tuple[Term, ...]
-    draw: Draw | None
-
-
-def _description(probe: AbstractProbe) -> str:
-    """A probe's class and those of its settings that are plain, alike in every process."""
-    settings = [
-        (field.name, value)
-        for field in dataclasses.fields(probe)
-        if _is_plain(value := getattr(probe, field.name, None))
-    ]
-    return f"{probe.name} {type(probe).__name__} {settings}"
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def _digest(leaf: Any) -> Array:
-    """32 bits made of those of an array: a sum of its words, each times an odd number of its
-    own.
-    """
-    array = jax.lax.stop_gradient(jnp.asarray(leaf)).reshape(-1)
-    if array.dtype == bool:
-        array = array.astype(jnp.uint8)
-    words = jax.lax.bitcast_convert_type(array, _WORDS[array.dtype.itemsize]).reshape(-1)
-    factors = jnp.arange(words.size, dtype=jnp.uint32) * jnp.uint32(2654435762) + jnp.uint32(1)
-    return jnp.sum(words.astype(jnp.uint32) * factors, dtype=jnp.uint32)
-
-
-_WORDS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint32}
-
-
-def _comparable(left: Any, right: Any) -> bool:
-    """Whether two trees differ in the values of their arrays at most."""
-    (first, structure), (second, other) = jax.tree.flatten(left), jax.tree.flatten(right)
-    return structure == other and all(
-        jnp.shape(a) == jnp.shape(b) and jnp.result_type(a) == jnp.result_type(b)
-        for a, b in zip(first, second, strict=True)
-    )
-
-
-def _equal(left: Any, right: Any) -> Array | bool:
-    if by_value(left) == by_value(right):
-        return True
-    if not isinstance(left, Tracer) and not isinstance(right, Tracer):
-        return False
-    if is_key_array(left):
-        left, right = jax.random.key_data(left), jax.random.key_data(right)
-    return jnp.all(left == right)
-
+from .rewriting import composed, product_rule
+from .term import Part, Segment, Term, Word
 
 Values: TypeAlias = list[PyTree]
 
 
-@short_tracebacks
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
     """The sum of all parts, applied to u at a point."""
     (value,) = apply_all([parts], u, point)
     return value
 
 
-@short_tracebacks
 def apply_all(
     operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
 ) -> Values:
     """Several operators, each a list of parts, applied to one function at one point, sharing
     pushes.
     """
-    flat = [
-        (position, each, part.draw)
-        for position, parts in enumerate(operators)
-        for part in parts
-        for term in part.terms
-        for each in product_rule(term, point)
-    ]
-    contributions = _contributions([(term, draw) for _, term, draw in flat], u, point)
+    requests: list[tuple[int, Term, Draw | None]] = []
+    for position, parts in enumerate(operators):
+        for part in parts:
+            for term in part.terms:
+                for each in product_rule(term, point):
+                    term = composed(each, point) if part.draw is None else each
+                    requests.append((position, term, part.draw))
+    values: list[PyTree] = [None] * len(requests)
+    for members, function in by_inner_function(requests, u, point):
+        heads = [(requests[i][1].head, requests[i][2]) for i in members]
+        for i, value in zip(members, segment_values(heads, function, point), strict=True):
+            values[i] = scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
-    for (position, _, _), value in zip(flat, contributions, strict=True):
+    for (position, _, _), value in zip(requests, values, strict=True):
         sums[position].append(value)
     return [_add(each) if each else _zero(u, point) for each in sums]
 
 
-def _contributions(
-    requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree], point: Point
-) -> Values:
-    """c · (word u)(x) for each term."""
-    requests = [
-        (term if draw is not None else nested(term, point), draw) for term, draw in requests
-    ]
-    heads = [term.word[0] if term.word else Segment((), (), ()) for term, _ in requests]
-    results: list[PyTree] = [None] * len(requests)
-    for members, function in by_inner_function(requests, u, point):
-        values = segment_values([(heads[i], requests[i][1]) for i in members], function, point)
-        for i, value in zip(members, values, strict=True):
-            results[i] = scaled(value, requests[i][0], heads[i], point)
-    return results
-
-
 def by_inner_function(
-    requests: Sequence[tuple[Term, Draw | None]], u: Callable[..., PyTree], point: Point
+    requests: Sequence[tuple[int, Term, Draw | None]], u: Callable[..., PyTree], point: Point
 ) -> list[tuple[list[int], Callable[..., PyTree]]]:
-    """Terms grouped by the function that their first segment acts on: u, or what the rest of the
+    """The places of terms that act, with their heads, on one function: u, or what the rest of the
     word makes of u.
     """
     groups: dict[Hashable, tuple[list[int], Callable[..., PyTree]]] = {}
-    for i, (term, draw) in enumerate(requests):
-        rest = term.word[1:]
-        key = (tuple(segment.key for segment in rest), _known(draw) if rest else None)
-        if key not in groups:
-            groups[key] = ([], inner_function(rest, draw, u, point) if rest else u)
-        groups[key][0].append(i)
+    for place, (_, term, draw) in enumerate(requests):
+        key, function = None, u
+        if len(term.word) > 1:
+            rest = term.word[1:]
+            key = (tuple(each.key for each in rest), None if draw is None else draw.identity)
+            function = inner_function(rest, draw, u, point)
+        groups.setdefault(key, ([], function))[0].append(place)
     return list(groups.values())
-
-
-def _known(draw: Draw | None) -> Hashable:
-    return None if draw is None else draw.identity
 
 
 def inner_function(
@@ -223,10 +89,10 @@ def inner_function(
     return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, point.chunk, point.plan))
 
 
-def scaled(value: PyTree, term: Term, head: Segment, point: Point) -> PyTree:
-    """A segment's derivatives times its functions and the term's coefficient."""
-    factors = [plain(term.coefficient), *(_function_value(c, point) for c in head.functions)]
-    for factor in factors:
+def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
+    """The derivatives of a term's head times its functions and the term's coefficient."""
+    functions = [_function_value(c, point) for c in term.head.functions]
+    for factor in (plain(term.coefficient), *functions):
         value = jax.tree.map(lambda leaf, factor=factor: times(leaf, factor), value)
     return value
 
@@ -242,10 +108,7 @@ def _function_value(function: Callable[..., Any], point: Point) -> Array:
 
 
 def _add(values: Sequence[PyTree]) -> PyTree:
-    total = values[0]
-    for value in values[1:]:
-        total = jax.tree.map(added, total, value)
-    return total
+    return reduce(partial(jax.tree.map, added), values)
 
 
 def added(left: Array, right: Array) -> Array:
@@ -289,21 +152,13 @@ def segment_values(
     """
     u = floating(u)
     jets = segment_jets(requests, point, per_draw)
-    different = {id(each): each for wanted in jets if wanted for each in wanted}
-    pushes = pushes_of(list(different.values()), point)
-    pushed = taylor.push(
-        partial(u, **point.kwargs), point.args, [each.jets(point) for each in pushes], point.chunk
-    )
-    readouts = {id(j): (i, push) for i, push in enumerate(pushes) for j in push.members}
+    pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
+    pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     results = []
     for (segment, _), wanted in zip(requests, jets, strict=True):
         if wanted is not None:
-            found = [(each, *readouts[id(each)]) for each in wanted]
-            values = [
-                _read(pushed.derivatives[index], push, each, segment, point)
-                for each, index, push in found
-            ]
-            results.append(_add(values))
+            found = [(each, readings[id(each)]) for each in wanted]
+            results.append(_add([_read(pushed, *each, segment, point) for each in found]))
         elif segment.rank > 0:
             (factor,) = segment.factors
             assert isinstance(factor, GradientTerms)
@@ -317,36 +172,27 @@ def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
 ) -> list[list[WeightedJets] | None]:
     """What is read for each segment; None where it needs no jets (no derivative, or a gradient)."""
-    planned = _planned_together([segment for segment, _ in requests], point)
-    streams: dict[Hashable, tuple[Key, int]] = {}
+    derivatives: dict[Alpha, None] = {}
+    for segment, _ in requests:
+        if (alpha := segment.derivative) is not None:
+            segment.factors[0].count(point)  # the coordinates exist
+            derivatives[alpha] = None
+    planned = coordinate_jets(list(derivatives), point, point.plan) if derivatives else {}
+    started: dict[Hashable, Draw] = {}
     result: list[list[WeightedJets] | None] = []
     for segment, draw in requests:
-        factors = list(zip(segment.factors, segment.powers, strict=True))
-        if segment.derivative is not None:
-            result.append(planned[segment.derivative])
-        elif segment.order == 0 or segment.rank > 0:
+        if not segment.factors or segment.factors[0].rank > 0:
             result.append(None)
+        elif derivatives and (alpha := segment.derivative) is not None:
+            result.append(planned[alpha])
         elif draw is None:
-            result.append(exact_jets(factors, point, point.plan))
+            result.append(exact_jets(segment.product, point, point.plan))
         else:
-            identity = draw.identity
-            if identity not in streams:
-                streams[identity] = (draw.stream, len(streams))
-            stream, tag = streams[identity]
-            request = Request(point, stream, draw.n, tag)
-            jets = sampled_jets(factors, draw.probe, request, point.plan)
+            if draw.identity not in started:
+                started[draw.identity] = draw.started
+            jets = sampled_jets(segment.product, started[draw.identity], point, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
     return result
-
-
-def _planned_together(segments: Sequence[Segment], point: Point) -> dict[Alpha, list[WeightedJets]]:
-    """The derivatives by single coordinates among the segments."""
-    wanted: dict[Alpha, None] = {}
-    for segment in segments:
-        if segment.derivative is not None:
-            segment.factors[0].count(point)  # the coordinates exist
-            wanted[segment.derivative] = None
-    return coordinate_jets(list(wanted), point, point.plan)
 
 
 def _by_draw(jets: WeightedJets) -> WeightedJets:
@@ -360,16 +206,12 @@ def _by_draw(jets: WeightedJets) -> WeightedJets:
 
 
 def _read(
-    derivatives: tuple[PyTree, ...],
-    push: Push,
-    jets: WeightedJets,
-    segment: Segment,
-    point: Point,
+    pushed: taylor.Pushed, jets: WeightedJets, reading: Reading, segment: Segment, point: Point
 ) -> PyTree:
     """Σ_r w_r (output of jet r) from what was pushed."""
-    rows = push.rows(jets)
-    outputs = jax.tree.map(lambda leaf: leaf[rows], derivatives[push.place(jets)])
-    if any(member is jets for member in push.summed):
+    derivatives = pushed.derivatives[reading.pushed][reading.place]
+    outputs = jax.tree.map(lambda leaf: leaf[reading.rows], derivatives)
+    if reading.summed:
         return outputs
     if jets.contracted:
         outputs = _contract(outputs, jets, segment, point)

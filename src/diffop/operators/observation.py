@@ -8,12 +8,13 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .._traceback import short_tracebacks
-from ..jets.directions import Sparse
+from ..jets.directions import SparseRows
 from ..jets.point import Point
 from ..jets.probes import Importance, RunningMagnitudes
-from .evaluate import Draw, Part, segment_jets
+from ..jets.probes.base import Draw
+from .evaluate import segment_jets
 from .statistics import draws
-from .term import Segment
+from .term import Part, Segment
 
 
 @short_tracebacks
@@ -34,7 +35,7 @@ def observe(
     if not jets or jets[0].design is None:
         return memory  # nothing was drawn: it is exact
     (rows, *others) = [rows for moved in jets[0].tangents.values() for rows in moved.values()]
-    if others or not isinstance(rows, Sparse) or rows.positions.shape[1] != 1:
+    if others or not isinstance(rows, SparseRows) or rows.positions.shape[1] != 1:
         raise ValueError(
             "observe needs an estimate of a single sum over coordinates; got one whose terms have "
             "other directions."

@@ -11,15 +11,17 @@ from ..jets import planner
 from ..jets.expansion import Alpha
 from ..jets.planner import Kind, Planned
 from ..jets.point import Point
-from ..jets.table import Plan, PlanRow, ResolvedPlan, describe, describe_derivative
-from .evaluate import Draw, Part, segment_jets
-from .product_rule import product_rule
-from .term import Segment, Word
+from ..jets.probes.base import Draw
+from ..jets.table import Plan, PlanRow, ResolvedPlan
+from .evaluate import segment_jets
+from .rewriting import product_rule
+from .rows import describe, describe_derivative
+from .term import Part, Segment, Word
 
 _I = Segment((), (), ())
 
 
-def plan(parts: Sequence[Part], kind: Kind) -> Plan:
+def symbolic_plan(parts: Sequence[Part], kind: Kind) -> Plan:
     """The plan as formulas in d: one row for each segment of each term."""
     segments = [(s, part.draw) for part in parts for term in part.terms for s in term.word or (_I,)]
     together = jointly(dict.fromkeys(s.derivative for s, _ in segments), kind)
@@ -29,9 +31,8 @@ def plan(parts: Sequence[Part], kind: Kind) -> Plan:
         if segment.derivative is not None and together is not None:
             rows.append(describe_derivative(segment.text, segment.derivative, together.scheme))
             continue
-        factors = list(zip(segment.factors, segment.powers, strict=True))
         draws, probe = (None, None) if draw is None else (draw.n, draw.probe)
-        row, own = describe(segment.text, factors, draws, probe, kind)
+        row, own = describe(segment.text, segment.product, draws, probe, kind)
         rows.append(row)
         planned += [] if own is None else [own]
     return Plan(rows, planned)

@@ -12,7 +12,7 @@ from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
-from ..jets.pushes import together
+from ..jets.pushes import number_pushed
 from ..jets.table import text_table
 from .base import DifferentialOperator
 from .draws import make_draw, supports
@@ -137,8 +137,7 @@ def _sampled_jets(
 
     def count() -> None:
         found = [each for jets in segment_jets(requests, Point(args)) for each in jets or ()]
-        groups = together([each for each in found if each.design is not None])
-        sizes.extend(group.size for group in groups)
+        sizes.append(number_pushed([each for each in found if each.design is not None]))
 
     jax.eval_shape(count)  # nothing is drawn
     return sum(sizes)

@@ -30,24 +30,24 @@ import numpy as np
 from jaxtyping import Array
 
 from .._types import AnyArray, ScalarArray
-from ..jets.design import Design, Stratum, variance
+from ..jets.design import Design, Stratum, variance_of_sum
 from ..jets.probes.windows import is_window
 
 
 @final
-class Moments(NamedTuple):
+class Tally(NamedTuple):
     """The estimate so far, and what its variance is computed from."""
 
     mean: Array
     spread: Array
 
 
-def no_moments(zero: Array) -> Moments:
+def empty_tally(zero: Array) -> Tally:
     """Before the first round, where a contribution is an array like `zero`; half precision is too
     little for sums over rounds.
     """
     mean = zero.astype(np.promote_types(zero.dtype, np.float32))
-    return Moments(mean, jnp.real(mean))
+    return Tally(mean, jnp.real(mean))
 
 
 class AbstractRounds(eqx.Module):
@@ -70,11 +70,11 @@ class AbstractRounds(eqx.Module):
         return jnp.minimum(rounds * self.batch, self.most)
 
     @abstractmethod
-    def add(self, moments: Moments, contributions: AnyArray, rounds: ScalarArray) -> Moments:
+    def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
         """One more after so many rounds; nothing new where all draws have been used."""
 
     @abstractmethod
-    def variance(self, moments: Moments, rounds: ScalarArray) -> Array:
+    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
         """An unbiased estimate of the variance of the mean after so many rounds."""
 
 
@@ -86,23 +86,23 @@ class Pooled(AbstractRounds):
     most: int = eqx.field(static=True)
     population: int | float = eqx.field(static=True)
 
-    def add(self, moments: Moments, contributions: AnyArray, rounds: ScalarArray) -> Moments:
+    def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
         before, after = self.used(rounds), self.used(rounds + 1)
-        y = self.batch * contributions.astype(moments.mean.dtype)
+        y = self.batch * contributions.astype(tally.mean.dtype)
         valid = (jnp.arange(self.batch) < after - before).reshape((-1,) + (1,) * (y.ndim - 1))
-        kind, real = y.dtype, moments.spread.dtype  # complex outputs have a real spread
+        kind, real = y.dtype, tally.spread.dtype  # complex outputs have a real spread
         new, k, total = ((each).astype(real) for each in (after - before, before, after))
         mean = jnp.sum(jnp.where(valid, y, 0), axis=0) / jnp.maximum(new, 1).astype(kind)
         spread = jnp.sum(jnp.where(valid, _square(y - mean[None]), 0), axis=0)
-        step = mean - moments.mean
-        return Moments(
-            moments.mean + step * (new / total).astype(kind),
-            moments.spread + spread + _square(step) * (k * new / total),
+        step = mean - tally.mean
+        return Tally(
+            tally.mean + step * (new / total).astype(kind),
+            tally.spread + spread + _square(step) * (k * new / total),
         )
 
-    def variance(self, moments: Moments, rounds: ScalarArray) -> Array:
-        k = jnp.maximum(self.used(rounds), 2).astype(moments.spread.dtype)
-        variance = moments.spread / (k * (k - 1))
+    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+        k = jnp.maximum(self.used(rounds), 2).astype(tally.spread.dtype)
+        variance = tally.spread / (k * (k - 1))
         if math.isinf(self.population):
             return variance
         return variance * ((self.population - k) / self.population)  # 1 − k/N rounds: not 0 for N
@@ -116,19 +116,19 @@ class RoundByRound(AbstractRounds):
     most: int = eqx.field(static=True)
     design: Design = eqx.field(static=True)
 
-    def add(self, moments: Moments, contributions: AnyArray, rounds: ScalarArray) -> Moments:
-        z = contributions.astype(moments.mean.dtype)
+    def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
+        z = contributions.astype(tally.mean.dtype)
         total = (rounds + 1).astype(z.dtype)
-        step = (jnp.sum(z, axis=0) - moments.mean) / total
+        step = (jnp.sum(z, axis=0) - tally.mean) / total
         more = rounds < self.number
-        return Moments(
-            moments.mean + jnp.where(more, step, 0),
-            moments.spread + jnp.where(more, variance(z, self.design), 0),
+        return Tally(
+            tally.mean + jnp.where(more, step, 0),
+            tally.spread + jnp.where(more, variance_of_sum(z, self.design), 0),
         )
 
-    def variance(self, moments: Moments, rounds: ScalarArray) -> Array:
-        made = jnp.clip(rounds, 1, self.number).astype(moments.spread.dtype)
-        return moments.spread / made**2
+    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+        made = jnp.clip(rounds, 1, self.number).astype(tally.spread.dtype)
+        return tally.spread / made**2
 
 
 def rounds_of(design: Design, batch: int, most: int) -> AbstractRounds:

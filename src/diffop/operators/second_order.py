@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 from jax.experimental.sparse import BCOO
 
-from ..jets.field_terms import DiagonalForm, EntryForm, RowForm, SquareRoot
-from ..jets.fields import Field, SparseColumns, is_constant, is_matvec, sparse_columns
+from ..jets.field_terms import MatrixForm, SquareRoot
+from ..jets.fields import Field, sparse_columns
 from ..jets.low_rank import LowRank, LowRankForm
 from ..jets.terms import Terms
 from .arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
@@ -76,11 +76,7 @@ def quadratic_form(C: Field, argnum: int, dims: tuple[int, ...] | None, equal: b
     """
     if isinstance(C, LowRank):
         return LowRankForm(C, argnum, dims)
-    if is_matvec(C) or isinstance(C, SparseColumns) or not is_constant(C):
-        return RowForm(C, argnum, dims)
-    if C.ndim == 1:
-        return DiagonalForm(C, argnum, dims, equal)
-    return EntryForm(C, argnum, dims)
+    return MatrixForm(C, argnum, dims, equal)
 
 
 @final

@@ -8,15 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
-from ..jets.design import Design, variance as design_variance
+from ..jets.design import Design, variance_of_sum
 from ..jets.point import Point
+from ..jets.probes.base import Draw
 from ..jets.products import is_sampled
-from ..jets.pushes import together
-from ..jets.weighted_jets import WeightedJets
+from ..jets.pushes import number_pushed
 from .evaluate import (
-    Draw,
-    Part,
     added,
     apply_all,
     by_inner_function,
@@ -25,8 +22,8 @@ from .evaluate import (
     segment_jets,
     segment_values,
 )
-from .product_rule import product_rule
-from .term import Segment, Term
+from .rewriting import product_rule
+from .term import Part, Segment
 
 
 class Stats(NamedTuple):
@@ -81,12 +78,11 @@ class Draws(NamedTuple):
         )
         for (_, design), contributions in self.sampled.items():
             if contributions[operator] is not None:
-                spread = partial(design_variance, design=design)
+                spread = partial(variance_of_sum, design=design)
                 total = jax.tree.map(added, total, jax.tree.map(spread, contributions[operator]))
         return total
 
 
-@short_tracebacks
 def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point) -> Draws:
     """Several operators, each a list of parts, applied to one function at one point.
 
@@ -107,17 +103,20 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
     different = {draw.identity: draw for _, _, draw in flat}
     numbers = {identity: number for number, identity in enumerate(different)}
     sampled: dict[Source, list[PyTree | None]] = {}
-    pushed = _pushed(segment_jets(_exact_requests(operators), point))
-    for members, function in by_inner_function([(t, draw) for _, t, draw in flat], u, point):
+    exact_jets = segment_jets(
+        [(term.head, None) for parts in own for part in parts for term in part.terms], point
+    )
+    pushed = number_pushed([each for wanted in exact_jets for each in wanted or ()])
+    for members, function in by_inner_function(flat, u, point):
         requests: list[tuple[Segment, Draw | None]] = [
-            (_head(flat[i][1]), flat[i][2]) for i in members
+            (flat[i][1].head, flat[i][2]) for i in members
         ]
         jets = segment_jets(requests, point)
-        pushed += _pushed(jets)
+        pushed += number_pushed([each for wanted in jets for each in wanted or ()])
         values = segment_values(requests, function, point, per_draw=True)
-        for i, (head, _), each, value in zip(members, requests, jets, values, strict=True):
+        for i, each, value in zip(members, jets, values, strict=True):
             position, term, draw = flat[i]
-            value = scaled(value, term, head, point)
+            value = scaled(value, term, point)
             design = each[0].design if each else None
             if design is None:
                 exact[position] = plus(exact[position], value)
@@ -156,7 +155,6 @@ def _where(condition: Any, z: Array) -> Array:
     return jnp.where(condition, z, jnp.zeros_like(z))
 
 
-@short_tracebacks
 def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
     """Mean and standard error of a sum of parts at a point."""
     found = draws([parts], u, point)
@@ -188,26 +186,10 @@ def _checked(part: Part, point: Point) -> Part:
     for segment in (segment for term in terms for segment in term.word[1:]):
         if part.draw is None or segment.rank > 0:
             continue
-        factors = list(zip(segment.factors, segment.powers, strict=True))
-        if is_sampled(factors, point, part.draw.probe, part.draw.n):
+        if is_sampled(segment.product, point, part.draw.probe, part.draw.n):
             raise ValueError(
                 "a composition with variable coefficients has no standard error from one "
                 "estimate: its inner operator is sampled too. Estimate it with several keys "
                 "instead."
             )
     return Part(terms, part.draw)
-
-
-def _head(term: Term) -> Segment:
-    return term.word[0] if term.word else Segment((), (), ())
-
-
-def _exact_requests(operators: Sequence[Sequence[Part]]) -> list[tuple[Segment, Draw | None]]:
-    """What is pushed for the parts that are not sampled, first segments of their words only."""
-    parts = [part for parts in operators for part in parts if part.draw is None]
-    return [(_head(term), None) for part in parts for term in part.terms]
-
-
-def _pushed(jets: Sequence[Sequence[WeightedJets] | None]) -> int:
-    """Jets with equal directions are pushed once."""
-    return sum(group.size for group in together([j for each in jets if each for j in each]))

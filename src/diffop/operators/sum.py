@@ -1,8 +1,10 @@
 """Sums of terms, flat and merged: what every operator is made of."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import filterfalse
 
-from .coefficients import Number, add
+from ..jets.fields import Number
+from .coefficients import add
 from .term import Term
 
 
@@ -12,15 +14,23 @@ def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
 
     **Raises:** `ValueError` for terms whose outputs have different shapes.
     """
-    collected: dict[Hashable, Term] = {}
-    for term in terms:
-        known = collected.get(term.key)
-        if known is not None:
-            term = Term(add(known.coefficient, term.coefficient), known.word)
-        collected[term.key] = term
-    kept = tuple(term for term in collected.values() if not _vanishes(term))
+    terms = tuple(terms)
+    if len(terms) > 1:
+        terms = _collected(terms)
+    kept = tuple(filterfalse(_vanishes, terms))
     _check_kinds(kept)
     return kept
+
+
+def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
+    collected: dict[Hashable, Term] = {}
+    for term in terms:
+        key = term.key
+        known = collected.get(key)
+        if known is not None:
+            term = Term(add(known.coefficient, term.coefficient), known.word)
+        collected[key] = term
+    return tuple(collected.values())
 
 
 def _vanishes(term: Term) -> bool:

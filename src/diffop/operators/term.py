@@ -14,12 +14,14 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 
 from ..jets.expansion import Alpha
+from ..jets.fields import Number
 from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
 from ..jets.notation import superscript
+from ..jets.probes.base import Draw, Factors
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .coefficients import Coefficient, Number, multiply, sign_and_text
+from .coefficients import ScalarCoefficient, multiply, sign_and_text
 
 
 @final
@@ -32,7 +34,7 @@ class Segment(eqx.Module):
 
     @property
     def order(self) -> int:
-        return sum(t.order * m for t, m in zip(self.factors, self.powers, strict=True))
+        return sum(t.order * m for t, m in self.product)
 
     @property
     def rank(self) -> int:
@@ -46,13 +48,18 @@ class Segment(eqx.Module):
         return None
 
     @property
+    def product(self) -> Factors:
+        """The factors with their powers."""
+        return list(zip(self.factors, self.powers, strict=True))
+
+    @property
     def constant(self) -> bool:
         return not self.functions and all(t.constant for t in self.factors)
 
     @property
     def key(self) -> Hashable:
         """Equal for segments that are the same product, in whatever order it was written."""
-        factors = {t.key: m for t, m in zip(self.factors, self.powers, strict=True)}
+        factors = {t.key: m for t, m in self.product}
         return (
             frozenset(Counter(map(by_object, self.functions)).items()),
             frozenset(factors.items()),
@@ -62,8 +69,7 @@ class Segment(eqx.Module):
     def text(self) -> str:
         functions = [f"{function_name(c)}·" for c in self.functions]
         factors = [
-            t.symbol if m == 1 else f"{_parenthesised(t)}{superscript(m)}"
-            for t, m in zip(self.factors, self.powers, strict=True)
+            t.symbol if m == 1 else f"{_parenthesised(t)}{superscript(m)}" for t, m in self.product
         ]
         return "".join(functions) + (" ".join(factors) if factors else "I")
 
@@ -75,12 +81,17 @@ Word: TypeAlias = tuple[Segment, ...]
 class Term(eqx.Module):
     """c s₁ s₂ …; the empty word is the identity."""
 
-    coefficient: Coefficient
+    coefficient: ScalarCoefficient
     word: Word
 
     @property
     def key(self) -> Hashable:
         return tuple(segment.key for segment in self.word)
+
+    @property
+    def head(self) -> Segment:
+        """What is applied last."""
+        return self.word[0] if self.word else Segment((), (), ())
 
     @property
     def kind(self) -> tuple[Hashable, ...]:
@@ -105,6 +116,14 @@ class Term(eqx.Module):
             for segment in self.word
         )
         return sign, " ".join(filter(None, [magnitude, word or "I"]))
+
+
+@final
+class Part(eqx.Module):
+    """Terms that are exact (no draw) or share one draw."""
+
+    terms: tuple[Term, ...]
+    draw: Draw | None
 
 
 def factor_term(factor: Factor, power: int = 1) -> Term:
@@ -162,7 +181,7 @@ def _product(left: Segment, right: Segment) -> Segment:
     alpha: dict[tuple[int, int], int] = {}
     scalars: frozenset[int] = frozenset()
     for segment in (left, right):
-        for factor, power in zip(segment.factors, segment.powers, strict=True):
+        for factor, power in segment.product:
             if isinstance(factor, Monomial):
                 scalars |= factor.scalars
                 for place, order in factor.alpha:

@@ -11,18 +11,20 @@ from jaxtyping import PyTree
 
 from .._traceback import short_tracebacks
 from .._types import Key
-from ..jets.design import Design, variance
+from ..jets.design import Design, variance_of_sum
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
+from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from .arguments import checked_chunk, checked_plan
 from .base import Function, Operator, check_function
 from .draws import check_probes, make_draw
-from .evaluate import Draw, Part, added, apply_all, floating
+from .evaluate import added, apply_all, floating
 from .one_point import of_one_point
-from .plans import plan as symbolic_plan, resolved_plan
+from .plans import resolved_plan, symbolic_plan
 from .statistics import Draws, Stats, draws, real_kind
+from .term import Part
 
 
 def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
@@ -163,7 +165,7 @@ class JointDraws(eqx.Module):
         total = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), value)
         for contributions, design in zip(self.contributions, self.designs, strict=True):
             each = jax.vmap(derivative)(contributions)
-            spread = jax.tree.map(partial(variance, design=design), each)
+            spread = jax.tree.map(partial(variance_of_sum, design=design), each)
             total = jax.tree.map(added, total, spread)
         return Moments(value, total)
 

@@ -81,7 +81,7 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
     **Raises:** `ValueError` for a u with another number of values than there are coordinates.
     """
     size, values = point.size(factor.argnum, factor.symbol), _count(u, point)
-    if values not in (size, factor.probe_space(point)):
+    if values not in (size, factor.count(point)):
         raise ValueError(
             f"{factor.symbol} needs a vector-valued u with one value for each of the {size} "
             f"coordinates of argument {factor.argnum}; got {values} value(s)."
@@ -114,7 +114,7 @@ def _moved(
 
 
 def _origin(factor: Trace, point: Point) -> Vector:
-    return jnp.zeros(factor.probe_space(point), point.dtype(factor.argnum))
+    return jnp.zeros(factor.count(point), point.dtype(factor.argnum))
 
 
 def _linearised(

@@ -21,16 +21,16 @@ from .._types import Key
 from ..jets.design import Stratum
 from ..jets.point import Point
 from ..jets.probes import AbstractDenseProbe, AbstractProbe, Drawn
-from ..jets.probes.base import Factors, target_of
+from ..jets.probes.base import Draw, Factors, target_of
 from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
-from ..jets.pushes import together
+from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
 from .base import DifferentialOperator, check_function
 from .draws import check_probes, make_draw
-from .evaluate import Draw, Part, apply, segment_jets
+from .evaluate import apply, segment_jets
 from .statistics import draws, plus, real_kind
-from .term import Term
+from .term import Part, Term
 
 
 @final
@@ -126,11 +126,10 @@ def _groups(
                 "a composition with variable coefficients has no variance of its draws alone, as "
                 "its inner operator is sampled too; take the sample variance over several keys."
             )
-        head = next(iter(term.word))
+        head = term.head
         (jets,) = segment_jets([(head, draw)], point)
         if jets and jets[0].design is not None:
-            factors = list(zip(head.factors, head.powers, strict=True))
-            groups.setdefault(jets[0].design, []).append((term, factors))
+            groups.setdefault(jets[0].design, []).append((term, head.product))
     return groups
 
 
@@ -159,7 +158,7 @@ def _formula(
     elif isinstance(probe, AbstractDenseProbe) and all(target_of(f) == TRACE for f in drawn):
         factor = drawn[0][0][0]
         assert isinstance(factor, ProbedTerms)  # it has a target
-        size = factor.probe_space(point)
+        size = factor.count(point)
         count = size * (size + 1) // 2
         if count > max_jets:
             return None
@@ -221,7 +220,7 @@ def _pilot(
     values = jax.lax.map(estimate, jax.random.split(key, pilot))
     found = jax.tree.map(lambda leaf: jnp.var(leaf, axis=0, ddof=1), values)
     pushed = segment_jets([(term.word[0], draw) for term in terms], point)
-    jets = sum(each.size for each in together([j for group in pushed for j in group or ()]))
+    jets = number_pushed([each for group in pushed for each in group or ()])
     return Variance(checked(found, "the pilot"), "pilot", pilot * jets)
 
 

@@ -7,7 +7,7 @@ derivative have jets of their own: those with one variable only are curves, push
 
 from collections.abc import Hashable, Sequence
 
-from ..expansion import Alpha, word_of
+from ..expansion import Alpha, units, word_of
 from ..scheme import Jet, Readout, Scheme
 
 
@@ -15,18 +15,12 @@ def nested(wanted: Sequence[Alpha]) -> Scheme:
     """The scheme of a set of mixed derivatives."""
     readouts: dict[Alpha, Readout] = {}
     for variables in _connected(wanted):
-        parameters = {variable: p for p, variable in enumerate(variables)}
-        units = {variable: _unit(p, len(variables)) for variable, p in parameters.items()}
-        jet = Jet({unit: variable for variable, unit in units.items()})
+        jet = Jet(dict(zip(units(len(variables)), variables, strict=True)))
         for alpha in wanted:
-            if alpha[0][0] in parameters:
+            if alpha[0][0] in variables:
                 orders = dict(alpha)
                 readouts[alpha] = jet[tuple(orders.get(variable, 0) for variable in variables)]
     return Scheme({word_of(alpha): readouts[alpha] for alpha in wanted}, "nested")
-
-
-def _unit(place: int, length: int) -> tuple[int, ...]:
-    return tuple(int(p == place) for p in range(length))
 
 
 def _connected(wanted: Sequence[Alpha]) -> list[list[Hashable]]:

@@ -1,5 +1,7 @@
 """What every kind of random jets has in common: it can draw a product of factors, or cannot."""
 
+import dataclasses
+import zlib
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
@@ -8,12 +10,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jax.core import Tracer
+from jaxtyping import Array, Bool
 
 from ..._types import Key, Probes, Weights
 from ..design import Design, Stratum
+from ..identity import by_value, is_key_array
 from ..point import Point
-from ..terms import Block, Factor, ProbedTerms, Target, times
+from ..terms import Factor, ProbedTerms, Target
+from ..weighted_jets import WeightedJets, drawn
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -22,16 +27,6 @@ else:
 
 Factors: TypeAlias = Sequence[tuple[Factor, int]]
 """Factors of a homogeneous operator with their powers."""
-
-
-@final
-class Request(NamedTuple):
-    """What is drawn: `tag` tells the draws of one evaluation apart."""
-
-    point: Point
-    key: Key
-    n: int
-    tag: int
 
 
 class AbstractProbe(eqx.Module):
@@ -52,10 +47,66 @@ class AbstractProbe(eqx.Module):
         """Whether n draws of this kind are everything, so that all the jets are pushed instead."""
 
     @abstractmethod
-    def block(self, factors: Factors, request: Request) -> Block:
+    def jets(self, factors: Factors, point: Point, draw: "Draw") -> WeightedJets:
         """n draws of the product of factors, weighted so that their sum is unbiased; a draw may be
-        several adjacent jets.
+        several adjacent jets. Random numbers are those of a draw that is `started`.
         """
+
+
+@final
+class Draw(eqx.Module):
+    """A fixed sample of jets: the same whatever function and point it is used on.
+
+    A draw is its key, its n and its probe, wherever it travels. `identity` says what is known of it
+    while tracing: equal ones are merged. Draws with traced keys may be equal without that being
+    known, as when one estimate enters a jitted function twice; to mark each draw with a static
+    number would settle it, and compile anew for every key. So they are compared by `equals` when
+    the program runs. Draws of one key that differ in n or in the probe are independent: see
+    `stream`.
+    """
+
+    key: Key
+    n: int = eqx.field(static=True)
+    probe: AbstractProbe
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for draws that are known to be the same."""
+        return (self.n, by_value(self.key), by_value(self.probe))
+
+    def equals(self, other: "Draw") -> Bool[Array, ""] | bool:
+        """Whether two draws are the same; traced where it is known at run time only."""
+        if self.identity == other.identity:
+            return True
+        if self.n != other.n or not _comparable(self.probe, other.probe):
+            return False
+        if not _comparable(self.key, other.key):
+            return False
+        pairs = zip(jax.tree.leaves(self), jax.tree.leaves(other), strict=True)
+        equal = [_equal(*pair) for pair in pairs]
+        if any(each is False for each in equal):
+            return False
+        return jnp.all(jnp.stack([jnp.asarray(each) for each in equal]))
+
+    @property
+    def stream(self) -> Key:
+        """What random numbers are drawn from. Generators fill arrays of different sizes, or of
+        signs and normal numbers, from the same bits, so that n and the probe are folded into the
+        key: what its name, its numbers and its arrays are.
+        """
+        stream = jax.random.fold_in(self.key, zlib.crc32(_description(self.probe).encode()))
+        for leaf in jax.tree.leaves(self.probe):
+            stream = jax.random.fold_in(stream, _digest(leaf))
+        return jax.random.fold_in(stream, self.n % 2**32)
+
+    @property
+    def started(self) -> "Draw":
+        """The draw with its stream in the place of its key: what probes draw from."""
+        return Draw(self.stream, self.n, self.probe)
+
+    def inner(self) -> "Draw":
+        """An independent draw for the operator that is applied first in a composition."""
+        return Draw(jax.random.fold_in(self.key, 1), self.n, self.probe)
 
 
 @final
@@ -130,27 +181,19 @@ class AbstractDenseProbe(AbstractProbe):
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
         return number_of_terms(factors, point) <= n
 
-    def block(self, factors: Factors, request: Request) -> Block:
+    def jets(self, factors: Factors, point: Point, draw: "Draw") -> WeightedJets:
         ((terms, power),) = factors
         assert isinstance(terms, ProbedTerms)  # `supports` was asked when the estimate was made
-        point, n = request.point, request.n
-        target, size = terms.target(power), terms.probe_space(point)
+        target, size = terms.target(power), terms.count(point)
         assert target is not None
-        key = jax.random.fold_in(request.key, size)
-        drawn = self.draw(key, n, size, terms.probe_dtype(point), target)
-        check_shapes(self, drawn.directions, drawn.weights, size)
-        block = terms.probe(point, drawn.directions)
-        family = self.family(target)
-        signature = None
-        if block.signature is not None:
-            signature = (request.tag, n, family, block.signature)
-        return Block(
-            times(block.weights, drawn.weights),
-            block.slots,
-            (terms.order * power,) if power > 1 else block.exponents,
-            signature,
-            Design((family, size), drawn.strata),
-        )
+        key = jax.random.fold_in(draw.key, size)
+        found = self.draw(key, draw.n, size, point.dtype(terms.argnum), target)
+        check_shapes(self, found.directions, found.weights, size)
+        jets, family = terms.probe(point, found.directions), self.family(target)
+        if power > 1:
+            jets = dataclasses.replace(jets, output=(terms.order * power,))  # pyright: ignore
+        design = Design((family, size), found.strata)
+        return drawn(jets, design, (draw.identity, family), found.weights)
 
 
 def check_shapes(probe: AbstractProbe, drawn: Any, weights: Any, size: int | None = None) -> None:
@@ -189,3 +232,53 @@ def multisets(total: int, power: int) -> int:
     for i in range(power):
         result = result * (total + i) // (i + 1)
     return result
+
+
+def _description(probe: AbstractProbe) -> str:
+    """A probe's class and those of its settings that are plain, alike in every process."""
+    settings = [
+        (field.name, value)
+        for field in dataclasses.fields(probe)
+        if _is_plain(value := getattr(probe, field.name, None))
+    ]
+    return f"{probe.name} {type(probe).__name__} {settings}"
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _digest(leaf: Any) -> Array:
+    """32 bits made of those of an array: a sum of its words, each times an odd number of its
+    own.
+    """
+    array = jax.lax.stop_gradient(jnp.asarray(leaf)).reshape(-1)
+    if array.dtype == bool:
+        array = array.astype(jnp.uint8)
+    words = jax.lax.bitcast_convert_type(array, _WORDS[array.dtype.itemsize]).reshape(-1)
+    factors = jnp.arange(words.size, dtype=jnp.uint32) * jnp.uint32(2654435762) + jnp.uint32(1)
+    return jnp.sum(words.astype(jnp.uint32) * factors, dtype=jnp.uint32)
+
+
+_WORDS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint32}
+
+
+def _comparable(left: Any, right: Any) -> bool:
+    """Whether two trees differ in the values of their arrays at most."""
+    (first, structure), (second, other) = jax.tree.flatten(left), jax.tree.flatten(right)
+    return structure == other and all(
+        jnp.shape(a) == jnp.shape(b) and jnp.result_type(a) == jnp.result_type(b)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _equal(left: Any, right: Any) -> Array | bool:
+    if by_value(left) == by_value(right):
+        return True
+    if not isinstance(left, Tracer) and not isinstance(right, Tracer):
+        return False
+    if is_key_array(left):
+        left, right = jax.random.key_data(left), jax.random.key_data(right)
+    return jnp.all(left == right)

@@ -17,11 +17,11 @@ from jax.core import Tracer
 from jaxtyping import Array
 
 from ..._types import Key, Magnitudes, TermNumbers, Weights
-from ..block_algebra import along, power_of, repeated
 from ..design import Design, Stratum
 from ..point import Point
-from ..terms import Block, Terms, times
-from .base import AbstractProbe, Factors, Request, check_shapes, number_of_terms
+from ..terms import Terms
+from ..weighted_jets import WeightedJets, along, drawn, power_of, take
+from .base import AbstractProbe, Draw, Factors, check_shapes, number_of_terms
 
 
 @final
@@ -88,25 +88,18 @@ class AbstractTermProbe(AbstractProbe):
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
         return number_of_terms(factors, point) <= n
 
-    def block(self, factors: Factors, request: Request) -> Block:
-        large, small = split_by_size(factors, request.point)
+    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
+        large, small = split_by_size(factors, point)
         ((terms, _),) = large
-        return with_constants(self.drawn(terms, request), small, request)
-
-    def drawn(self, terms: Terms, request: Request) -> Block:
-        """The drawn terms of one factor."""
-        total = terms.numbered(request.point)
-        key = jax.random.fold_in(request.key, total)
-        selection = self.select(key, total, request.n)
+        total = terms.numbered(point)
+        key = jax.random.fold_in(draw.key, total)
+        selection = self.select(key, total, draw.n)
         check_shapes(self, selection.numbers, selection.weights)
         self._check_numbers(selection.numbers, total)
-        block = terms.take(request.point, selection.numbers)
+        jets = terms.take(point, selection.numbers)
         design = Design((self.name, total), selection.strata, selection.unknown)
-        signature = None
-        if block.signature is not None:
-            signature = ("terms", request.tag, request.n, block.signature)
-        weights = times(block.weights, selection.weights)
-        return Block(weights, block.slots, block.exponents, signature, design)
+        jets = drawn(jets, design, (draw.identity, "terms"), selection.weights)
+        return with_constants(jets, small, point)
 
     def _check_numbers(self, numbers: TermNumbers, total: int) -> None:
         """Those that are known: under `jax.jit` none are."""
@@ -150,12 +143,9 @@ def alike(factors: Factors, point: Point) -> Terms | None:
     return terms if terms.magnitudes(point) is None else None
 
 
-def with_constants(block: Block, small: Factors, request: Request) -> Block:
+def with_constants(jets: WeightedJets, small: Sets, point: Point) -> WeightedJets:
     """Drawn terms times factors of a single term."""
-    design, signature, draws = block.design, block.signature, block.weights.shape[0]
     for terms, power in small:
-        assert isinstance(terms, Terms)
-        one = power_of(terms.take(request.point, None), power)
-        block = along(block, repeated(one, draws))
-    signature = signature if not small else block.signature
-    return Block(block.weights, block.slots, block.exponents, signature, design)
+        one = power_of(terms.take(point, None), power)
+        jets = along(jets, take(one, np.zeros(jets.size, np.int32)))
+    return jets

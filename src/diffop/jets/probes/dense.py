@@ -158,7 +158,7 @@ class Orthogonal(AbstractDenseProbe):
 
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
         terms, _ = factors[0]
-        full = isinstance(terms, ProbedTerms) and terms.probe_space(point) <= n
+        full = isinstance(terms, ProbedTerms) and terms.count(point) <= n
         return full or number_of_terms(factors, point) <= n
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:

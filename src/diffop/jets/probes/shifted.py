@@ -19,10 +19,10 @@ from jax.core import Tracer
 
 from ..._types import AnyArray, Key, Probes
 from ..design import Design, Stratum
-from ..field_terms import CoefficientTerms
+from ..field_terms import MatrixForm
 from ..point import Point
-from ..terms import Block
-from .base import AbstractProbe, Factors, Request, number_of_terms
+from ..weighted_jets import WeightedJets, drawn, terms_along
+from .base import AbstractProbe, Draw, Factors, number_of_terms
 
 
 @final
@@ -63,7 +63,7 @@ class Shifted(AbstractProbe):
 
     def supports(self, factors: Factors) -> bool:
         terms, power = factors[0]
-        return len(factors) == 1 and power == 1 and isinstance(terms, CoefficientTerms)
+        return len(factors) == 1 and power == 1 and isinstance(terms, MatrixForm)
 
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
         return number_of_terms(factors, point) <= n
@@ -71,12 +71,11 @@ class Shifted(AbstractProbe):
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
         return jax.random.normal(key, (n, size), dtype)
 
-    def block(self, factors: Factors, request: Request) -> Block:
+    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
         ((terms, _),) = factors
-        assert isinstance(terms, CoefficientTerms)  # `supports` was asked
-        point, n = request.point, request.n
-        size, dtype = terms.dimension(point), point.dtype(terms.argnum)
-        key = jax.random.fold_in(request.key, size)
+        assert isinstance(terms, MatrixForm)  # `supports` was asked
+        n, size, dtype = draw.n, terms.dimension(point), point.dtype(terms.argnum)
+        key = jax.random.fold_in(draw.key, size)
         z = self.directions(key, n, size, dtype)
         matrix = terms.matrix(point).astype(dtype)
         precise = matrix.astype(np.promote_types(dtype, np.float32))  # what has decompositions
@@ -86,7 +85,7 @@ class Shifted(AbstractProbe):
         weights = jnp.tile(jnp.stack([jnp.ones_like(shift), -shift]), n) / n
         rows = {terms.argnum: terms.embed(pairs, point)}
         design = Design((self.name, size), (Stratum(n),))
-        return Block(weights, (rows,), (2,), None, design)
+        return drawn(terms_along([rows], weights, (2,)), design, None)
 
     def _root(self, matrix: AnyArray, symbol: str) -> tuple[AnyArray, AnyArray]:
         """R and λ."""

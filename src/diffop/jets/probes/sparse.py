@@ -1,6 +1,7 @@
 """Terms that are drawn one by one, with or without replacement."""
 
 from abc import abstractmethod
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import equinox as eqx
@@ -12,11 +13,11 @@ from jaxtyping import Array
 
 from ..._types import Key, Magnitudes
 from .. import sampling
-from ..block_algebra import along
 from ..design import Design, Stratum
 from ..point import Point
-from ..terms import Block, Terms, times
-from .base import Factors, Request
+from ..terms import Terms
+from ..weighted_jets import WeightedJets, along, drawn, times
+from .base import Draw, Factors
 from .by_term import (
     AbstractTermProbe,
     Selection,
@@ -62,44 +63,35 @@ class _Independent(AbstractTermProbe):
         ratios = jnp.where(p > 0, squares / jnp.where(p > 0, p, 1), 0)
         return (jnp.sum(ratios, axis=0) - jnp.abs(jnp.sum(values, axis=0)) ** 2) / n
 
-    def copies(self, factors: Factors, request: Request) -> Block:
-        point, n = request.point, request.n
+    def copies(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
+        n = draw.n
         large, small = split_by_size(factors, point)
         copies = [terms for terms, power in large for _ in range(power)]
         counts = [terms.count(point) for terms in copies]
-        stream = jax.random.fold_in(request.key, 0)  # apart from the draws without replacement
+        stream = jax.random.fold_in(draw.key, 0)  # apart from the draws without replacement
         for number in (len(copies), *counts):  # and from other designs: their variances add
             stream = jax.random.fold_in(stream, number % 2**32)
-        drawn = [
+        each = [
             self._one_by_one(terms, point, jax.random.fold_in(stream, position), n)
             for position, terms in enumerate(copies)
         ]
-        block = drawn[0]
-        for other in drawn[1:]:
-            block = along(block, other)
-        signature = ("terms", request.tag, n, block.signature)
-        named = self.same_for_all and len(copies) == 1 and block.signature is not None
-        block = Block(
-            block.weights / n,
-            block.slots,
-            block.exponents,
-            signature if named else None,
-            Design(("independent", *counts), (Stratum(n),)),
-        )
-        return with_constants(block, small, request)
+        jets = reduce(along, each)
+        jets = eqx.tree_at(lambda jets: jets.weights, jets, jets.weights / n)
+        mark = (draw.identity, "terms") if self.same_for_all and len(copies) == 1 else None
+        design = Design(("independent", *counts), (Stratum(n),))
+        return with_constants(drawn(jets, design, mark), small, point)
 
-    def _one_by_one(self, terms: Terms, point: Point, key: Key, n: int) -> Block:
+    def _one_by_one(self, terms: Terms, point: Point, key: Key, n: int) -> WeightedJets:
         """n independent terms, each weighted with 1/p: their mean is unbiased (1/n is left out)."""
         magnitudes, total = self.magnitudes(terms, point), terms.numbered(point)
         if magnitudes is None:
             index, inverse = sampling.uniform(key, total, n), np.full(n, float(total))
         else:
             index, inverse = sampling.weighted(key, magnitudes, n)
-        block = terms.take(point, index)
-        if not isinstance(block.weights, np.ndarray):
-            inverse = inverse.astype(block.weights.dtype)
-        weights = times(block.weights, inverse)
-        return Block(weights, block.slots, block.exponents, block.signature)
+        jets = terms.take(point, index)
+        if not isinstance(jets.weights, np.ndarray):
+            inverse = inverse.astype(jets.weights.dtype)
+        return eqx.tree_at(lambda jets: jets.weights, jets, times(jets.weights, inverse))
 
 
 @final
@@ -137,10 +129,10 @@ class Sparse(_Independent):
             return super().variance_of_terms(values, n, magnitudes)
         return without_replacement(values, (Stratum(n, values.shape[0]),))
 
-    def block(self, factors: Factors, request: Request) -> Block:
-        if alike(factors, request.point) is None:
-            return self.copies(factors, request)
-        return super().block(factors, request)
+    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
+        if alike(factors, point) is None:
+            return self.copies(factors, point, draw)
+        return super().jets(factors, point, draw)
 
 
 @final
@@ -214,8 +206,8 @@ class Importance(_Independent):
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
         return super().variance_of_terms(values, n, self.weights)
 
-    def block(self, factors: Factors, request: Request) -> Block:
-        return self.copies(factors, request)
+    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
+        return self.copies(factors, point, draw)
 
 
 _UNDRAWN = (

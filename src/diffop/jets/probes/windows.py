@@ -16,8 +16,8 @@ from ..._types import Key, ScalarArray, TermNumbers
 from .. import sampling
 from ..design import Design, Stratum
 from ..point import Point
-from ..terms import Block
-from .base import Factors, Request
+from ..weighted_jets import WeightedJets
+from .base import Draw, Factors
 from .by_term import AbstractTermProbe, Selection, alike
 from .sparse import Sparse
 
@@ -42,10 +42,10 @@ class Window(AbstractTermProbe):
     def supports(self, factors: Factors) -> bool:
         return True
 
-    def block(self, factors: Factors, request: Request) -> Block:
-        if alike(factors, request.point) is None:
-            return Sparse().block(factors, request)
-        return super().block(factors, request)
+    def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
+        if alike(factors, point) is None:
+            return Sparse().jets(factors, point, draw)
+        return super().jets(factors, point, draw)
 
 
 def is_window(design: Design) -> bool:

@@ -5,17 +5,15 @@ Give variable t the tangent of order j_t. Then the output of order k = Σ_t q_t 
 is none the output is clean; large and nearly coprime j make it so, at the price of a high order.
 Otherwise the contaminants are taken from further jets, if they have fewer variables: powers of one
 variable from curves along its axis, the others in the same way again.
-
-Source: STDE, appendix "Evaluating arbitrary mixed partial derivatives".
 """
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple, final
 
-from ..cost import cost
-from ..expansion import Alpha, bell, word_of
-from ..scheme import Jet, Readout, Scheme
+from ..jets.cost import cost
+from ..jets.expansion import Alpha, alpha_text, bell, word_of
+from ..jets.scheme import Jet, Readout, Scheme
 
 HIGHEST = 33
 """Orders that are searched: 33! is the last factorial below the largest number of float32."""
@@ -23,36 +21,57 @@ _TRIED = 8
 """So many jets are compared for a derivative that is wanted."""
 
 
-def paper(wanted: Sequence[Alpha], highest: int = HIGHEST, thorough: bool = True) -> Scheme | None:
-    """The scheme of a set of mixed derivatives, or None where no jet up to the highest order will
-    do. A thorough search corrects by mixed derivatives too, where powers of one variable are not
-    enough; such schemes are right, and never the cheapest.
+@functools.lru_cache(maxsize=4096)
+def paper(wanted: tuple[Alpha, ...]) -> Scheme:
+    """The paper's scheme of mixed derivatives, as a `plan`: curves with several tangents, searched
+    for up to order 33, and corrected where other derivatives come with the one that is wanted.
+
+    It is right and never the cheapest: [`diffop.jets.Scheme`][] verifies it, and jets with a
+    parameter for each variable do with fewer coefficients.
+
+    **Arguments:**
+
+    - `wanted`: mixed derivatives, each as pairs (variable, order).
+
+    **Returns:** a [`diffop.jets.Scheme`][].
+
+    **Raises:** `ValueError` where no jet will do.
+
+    Source: STDE, appendix "Evaluating arbitrary mixed partial derivatives".
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        L = do.Mixed({0: 2, 1: 1})
+        L.exact(lambda x: x[0] ** 2 * x[1], plan=do.baselines.paper)(jnp.ones(2))  # 2.0
+        ```
     """
-    search = _Search(highest, thorough)
-    jets: dict[Jet, int] = {}
+    simple: dict[Jet, int] = {}
     for alpha in wanted:
         if len(alpha) == 1:
-            _require(jets, alpha)
+            _require(simple, alpha)
+    jets: dict[Jet, int] | None = simple
     mixed = [alpha for alpha in wanted if len(alpha) > 1]
     for alpha in sorted(mixed, key=lambda a: -sum(order for _, order in a)):
-        extended = _with(jets, alpha, search, _TRIED)
-        if extended is None:
-            return None
-        jets = extended
-    return _scheme(jets, wanted)
+        jets = None if jets is None else _with(jets, alpha, _TRIED)
+    scheme = None if jets is None else _scheme(jets, wanted)
+    if scheme is None:
+        raise ValueError(
+            f"no curve with several tangents up to order {HIGHEST} has all of "
+            f"{', '.join(map(alpha_text, wanted))} without contaminants that no simple curve "
+            'can correct; use plan="nested" or leave the choice to the planner.'
+        )
+    return scheme
 
 
-@final
-class _Search(NamedTuple):
-    highest: int
-    thorough: bool
-
-
-def _with(jets: dict[Jet, int], alpha: Alpha, search: _Search, tried: int) -> dict[Jet, int] | None:
+def _with(jets: dict[Jet, int], alpha: Alpha, tried: int) -> dict[Jet, int] | None:
     """The jets and those that a derivative needs besides: the cheapest of so many patterns."""
     if alpha in _peeled(jets):
         return jets
-    extended = [_extended(jets, alpha, each, search) for each in _patterns(alpha, search)[:tried]]
+    extended = [_extended(jets, alpha, each) for each in _patterns(alpha)[:tried]]
     schemes = [(each, _scheme(each, [alpha])) for each in extended if each is not None]
     possible = [(cost(scheme).score, each) for each, scheme in schemes if scheme is not None]
     return min(possible, key=lambda pair: pair[0])[1] if possible else None
@@ -73,7 +92,7 @@ def _require(jets: dict[Jet, int], alpha: Alpha) -> None:
 
 
 def _extended(
-    jets: Mapping[Jet, int], alpha: Alpha, pattern: tuple[int, ...], search: _Search
+    jets: Mapping[Jet, int], alpha: Alpha, pattern: tuple[int, ...]
 ) -> dict[Jet, int] | None:
     """The jets with one more for a mixed derivative, and those that its contaminants need."""
     jet = Jet({j: variable for j, (variable, _) in zip(pattern, alpha, strict=True)})
@@ -85,7 +104,7 @@ def _extended(
         if len(contaminant) == 1:
             _require(extended, contaminant)
         else:
-            further = _with(extended, contaminant, search, 1)
+            further = _with(extended, contaminant, 1)
             if further is None:
                 return None
             extended = further
@@ -96,18 +115,17 @@ def _order(alpha: Alpha, pattern: Sequence[int]) -> int:
     return sum(j * q for j, (_, q) in zip(pattern, alpha, strict=True))
 
 
-def _patterns(alpha: Alpha, search: _Search) -> list[tuple[int, ...]]:
-    """Which orders the variables' tangents may have, by the order of the output."""
-    simple = _correctable(alpha, search.highest, 1)
-    if simple or not search.thorough:
-        return simple
-    return _correctable(alpha, search.highest, len(alpha) - 1)
+def _patterns(alpha: Alpha) -> list[tuple[int, ...]]:
+    """Which orders the variables' tangents may have, by the order of the output: those corrected by
+    powers of one variable, and by mixed derivatives where these are not enough.
+    """
+    return _correctable(alpha, 1) or _correctable(alpha, len(alpha) - 1)
 
 
-def _correctable(alpha: Alpha, highest: int, variables: int) -> list[tuple[int, ...]]:
+def _correctable(alpha: Alpha, variables: int) -> list[tuple[int, ...]]:
     """Those whose contaminants have so many variables at most, up to the first without any."""
     result: list[tuple[int, ...]] = []
-    for pattern in _by_order(alpha, highest):
+    for pattern in _by_order(alpha):
         others = list(_contaminants(alpha, pattern))
         if all(sum(p > 0 for p in powers) <= variables for powers in others):
             result.append(pattern)
@@ -116,13 +134,13 @@ def _correctable(alpha: Alpha, highest: int, variables: int) -> list[tuple[int, 
     return result[: _TRIED - 1] + result[-1:]
 
 
-def _by_order(alpha: Alpha, highest: int) -> Iterator[tuple[int, ...]]:
+def _by_order(alpha: Alpha) -> Iterator[tuple[int, ...]]:
     """Different orders for the variables, those with a low output first; variables of one power
     may change places, so theirs ascend.
     """
     powers = [q for _, q in alpha]
     alike = [(s, t) for t in range(len(powers)) for s in range(t) if powers[s] == powers[t]]
-    for total in range(sum(powers), highest + 1):
+    for total in range(sum(powers), HIGHEST + 1):
         for pattern in _solutions(powers, total, 1):
             distinct = len(set(pattern)) == len(pattern)
             if distinct and all(pattern[s] < pattern[t] for s, t in alike):

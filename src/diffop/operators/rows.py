@@ -1,0 +1,129 @@
+"""The rows of a plan: what the terms of an operator are, as formulas."""
+
+from ..jets import planner
+from ..jets.expansion import Alpha
+from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
+from ..jets.index_terms import INDICES, CoordinateTerms, Monomial, PowerSum
+from ..jets.low_rank import LowRankForm
+from ..jets.notation import dims_mark, variable_symbol
+from ..jets.planner import Kind, Planned
+from ..jets.probes import AbstractDenseProbe, AbstractProbe, Shifted
+from ..jets.probes.base import Factors, target_of
+from ..jets.products import is_linear, order_of
+from ..jets.scheme import Readout, Scheme
+from ..jets.table import PlanRow
+from ..jets.terms import Factor, ProbedTerms
+
+
+def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
+    """The row of one mixed derivative by coordinates."""
+    readout = scheme.readouts[alpha]
+    order = sum(order for _, order in alpha)
+    directions = ", ".join("e" + variable_symbol(v, 1).lstrip("∂") for v, _ in alpha)
+    jets, weights = _jets_and_weights(readout)
+    return PlanRow(name, order, "1", jets, directions, weights, "exact")
+
+
+def _jets_and_weights(readout: Readout) -> tuple[str, str]:
+    """How many jets a derivative is read from, and with what coefficients."""
+    weights = dict.fromkeys(str(coefficient) for coefficient, _, _ in readout.terms)
+    return str(len({jet for _, jet, _ in readout.terms})), ", ".join(weights)
+
+
+def describe(
+    name: str, factors: Factors, draws: int | None, probe: AbstractProbe | None, kind: Kind
+) -> tuple[PlanRow, Planned | None]:
+    """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
+    order = order_of(factors)
+    if any(terms.rank > 0 for terms, _ in factors):
+        return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
+    if not factors:
+        return PlanRow(name, 0, "1", "0", "", "", "primal"), None
+    single = all(terms.single for terms, _ in factors)
+    exact = draws is None or single or is_linear(factors)
+    method = "exact" if exact else f"{draws} draws, exact if terms ≤ {draws}"
+    directions = ", ".join(_directions(terms) for terms, _ in factors)
+    row = PlanRow(name, order, _count(factors), "1", directions, "1", method)
+    exponents = tuple(p for terms, power in factors for p in terms.exponents * power)
+    if not exact and isinstance(probe, AbstractDenseProbe | Shifted):
+        return _dense_row(row, factors, probe), None
+    if len(exponents) == 1:
+        return row, None
+    chosen = "nested" if kind == "auto" and order == 2 else kind
+    alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
+    planned = planner.plan((alpha,), chosen)
+    jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
+    return row._replace(jets=jets, weights=weights), planned
+
+
+def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shifted) -> PlanRow:
+    """The row of dense draws of a product of factors."""
+    if isinstance(probe, Shifted):
+        return row._replace(jets="2", directions="Rz, z", weights="1, −λ")
+    terms, target = factors[0][0], target_of(factors)
+    assert isinstance(terms, ProbedTerms) and target is not None  # the probe supports it
+    jets, weights = probe.jets_per_draw(target), "1 over the probe's moment"
+    directions = f"{probe.name} {_probed(terms)}"
+    return row._replace(jets=str(jets), directions=directions, weights=weights)
+
+
+def _number(factor: Factor) -> str:
+    """Of terms, as a formula in d."""
+    if factor.number is not None:
+        return str(factor.number)
+    match factor:
+        case SquareRoot():
+            return "columns of σ"
+        case LowRankForm():
+            return "r"
+    return "d"
+
+
+def _directions(factor: Factor) -> str:
+    """Those of the terms, as a formula."""
+    match factor:
+        case PowerSum() if factor.dims is not None:
+            return f"eᵢ, i ∈ {dims_mark(factor.dims)}"
+        case Monomial():
+            places = [variable_symbol(place, 1) for place, _ in factor.alpha]
+            return ", ".join("e" + place.lstrip("∂") for place in places)
+        case CoordinateTerms():
+            return ", ".join(
+                f"e{letter}" for letter, _ in zip(INDICES, factor.exponents, strict=False)
+            )
+        case LinearForm():
+            return "b"
+        case MatrixForm() if not factor.is_diagonal:
+            return "eᵢ, Ceᵢ"
+        case SquareRoot():
+            return "σeᵢ"
+        case LowRankForm():
+            return "fᵣ"
+    return "eᵢ"
+
+
+def _probed(factor: Factor) -> str:
+    """The directions of one jet, as a formula in the isotropic v."""
+    match factor:
+        case MatrixForm():
+            return "v, Cv"
+        case SquareRoot():
+            return "σv"
+        case LowRankForm():
+            return "Fv, F(sv)"
+    return "v"
+
+
+def _count(factors: Factors) -> str:
+    counts = []
+    for terms, power in factors:
+        symbol = _number(terms)
+        if symbol == "1":
+            continue
+        if power == 1:
+            counts.append(symbol)
+        elif power == 2 and symbol == "d":
+            counts.append("d(d+1)/2")
+        else:
+            counts.append(f"C({symbol}+{power - 1}, {power})")
+    return " · ".join(counts) or "1"
