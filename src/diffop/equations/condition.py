@@ -1,7 +1,7 @@
 """Data that a solution has to match, beside its equation."""
 
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,13 @@ from jaxtyping import Array, Float
 
 from ..operators.base import Operator
 from ..operators.shapes import check_shape
+
+
+@runtime_checkable
+class AnyCondition(Protocol):
+    """What losses ask of a condition."""
+
+    def misfit(self, u: Callable) -> Float[Array, ""]: ...
 
 
 @final

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from .. import baselines
 from ..baselines import AbstractBaseline
+from ..equations.condition import AnyCondition, Condition
 from ..operators.draws import NAMED, AbstractProbe, as_probe
 from ..operators.together import estimate, exact
 from .adaptive import residual_adaptive
@@ -255,7 +256,7 @@ class ResidualLoss(eqx.Module):
     def _misfit(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
         """The sum over the conditions of the mean squares of what u misses, with its weight."""
         conditions = self.problem.conditions(key, self.data_batch or self.batch)
-        squares = [c._replace(points=shard_points(c.points)).misfit(u) for c in conditions]
+        squares = [_sharded(c).misfit(u) for c in conditions]
         return {"data": self.data_weight * reduce(operator.add, squares)} if squares else {}
 
     def _coordinates(self, key: PRNGKeyArray) -> Coordinates:
@@ -289,3 +290,10 @@ class ResidualLoss(eqx.Module):
             raise ValueError(
                 f"the square 'pairs' takes the variance of an estimate away: {error}"
             ) from None
+
+
+def _sharded(condition: AnyCondition) -> AnyCondition:
+    """With its points divided over the mesh of a fit."""
+    if not isinstance(condition, Condition):
+        return condition
+    return condition._replace(points=shard_points(condition.points))

@@ -17,7 +17,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from ..equations.condition import Condition
+from ..equations.condition import AnyCondition
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..operators.shapes import residual_of
@@ -39,7 +39,7 @@ class Problem(Protocol):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]: ...
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[Condition]: ...
+    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]: ...
 
 
 @final

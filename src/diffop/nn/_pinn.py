@@ -6,11 +6,11 @@ from typing import final
 import equinox as eqx
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
+from ..equations.equation import AbstractEquation, Equation, Known, as_equation
 from ..losses.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 from ..operators.draws import AbstractProbe
 from ..operators.shapes import residual_of
 from ..operators.together import Joint, estimate, exact
-from ._equation import AnyEquation, Equation, Given
 
 
 @final
@@ -28,17 +28,16 @@ class PINN(eqx.Module):
     **Arguments:**
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`.
-    - `equation`: a [`diffop.nn.Equation`][], or a problem: an object with `operators()`,
-        `residual(values, x)` and `ansatz(net)`, such as a `diffop.pde.AbstractProblem`. Data that a
-        problem asks for by its `conditions` are no part of the loss here.
+    - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
+        problem of `diffop.pde`.
     - `ansatz`: from a network to the function u that satisfies what is known, such as
-        `diffop.nn.ZeroOnUnitSphere`. By default that of the problem, or none for an `Equation`.
+        `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one.
 
     **Attributes:** `u`, the network in its ansatz, and `equation`.
 
     **Returns:** called at a point `x`, `u(x)`.
 
-    **Raises:** `TypeError` if `equation` is neither of the two.
+    **Raises:** `TypeError` if `equation` is none.
 
     !!! example
 
@@ -63,20 +62,16 @@ class PINN(eqx.Module):
     """
 
     u: Callable
-    equation: Equation | Given
+    equation: Equation | Known
 
     def __init__(
         self,
         net: Callable,
-        equation: Equation | AnyEquation,
+        equation: AbstractEquation,
         ansatz: Callable[[Callable], Callable] | None = None,
     ):
-        if not isinstance(equation, AnyEquation) or isinstance(equation, type):
-            raise TypeError(
-                "PINN expects a diffop.nn.Equation, or a problem with operators(), "
-                f"residual(values, x) and ansatz(net), got {equation!r}."
-            )
-        self.equation = equation if isinstance(equation, Equation) else Given(equation)
+        equation = as_equation("PINN", equation)
+        self.equation = equation if isinstance(equation, Equation) else Known(equation)
         self.u = (self.equation.ansatz if ansatz is None else ansatz)(net)
 
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
