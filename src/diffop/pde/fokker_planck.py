@@ -84,7 +84,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
 
     name: ClassVar[str] = "fokker-planck"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=20, steps=5_000, learning_rate=5e-3, estimator="exact"
+        dim=20, steps=5_000, learning_rate=5e-3, probes="exact"
     )
 
     dim: int = eqx.field(static=True)

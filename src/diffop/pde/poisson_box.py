@@ -49,7 +49,7 @@ class PoissonBox(AbstractSolvedProblem):
 
     name: ClassVar[str] = "poisson-box"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, data_weight=10.0, estimator="exact"
+        dim=10, steps=5_000, learning_rate=5e-3, data_weight=10.0, probes="exact"
     )
 
     dim: int = eqx.field(static=True)

@@ -71,7 +71,7 @@ class OscillatorChain(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "schroedinger"
-    recommended: ClassVar[Recommended] = Recommended(dim=10, learning_rate=5e-3, estimator="exact")
+    recommended: ClassVar[Recommended] = Recommended(dim=10, learning_rate=5e-3, probes="exact")
 
     dim: int = eqx.field(static=True)
     trap: int | float = eqx.field(static=True, default=1.0)

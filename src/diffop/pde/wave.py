@@ -46,7 +46,7 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
 
     name: ClassVar[str] = "wave"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, estimator="exact"
+        dim=10, steps=5_000, learning_rate=5e-3, probes="exact"
     )
 
     def operators(self) -> PyTree:

@@ -68,7 +68,7 @@ class BiharmonicWaves(AbstractSolvedProblem):
 
     name: ClassVar[str] = "biharmonic"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=5, steps=4_000, learning_rate=3e-3, input_scale=2.0, estimator="exact"
+        dim=5, steps=4_000, learning_rate=3e-3, input_scale=2.0, probes="exact"
     )
 
     dim: int = eqx.field(static=True)
