@@ -49,7 +49,7 @@ class Case(NamedTuple):
     """A network, plain or with weights shared by blocks, and how its Laplacian is taken."""
 
     block: int
-    estimator: str
+    probes: str
 
     def __str__(self) -> str:
         return "plain" if self.block == 1 else f"blocks of {self.block}"
@@ -72,7 +72,7 @@ def _start(case: Case, dim: int, points: int) -> tuple[PyTree, PyTree, PyTree]:
     problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0))
     net = do.nn.WeightSharedMLP(dim, case.block, BASE.width, BASE.layers - 1, key=jax.random.key(1))
     u = problem.ansatz(net)
-    loss = do.train.ResidualLoss(problem, batch=points, n=JETS, estimator=case.estimator)
+    loss = do.train.ResidualLoss(problem, batch=points, n=JETS, probes=case.probes)
     return u, OPTIMISER.init(eqx.filter(u, eqx.is_inexact_array)), loss
 
 
@@ -101,7 +101,7 @@ def measure(case: Case, dim: int, points: int, model: int, budget: float) -> tup
     seconds = f"{_seconds(compiled, carry, loss, budget):.3g}" if budget else ""
     return (
         str(case),
-        case.estimator,
+        case.probes,
         f"{dim:,}",
         seconds,
         f"{_bytes(carry) / dim:,.0f}",
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=POINTS)
     parser.add_argument("--model", type=int, default=1, help="devices that divide the dimensions")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
-    parser.add_argument("--estimators", nargs="+", default=["sparse", "exact"])
+    parser.add_argument("--probes", nargs="+", default=["sparse", "exact"])
     parser.add_argument(
         "--budget",
         type=float,
@@ -146,12 +146,10 @@ def main() -> None:
     )
     options = parser.parse_args()
     print(f"{in_words(machine())}; {options.points} points\n")
-    cases = itertools.product(options.networks, options.estimators, options.dim)
+    cases = itertools.product(options.networks, options.probes, options.dim)
     lines = [
-        measure(
-            Case(NETWORKS[network], estimator), dim, options.points, options.model, options.budget
-        )
-        for network, estimator, dim in cases
+        measure(Case(NETWORKS[network], probes), dim, options.points, options.model, options.budget)
+        for network, probes, dim in cases
     ]
     print(Table("dimension", _HEADER, lines).markdown())
 

@@ -28,13 +28,11 @@ class BatchSize(AbstractTrained):
         if scope.level == "mini":
             common |= MINI
         for n in scope.pick([4, 8], [1, 16, 100], [1, 4, 16, 64, 100]):
-            estimator = "exact" if n == dim else "sparse"
+            probes = "exact" if n == dim else "sparse"
             # one draw has no pairs, and all of them no bias
             for square in ["biased", "pairs"] if 1 < n < dim else ["biased"]:
                 for seed in scope.pick([0], [0], [0], [0, 1, 2, 3, 4]):
-                    yield self.case(
-                        OURS, **common, n=n, estimator=estimator, square=square, seed=seed
-                    )
+                    yield self.case(OURS, **common, n=n, probes=probes, square=square, seed=seed)
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         chosen = error_columns()
@@ -52,5 +50,5 @@ class BatchSize(AbstractTrained):
 
 
 def _square(record: Record) -> str:
-    exact = record.case.sizes["estimator"] == "exact"
+    exact = record.case.sizes["probes"] == "exact"
     return "exact" if exact else str(record.case.sizes["square"])

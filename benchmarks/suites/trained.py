@@ -15,7 +15,7 @@ _SMALL_BALL: dict[str, Size] = {
     "steps": 5000,
     "input_scale": 2.0,
     "learning_rate": 5e-3,
-    "estimator": "exact",
+    "probes": "exact",
 }
 _SEMILINEAR: dict[str, Size] = {"width": 128, "batch": 200, "steps": 5000}
 

@@ -12,7 +12,7 @@ import jax
 from jax.sharding import Mesh
 
 from . import baselines, pde, train
-from .losses.loss import ESTIMATORS
+from .losses.probes import PROBES
 from .losses.squares import SQUARES
 from .pde._registry import summary
 from .train._distributed import connect, leave
@@ -120,13 +120,15 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
     for name, kind, text in _OPTIONS:
         parser.add_argument(f"--{name}", type=kind, help=text)
+    names = (*PROBES, *baselines.names())
     parser.add_argument(
-        "--estimator",
-        choices=(*ESTIMATORS, *baselines.names()),
+        "--probes",
+        choices=names,
         metavar="NAME",
-        help=f"how operators are taken: {', '.join(ESTIMATORS)}; or, to compare with, a baseline: "
+        help=f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
         f"{', '.join(baselines.names())}",
     )
+    parser.add_argument("--estimator", choices=names, metavar="NAME", help=argparse.SUPPRESS)
     parser.add_argument("--square", choices=SQUARES, help="how an estimated residual is squared")
     parser.add_argument("--optimiser", choices=OPTIMISERS, help="how the network is trained")
     parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate decays")
@@ -254,6 +256,11 @@ def _plot(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> train.Settings:
     """What was given on the command line; the problem recommends the rest."""
+    if options.estimator is not None:
+        if options.probes is not None:
+            raise ValueError("estimator is the old name of probes; leave --estimator out.")
+        print("diffop: --estimator is now called --probes; say that.", file=sys.stderr)
+        options.probes = options.estimator
     names = train.Settings.__dataclass_fields__
     given = {name: value for name, value in vars(options).items() if name in names}
     return train.Settings(**{name: value for name, value in given.items() if value is not None})

@@ -155,7 +155,7 @@ CASES = {
     ),
     "not_an_equation": (
         lambda: pinn(do.Laplacian()),
-        r"a diffop.nn.Equation, or a problem with operators\(\), .*, got Δ",
+        "PINN expects a diffop.nn.Equation, or .* derived from diffop.nn.AbstractEquation, got Δ",
     ),
     "a_class_of_problems": (lambda: pinn(do.pde.KdV1D), "a diffop.nn.Equation, or a problem"),
     # estimates

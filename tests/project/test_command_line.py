@@ -50,14 +50,14 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--data-weight", "0"], "data-weight must be a finite positive number, got 0.0."),
         (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
         (["--gpinn-terms", "0"], "gpinn-terms must be an integer of at least 1, got 0."),
-        (["--square", "product", "--estimator", "exact"], "random jets, got the estimator 'exact'"),
+        (["--square", "product", "--probes", "exact"], "random jets, got the probes 'exact'"),
         (["--square", "pairs", "--n", "1"], "a standard error needs at least 2 draws"),
         (["--square", "both"], "argument --square: invalid choice: 'both'"),
-        (["--gpinn", "1", "--estimator", "gaussian"], "gaussian probes are biased for"),
+        (["--gpinn", "1", "--probes", "gaussian"], "gaussian probes are biased for"),
         (["--dim", "ten"], "argument --dim: invalid int value: 'ten'"),
-        (["--estimator", "dense"], "argument --estimator: invalid choice: 'dense'"),
-        (["--estimator", "sdgd", "--square", "pairs"], "and not of those by a baseline."),
-        (["--estimator", "sdgd", "--gpinn", "1"], "got gpinn=1.0 and the estimator 'sdgd'; leave"),
+        (["--probes", "dense"], "argument --probes: invalid choice: 'dense'"),
+        (["--probes", "sdgd", "--square", "pairs"], "and not of those by a baseline."),
+        (["--probes", "sdgd", "--gpinn", "1"], "got gpinn=1.0 and the probes 'sdgd'; leave"),
         (["--optimiser", "lbfgs"], "argument --optimiser: invalid choice: 'lbfgs'"),
         (["--schedule", "none"], "argument --schedule: invalid choice: 'none'"),
         (["--checkpoint-every", "-1"], "checkpoint-every must be a number of steps, or 0 for"),
@@ -90,7 +90,7 @@ def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
     settings = json.loads((tmp_path / "run" / "report.json").read_text())["settings"]
     recommended = do.pde.recommended("g-kdv-1d")
     assert settings["batch"] == 8
-    for name in ("learning_rate", "estimator", "data_weight", "gpinn"):
+    for name in ("learning_rate", "probes", "data_weight", "gpinn"):
         assert settings[name] == getattr(recommended, name)
 
 
@@ -104,10 +104,20 @@ def test_help_shows_what_problems_recommend(capsys):
 
 
 def test_solving_with_a_baseline(tmp_path):
-    words = ["--estimator", "sdgd", "--square", "product", "--out", str(tmp_path / "run")]
+    words = ["--probes", "sdgd", "--square", "product", "--out", str(tmp_path / "run")]
     assert main([*SOLVE, *words]) == 0
     settings = json.loads((tmp_path / "run" / "report.json").read_text())["settings"]
-    assert (settings["estimator"], settings["square"]) == ("sdgd", "product")
+    assert (settings["probes"], settings["square"]) == ("sdgd", "product")
+
+
+def test_the_old_name_of_the_probes(tmp_path, capsys):
+    words = ["--estimator", "sdgd", "--out", str(tmp_path / "run")]
+    assert main([*SOLVE, *words]) == 0
+    assert "diffop: --estimator is now called --probes; say that." in capsys.readouterr().err
+    report = json.loads((tmp_path / "run" / "report.json").read_text())
+    assert report["settings"]["probes"] == "sdgd"
+    assert main([*SOLVE, *words, "--probes", "sdgd"]) == 2
+    assert "estimator is the old name of probes; leave --estimator" in capsys.readouterr().err
 
 
 def test_unknown_problem_names_the_nearest(tmp_path, capsys):

@@ -34,9 +34,9 @@ def shared(dim):
 # The problem and its dimension, the network, the loss. 511 coordinates and 61 points cannot be
 # divided by 2 and 4; semilinear-heat has time and conditions.
 CASES = {
-    "exact": ("allen-cahn-two-body", DIM, mlp, {"estimator": "exact"}),
+    "exact": ("allen-cahn-two-body", DIM, mlp, {"probes": "exact"}),
     "sparse": ("allen-cahn-two-body", DIM, mlp, {}),
-    "exact, shared": ("allen-cahn-two-body", DIM, shared, {"estimator": "exact"}),
+    "exact, shared": ("allen-cahn-two-body", DIM, shared, {"probes": "exact"}),
     "sparse, shared": ("allen-cahn-two-body", DIM, shared, {}),
     "uneven": ("allen-cahn-two-body", DIM - 1, mlp, {"batch": 61}),
     "time": ("semilinear-heat", DIM, mlp, {}),
@@ -88,9 +88,7 @@ def checkpoints(mesh):
 def measure(mesh, name, dim, network, options):
     problem = do.pde.make(name, dim, key=KEYS[0])
     u = problem.ansatz(network(problem.dim))
-    loss = do.train.ResidualLoss(
-        problem, **{"batch": BATCH, "n": 4, "estimator": "sparse", **options}
-    )
+    loss = do.train.ResidualLoss(problem, **{"batch": BATCH, "n": 4, "probes": "sparse", **options})
 
     def fit(mesh):
         given = {"key": KEYS[2], "steps_per_dispatch": 3, "mesh": mesh}

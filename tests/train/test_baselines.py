@@ -26,8 +26,8 @@ def u(problem):
     return problem.ansatz(net)
 
 
-def loss(problem, estimator, n=2, **options):
-    return do.train.ResidualLoss(problem, 4, n, estimator, **options)
+def loss(problem, probes, n=2, **options):
+    return do.train.ResidualLoss(problem, 4, n, probes, **options)
 
 
 @pytest.mark.parametrize("square", ["biased", "product"])
@@ -51,10 +51,10 @@ def written_out(problem, u, points):
     return jnp.mean(jax.vmap(residual)(points) ** 2)
 
 
-@pytest.mark.parametrize("estimator", ["sdgd", do.baselines.FiniteDifferences(1e-3)])
-def test_all_draws_are_the_exact_loss(problem, u, estimator):
+@pytest.mark.parametrize("probes", ["sdgd", do.baselines.FiniteDifferences(1e-3)])
+def test_all_draws_are_the_exact_loss(problem, u, probes):
     points = problem.sample(jax.random.split(KEY)[0], 4)
-    value = eqx.filter_jit(loss(problem, estimator, n=6))(u, KEY)
+    value = eqx.filter_jit(loss(problem, probes, n=6))(u, KEY)
     np.testing.assert_allclose(value, written_out(problem, u, points), rtol=1e-5)
 
 
@@ -63,13 +63,13 @@ def test_all_draws_are_the_exact_loss(problem, u, estimator):
     [
         ({"square": "pairs"}, "'pairs' takes the variance .* away: .* not of those by a baseline"),
         ({"gpinn": 0.5}, "baselines take derivatives of order two at most, got gpinn=0.5 and the"),
-        ({"estimator": "SDGD"}, "or a baseline among sdgd-loop, .*, got 'SDGD'"),
-        ({"estimator": 3}, "ResidualLoss expects an estimator among exact"),
+        ({"probes": "SDGD"}, "or a baseline among sdgd-loop, .*, got 'SDGD'"),
+        ({"probes": 3}, "a loss expects probes among exact"),
     ],
 )
 def test_what_is_refused(problem, options, message):
     with pytest.raises(ValueError, match=message):
-        loss(problem, **{"estimator": "sdgd", **options})
+        loss(problem, **{"probes": "sdgd", **options})
 
 
 def test_problems_of_high_order():
@@ -88,4 +88,4 @@ def test_folx_is_exact_and_has_to_be_installed(problem, monkeypatch):
     with pytest.raises(ValueError, match="takes away the bias of .* 'folx', whose loss has no bia"):
         loss(problem, "folx", square="product")
     with pytest.raises(do.train.MissingExtraError, match="the baseline 'folx' needs folx"):
-        do.train.check(do.train.Settings("allen-cahn-two-body", estimator="folx"), "never-made")
+        do.train.check(do.train.Settings("allen-cahn-two-body", probes="folx"), "never-made")

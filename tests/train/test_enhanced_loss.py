@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.losses.loss import spread
+from diffop.losses.residual import spread
 
 from .toy import Wrapped
 
@@ -130,8 +130,8 @@ def test_the_mean_of_the_gradient_is_the_exact_one():
     problem = Frozen(do.pde.SineGordonTwoBody(4, key=jax.random.key(0)))
     u = network(problem)
     exact, two = (
-        do.train.ResidualLoss(problem, 3, 1, estimator, square=square)
-        for estimator, square in (("exact", "biased"), ("sparse", "product"))
+        do.train.ResidualLoss(problem, 3, 1, probes, square=square)
+        for probes, square in (("exact", "biased"), ("sparse", "product"))
     )
 
     @eqx.filter_jit

@@ -67,7 +67,7 @@ def test_a_model_that_is_something_else(content, run, tmp_path):
         ({"problem": "../../etc/passwd"}, "there is no problem"),
         ({"dim": "1000; import os"}, "dim must be an integer of at least 1"),
         ({"width": -5}, "width must be an integer of at least 1"),
-        ({"estimator": "__import__('os')"}, "estimator must be one of"),
+        ({"probes": "__import__('os')"}, "probes must be one of"),
     ],
 )
 def test_settings_that_a_report_claims(changes, message, run):

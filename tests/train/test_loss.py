@@ -33,7 +33,7 @@ def written_out(problem, u, points):
 
 
 def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
-    loss = do.train.ResidualLoss(problem, batch=30, n=1, estimator="exact")
+    loss = do.train.ResidualLoss(problem, batch=30, n=1, probes="exact")
     key = jax.random.key(2)
     points = problem.sample(jax.random.split(key)[0], 30)
     expected = written_out(problem, u, points)
@@ -42,30 +42,29 @@ def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
 
 def test_all_sparse_draws_are_the_exact_loss(problem, u):
     exact, sparse = (
-        do.train.ResidualLoss(problem, batch=30, n=6, estimator=name)
-        for name in ("exact", "sparse")
+        do.train.ResidualLoss(problem, batch=30, n=6, probes=name) for name in ("exact", "sparse")
     )
     key = jax.random.key(2)
     both = eqx.filter_jit(lambda u, key: (sparse(u, key), exact(u, key)))(u, key)
     np.testing.assert_allclose(*both, rtol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", RANDOM)
-def test_jets_and_points_are_fresh_for_each_key(estimator, problem, u):
-    loss = eqx.filter_jit(do.train.ResidualLoss(problem, batch=10, n=2, estimator=estimator))
+@pytest.mark.parametrize("probes", RANDOM)
+def test_jets_and_points_are_fresh_for_each_key(probes, problem, u):
+    loss = eqx.filter_jit(do.train.ResidualLoss(problem, batch=10, n=2, probes=probes))
     values = [float(loss(u, jax.random.key(seed))) for seed in (0, 0, 1, 2)]
     assert values[0] == values[1] and len(set(values)) == 3
 
 
-@pytest.mark.parametrize("estimator", RANDOM)
-def test_one_draw_serves_all_points(estimator, problem, u):
+@pytest.mark.parametrize("probes", RANDOM)
+def test_one_draw_serves_all_points(probes, problem, u):
     """The jets of an estimate are those of its key, so the loss can be written out."""
     key = jax.random.key(3)
     points_key, jets_key = jax.random.split(key)
-    values = do.estimate(problem.operators(), jets_key, 2, probes=estimator)(u)
+    values = do.estimate(problem.operators(), jets_key, 2, probes=probes)(u)
     residual = jax.jit(lambda x: problem.residual(values(x), x))
     residuals = [residual(x) for x in problem.sample(points_key, 5)]
-    loss = do.train.ResidualLoss(problem, batch=5, n=2, estimator=estimator)
+    loss = do.train.ResidualLoss(problem, batch=5, n=2, probes=probes)
     np.testing.assert_allclose(
         eqx.filter_jit(loss)(u, key), np.mean(np.square(residuals)), rtol=1e-4
     )
@@ -90,22 +89,20 @@ def test_the_loss_sees_the_data_and_not_the_solution(name):
     u = problem.ansatz(lambda x: jnp.sum(jnp.sin(x)))
     secretive = Secretive(problem)
     key = jax.random.key(0)
-    a, b = (
-        do.train.ResidualLoss(p, batch=5, n=2, estimator="sparse") for p in (secretive, problem)
-    )
+    a, b = (do.train.ResidualLoss(p, batch=5, n=2, probes="sparse") for p in (secretive, problem))
     assert eqx.filter_jit(a)(u, key) == eqx.filter_jit(b)(u, key)
 
 
 def test_unknown_estimator(problem):
     with pytest.raises(ValueError, match="exact, auto, sparse, .*, got 'dense'"):
-        do.train.ResidualLoss(problem, batch=1, n=1, estimator="dense")
+        do.train.ResidualLoss(problem, batch=1, n=1, probes="dense")
 
 
 def test_a_biased_estimator_of_the_gradient(problem):
     with pytest.raises(ValueError, match="rademacher probes are biased for .* Unbiased for it: sp"):
-        do.train.ResidualLoss(problem, batch=1, n=1, estimator="rademacher", gpinn=0.1)
+        do.train.ResidualLoss(problem, batch=1, n=1, probes="rademacher", gpinn=0.1)
 
 
 def test_two_draws_of_what_is_exact(problem):
-    with pytest.raises(ValueError, match="bias of random jets, got the estimator 'exact'"):
-        do.train.ResidualLoss(problem, batch=1, n=1, estimator="exact", square="product")
+    with pytest.raises(ValueError, match="bias of random jets, got the probes 'exact'"):
+        do.train.ResidualLoss(problem, batch=1, n=1, probes="exact", square="product")

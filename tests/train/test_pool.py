@@ -28,7 +28,7 @@ def _residual(problem, scale, x):
 
 def test_the_loss_is_the_mean_over_the_chosen_points():
     problem, scale = _problem(), jnp.array(1.5)
-    loss = do.train.ResidualLoss(problem, batch=20, n=1, estimator="exact", pool=5)
+    loss = do.train.ResidualLoss(problem, batch=20, n=1, probes="exact", pool=5)
 
     def value(scale):
         return loss(jax.tree_util.Partial(_u, scale), jax.random.key(1))
@@ -45,7 +45,7 @@ def test_the_loss_is_the_mean_over_the_chosen_points():
     np.testing.assert_allclose(got, expected, rtol=1e-10)
     # the choice of the points is not differentiated
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-10)
-    plain = do.train.ResidualLoss(problem, batch=20, n=1, estimator="exact")
+    plain = do.train.ResidualLoss(problem, batch=20, n=1, probes="exact")
     assert got > jax.jit(lambda u, key: plain(u, key))(
         jax.tree_util.Partial(_u, scale), jax.random.key(1)
     )

@@ -16,6 +16,7 @@ import pytest
 
 import diffop as do
 from diffop.train import _checkpoints, _output, _solve, _watch
+from diffop.train._digests import write_digests
 from diffop.train._metrics import Metric, MetricsFile, read_metrics
 from diffop.train._stop import Stop
 
@@ -257,3 +258,28 @@ def test_signals_outside_the_main_thread_are_left_alone():
     thread.start()
     thread.join()
     assert stops == [None] and signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_from_before_its_settings_were_renamed(tmp_path, monkeypatch, whole):
+    """`probes` was `estimator` then, in the run's own file and in its checkpoints."""
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after(400, patch)
+        do.train.solve(SETTINGS, tmp_path, checkpoint_every=200)
+    checkpoint = tmp_path / "checkpoints" / "400"
+    renamed = [tmp_path / "run.json", *(path for path in checkpoint.rglob("*") if path.is_file())]
+    renamed = [path for path in renamed if b'"probes"' in path.read_bytes()]
+    assert len(renamed) == 2
+    for path in renamed:
+        path.write_text(path.read_text().replace('"probes"', '"estimator"'))
+    write_digests(checkpoint)
+    do.train.load(tmp_path, checkpoint="last")
+    other = dataclasses.replace(SETTINGS, probes="rademacher")
+    with pytest.raises(do.train.CheckpointMismatchError, match="probes: sparse in the checkpoint"):
+        do.train.solve(other, tmp_path, resume=True)
+    report = do.train.solve(SETTINGS, tmp_path, resume=True, checkpoint_every=0)
+    assert report.resumed_at == [400]
+    assert numbers(report) == numbers(whole[0])
+    (tmp_path / "report.json").write_text(
+        (tmp_path / "report.json").read_text().replace('"probes"', '"estimator"')
+    )
+    assert do.train.load(tmp_path)(jnp.zeros(4)) == do.train.load(whole[1])(jnp.zeros(4))

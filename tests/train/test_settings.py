@@ -39,7 +39,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "block": 1,
         "channels": 1,
         "input_scale": 1.0,
-        "estimator": "sparse",
+        "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
         "gpinn": 0.0,
@@ -59,7 +59,7 @@ def test_defaults_are_what_the_problem_recommends(name):
 def test_explicit_settings_override():
     settings = do.train.Settings("g-kdv-1d", steps=7, gpinn=0.0, square="product")
     assert (settings.steps, settings.gpinn, settings.square) == (7, 0.0, "product")
-    assert settings.dim == 2 and settings.estimator == "exact"
+    assert settings.dim == 2 and settings.probes == "exact"
 
 
 def test_unknown_problem():
@@ -104,9 +104,9 @@ def test_data_batch():
 
 def test_estimator():
     with pytest.raises(
-        ValueError, match="^estimator must be one of exact, auto, sparse, .* got 'dense'.$"
+        ValueError, match="^probes must be one of exact, auto, sparse, .* got 'dense'.$"
     ):
-        do.train.Settings(NAME, estimator="dense")
+        do.train.Settings(NAME, probes="dense")
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_report_and_files(run):
         "block": 1,
         "channels": 1,
         "input_scale": 1.0,
-        "estimator": "sparse",
+        "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
         "gpinn": 0.0,
@@ -97,10 +97,10 @@ def test_the_seed_determines_the_problem(run, tmp_path):
 
 
 @pytest.mark.slow("trains networks")
-@pytest.mark.parametrize("estimator", ["exact", "rademacher", "stratified"])
-def test_every_estimator_trains(estimator, tmp_path):
-    report = do.train.solve(small(steps=2, estimator=estimator), tmp_path)
-    assert report.settings["estimator"] == estimator
+@pytest.mark.parametrize("probes", ["exact", "rademacher", "stratified"])
+def test_every_estimator_trains(probes, tmp_path):
+    report = do.train.solve(small(steps=2, probes=probes), tmp_path)
+    assert report.settings["probes"] == probes
     assert np.isfinite(report.rel_l2)
 
 
@@ -214,6 +214,6 @@ def test_checking_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match="reference values in 10, 100, .* got 7 dimensions"):
         do.train.check(do.train.Settings("semilinear-allen-cahn", dim=7), tmp_path / "run")
     with pytest.raises(ValueError, match="gaussian probes are biased for .* Unbiased for it: "):
-        do.train.check(small(estimator="gaussian", gpinn=0.1), tmp_path / "run")
-    with pytest.raises(ValueError, match="got the estimator 'exact', whose loss has no bias"):
-        do.train.check(small(estimator="exact", square="pairs"), tmp_path / "run")
+        do.train.check(small(probes="gaussian", gpinn=0.1), tmp_path / "run")
+    with pytest.raises(ValueError, match="got the probes 'exact', whose loss has no bias"):
+        do.train.check(small(probes="exact", square="pairs"), tmp_path / "run")

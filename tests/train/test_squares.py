@@ -62,9 +62,9 @@ def networks(x64):
     return {dim: network(dim) for dim in (3, 6)}
 
 
-def loss_of(problem, square, n, estimator, gpinn=0.0):
+def loss_of(problem, square, n, probes, gpinn=0.0):
     return do.train.ResidualLoss(
-        problem, 2, n, estimator, gpinn=gpinn, gpinn_terms=problem.dim, square=square
+        problem, 2, n, probes, gpinn=gpinn, gpinn_terms=problem.dim, square=square
     )
 
 
@@ -180,9 +180,9 @@ QUICK = ("rademacher", "stratified")
 def test_means_over_all_draws(monkeypatch, networks, case, make):
     """Product and pairs have the exact loss and gradient as their means, the biased square with
     what it tells to be its bias."""
-    estimator, n, dim, gpinn, owner, name, outcomes = CASES[case]
+    probes, n, dim, gpinn, owner, name, outcomes = CASES[case]
     problem, u = make(dim), networks[dim]
-    losses = {square: loss_of(problem, square, n, estimator, gpinn) for square in SQUARES}
+    losses = {square: loss_of(problem, square, n, probes, gpinn) for square in SQUARES}
 
     def every(key):
         def corrected(u):
@@ -192,7 +192,7 @@ def test_means_over_all_draws(monkeypatch, networks, case, make):
         product, pairs = (lambda u, s=s: (losses[s](u, key), 0.0) for s in ("product", "pairs"))
         return jnp.stack([with_gradient(each, u) for each in (product, pairs, corrected)])
 
-    means = mean_over(monkeypatch, owner, name, outcomes(), (n, estimator), every)
+    means = mean_over(monkeypatch, owner, name, outcomes(), (n, probes), every)
     exact = loss_of(problem, "biased", n, "exact", gpinn)
     expected = jax.jit(lambda: with_gradient(lambda u: (exact(u, KEY), 0.0), u))()[:-1]
     for mean in means[:, :-1]:
@@ -233,10 +233,10 @@ def test_the_biased_square_is_the_pairs_and_the_bias(networks, gpinn):
     assert values[1] > 0 and pairs.bias(u, KEY) == 0
 
 
-@pytest.mark.parametrize("estimator", ["exact", "auto"])
-def test_nothing_sampled_has_no_bias(networks, estimator):
+@pytest.mark.parametrize("probes", ["exact", "auto"])
+def test_nothing_sampled_has_no_bias(networks, probes):
     """All three terms are taken, so there is no variance either."""
-    loss = loss_of(allen_cahn(3), "biased", 3, estimator, 0.3)
+    loss = loss_of(allen_cahn(3), "biased", 3, probes, 0.3)
     assert eqx.filter_jit(loss.bias)(networks[3], KEY) == 0.0
 
 
@@ -248,7 +248,7 @@ def test_the_draws_of_a_product_are_independent(monkeypatch):
         keys.append(key)
         return do.exact(ops)
 
-    monkeypatch.setattr("diffop.losses.loss.estimate", estimate)
+    monkeypatch.setattr("diffop.losses.probes.estimate", estimate)
     loss = loss_of(allen_cahn(3), "product", 2, "sparse")
     keys.clear()
     loss(lambda x: x[0], KEY)
@@ -259,7 +259,7 @@ def test_the_draws_of_a_product_are_independent(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n", "estimator", "message"),
+    ("n", "probes", "message"),
     [
         (1, "sparse", "'pairs' takes the variance .* away: .* at least 2 draws; .* n = 1"),
         (1, "rademacher", "at least 2 draws; got an estimate with n = 1"),
@@ -267,9 +267,9 @@ def test_the_draws_of_a_product_are_independent(monkeypatch):
         (2, do.probes.Stratified(1), "one draw from each stratum has no unbiased standard error"),
     ],
 )
-def test_pairs_need_a_standard_error(n, estimator, message):
+def test_pairs_need_a_standard_error(n, probes, message):
     with pytest.raises(ValueError, match=message):
-        loss_of(allen_cahn(3), "pairs", n, estimator)
+        loss_of(allen_cahn(3), "pairs", n, probes)
 
 
 def test_one_draw_of_a_biased_square_has_no_known_bias(networks):
@@ -288,9 +288,9 @@ def test_unknown_square():
         loss_of(allen_cahn(3), "both", 2, "sparse")
 
 
-@pytest.mark.parametrize("estimator", ["auto", "orthogonal", do.probes.Sparse()])
-def test_estimators_are_probes_by_name_or_themselves(networks, estimator):
-    loss = loss_of(allen_cahn(3), "biased", 2, estimator)
-    again = loss_of(allen_cahn(3), "biased", 2, do.probes.as_probe(estimator))
+@pytest.mark.parametrize("probes", ["auto", "orthogonal", do.probes.Sparse()])
+def test_estimators_are_probes_by_name_or_themselves(networks, probes):
+    loss = loss_of(allen_cahn(3), "biased", 2, probes)
+    again = loss_of(allen_cahn(3), "biased", 2, do.probes.as_probe(probes))
     same = eqx.filter_jit(lambda: (loss(networks[3], KEY), again(networks[3], KEY)))()
     assert same[0] == same[1]

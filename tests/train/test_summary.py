@@ -45,7 +45,7 @@ def test_a_table_over_seeds(tmp_path, capsys):
     """Of errors 0.1, 0.2 and 0.6 the mean is 0.3 and the standard deviation √((4 + 1 + 9)/2)/10."""
     for seed, error in enumerate([0.1, 0.6, 0.2]):
         write_run(tmp_path / "a" / str(seed), seed, rel_l2=error)
-    write_run(tmp_path / "b", 0, rel_l2=0.3, null=0.3, dim=10, estimator="rademacher")
+    write_run(tmp_path / "b", 0, rel_l2=0.3, null=0.3, dim=10, probes="rademacher")
     write_run(tmp_path / "c", 0, metrics=[(10, 1.0, 0.5), (20, 0.5, None)], steps=100)
     assert main(["report", str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "c")]) == 0
     names, first, row, second, other, waits, _ = capsys.readouterr().out.splitlines()
@@ -69,7 +69,7 @@ def test_a_table_over_seeds(tmp_path, capsys):
         "6.00e-01 (6.00e-01 – 6.00e-01)",
         "101 (100 – 102)",
     ]
-    assert second == f"{NAME} dim=10 steps=10000 estimator=rademacher"
+    assert second == f"{NAME} dim=10 steps=10000 probes=rademacher"
     assert re.split(r"\s{2,}", other.strip()) == [
         "1", "1", "3.00e-01", "one run", "1.50e-01", "3.00e-01", "100",
     ]  # fmt: skip

@@ -1,14 +1,29 @@
 """Data that a solution has to match, beside its equation."""
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree, Shaped
 
 from ..operators.base import Operator
 from ..operators.shapes import check_shape
+
+
+@runtime_checkable
+class AnyCondition(Protocol):
+    """What losses ask of a condition."""
+
+    def misfit(self, u: Callable) -> Float[Array, ""]: ...
+
+
+@runtime_checkable
+class HasResiduals(Protocol):
+    """A condition that tells the numbers whose squares add up to its misfit."""
+
+    def residuals(self, u: Callable) -> PyTree: ...
 
 
 @final
@@ -33,6 +48,20 @@ class Condition(NamedTuple):
 
         **Raises:** `ValueError` where operator(u) and the values differ in shape.
         """
+        missed = self._missed(u)
+        squares = jnp.real(missed * jnp.conj(missed))
+        return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
+
+    def residuals(self, u: Callable) -> Shaped[Array, "count ..."]:
+        """What `u` misses at each point, so scaled that the squares add up to `misfit(u)`: √(weight
+        / count) times operator(u) − values.
+
+        **Raises:** as `misfit`.
+        """
+        missed = self._missed(u)
+        return math.sqrt(self.weight / len(missed)) * missed
+
+    def _missed(self, u: Callable) -> Shaped[Array, "count ..."]:
         got, asked = jax.vmap(self.operator.exact(u))(self.points), jnp.shape(self.values)
         if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
             raise ValueError(
@@ -41,6 +70,4 @@ class Condition(NamedTuple):
                 f"{jnp.shape(self.weight)}; points with other weights are another Condition."
             )
         check_shape(f"{self.operator} of u", got.shape[1:], "what is prescribed", asked[1:])
-        missed = got - self.values
-        squares = jnp.real(missed * jnp.conj(missed))
-        return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
+        return got - self.values

@@ -1,71 +1,39 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
+import math
 import operator
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import Any, TypeAlias, final
+from typing import final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from .. import baselines
+from .._renamed import renamed
 from ..baselines import AbstractBaseline
-from ..operators.draws import NAMED, AbstractProbe, as_probe
-from ..operators.together import estimate, exact
+from ..equations.equation import AbstractEquation, as_equation
+from . import misfit
 from .adaptive import residual_adaptive
-from .residual import Coordinates, Problem, Residual, norm_of, operators, residual
+from .drawn import Drawn, Points, as_points, check_points, sampler
+from .probes import Probes, as_probes, exact_name, joint
+from .residual import Coordinates, Residual, norm_of, operators, residual, spread
 from .sharding import shard_points
 from .squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 
-ESTIMATORS = ("exact", *NAMED)
 
-
-def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
-    """`terms` different coordinates of `dim`, equally far apart from the first one on.
-
-    Over all first ones each coordinate occurs equally often.
-    """
-    return tuple((first + k * dim // terms) % dim for k in range(terms))
-
-
-Estimator: TypeAlias = AbstractProbe | AbstractBaseline | None
-
-
-def _estimator_of(estimator: Any) -> Estimator:
-    """The probes or the baseline by which operators are estimated; None where they are exact."""
-    if estimator is None or isinstance(estimator, AbstractProbe | AbstractBaseline):
-        return estimator  # converted before
-    name = estimator if isinstance(estimator, str) else None
-    if name in baselines.names():
-        return baselines.as_baseline(name)
-    if name not in ESTIMATORS:
-        raise ValueError(
-            f"ResidualLoss expects an estimator among {', '.join(ESTIMATORS)}, one of "
-            f"diffop.probes, or a baseline among {', '.join(baselines.names())}, got {estimator!r}."
-        )
-    return None if name == "exact" else as_probe(name)
-
-
-def _exact_name(estimator: Estimator) -> str | None:
-    """What an estimator without anything random is called; None for the others."""
-    if estimator is None:
-        return "exact"
-    exact = isinstance(estimator, AbstractBaseline) and not estimator.random
-    return estimator.name if exact else None
-
-
+@renamed(problem="equation", estimator="probes")
 @final
 class ResidualLoss(eqx.Module):
-    """The mean square of a problem's residual at fresh points, its operators exact or estimated.
-    Of a residual with several entries, an array or a pytree, the squares are added.
+    """The mean square of an equation's residual, its operators exact or estimated. Of a residual
+    with several entries, an array or a pytree, the squares are added.
 
-    To it are added, where there are any, `data_weight` times the mean squares of what the problem's
-    conditions miss, and `gpinn` times the mean of Σ_j |∂_j R|², R being the residual (gPINN). Of
-    the d terms of that sum `gpinn_terms` = m are taken at each call, equally far apart from a
-    random first one on, and scaled by d/m: every j is as likely as any other, so the mean is the
-    whole sum.
+    To it are added, where there are any, `data_weight` times the mean squares of what the
+    equation's conditions miss, and `gpinn` times the mean of Σ_j |∂_j R|², R being the residual
+    (gPINN). Of the d terms of that sum `gpinn_terms` = m are taken at each call, equally far apart
+    from a random first one on, and scaled by d/m: every j is as likely as any other, so the mean is
+    the whole sum.
 
     One draw of jets serves all points of a call. The square of an unbiased estimate R̂ is not
     unbiased: its mean is R² + Var[R̂], so the variance is minimised too. There are three squares, of
@@ -88,12 +56,12 @@ class ResidualLoss(eqx.Module):
 
     **Arguments:**
 
-    - `problem`: the equation.
-    - `batch`: how many points, at least 1.
-    - `n`: how many draws of jets; not used by `"exact"`.
-    - `estimator`: `"exact"` or the `probes` of `diffop.estimate`, by name or from `diffop.probes`;
-        or, to compare with, one of `diffop.baselines`, by name or itself.
-    - `data_weight`: the weight of the problem's conditions.
+    - `equation`: a problem, or another [`diffop.nn.AbstractEquation`][].
+    - `batch`: how many fresh points at each call, at least 1.
+    - `n`: how many draws of jets; not needed where nothing is drawn.
+    - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, to
+        compare with, one of `diffop.baselines`, by name or itself.
+    - `data_weight`: the weight of the equation's conditions.
     - `gpinn`: the weight of the residual's gradient; 0 for none. It multiplies the whole sum over
         j, estimated without bias; a weight of the sum over the sampled j alone, which is what the
         paper states, is d/m times as large.
@@ -104,15 +72,22 @@ class ResidualLoss(eqx.Module):
         (`diffop.pde.residual_adaptive`); 1 takes them as they are drawn. The mean is then over
         points of that kind. The choice has jets of its own, so that it does not favour points at
         which a draw happens to be large.
+    - `points`: where, instead of in the problem's domain: a function `(key, count)` that draws
+        `batch` points, or an array of shape `(count, d)`, the same points at each call. An
+        equation without a domain needs one of these.
+    - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such
+        as `{"momentum": 1.0, "mass": 10.0}`; ones if not given.
 
     **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar, or to
     what a system's residual takes: a scalar. Equal keys give equal points and jets.
 
-    **Raises:** `ValueError` if the estimator or the square is unknown, if the estimator is biased
-    for one of the operators, if `"product"` or `"pairs"` is asked of an exact one, or `"pairs"` of
-    one that has no standard error, such as a single draw or a baseline, if a baseline is asked for
-    gPINN or cannot take an operator, and at the call if u gives another shape than is asked of it;
-    `diffop.train.MissingExtraError` if it needs a package that is missing.
+    **Raises:** `TypeError` if `equation` is none; `ValueError` if the probes or the square are
+    unknown, if the probes are biased for one of the operators, if `"product"` or `"pairs"` is asked
+    of exact ones, or `"pairs"` of such that have no standard error, such as a single draw or a
+    baseline, if a baseline is asked for gPINN or cannot take an operator, if it is not said where
+    or how many points or draws there are, and at the call if u gives another shape than is asked of
+    it or the residual is not of what the weights are; `diffop.train.MissingExtraError` if it needs
+    a package that is missing.
 
     !!! example
 
@@ -121,39 +96,47 @@ class ResidualLoss(eqx.Module):
         import diffop as do
 
         problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
-        loss = do.train.ResidualLoss(problem, batch=100, n=4, estimator="sparse", square="pairs")
+        loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse", square="pairs")
         loss(problem.solution, jax.random.key(1))
         ```
     """
 
-    problem: Problem
-    batch: int = eqx.field(static=True)
-    n: int = eqx.field(static=True)
-    estimator: Estimator = eqx.field(converter=_estimator_of)
+    equation: AbstractEquation = eqx.field(converter=partial(as_equation, "ResidualLoss"))
+    batch: int | None = eqx.field(static=True, default=None)
+    n: int | None = eqx.field(static=True, default=None)
+    probes: Probes = eqx.field(converter=as_probes, default="auto")
     data_weight: int | float = eqx.field(static=True, default=1.0)
     gpinn: int | float = eqx.field(static=True, default=0.0)
     gpinn_terms: int = eqx.field(static=True, default=4)
     square: str = eqx.field(static=True, default="biased")
     data_batch: int | None = eqx.field(static=True, default=None)
     pool: int = eqx.field(static=True, default=1)
+    points: Points = eqx.field(converter=as_points, default=None)
+    weights: PyTree = None
 
     def __check_init__(self) -> None:
         if self.square not in SQUARES:
             raise ValueError(
                 f"ResidualLoss expects a square among {', '.join(SQUARES)}, got {self.square!r}."
             )
-        baseline = self.estimator if isinstance(self.estimator, AbstractBaseline) else None
-        if self.square != "biased" and (exact := _exact_name(self.estimator)):
+        exact = exact_name(self.probes)
+        if self.square != "biased" and exact:
             raise ValueError(
-                f"the square {self.square!r} takes away the bias of random jets, got the estimator "
+                f"the square {self.square!r} takes away the bias of random jets, got the probes "
                 f"{exact!r}, whose loss has no bias; leave one of the two out."
             )
-        if baseline is not None and self.gpinn:
+        if isinstance(self.probes, AbstractBaseline) and self.gpinn:
             raise ValueError(
                 "gPINN differentiates the residual, and baselines take derivatives of order two at "
-                f"most, got gpinn={self.gpinn} and the estimator {baseline.name!r}; leave one of "
+                f"most, got gpinn={self.gpinn} and the probes {self.probes.name!r}; leave one of "
                 "the two out."
             )
+        if self.n is None and not exact:
+            raise ValueError(
+                f"ResidualLoss expects n, the number of draws of jets, for the probes "
+                f'{getattr(self.probes, "name", self.probes)!r}, or probes="exact".'
+            )
+        check_points(self.equation, self.points, self.batch, self.pool)
         # probes that are biased for an operator are refused here, before any training
         self._joint((0,) if self.gpinn else (), jax.random.key(0))
         if self.square == "pairs":
@@ -177,13 +160,52 @@ class ResidualLoss(eqx.Module):
             import diffop as do
 
             problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
-            loss = do.train.ResidualLoss(problem, batch=10, n=1, estimator="exact")
+            loss = do.train.ResidualLoss(problem, batch=10, probes="exact")
             loss.terms(problem.solution, jax.random.key(1))  # {'residual': …, 'data': …}
             ```
         """
-        points_key, _ = jax.random.split(key)
-        squares = self._means(SQUARES[self.square](self._random(u, key)))
-        return squares | self._misfit(u, jax.random.fold_in(points_key, 0))
+        return self.terms_of(u, self._drawn(u, key))
+
+    def residuals(self, u: Callable, key: PRNGKeyArray) -> dict[str, PyTree]:
+        """The numbers whose squares add up to the loss, for methods that solve least squares.
+
+        They are the residuals at the points, those of `"gpinn"`, and what each condition misses
+        under `"data"`, each times the root of its weight over the number of its points; complex
+        ones count by their magnitudes.
+
+        **Arguments:** as for the loss; equal keys give equal points and jets.
+
+        **Returns:** arrays by name, under the names of `terms`.
+
+        **Raises:** `ValueError` for a square other than `"biased"`, which is no sum of squares;
+        `TypeError` for conditions that do not tell theirs.
+
+        !!! example
+
+            ```python
+            import jax, jax.numpy as jnp
+            import diffop as do
+
+            problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
+            loss = do.train.ResidualLoss(problem, batch=10, probes="exact")
+            found = loss.residuals(jnp.sum, jax.random.key(1))
+            sum(jnp.sum(r**2) for r in jax.tree.leaves(found))  # loss(jnp.sum, jax.random.key(1))
+            ```
+        """
+        if self.square != "biased":
+            raise ValueError(
+                f"residuals are those of the square 'biased', got {self.square!r}, which is no sum "
+                'of squares; build the loss with square="biased".'
+            )
+        drawn = self._drawn(u, key)
+        random = self._random(u, drawn).draw(0)
+        scaled = {"residual": _over_points(random.value, 1.0)}
+        if self.gpinn:
+            scaled["gpinn"] = _over_points(random.gradient, self._gpinn_weight(drawn.points))
+        if drawn.data:
+            missed = misfit.residuals(drawn.data, u)
+            scaled["data"] = jax.tree.map(lambda leaf: math.sqrt(self.data_weight) * leaf, missed)
+        return scaled
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
@@ -191,7 +213,7 @@ class ResidualLoss(eqx.Module):
 
         For `"biased"` it is the mean of V over the points, with the derivatives' V weighted as
         their squares are; the loss minus its bias is the loss of `"pairs"`. It is zero for the
-        other squares and for the exact estimator.
+        other squares and where nothing is sampled.
 
         **Arguments:** as for the loss; equal keys give equal points and jets.
 
@@ -206,82 +228,92 @@ class ResidualLoss(eqx.Module):
             import diffop as do
 
             problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
-            loss = do.train.ResidualLoss(problem, batch=100, n=4, estimator="sparse")
+            loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse")
             key = jax.random.key(1)
             loss.bias(problem.solution, key) / loss(problem.solution, key)  # about 1: all is noise
             ```
         """
         if self.square != "biased":
             return jnp.zeros(())
-        variances = self._means(self._random(u, key).moments(0).variance)
+        drawn = self._drawn(u, key)
+        variances = self._means(self._random(u, drawn).moments(0).variance, drawn)
         return reduce(operator.add, variances.values())
 
-    def _means(self, squares: Residual) -> dict[str, Float[Array, ""]]:
+    def terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
+        """`terms`, for what was drawn elsewhere."""
+        means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
+        missed = misfit.misfit(drawn.data, u)
+        return means if missed is None else means | {"data": self.data_weight * missed}
+
+    def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
         """The means over the points, that of the derivatives with its weight."""
         means = {"residual": mean_over_points(squares.value)}
         if self.gpinn:
-            whole = self.problem.dim / min(self.gpinn_terms, self.problem.dim)
-            means["gpinn"] = self.gpinn * whole * mean_over_points(squares.gradient)
+            weight = self._gpinn_weight(drawn.points)
+            means["gpinn"] = weight * mean_over_points(squares.gradient)
         return means
 
-    def _random(self, u: Callable, key: PRNGKeyArray) -> RandomResidual:
+    def _gpinn_weight(self, points: Float[Array, "count dim"]) -> float:
+        """Of the terms that are taken of the whole sum."""
+        dim = points.shape[1]
+        return self.gpinn * (dim / min(self.gpinn_terms, dim))
+
+    def _random(self, u: Callable, drawn: Drawn) -> RandomResidual:
         """The residual at the points of a call, with its draws of jets."""
-        points_key, jets_key = jax.random.split(key)
-        points = self._points(u, points_key)
-        coordinates = self._coordinates(jax.random.fold_in(jets_key, 0))
-        keys = draw_keys(jets_key)
+        coordinates = self._coordinates(drawn)
+        keys = draw_keys(drawn.jets)
         return RandomResidual(
-            partial(residual, self.problem, u, coordinates),
-            points,
+            partial(residual, self.equation, u, self.weights, coordinates),
+            drawn.points,
             u,
             lambda number: self._joint(coordinates, keys[number]),
         )
 
-    def _points(self, u: Callable, key: PRNGKeyArray) -> Float[Array, "batch dim"]:
-        def sample(key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-            return shard_points(self.problem.sample(key, count))
+    def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
+        points_key, jets_key = jax.random.split(key)
+        points = self._points(u, points_key)
+        count = self.data_batch or len(points)
+        data = self.equation.conditions(jax.random.fold_in(points_key, 0), count)
+        return Drawn(points, data, jets_key)
 
-        if self.pool == 1:
-            return sample(key, self.batch)
+    def _points(self, u: Callable, key: PRNGKeyArray) -> Float[Array, "batch dim"]:
+        sample = sampler(self.equation, self.points)
+        if self.batch is None or self.pool == 1:
+            return sample(key, self.batch or 0)
         values = self._joint((), jax.random.fold_in(key, 1))(u)
 
         def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
-            value = residual(self.problem, u, (), values(x), x).value
+            value = residual(self.equation, u, self.weights, (), values(x), x).value
             return jax.lax.stop_gradient(norm_of(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
 
-    def _misfit(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
-        """The sum over the conditions of the mean squares of what u misses, with its weight."""
-        conditions = self.problem.conditions(key, self.data_batch or self.batch)
-        squares = [c._replace(points=shard_points(c.points)).misfit(u) for c in conditions]
-        return {"data": self.data_weight * reduce(operator.add, squares)} if squares else {}
-
-    def _coordinates(self, key: PRNGKeyArray) -> Coordinates:
+    def _coordinates(self, drawn: Drawn) -> Coordinates:
         """Along which coordinates the residual is differentiated."""
-        dim, terms = self.problem.dim, self.gpinn_terms
+        dim, terms = drawn.points.shape[1], self.gpinn_terms
         if not self.gpinn:
             return ()
         if terms >= dim:
             return tuple(range(dim))
-        return spread(jax.random.randint(key, (), 0, dim), dim, terms)
+        first = jax.random.randint(jax.random.fold_in(drawn.jets, 0), (), 0, dim)
+        return spread(first, dim, terms)
 
     def _joint(self, coordinates: Coordinates, key: PRNGKeyArray) -> Callable[[Callable], Callable]:
-        ops = operators(self.problem, coordinates)
-        if self.estimator is None:
-            return exact(ops)
-        if isinstance(self.estimator, AbstractBaseline):
-            return baselines.estimate(self.estimator, ops, key, self.n)
-        return estimate(ops, key, self.n, probes=self.estimator)
+        return joint(self.probes, operators(self.equation, coordinates), key, self.n or 1)
 
     def _check_variance(self) -> None:
         """Whether there is one depends on the shapes of the sampled operators alone."""
 
         def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> PyTree:
-            random = loss._random(jnp.sum, key)  # of the operators: a system's residual needs its u
-            values = RandomResidual(lambda v, x: v, random.points, random.u, random.joint)
-            return values.moments(0).variance
+            u = jnp.sum  # of the operators: a system's residual needs its u
+            random = loss._random(u, loss._drawn(u, key))
+            draws = random.draws(0)
+            try:
+                drawn = draws(random.points[0])
+            except (TypeError, ValueError):
+                return None  # of vector-valued functions: the call will tell
+            return drawn.moments(lambda values: values).variance
 
         try:
             eqx.filter_eval_shape(variance, self, jax.random.key(0))
@@ -289,3 +321,8 @@ class ResidualLoss(eqx.Module):
             raise ValueError(
                 f"the square 'pairs' takes the variance of an estimate away: {error}"
             ) from None
+
+
+def _over_points(residuals: PyTree, weight: float) -> PyTree:
+    """Numbers whose squares add up to the weighted mean over the points."""
+    return jax.tree.map(lambda leaf: math.sqrt(weight / len(leaf)) * leaf, residuals)

@@ -1,4 +1,4 @@
-"""The residual of a problem, and its derivatives along some coordinates.
+"""The residual of an equation, and its derivatives along some coordinates.
 
 A residual is R(v, x), v being the values at x of the operators D of the equation. Along coordinate
 j these values change by ∂_j D u, which is another operator applied to u, so by the chain rule
@@ -10,36 +10,21 @@ together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on t
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, final, runtime_checkable
+from typing import Any, NamedTuple, TypeAlias, final
 
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jax.tree_util import keystr, tree_leaves_with_path as leaves_with_path
+from jaxtyping import Array, Float, Int, PyTree
 
-from ..equations.condition import Condition
+from ..equations.equation import AbstractEquation
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..operators.shapes import residual_of
 
 Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
 """Python numbers, or traced ones where they are random."""
-
-
-@runtime_checkable
-class Problem(Protocol):
-    """What a loss asks of a problem; `diffop.pde.AbstractProblem` has it."""
-
-    @property
-    def dim(self) -> int: ...
-
-    def operators(self) -> PyTree: ...
-
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree: ...
-
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]: ...
-
-    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[Condition]: ...
 
 
 @final
@@ -54,9 +39,17 @@ class Residual(NamedTuple):
     gradient: PyTree
 
 
-def operators(problem: Problem, coordinates: Coordinates) -> PyTree:
+def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
+    """`terms` different coordinates of `dim`, equally far apart from the first one on.
+
+    Over all first ones each coordinate occurs equally often.
+    """
+    return tuple((first + k * dim // terms) % dim for k in range(terms))
+
+
+def operators(equation: AbstractEquation, coordinates: Coordinates) -> PyTree:
     """The operators of the equation, and their derivatives along some coordinates."""
-    own = problem.operators()
+    own = equation.operators()
 
     def derivative(j: int | Int[Array, ""]) -> PyTree:
         return jax.tree.map(
@@ -69,8 +62,9 @@ def operators(problem: Problem, coordinates: Coordinates) -> PyTree:
 
 
 def residual(
-    problem: Problem,
+    equation: AbstractEquation,
     u: Callable,
+    weights: PyTree,
     coordinates: Coordinates,
     values: PyTree,
     x: Float[Array, " dim"],
@@ -79,12 +73,15 @@ def residual(
 
     **Arguments:**
 
-    - `problem`, `u`: the equation, and what is to solve it.
+    - `equation`, `u`: the equation, and what is to solve it.
+    - `weights`: of the squares, as for [`diffop.train.ResidualLoss`][]; None for ones.
     - `coordinates`: along which the derivatives are taken.
-    - `values`: those of `operators(problem, coordinates)` at the point.
+    - `values`: those of `operators(equation, coordinates)` at the point.
     - `x`: the point.
     """
-    value, derivative = jax.linearize(residual_of(problem, u), values["own"], x)
+    value, derivative = jax.linearize(
+        _weighted(residual_of(equation, u), weights), values["own"], x
+    )
     gradient = [
         derivative(tangents, jax.nn.one_hot(j, x.size, dtype=x.dtype))
         for j, tangents in zip(coordinates, values["derivatives"], strict=True)
@@ -92,6 +89,40 @@ def residual(
     return Residual(
         value, jax.tree.map(lambda *leaves: jnp.stack(leaves), *gradient) if gradient else None
     )
+
+
+def _weighted(residual: Callable, weights: PyTree) -> Callable:
+    """Of what the squares have these weights: each residual times the root of its own."""
+    return residual if weights is None else lambda v, x: _times_roots(residual(v, x), weights)
+
+
+def _times_roots(residual: PyTree, weights: PyTree) -> PyTree:
+    alone = jax.tree.structure(residual) == jax.tree.structure(0)
+    weights = jnp.asarray(weights) if alone and isinstance(weights, list | tuple) else weights
+    asked, given = _entries(residual), _entries(weights)
+    fits = jax.tree.structure(residual) == jax.tree.structure(weights)
+    if not fits or any(given[name] not in ((), shape) for name, shape in asked.items()):
+        raise ValueError(
+            f"the weights have {_in_words(given)}, and the residual of the equation has "
+            f"{_in_words(asked)}; give a number for each of these."
+        )
+
+    def times_root(leaf: Array, weight: Any) -> Array:
+        return leaf * jnp.sqrt(jnp.asarray(weight, jnp.real(leaf).dtype))
+
+    return jax.tree.map(times_root, residual, weights)
+
+
+def _entries(tree: PyTree) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays of a pytree by name."""
+    return {keystr(path, simple=True): jnp.shape(leaf) for path, leaf in leaves_with_path(tree)}
+
+
+def _in_words(entries: dict[str, tuple[int, ...]]) -> str:
+    if list(entries) == [""]:
+        return f"an array of shape {entries['']}" if entries[""] else "one number"
+    words = [f"{name}{f' of shape {shape}' if shape else ''}" for name, shape in entries.items()]
+    return ", ".join(words)
 
 
 def norm_of(residual: PyTree) -> Float[Array, ""]:

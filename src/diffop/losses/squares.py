@@ -42,16 +42,21 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from .._types import Key
-from ..operators.together import Joint, Moments
+from ..operators.together import Joint, JointDraws, Moments
 
 # A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for
-# other streams, which the second draw has to be independent of.
-_SECOND = 2**32 - 1
+# other streams, which the second draw, and the data's points, have to be independent of.
+_SECOND, _DATA = 2**32 - 1, 2**32 - 2
 
 
 def draw_keys(key: Key) -> tuple[Key, Key]:
     """The keys of two independent draws; the first is the key itself."""
     return key, jax.random.fold_in(key, _SECOND)
+
+
+def data_key(key: Key) -> Key:
+    """The key of the points of conditions, where the draw's is the only one there is."""
+    return jax.random.fold_in(key, _DATA)
 
 
 @final
@@ -76,18 +81,25 @@ class RandomResidual(eqx.Module):
         values = self.joint(number)(self.u)
         return jax.vmap(lambda x: self.function(values(x), x))(self.points)
 
-    def moments(self, number: int) -> Moments:
-        """The same, with an unbiased estimate of its variance.
+    def draws(self, number: int) -> Callable[..., JointDraws]:
+        """The values of the operators at a point, draw by draw.
 
-        **Raises:** `ValueError` where none is known.
+        **Raises:** `ValueError` where they are not diffop's own.
         """
         joint = self.joint(number)
         if not isinstance(joint, Joint):
             raise ValueError(
-                "the variance is known of diffop's own estimates, such as those by the estimator "
+                "the variance is known of diffop's own estimates, such as those by the probes "
                 "'sparse', and not of those by a baseline."
             )
-        draws = joint.draws(self.u)
+        return joint.draws(self.u)
+
+    def moments(self, number: int) -> Moments:
+        """The residual, with an unbiased estimate of its variance.
+
+        **Raises:** `ValueError` where none is known.
+        """
+        draws = self.draws(number)
 
         def at(x: Float[Array, " dim"]) -> Moments:
             return draws(x).moments(lambda values: self.function(values, x))

@@ -1,16 +1,20 @@
 """A network and the equation that it is to solve."""
 
+import operator
 from collections.abc import Callable
-from typing import final
+from functools import reduce
+from typing import Any, final
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
-from ..losses.squares import SQUARES, RandomResidual, draw_keys, mean_over_points
+from ..equations.equation import AbstractEquation, Equation, Known, as_equation
+from ..losses.loss import Drawn, ResidualLoss
+from ..losses.probes import as_probes, joint
+from ..losses.squares import SQUARES, data_key
 from ..operators.draws import AbstractProbe
 from ..operators.shapes import residual_of
-from ..operators.together import Joint, estimate, exact
-from ._equation import AnyEquation, Equation, Given
 
 
 @final
@@ -28,17 +32,16 @@ class PINN(eqx.Module):
     **Arguments:**
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`.
-    - `equation`: a [`diffop.nn.Equation`][], or a problem: an object with `operators()`,
-        `residual(values, x)` and `ansatz(net)`, such as a `diffop.pde.AbstractProblem`. Data that a
-        problem asks for by its `conditions` are no part of the loss here.
+    - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
+        problem of `diffop.pde`.
     - `ansatz`: from a network to the function u that satisfies what is known, such as
-        `diffop.nn.ZeroOnUnitSphere`. By default that of the problem, or none for an `Equation`.
+        `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one.
 
     **Attributes:** `u`, the network in its ansatz, and `equation`.
 
     **Returns:** called at a point `x`, `u(x)`.
 
-    **Raises:** `TypeError` if `equation` is neither of the two.
+    **Raises:** `TypeError` if `equation` is none.
 
     !!! example
 
@@ -63,20 +66,16 @@ class PINN(eqx.Module):
     """
 
     u: Callable
-    equation: Equation | Given
+    equation: Equation | Known
 
     def __init__(
         self,
         net: Callable,
-        equation: Equation | AnyEquation,
+        equation: AbstractEquation,
         ansatz: Callable[[Callable], Callable] | None = None,
     ):
-        if not isinstance(equation, AnyEquation) or isinstance(equation, type):
-            raise TypeError(
-                "PINN expects a diffop.nn.Equation, or a problem with operators(), "
-                f"residual(values, x) and ansatz(net), got {equation!r}."
-            )
-        self.equation = equation if isinstance(equation, Equation) else Given(equation)
+        equation = as_equation("PINN", equation)
+        self.equation = equation if isinstance(equation, Equation) else Known(equation)
         self.u = (self.equation.ansatz if ansatz is None else ansatz)(net)
 
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
@@ -111,20 +110,32 @@ class PINN(eqx.Module):
         n: int | None = None,
         square: str = "biased",
         probes: str | AbstractProbe = "auto",
+        *,
+        data_weight: int | float = 1.0,
+        gpinn: int | float = 0.0,
+        gpinn_terms: int = 4,
+        data_batch: int | None = None,
+        weights: PyTree = None,
     ) -> Float[Array, ""]:
-        """The mean over points of the squared residual: exact, or estimated if there is a key.
+        """The mean over points of the squared residual, exact, or estimated if there is a key; and
+        what the equation's conditions miss. It is a [`diffop.train.ResidualLoss`][] at points that
+        are given.
 
-        One draw of jets serves all points. Of a residual with several entries the squares are
-        added.
+        One draw of jets serves all points. Without a key the loss is a function of the network
+        alone: the random points of conditions are the same at each call.
 
         **Arguments:**
 
         - `points`: shape `(points, d)`.
-        - `key`, `n`, `probes`: as for `diffop.estimate`.
+        - `key`, `n`, `probes`: as for `diffop.estimate`; with the probes `"exact"` the key is for
+            the points of conditions, and for what gPINN takes.
         - `square`: `"biased"`, the square of the estimate, whose mean has the estimate's variance
             added; `"product"` of two independent draws, twice the jets; or `"pairs"` of different
             draws of one estimate. The last two have the exact loss and its gradient as their means
             where the residual is affine in what is estimated, and may be negative.
+        - `data_weight`, `gpinn`, `gpinn_terms`, `weights`: as for `diffop.train.ResidualLoss`; all
+            terms of gPINN are taken without a key.
+        - `data_batch`: how many points each condition has; as many as `points` if not given.
 
         **Returns:** a scalar.
 
@@ -136,29 +147,40 @@ class PINN(eqx.Module):
                 f"PINN.loss expects a square among {', '.join(SQUARES)}, and 'biased' for the "
                 f"exact residual, got {square!r} with {_told(key)}; pass key and n to estimate."
             )
-        keys = (None,) if key is None else draw_keys(key)
-        squares = SQUARES[square](
-            RandomResidual(
-                residual_of(self.equation, self.u),
-                points,
-                self.u,
-                lambda number: self._joint(keys[number], n, probes),
-            )
+        loss = ResidualLoss(
+            self.equation,
+            n=n,
+            probes=_probes(key, n, probes),
+            data_weight=data_weight,
+            gpinn=gpinn,
+            gpinn_terms=points.shape[-1] if key is None else gpinn_terms,
+            square=square,
+            points=points,
+            weights=weights,
         )
-        return mean_over_points(squares)
+        key = jax.random.key(0) if key is None else key
+        data = self.equation.conditions(data_key(key), data_batch or len(points))
+        return reduce(operator.add, loss.terms_of(self.u, Drawn(points, data, key)).values())
 
-    def _joint(self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Joint:
+    def _joint(
+        self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe
+    ) -> Callable[[Callable], Callable]:
         """The equation's operators, with their draw of jets where there is one."""
-        operators = self.equation.operators()
-        if key is None and n is None and probes == "auto":
-            return exact(operators)
-        if key is None or n is None:
-            raise ValueError(
-                "PINN expects both a key and a number of draws n to estimate its residual, or "
-                f"neither, and no probes, for the exact one, got {_told(key)}, n={n} and "
-                f"probes={probes!r}."
-            )
-        return estimate(operators, key, n, probes)
+        how = as_probes(_probes(key, n, probes))
+        return joint(how, self.equation.operators(), key, n)
+
+
+def _probes(key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Any:
+    """How the operators are taken: exactly where nothing is said of an estimate."""
+    if probes == "exact" or (key is None and n is None and probes == "auto"):
+        return "exact"
+    if key is None or n is None:
+        raise ValueError(
+            "PINN expects both a key and a number of draws n to estimate its residual, or "
+            f"neither, and no probes, for the exact one, got {_told(key)}, n={n} and "
+            f"probes={probes!r}."
+        )
+    return probes
 
 
 def _told(key: PRNGKeyArray | None) -> str:

@@ -43,16 +43,13 @@ def check_shapes(what: str, got: PyTree, asked_by: str, asked: PyTree) -> None:
 def residual_of(equation: Any, u: Callable) -> Callable[[PyTree, Float[Array, " dim"]], PyTree]:
     """The residual of an equation, for values of u.
 
-    Where the equation is a problem, its source tells the shape of u: one number in an array would
+    Its source, if it has one, tells the shape of u: one number in an array would
     be taken for a scalar, and an array of residuals be broadcast against a source that has none of
     its axes. A pytree of residuals is a system, whose u may have any shape.
     """
-    source = getattr(equation, "source", None)
-    if not callable(source):
-        return equation.residual
 
     def residual(values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        got, asked = _shape_of(u, x), _shape_of(source, x)
+        got, asked = _shape_of(u, x), _shape_of(equation.source, x)
         if not got or asked is None:
             return equation.residual(values, x)
         if asked == () and math.prod(got) == 1:
@@ -69,5 +66,6 @@ def residual_of(equation: Any, u: Callable) -> Callable[[PyTree, Float[Array, " 
 
 def _shape_of(function: Callable, x: Float[Array, " dim"]) -> Shape | None:
     """The shape of what a function returns; None for a pytree."""
-    value = jax.eval_shape(function, x)
+    # of a new function: methods of modules are compared by their arrays, which may be traced
+    value = jax.eval_shape(lambda x: function(x), x)
     return value.shape if jax.tree.structure(value) == _LEAF else None

@@ -1,13 +1,12 @@
 """What a problem is: everything that a solver has to know, and nothing about how it is solved."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import ClassVar, NamedTuple, final
 
 import equinox as eqx
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..equations.condition import Condition
+from ..equations.equation import AbstractEquation
 from ._recommended import Recommended
 
 
@@ -42,8 +41,8 @@ class Section(NamedTuple):
     points: Float[Array, "rows columns dim"]
 
 
-class AbstractProblem(eqx.Module):
-    """A partial differential equation `residual(operators(u)(x), x) = 0` with its data.
+class AbstractProblem(AbstractEquation):
+    """A partial differential equation `residual(operators(u)(x), x) = 0` on a domain.
 
     The equation is split in two. `operators` says which linear differential operators of u occur;
     they are evaluated together, exactly or by random jets, by whoever solves the problem.
@@ -60,8 +59,9 @@ class AbstractProblem(eqx.Module):
     - a direct subclass: nothing. It can be trained on with `diffop.train.fit`.
 
     A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
-    number of coordinates of a point, time among them), and defines all the methods below. It may
-    have `recommended` settings of its own.
+    number of coordinates of a point, time among them), and defines `sample` and the methods of a
+    [`diffop.nn.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
+    `ansatz` those that it needs. It may have `recommended` settings of its own.
     """
 
     name: eqx.AbstractClassVar[str]
@@ -69,54 +69,8 @@ class AbstractProblem(eqx.Module):
     recommended: ClassVar[Recommended] = Recommended()
 
     @abstractmethod
-    def operators(self) -> PyTree:
-        """The operators that the equation applies to u.
-
-        **Returns:** a pytree of operators, as `diffop.exact` and `diffop.estimate` take it.
-        """
-
-    @abstractmethod
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        """Left side minus right side of the equation at a point: zero for the solution.
-
-        **Arguments:**
-
-        - `values`: the values of `operators()` at `x`, in the same structure.
-        - `x`: one point, shape `(dim,)`.
-
-        **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
-        """
-
-    @abstractmethod
-    def source(self, x: Float[Array, " dim"]) -> PyTree:
-        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar, or what the
-        residual of a system is like. A scalar, or an array, tells losses which u they may take.
-        """
-
-    @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` random points of the domain, for training and for measuring errors alike."""
-
-    @abstractmethod
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        """The data that a solution has to match and that `ansatz` does not build in.
-
-        All of it belongs to the problem: to the boundary of space, or to the first or last time.
-
-        **Arguments:**
-
-        - `key`: a key from `jax.random.key`.
-        - `count`: how many random points each condition has.
-
-        **Returns:** the `diffop.pde.Condition`s; none if the ansatz builds all data in.
-        """
-
-    @abstractmethod
-    def ansatz(self, net: Callable) -> Callable:
-        """Wraps a network from points to scalars so that it fits the problem's domain.
-
-        It builds in the boundary condition, unless `conditions` asks for it.
-        """
 
 
 class AbstractSolvedProblem(AbstractProblem):
@@ -137,7 +91,6 @@ class AbstractSolvedProblem(AbstractProblem):
         worth its error only as far as it is below the null model's.
         """
 
-    @abstractmethod
     def sections(self, resolution: int) -> tuple[Section, ...]:
         """Where the solution is worth a picture.
 
@@ -145,8 +98,10 @@ class AbstractSolvedProblem(AbstractProblem):
 
         - `resolution`: how many points each section has in each direction.
 
-        **Returns:** the `diffop.pde.Section`s; none where a plane says little of the solution.
+        **Returns:** the `diffop.pde.Section`s; none, which is the default, where a plane says
+        little of the solution.
         """
+        return ()
 
 
 class AbstractReferenceProblem(AbstractProblem):

@@ -3,7 +3,10 @@
 import dataclasses
 from typing import final
 
+from .._renamed import renamed
 
+
+@renamed(estimator="probes")
 @final
 @dataclasses.dataclass(frozen=True)
 class Recommended:
@@ -20,7 +23,7 @@ class Recommended:
         ```python
         import diffop as do
 
-        do.pde.Recommended(dim=3, estimator="exact", learning_rate=2e-3)
+        do.pde.Recommended(dim=3, probes="exact", learning_rate=2e-3)
         ```
     """
 
@@ -36,7 +39,7 @@ class Recommended:
     block: int = 1
     channels: int = 1
     input_scale: int | float = 1.0
-    estimator: str = "sparse"
+    probes: str = "sparse"
     square: str = "biased"
     data_weight: int | float = 1.0
     gpinn: int | float = 0.0

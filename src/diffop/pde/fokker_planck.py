@@ -41,7 +41,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
 from ._ansatz import LogGaussian
-from ._problem import AbstractSolvedProblem, Condition, Section
+from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
 
 
@@ -84,7 +84,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
 
     name: ClassVar[str] = "fokker-planck"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=20, steps=5_000, learning_rate=5e-3, estimator="exact"
+        dim=20, steps=5_000, learning_rate=5e-3, probes="exact"
     )
 
     dim: int = eqx.field(static=True)
@@ -146,17 +146,11 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return jax.random.normal(key, (count, self.dim))
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        return ()
-
     def ansatz(self, net: Callable) -> Callable:
         return LogGaussian(net, 1.0)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.sum(x * x)
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return ()
 
 
 def _scales(x: Float[Array, " dim"]) -> Float[Array, " dim"]:

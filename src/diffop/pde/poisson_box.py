@@ -1,7 +1,6 @@
 """The Poisson equation on a cube."""
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -9,9 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ..equations.condition import Condition
 from ..operators.elementary import Identity
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem, Condition, Section
+from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
 from .ball.problem import random_coefficients
 from .ball.two_body_sum import two_body_sum, two_body_terms
@@ -49,7 +49,7 @@ class PoissonBox(AbstractSolvedProblem):
 
     name: ClassVar[str] = "poisson-box"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, data_weight=10.0, estimator="exact"
+        dim=10, steps=5_000, learning_rate=5e-3, data_weight=10.0, probes="exact"
     )
 
     dim: int = eqx.field(static=True)
@@ -82,11 +82,5 @@ class PoissonBox(AbstractSolvedProblem):
     def _ends(self) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
         return -jnp.ones(self.dim), jnp.ones(self.dim)
 
-    def ansatz(self, net: Callable) -> Callable:
-        return net
-
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.ones((), x.dtype)
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return ()

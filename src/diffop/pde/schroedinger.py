@@ -30,7 +30,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Gradient
 from ._ansatz import LogGaussian
-from ._problem import AbstractSolvedProblem, Condition, Section
+from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
 
 
@@ -71,7 +71,7 @@ class OscillatorChain(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "schroedinger"
-    recommended: ClassVar[Recommended] = Recommended(dim=10, learning_rate=5e-3, estimator="exact")
+    recommended: ClassVar[Recommended] = Recommended(dim=10, learning_rate=5e-3, probes="exact")
 
     dim: int = eqx.field(static=True)
     trap: int | float = eqx.field(static=True, default=1.0)
@@ -126,14 +126,8 @@ class OscillatorChain(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return jax.random.normal(key, (count, self.dim)) / math.sqrt(2 * self.trap)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        return ()
-
     def ansatz(self, net: Callable) -> Callable:
         return LogGaussian(net, self.trap)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.sum(x * x)
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return ()

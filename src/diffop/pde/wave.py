@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..nn import HardConstraint
 from ..operators.elementary import Partial
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem, Condition, Section
+from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
 from ._whole_space import AbstractWholeSpace
 from .sampling.gaussian import gaussian_space_time
@@ -46,7 +46,7 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
 
     name: ClassVar[str] = "wave"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, estimator="exact"
+        dim=10, steps=5_000, learning_rate=5e-3, probes="exact"
     )
 
     def operators(self) -> PyTree:
@@ -64,14 +64,8 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return gaussian_space_time(key, count, self.space_dim, self.duration)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        return ()
-
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(net, self.null_shape, lambda x: x[-1] * x[-1])
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.sum(jnp.sinh(x[:-1]))
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return ()

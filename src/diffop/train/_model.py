@@ -26,7 +26,7 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         problem,
         batch=settings.batch,
         n=settings.n,
-        estimator=settings.estimator,
+        probes=settings.probes,
         data_weight=settings.data_weight,
         gpinn=settings.gpinn,
         gpinn_terms=settings.gpinn_terms,

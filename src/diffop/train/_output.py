@@ -17,6 +17,7 @@ from ._trackers import EVENTS
 
 REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
 RUN, CHECKPOINTS = "run.json", "checkpoints"
+_NEW_NAMES = {"estimator": "probes"}
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 
@@ -41,7 +42,7 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
-        check_equal(path, started, dataclasses.asdict(settings))
+        check_equal(path, with_new_names(started), dataclasses.asdict(settings))
         return
     waits = (path / RUN).is_file() and not (path / REPORT).is_file()
     raise FileExistsError(
@@ -52,7 +53,9 @@ def check_directory(
 
 
 def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
-    """The settings of the run in a directory, finished or not; None if there is no run in it."""
+    """The settings of the run in a directory, finished or not, under the names that they had when
+    it started; None if there is no run in it.
+    """
     if (directory / RUN).is_file():
         return read_json(directory / RUN)["settings"]
     if (directory / REPORT).is_file():
@@ -106,8 +109,13 @@ def written(directory: str | os.PathLike) -> tuple[str, ...]:
 def settings_of(report: dict[str, Any]) -> Settings:
     """The settings of a run, from its report."""
     known = {field.name for field in dataclasses.fields(Settings)}
-    everything = {**report, **report["settings"]}
+    everything = with_new_names({**report, **report["settings"]})
     return Settings(**{name: value for name, value in everything.items() if name in known})
+
+
+def with_new_names(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a run that may be older than some of their names."""
+    return {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
 
 
 def read_json(path: pathlib.Path) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import Any, final
 
 from .. import baselines, pde
-from ..losses.loss import ESTIMATORS
+from .._renamed import renamed
+from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
 from ._optimisers import OPTIMISERS, SCHEDULES
 
@@ -26,7 +27,7 @@ _POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
 _CHOICES: dict[str, Collection[str]] = {
     "optimiser": OPTIMISERS,
     "schedule": SCHEDULES,
-    "estimator": (*ESTIMATORS, *baselines.names()),
+    "probes": (*PROBES, *baselines.names()),
     "square": SQUARES,
 }
 
@@ -34,6 +35,7 @@ THE_PROBLEMS: Any = None
 """The default of a setting that each problem recommends a value for."""
 
 
+@renamed(estimator="probes")
 @final
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -48,7 +50,7 @@ class Settings:
     - `dim`: the dimension: the number of coordinates, without time where a problem has any
         dimension.
     - `steps`: how many steps of the optimiser.
-    - `n`: how many draws the estimator makes of each homogeneous part of an operator at each step.
+    - `n`: how many draws of jets are made of each homogeneous part of an operator at each step.
     - `seed`: a non-negative integer; it determines the problem's coefficients, the initial network,
         all training points and jets, and the test points.
     - `learning_rate`: the first step's.
@@ -60,7 +62,7 @@ class Settings:
     - `block`, `channels`: each block of so many coordinates is seen through so many numbers, the
         same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
     - `input_scale`: the network sees the point times this number.
-    - `estimator`: `"exact"`, or the kind of random jets: the name of a probe, as for
+    - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
         `"biased"`, `"product"` of two draws, or `"pairs"` of one.
@@ -98,7 +100,7 @@ class Settings:
     block: int = THE_PROBLEMS
     channels: int = THE_PROBLEMS
     input_scale: int | float = THE_PROBLEMS
-    estimator: str = THE_PROBLEMS
+    probes: str = THE_PROBLEMS
     square: str = THE_PROBLEMS
     data_weight: int | float = THE_PROBLEMS
     gpinn: int | float = THE_PROBLEMS

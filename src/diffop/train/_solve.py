@@ -55,7 +55,7 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the estimator does not suit it, if `overwrite` and `resume` are
+    measure an error with there, if the probes do not suit it, if `overwrite` and `resume` are
     both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError` if the
     directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in which
     the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
@@ -157,7 +157,7 @@ def solve(
     checkpoints = Checkpoints(
         path / _output.CHECKPOINTS,
         every=checkpoint_every,
-        configuration=dataclasses.asdict(settings),
+        configuration=_output.started_with(path),
         tell=tell,
     )
     optimiser = build_optimiser(settings)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..equations.condition import Condition
 from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
 from ..operators.shapes import check_shape
@@ -128,7 +129,8 @@ def _on_data(
     problem: AbstractReferenceProblem, key: PRNGKeyArray, size: int
 ) -> Float[Array, "2 count"]:
     """φ and the prescribed values of u, wherever values of u are prescribed."""
-    prescribed = [c for c in problem.conditions(key, size) if c.operator == Identity()]
+    given = [c for c in problem.conditions(key, size) if isinstance(c, Condition)]
+    prescribed = [c for c in given if c.operator == Identity()]
     if not prescribed:
         raise ValueError(
             f"{problem.name} has reference values but no condition on the values of u, which its "

@@ -30,7 +30,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...nn import HardConstraint
 from ...operators.laplacian import Biharmonic
-from .._problem import AbstractSolvedProblem, Condition, Section
+from .._problem import AbstractSolvedProblem
 from .._recommended import Recommended
 from ..sampling.ball import unit_ball
 from .problem import random_coefficients
@@ -68,7 +68,7 @@ class BiharmonicWaves(AbstractSolvedProblem):
 
     name: ClassVar[str] = "biharmonic"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=5, steps=4_000, learning_rate=3e-3, input_scale=2.0, estimator="exact"
+        dim=5, steps=4_000, learning_rate=3e-3, input_scale=2.0, probes="exact"
     )
 
     dim: int = eqx.field(static=True)
@@ -118,17 +118,11 @@ class BiharmonicWaves(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return unit_ball(key, count, self.dim)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        return ()
-
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(net, value=_zero, factor=_squared_bubble)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return _squared_bubble(x)
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return ()
 
 
 def _zero(x: Float[Array, " dim"]) -> Float[Array, ""]:

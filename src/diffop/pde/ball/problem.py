@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
-from .._problem import AbstractSolvedProblem, Condition, Section
+from .._problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
 from .three_body_sum import three_body_sum, three_body_terms
 from .two_body_sum import two_body_sum, two_body_terms
@@ -63,9 +63,6 @@ class AbstractBallProblem(AbstractSolvedProblem):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return unit_ball(key, count, self.dim)
-
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        return ()
 
     def ansatz(self, net: Callable) -> Callable:
         return ZeroOnUnitSphere(net)

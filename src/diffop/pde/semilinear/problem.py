@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
@@ -10,10 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ...equations.condition import Condition
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._problem import AbstractReferenceProblem, Condition
+from .._problem import AbstractReferenceProblem
 from .._recommended import Recommended
 from .._whole_space import AbstractWholeSpace
 from ..sampling.brownian import brownian_marginals
@@ -90,9 +90,6 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
             Condition(Identity(), points, jax.vmap(self.terminal)(x)),
             Condition(gradient, points, jax.vmap(jax.grad(self.terminal))(x), _GRADIENT_WEIGHT),
         )
-
-    def ansatz(self, net: Callable) -> Callable:
-        return net
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.ones((), x.dtype)

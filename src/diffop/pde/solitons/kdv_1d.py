@@ -53,7 +53,7 @@ class KdV1D(AbstractSoliton):
         batch=128,
         width=32,
         input_scale=3.0,
-        estimator="exact",
+        probes="exact",
         data_weight=0.1,
         gpinn=0.01,
     )

@@ -53,7 +53,7 @@ class KdV2D(AbstractSoliton):
         learning_rate=5e-3,
         batch=128,
         width=32,
-        estimator="exact",
+        probes="exact",
     )
 
     box: SpaceTimeBox = SpaceTimeBox((-12.0, -5.0), (12.0, 5.0), 6.0)

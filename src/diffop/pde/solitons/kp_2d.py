@@ -53,7 +53,7 @@ class KP2D(AbstractSoliton):
         batch=128,
         width=32,
         input_scale=2.0,
-        estimator="exact",
+        probes="exact",
     )
 
     box: SpaceTimeBox = SpaceTimeBox((-7.0, -6.0), (7.0, 6.0), 1.5)

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...equations.condition import Condition
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity
-from .._problem import AbstractSolvedProblem, Condition, Section
+from .._problem import AbstractSolvedProblem, Section
 from ..sampling.space_time import SpaceTimeBox
 from .hirota import Tau, Wave, tau
 

@@ -44,7 +44,7 @@ class HJBLQG(AbstractTerminalValue):
     name: ClassVar[str] = "hjb-lqg"
     # in 100 dimensions the solution falls steeply near the origin, which few points see
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, estimator="exact"
+        dim=10, steps=5_000, learning_rate=5e-3, probes="exact"
     )
 
     mu: int | float = eqx.field(static=True, default=1.0)

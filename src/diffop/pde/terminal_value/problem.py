@@ -7,7 +7,7 @@ from typing import ClassVar
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn import HardConstraint
-from .._problem import AbstractSolvedProblem, Condition, Section
+from .._problem import AbstractSolvedProblem
 from .._recommended import Recommended
 from .._whole_space import AbstractWholeSpace
 from ..sampling.gaussian import gaussian_space_time
@@ -43,9 +43,6 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return gaussian_space_time(key, count, self.space_dim, self.duration)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        return ()
-
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(net, self.null_shape, self._factor)
 
@@ -54,6 +51,3 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return self.terminal(x[:-1])
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return ()

@@ -1,0 +1,279 @@
+"""What an equation is: linear operators, a residual made of their values, and data."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..operators.arguments import is_function
+from ..operators.base import Operator
+from ..operators.shapes import check_shapes
+from ..operators.together import flatten
+from .condition import AnyCondition
+
+Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
+
+
+class AbstractEquation(eqx.Module):
+    """A differential equation `residual(values of the operators at x, x) = 0`, and what else its
+    solution has to match.
+
+    A [`diffop.nn.PINN`][] holds one, a [`diffop.train.ResidualLoss`][] is made of one, and a
+    [`diffop.pde.AbstractProblem`][] is one with a domain. For most equations a
+    [`diffop.nn.Equation`][] is enough; a subclass has a name for each of its parts, defines
+    `operators` and `residual`, and of the others what it needs.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        class Helmholtz(do.nn.AbstractEquation):
+            k: float
+
+            def operators(self):
+                return {"u": do.Identity(), "lap": do.Laplacian()}
+
+            def residual(self, values, x):
+                return values["lap"] + self.k**2 * values["u"]
+
+        wave = do.nn.PINN(lambda x: jnp.sin(2 * x[0]), Helmholtz(2.0))
+        wave.loss(jnp.ones((4, 3)))  # 0 up to rounding
+        ```
+    """
+
+    @abstractmethod
+    def operators(self) -> PyTree:
+        """The operators that the equation applies to u.
+
+        **Returns:** a pytree of operators, as `diffop.exact` and `diffop.estimate` take it.
+        """
+
+    @abstractmethod
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
+        """Left side minus right side of the equation at a point: zero for the solution.
+
+        **Arguments:**
+
+        - `values`: the values of `operators()` at `x`, in the same structure.
+        - `x`: one point, shape `(dim,)`.
+
+        **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
+        """
+
+    def source(self, x: Float[Array, " dim"]) -> PyTree:
+        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar, or what the
+        residual of a system is like. A scalar, or an array, tells losses which u they may take;
+        None, which is the default, leaves that open.
+        """
+        return None
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
+        """The data that a solution has to match and that `ansatz` does not build in: on the
+        boundary of space, at the first or last time, or measured anywhere. None by default.
+
+        **Arguments:**
+
+        - `key`: a key from `jax.random.key`.
+        - `count`: how many random points each condition has.
+
+        **Returns:** [`diffop.pde.Condition`][]s, or other objects with a method `misfit(u)`.
+        """
+        return ()
+
+    def ansatz(self, net: Callable) -> Callable:
+        """Wraps a network from points to scalars so that it fits the domain, and has the data that
+        `conditions` does not ask for. By default the network itself.
+        """
+        return net
+
+
+@final
+class Equation(AbstractEquation):
+    """A differential equation `residual(values of the operators at x, x) = 0`, by its parts.
+
+    Its coefficients are known: no optimiser sees them, not even to let them decay. `trainable=True`
+    makes all arrays learnable instead, those of the operators and those of a residual that is a
+    module; what is known then goes in as Python numbers, or inside functions.
+
+    **Arguments:**
+
+    - `operators`: a pytree of operators, as `diffop.exact` takes it: all that the equation applies
+        to u.
+    - `residual`: a function `(values, x)` of their values at a point, in the same structure, and of
+        the point. It returns left side minus right side: a scalar, or a pytree of arrays for a
+        system. For unbiased estimates it has to be affine in the values that are estimated.
+    - `conditions`: what else a solution has to match: a list of [`diffop.pde.Condition`][]s, or a
+        function `(key, count)` that returns one with `count` random points each. None by default.
+    - `trainable`: whether arrays are learnable (an inverse problem): for all of them True or False,
+        or as `equinox.partition` takes it, such as `(True, False)` for those of the operators only,
+        and `({"u": False, "lap": True}, False)` for some.
+
+    **Raises:** `TypeError` if the operators are not operators, the residual is not callable, or the
+    conditions are neither conditions nor a function.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        allen_cahn = do.nn.Equation(
+            {"u": do.Identity(), "lap": do.Laplacian()},
+            lambda v, x: v["lap"] + v["u"] - v["u"] ** 3,
+        )
+        kappa = jnp.array(0.5)  # a first guess
+        heat = do.nn.Equation.linear(
+            do.Partial(1) - kappa * do.Laplacian(dims=(0,)),
+            source=lambda x: jnp.sin(x[0]),
+            trainable=True,
+        )
+        points = jnp.array([[-1.0, 0.0], [1.0, 0.0]])
+        ends = do.pde.Condition(do.Identity(), points, jnp.zeros(2))
+        do.nn.Equation.linear(do.Laplacian(), lambda x: -4.0, conditions=[ends])
+        ```
+    """
+
+    _learnt: PyTree
+    _known: "_Held" = eqx.field(static=True)
+
+    def __init__(
+        self,
+        operators: PyTree,
+        residual: Callable[[PyTree, Any], PyTree],
+        *,
+        conditions: Conditions = (),
+        trainable: PyTree = False,
+    ):
+        flatten(operators)  # refuses what is not an operator
+        if not is_function(residual):
+            raise TypeError(
+                "Equation expects a residual that is a function (values, x), got "
+                f"{residual!r} of type {type(residual).__name__}."
+            )
+        if not _are_conditions(conditions):
+            raise TypeError(
+                "Equation expects conditions that are a list of diffop.pde.Condition, or a "
+                f"function (key, count) that returns one, got {conditions!r}."
+            )
+        self._learnt, known = eqx.partition((operators, residual), trainable)
+        self._known = _Held((known, conditions))
+
+    @staticmethod
+    def linear(
+        operator: Operator,
+        source: Callable[[Any], PyTree],
+        *,
+        conditions: Conditions = (),
+        trainable: PyTree = False,
+    ) -> "Equation":
+        """The equation L u = f.
+
+        **Arguments:**
+
+        - `operator`: L.
+        - `source`: f, a function of the point, returning what L u does: in its shape.
+        - `conditions`, `trainable`: as for `Equation`; trainable arrays are also those of a source
+            that is a module.
+
+        **Raises:** `TypeError` if `source` is not callable.
+        """
+        if not is_function(source):
+            raise TypeError(
+                "Equation.linear expects a source that is a function of the point, such as "
+                f"lambda x: 0.0, got {source!r} of type {type(source).__name__}."
+            )
+        return Equation(operator, _Difference(source), conditions=conditions, trainable=trainable)
+
+    def operators(self) -> PyTree:
+        return self._whole()[0]
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
+        return self._whole()[1](values, x)
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
+        given = self._known.value[1]
+        return given(key, count) if is_function(given) else given
+
+    def _whole(self) -> tuple[PyTree, Callable[[PyTree, Any], PyTree]]:
+        return eqx.combine(self._learnt, self._known.value[0])
+
+
+def _are_conditions(given: Any) -> bool:
+    """Whether they are a function, or conditions: one alone is a tuple, too, of its parts."""
+    if is_function(given):
+        return True
+    return isinstance(given, Sequence) and all(isinstance(c, AnyCondition) for c in given)
+
+
+def as_equation(whose: str, given: Any) -> AbstractEquation:
+    """An equation, for whoever takes one.
+
+    **Raises:** `TypeError` for anything else.
+    """
+    if not isinstance(given, AbstractEquation):
+        raise TypeError(
+            f"{whose} expects a diffop.nn.Equation, or a problem or another object whose class is "
+            f"derived from diffop.nn.AbstractEquation, got {given!r}."
+        )
+    return given
+
+
+@final
+class _Difference(eqx.Module):
+    """L u − f. A module, so that a source may be learnable."""
+
+    source: Callable[[Any], PyTree]
+
+    def __call__(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
+        source = self.source(x)
+        check_shapes("the operator of u", values, "the source", source)
+        return jax.tree.map(jnp.subtract, values, source)
+
+
+@final
+class Known(AbstractEquation):
+    """An equation none of whose arrays are learnable.
+
+    They are no leaves, so that no optimiser sees them, not even to let them decay; programs have
+    them as constants.
+    """
+
+    _held: "_Held" = eqx.field(static=True)
+
+    def __init__(self, equation: AbstractEquation):
+        self._held = _Held(equation)
+
+    def operators(self) -> PyTree:
+        return self._held.value.operators()
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
+        return self._held.value.residual(values, x)
+
+    def source(self, x: Float[Array, " dim"]) -> PyTree:
+        return self._held.value.source(x)
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
+        return self._held.value.conditions(key, count)
+
+    def ansatz(self, net: Callable) -> Callable:
+        return self._held.value.ansatz(net)
+
+
+@final
+class _Held:
+    """An object compared by identity: arrays can not be hashed, as a program's structure is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

@@ -1,0 +1,77 @@
+"""What an equation is: its operators, a residual of their values, and data."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KEY = jax.random.key(0)
+POINTS = np.array([[0.1, 0.2], [0.3, -0.4], [-0.5, 0.6]])
+
+
+class Helmholtz(do.nn.AbstractEquation):
+    """Δu + k²u = 0."""
+
+    k: jax.Array
+
+    def operators(self):
+        return {"u": do.Identity(), "lap": do.Laplacian()}
+
+    def residual(self, values, x):
+        return values["lap"] + self.k**2 * values["u"]
+
+
+def wave(x):
+    return jnp.sin(3 * x[0] + 4 * x[1])
+
+
+def ends(count=3, value=0.0):
+    return do.pde.Condition(do.Identity(), jnp.asarray(POINTS[:count]), jnp.full(count, value))
+
+
+def test_what_a_subclass_need_not_define():
+    equation = Helmholtz(jnp.array(5.0))
+    assert equation.conditions(KEY, 3) == ()
+    assert equation.ansatz(wave) is wave
+    assert equation.source(POINTS[0]) is None
+
+
+def test_residuals_of_a_subclass():
+    """−(3² + 4²) sin + k² sin: 0 for k = 5, and 11 sin for k = 6."""
+    for k in (5.0, 6.0):
+        pinn = do.nn.PINN(wave, Helmholtz(jnp.array(k)))
+        residuals = jax.jit(jax.vmap(pinn.residual))(jnp.asarray(POINTS))
+        np.testing.assert_allclose(residuals, (k**2 - 25) * np.sin(POINTS @ [3.0, 4.0]), atol=1e-12)
+        assert not jax.tree.leaves(eqx.filter(pinn, eqx.is_array))  # k is known
+
+
+def test_a_problem_is_an_equation():
+    assert issubclass(do.pde.AbstractProblem, do.nn.AbstractEquation)
+
+
+@pytest.mark.parametrize("given", [[ends()], (ends(), ends(2))])
+def test_conditions_at_given_points(given):
+    equation = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0, conditions=given)
+    assert equation.conditions(KEY, 7) is given
+    assert not jax.tree.leaves(equation)
+
+
+def test_conditions_at_random_points():
+    def edges(key, count):
+        points = do.pde.box_boundary(key, count, [-1.0, -1.0], [1.0, 1.0])
+        return [do.pde.Condition(do.Identity(), points, jnp.zeros(count))]
+
+    equation = do.nn.Equation(do.Laplacian(), lambda v, x: v, conditions=edges)
+    (got,), (expected,) = equation.conditions(KEY, 5), edges(KEY, 5)
+    np.testing.assert_array_equal(got.points, expected.points)
+
+
+@pytest.mark.parametrize("given", [ends(), [do.Identity()], 3, None])
+def test_what_are_no_conditions(given):
+    with pytest.raises(TypeError, match="Equation expects conditions that are a list of diffop.pd"):
+        do.nn.Equation(do.Laplacian(), lambda v, x: v, conditions=given)

@@ -1,0 +1,274 @@
+"""One loss: a PINN's is that of training at points that are given, data included, and old names of
+its options are known for a release."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.losses.squares import data_key
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KEY = jax.random.key(4)
+LOWER, UPPER = [-1.0, -1.0], [1.0, 1.0]
+
+
+def u(x):
+    return jnp.sin(2 * x[0]) * jnp.exp(x[1])
+
+
+def source(x):
+    return x[0] * x[1]
+
+
+def edges(key, count):
+    points = do.pde.box_boundary(key, count, LOWER, UPPER)
+    slopes = do.pde.Condition(do.Partial(1), points, jnp.ones(count), 3.0)
+    return [do.pde.Condition(do.Identity(), points, jnp.zeros(count)), slopes]
+
+
+def box(key, count):
+    return do.pde.box(key, count, LOWER, UPPER)
+
+
+POISSON = do.nn.Equation.linear(do.Laplacian(), source, conditions=edges)
+
+
+def written_out(points, data, data_weight=1.0, gpinn=0.0):
+    """With nested autodiff."""
+
+    def residual(x):
+        return jnp.trace(jax.hessian(u)(x)) - source(x)
+
+    def square(x):
+        return residual(x) ** 2 + gpinn * jnp.sum(jax.grad(residual)(x) ** 2)
+
+    missed = jax.vmap(u)(data) ** 2 + 3 * (jax.vmap(lambda x: jax.grad(u)(x)[1])(data) - 1) ** 2
+    return jnp.mean(jax.vmap(square)(points)) + data_weight * jnp.mean(missed)
+
+
+@pytest.mark.parametrize("gpinn", [0.0, 0.3])
+def test_a_pinn_has_the_data_of_its_equation(gpinn):
+    points, pinn = box(KEY, 5), do.nn.PINN(u, POISSON)
+    options = {"data_weight": 2.0, "gpinn": gpinn}
+
+    @jax.jit
+    def every(key):
+        one = pinn.loss(points, **options, data_batch=7)
+        other = pinn.loss(points, key, probes="exact", **options, gpinn_terms=2)
+        ends = edges(data_key(jax.random.key(0)), 7), edges(data_key(key), 5)
+        return (one, other), [written_out(points, first.points, **options) for first, _ in ends]
+
+    got, expected = every(KEY)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("square", ["biased", "product", "pairs"])
+def test_a_pinn_has_the_loss_of_training(square):
+    """With the same points, data and jets."""
+    options = {"square": square, "data_weight": 2.0, "gpinn": 0.3, "gpinn_terms": 1, "n": 2}
+    own = do.train.ResidualLoss(POISSON, 5, probes="sparse", points=box, **options)
+    points_key, jets_key = jax.random.split(KEY)
+    data = edges(jax.random.fold_in(points_key, 0), 5)
+    equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=data)
+    pinn = do.nn.PINN(u, equation)
+    points = box(points_key, 5)
+    both = jax.jit(lambda: (own(u, KEY), pinn.loss(points, jets_key, probes="sparse", **options)))
+    np.testing.assert_allclose(*both(), rtol=1e-12)
+
+
+def test_points_that_are_given_are_those_of_each_call():
+    points, ends = box(KEY, 6), edges(KEY, 3)
+    equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=ends)
+    loss = do.train.ResidualLoss(equation, probes="exact", points=points, data_weight=5.0)
+    call = jax.jit(lambda key: (loss(u, key), written_out(points, ends[0].points, 5.0)))
+    for seed in (0, 1):
+        np.testing.assert_allclose(*call(jax.random.key(seed)), rtol=1e-12)
+
+
+def test_a_problem_may_be_trained_at_other_points():
+    problem = do.pde.AllenCahnTwoBody(3, key=KEY)
+    points = problem.sample(KEY, 4)
+    loss = do.train.ResidualLoss(problem, probes="exact", points=points)
+    pinn = do.nn.PINN(problem.solution, problem, lambda net: net)
+    same = jax.jit(lambda u: (loss(u, KEY), pinn.loss(points)))
+    np.testing.assert_allclose(*same(jax.tree_util.Partial(problem.solution)), atol=1e-20)
+
+
+@pytest.mark.parametrize("probes", ["exact", "sparse"])
+@pytest.mark.parametrize("gpinn", [0.0, 0.3])
+def test_squares_of_the_residuals_add_up_to_the_loss(probes, gpinn):
+    loss = do.train.ResidualLoss(
+        POISSON, 5, 2, probes, 2.0, gpinn, 1, points=box, data_batch=3, weights=4.0
+    )
+    found, terms = jax.jit(lambda key: (loss.residuals(u, key), loss.terms(u, key)))(KEY)
+    assert found.keys() == terms.keys() == {"residual", "data"} | ({"gpinn"} if gpinn else set())
+    for name, term in terms.items():
+        squares = sum(np.sum(np.square(leaf)) for leaf in jax.tree.leaves(found[name]))
+        np.testing.assert_allclose(squares, term, rtol=1e-12)
+    assert found["residual"].shape == (5,)
+    assert [missed.shape for missed in found["data"]] == [(3,), (3,)]
+
+
+def test_residuals_of_complex_and_vector_valued_functions():
+    """i u'' + u − 1 of u = x² and 3x², and what a gradient misses: by their magnitudes."""
+    points = np.linspace(-1, 1, 4)[:, None]
+    wanted = do.pde.Condition(do.Gradient(), jnp.asarray(points), jnp.ones((4, 2, 1)), 0.5)
+    equation = do.nn.Equation(
+        {"u": do.Identity(), "u_xx": do.Partial(0) @ do.Partial(0)},
+        lambda v, x: {"both": jax.lax.complex(v["u"] - 1, v["u_xx"])},
+        conditions=[wanted],
+    )
+    pair = lambda x: jnp.stack([x[0] ** 2, 3 * x[0] ** 2])
+    loss = do.train.ResidualLoss(equation, probes="exact", points=jnp.asarray(points))
+    found, value = jax.jit(lambda: (loss.residuals(pair, KEY), loss(pair, KEY)))()
+    x = points[:, 0]
+    expected = (x**2 - 1) ** 2 + 4 + (3 * x**2 - 1) ** 2 + 36
+    expected += 0.5 * ((2 * x - 1) ** 2 + (6 * x - 1) ** 2)
+    squares = sum(np.sum(np.abs(leaf) ** 2) for leaf in jax.tree.leaves(found))
+    np.testing.assert_allclose([squares, value], np.mean(expected), rtol=1e-12)
+
+
+class Counted(eqx.Module):
+    """A condition of another kind."""
+
+    def misfit(self, u):
+        return u(jnp.zeros(2)) ** 2
+
+
+def test_other_conditions_have_a_misfit():
+    equation = do.nn.Equation(do.Identity(), lambda v, x: 0 * v, conditions=[Counted()])
+    loss = do.train.ResidualLoss(equation, probes="exact", points=np.ones((2, 2)))
+    np.testing.assert_allclose(loss(lambda x: 3.0 + x[0], KEY), 9.0)
+    with pytest.raises(TypeError, match=r"a method residuals\(u\), .*, got a Counted without; giv"):
+        loss.residuals(lambda x: 3.0 + x[0], KEY)
+
+
+def test_residuals_are_of_sums_of_squares():
+    loss = do.train.ResidualLoss(POISSON, 5, 2, "sparse", points=box, square="pairs")
+    with pytest.raises(ValueError, match="those of the square 'biased', got 'pairs', which is no"):
+        loss.residuals(u, KEY)
+
+
+def system(names):
+    """Residuals 1, 2 and 3 of anything."""
+
+    def residual(v, x):
+        found = 0 * v + jnp.arange(1.0, 4.0)
+        return {"mass": found[0], "momentum": found[1:]} if names else found
+
+    return do.nn.Equation(do.Identity(), residual)
+
+
+@pytest.mark.parametrize(
+    ("names", "weights", "expected"),
+    [
+        (True, {"mass": 5.0, "momentum": 0.5}, 5 + 0.5 * (4 + 9)),
+        (True, {"mass": 5, "momentum": jnp.array([2.0, 1.0])}, 5 + 2 * 4 + 9),
+        (False, [5, 2, 1], 5 + 2 * 4 + 9),
+        (False, 2.0, 2 * 14),
+        (False, None, 14),
+    ],
+)
+def test_weights_of_a_system(names, weights, expected):
+    loss = do.train.ResidualLoss(
+        system(names), probes="exact", points=np.ones((2, 2)), weights=weights
+    )
+    np.testing.assert_allclose(eqx.filter_jit(loss)(u, KEY), expected, rtol=1e-12)
+    pinn = do.nn.PINN(u, system(names))
+    np.testing.assert_allclose(pinn.loss(jnp.ones((2, 2)), weights=weights), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("names", "weights", "message"),
+    [
+        (True, {"mass": 1.0, "energy": 2.0}, "have energy, mass, and the .* has mass, moment"),
+        (True, {"mass": 1.0}, r"have mass, and .* mass, momentum of shape \(2,\); give a number"),
+        (True, 2.0, "have one number, and the residual of the equation has mass, momentum"),
+        (False, {"mass": 1.0}, r"have mass, and .* has an array of shape \(3,\)"),
+        (False, [1.0, 2.0], r"have an array of shape \(2,\), and .* of shape \(3,\); give"),
+    ],
+)
+def test_weights_of_other_names(names, weights, message):
+    points = np.ones((2, 2))
+    loss = do.train.ResidualLoss(system(names), probes="exact", points=points, weights=weights)
+    with pytest.raises(ValueError, match=f"the weights {message}"):
+        loss(u, KEY)
+
+
+CASES = {
+    "nowhere": (
+        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact"),
+        ValueError,
+        "expects points for an equation without a domain to draw them from: an array of shape",
+    ),
+    "how_many": (
+        lambda: do.train.ResidualLoss(POISSON, probes="exact", points=box),
+        ValueError,
+        "expects a batch, the number of points of a call, got None; say for instance batch=100",
+    ),
+    "twice": (
+        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", points=np.ones((4, 2))),
+        ValueError,
+        r"no batch or pool beside them, got shape \(4, 2\), batch=5 and pool=1; let a function",
+    ),
+    "one_point": (
+        lambda: do.train.ResidualLoss(POISSON, probes="exact", points=np.ones(2)),
+        ValueError,
+        r"points of shape \(count, d\), .*, got shape \(2,\)",
+    ),
+    "no_draws": (
+        lambda: do.train.ResidualLoss(POISSON, 5, points=box),
+        ValueError,
+        "expects n, the number of draws of jets, for the probes 'sparse', or probes=\"exact\"",
+    ),
+    "no_equation": (
+        lambda: do.train.ResidualLoss(do.Laplacian(), 5, probes="exact"),
+        TypeError,
+        "ResidualLoss expects a diffop.nn.Equation, or a problem or another object .*, got Δ",
+    ),
+    "both_names": (
+        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", estimator="exact"),
+        TypeError,
+        "ResidualLoss got probes and its old name estimator; leave estimator out",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input(name):
+    call, kind, message = CASES[name]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+def old_and_new(kind, old, new):
+    with pytest.warns(DeprecationWarning, match=r"takes estimator= by its new name probes=; the n"):
+        made = kind(**old)
+    assert made.probes == kind(**new).probes
+    with pytest.warns(DeprecationWarning, match="estimator is now called probes; the next release"):
+        assert made.estimator == made.probes
+    return made
+
+
+def test_old_names_of_options():
+    old_and_new(do.pde.Recommended, {"estimator": "exact"}, {"probes": "exact"})
+    name = "allen-cahn-two-body"
+    old = {"problem": name, "estimator": "hte"}
+    settings = old_and_new(do.train.Settings, old, {"problem": name, "probes": "hte"})
+    assert settings == do.train.Settings(name, probes="hte")
+    problem = do.pde.AllenCahnTwoBody(3, key=KEY)
+    rest = {"equation": problem, "batch": 3, "n": 2}
+    loss = old_and_new(
+        do.train.ResidualLoss, rest | {"estimator": "exact"}, rest | {"probes": "exact"}
+    )
+    with pytest.warns(DeprecationWarning, match="takes problem= by its new name equation="):
+        again = do.train.ResidualLoss(problem=problem, batch=3, probes="exact")
+    with pytest.warns(DeprecationWarning, match="problem is now called equation") as told:
+        assert again.problem is problem
+    assert "diffop/" not in told[0].filename
+    assert loss(problem.solution, KEY) == again(problem.solution, KEY)
