@@ -6,6 +6,6 @@ from .coefficients import ByDirection as ByDirection, ByEntry as ByEntry, Full a
 from .declared import register as register
 from .numbers import Numbers as Numbers
 from .pushforward import Pushed as Pushed, jet as jet, push as push
-from .rules.fallback import UnsupportedPrimitiveError as UnsupportedPrimitiveError
+from .rules.by_jvp import UnsupportedPrimitiveError as UnsupportedPrimitiveError
 from .tangents import Jets as Jets
 from .truncation import Truncation as Truncation

@@ -26,6 +26,7 @@ from .coefficients import (
     Structured,
     Zero,
     all_zero,
+    each_set,
     scale,
     sets,
     varying,
@@ -44,7 +45,7 @@ Asker: TypeAlias = str | LinearMap | None
 def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None) -> Coefficient:
     """A structured coefficient as an array; `name` is the primitive that asks for it."""
     if isinstance(coefficient, Sets):
-        return sets([densify(part, 1, primal, name) for part in coefficient.parts])
+        return each_set(lambda part: densify(part, lead, primal, name), coefficient)
     if not isinstance(coefficient, Structured):
         return coefficient
     shape, dtype = jnp.shape(primal), type_of(primal)

@@ -188,12 +188,12 @@ def read(environment: Mapping[jex.Var, Any], atoms: Sequence[Any]) -> list[Any]:
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
     """The equations that the outputs need, in order, and those with side effects."""
-    needed = {id(atom) for atom in jaxpr.outvars}
+    needed = set(map(id, jaxpr.outvars))
     live = []
     for eqn in reversed(jaxpr.eqns):
-        if eqn.effects or any(id(var) in needed for var in eqn.outvars):
+        if eqn.effects or not needed.isdisjoint(map(id, eqn.outvars)):
             live.append(eqn)
-            needed.update(id(atom) for atom in eqn.invars)
+            needed.update(map(id, eqn.invars))
     return live[::-1]
 
 

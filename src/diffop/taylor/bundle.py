@@ -12,7 +12,7 @@ from .._types import AnyArray, CollapsingWeights
 from . import by_direction, by_entry
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of
-from .binding import varying_axes
+from .binding import divided_along, is_divided, varying_axes
 from .coefficients import (
     ByDirection,
     ByEntry,
@@ -22,8 +22,8 @@ from .coefficients import (
     Sets,
     Zero,
     all_zero,
+    each_set,
     scale,
-    sets,
     varying,
     zeros,
 )
@@ -212,28 +212,52 @@ def bundle(primal: Any, series: Sequence[Series]) -> Value:
     return Bundle(as_array(primal), tuple(series))
 
 
-def dense_series(family: Family, series: Series, primal: Any, name: str) -> Series:
-    """A series of plain arrays, for a primitive that cannot follow any structure."""
-    return tuple(
-        plain(densify(c, family.lead(place), primal, name)) for place, c in enumerate(series)
-    )
-
-
-def dense_value(value: Value, families: Families, name: str) -> Value:
-    """A value with series of plain arrays along every family."""
+def each_term(
+    function: Callable[[Any, int], Coefficient], value: Value, families: Families
+) -> Value:
+    """A value with what a function makes of its coefficients, given how many axes are in front."""
     if not isinstance(value, Bundle):
         return value
     series = tuple(
-        dense_series(family, terms, value.primal, name)
+        tuple(
+            each_set(lambda part, lead=family.lead(place): function(part, lead), term)
+            for place, term in enumerate(terms)
+        )
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)
 
 
+def dense_value(value: Value, families: Families, name: str) -> Value:
+    """A value with series of plain arrays along every family, for a primitive that cannot follow
+    any structure.
+    """
+    return each_term(
+        lambda term, lead: plain(densify(term, lead, value.primal, name)), value, families
+    )
+
+
+def laid_out(families: Families, value: Value) -> Value:
+    """A value whose coefficients are divided over a mesh with explicit axes as its primal is.
+
+    They are arrays then: JAX asks how the result of each gather from a divided array is divided, so
+    that structured coefficients, whose rules gather, cannot be followed.
+    """
+    if not isinstance(value, Bundle) or not is_divided(jax.typeof(value.primal)):
+        return value
+    own = jax.typeof(value.primal).sharding
+
+    def divided(term: Coefficient, lead: int) -> Coefficient:
+        if not isinstance(term, Full):
+            return term
+        return Full(divided_along(term.array, jax.P(*[None] * lead, *own.spec), own.mesh))
+
+    dense = dense_value(value, families, "on a mesh with explicit axes")
+    return each_term(divided, dense, families)
+
+
 def plain(coefficient: Coefficient) -> Coefficient:
     """An array without what else is known about it."""
-    if isinstance(coefficient, Sets):
-        return sets([plain(part) for part in coefficient.parts])
     return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient
 
 

@@ -42,6 +42,18 @@ def unravel(positions: Any, shape: Sequence[int]) -> list[Any]:
     return coordinates[::-1]
 
 
+def ravel(coordinates: Sequence[Any], shape: Sequence[int], positions: Any) -> Any:
+    """Flat positions, of those that were at `positions`; coordinates outside are moved to the
+    border, for entries that are lost.
+    """
+    if not shape:
+        return positions * 0
+    flat: Any = 0
+    for coordinate, size in zip(coordinates, shape, strict=True):
+        flat = flat * size + coordinate.clip(0, max(size - 1, 0))
+    return flat
+
+
 def times_array(coefficient: ByDirection, array: Any, shape: tuple[int, ...]) -> ByDirection:
     """The entrywise product with an array that broadcasts to the primal's shape."""
     return times_values(coefficient, entries_at(array, coefficient.positions, shape))
@@ -118,17 +130,30 @@ def broadcast(
     coefficient: ByDirection, before: tuple[int, ...], after: tuple[int, ...]
 ) -> ByDirection:
     """The coefficient of a value broadcast along axes of size one."""
-    coordinates = unravel(coefficient.positions, before)
-    copied = [new if old != new else 1 for old, new in zip(before, after, strict=True)]
-    grid = np.indices(copied).reshape(len(after), -1).astype(np.int32)
-    flat: Any = coefficient.positions[..., None] * 0
-    for axis, size in enumerate(after):
-        moved = grid[axis].reshape((1,) * coefficient.positions.ndim + (-1,))
-        flat = flat * size + coordinates[axis][..., None] + moved
-    positions = flat.reshape(*flat.shape[:-2], -1)
-    values = jnp.repeat(coefficient.values, grid.shape[1], axis=-1)
+    positions, copies = copied(coefficient.positions, before, range(len(before)), after)
+    values = jnp.repeat(coefficient.values, copies, axis=-1)
     source = Source(("broadcast", before, after), coefficient.source)
     return ByDirection(positions, values, coefficient.distinct, source)
+
+
+def copied(
+    positions: Any, before: Sequence[int], axes: Sequence[int], after: Sequence[int]
+) -> tuple[Any, int]:
+    """The positions in an array of another shape, of which the given axes are those before, or were
+    of size one; each several times over, and how often.
+    """
+    coordinates: list[Any] = [positions * 0] * len(after)
+    copies = list(after)
+    for i, axis, size in zip(unravel(positions, before), axes, before, strict=True):
+        if size == after[axis]:
+            coordinates[axis], copies[axis] = i, 1
+    base, count = ravel(coordinates, after, positions), math.prod(copies)
+    if count == 1:
+        return base, 1
+    strides = np.array([math.prod(after[axis + 1 :]) for axis in range(len(after))])
+    offsets = (strides @ np.indices(copies).reshape(len(after), -1)).astype(np.int32)
+    flat = base[..., None] + offsets.reshape((1,) * base.ndim + (-1,))
+    return flat.reshape(*base.shape[:-1], base.shape[-1] * count), count
 
 
 def collapse(coefficient: ByDirection, weights: Any) -> ByDirection:

@@ -2,7 +2,9 @@
 for each primitive, where a position goes, and whether it stays.
 """
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -105,24 +107,24 @@ def _entries(
     return ByDirection(moved.positions, values, distinct, source)
 
 
-def _flat(coordinates: Coordinates, shape: Sequence[int], positions: Any) -> Any:
-    """Flat positions, of those that were at `positions`; coordinates outside are moved to the
-    border, for entries that are lost.
+def _moved(
+    positions: Any,
+    before: Sequence[int],
+    after: Sequence[int],
+    change: Callable[[Coordinates], Coordinates],
+    lossy: bool = False,
+) -> Moved:
+    """Positions whose coordinates change; entries are lost where these are outside, if they can
+    be.
     """
-    if not shape:
-        return positions * 0
-    flat: Any = 0
-    for coordinate, size in zip(coordinates, shape, strict=True):
-        flat = flat * size + coordinate.clip(0, max(size - 1, 0))
-    return flat
+    coordinates = change(by_direction.unravel(positions, before))
+    keep = _inside(coordinates, after) if lossy else None
+    return Moved(by_direction.ravel(coordinates, after, positions), keep)
 
 
 def _inside(coordinates: Coordinates, shape: Sequence[int]) -> Any:
-    keep: Any = None
-    for coordinate, size in zip(coordinates, shape, strict=True):
-        here = (coordinate >= 0) & (coordinate < size)
-        keep = here if keep is None else keep & here
-    return keep
+    here = [(i >= 0) & (i < size) for i, size in zip(coordinates, shape, strict=True)]
+    return functools.reduce(operator.and_, here) if here else None
 
 
 def _shapes(function: LinearMap, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -135,110 +137,115 @@ def kept(function: LinearMap, k: int, positions: Any) -> Moved:
 
 def sliced(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    starts = function.params["start_indices"]
-    strides = function.params["strides"] or (1,) * len(before)
-    coordinates, keep = [], None
-    for i, start, stride, size in zip(
-        by_direction.unravel(positions, before), starts, strides, after, strict=True
-    ):
-        shifted = i - start
-        coordinates.append(shifted // stride)
-        here = (shifted >= 0) & (shifted % stride == 0) & (shifted // stride < size)
-        keep = here if keep is None else keep & here
-    return Moved(_flat(coordinates, after, positions), keep)
+    starts, strides = function.params["start_indices"], function.params["strides"]
+
+    def change(coordinates: Coordinates) -> Coordinates:
+        shifted = [i - start for i, start in zip(coordinates, starts, strict=True)]
+        if strides is None:
+            return shifted
+        # −1 between two that are read
+        between = [(i % n).clip(0, 1) for i, n in zip(shifted, strides, strict=True)]
+        return [
+            (1 - no) * (i // n + 1) - 1 for no, i, n in zip(between, shifted, strides, strict=True)
+        ]
+
+    return _moved(positions, before, after, change, lossy=True)
 
 
 def flipped(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    coordinates = by_direction.unravel(positions, before)
-    for axis in function.params["dimensions"]:
-        coordinates[axis] = before[axis] - 1 - coordinates[axis]
-    return Moved(_flat(coordinates, after, positions))
+    axes = function.params["dimensions"]
+    return _moved(
+        positions,
+        before,
+        after,
+        lambda at: [before[a] - 1 - i if a in axes else i for a, i in enumerate(at)],
+    )
 
 
 def transposed(function: LinearMap, k: int, positions: Any) -> Moved:
-    before, after = _shapes(function, k)
-    coordinates = by_direction.unravel(positions, before)
-    permuted = [coordinates[axis] for axis in function.params["permutation"]]
-    return Moved(_flat(permuted, after, positions))
+    order = function.params["permutation"]
+    return _moved(positions, *_shapes(function, k), lambda at: [at[axis] for axis in order])
 
 
 def padded(function: LinearMap, k: int, positions: Any) -> Moved | None:
+    padding = function.params["padding_config"]
     if k != 0:
         return None
-    before, after = _shapes(function, k)
-    coordinates = [
-        low + i * (interior + 1)
-        for i, (low, _, interior) in zip(
-            by_direction.unravel(positions, before), function.params["padding_config"], strict=True
-        )
-    ]
-    return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
+    return _moved(
+        positions,
+        *_shapes(function, k),
+        lambda at: [low + i * (n + 1) for i, (low, _, n) in zip(at, padding, strict=True)],
+        lossy=True,
+    )
 
 
 def concatenated(function: LinearMap, k: int, positions: Any) -> Moved:
-    before, after = _shapes(function, k)
     axis = function.params["dimension"]
-    coordinates = by_direction.unravel(positions, before)
     start = sum(jnp.shape(function.primal(j))[axis] for j in range(k))
-    coordinates[axis] = coordinates[axis] + start
-    return Moved(_flat(coordinates, after, positions))
+    return _moved(
+        positions,
+        *_shapes(function, k),
+        lambda at: [i + start if a == axis else i for a, i in enumerate(at)],
+    )
 
 
 def broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    dims = function.params["broadcast_dimensions"]
-    coordinates: Coordinates = [positions * 0] * len(after)
-    copied = list(after)
-    for i, axis, size in zip(by_direction.unravel(positions, before), dims, before, strict=True):
-        if size == after[axis]:
-            coordinates[axis], copied[axis] = i, 1
-    base = _flat(coordinates, after, positions)
-    strides = [math.prod(after[axis + 1 :]) for axis in range(len(after))]
-    grid = np.indices(copied).reshape(len(after), -1) if after else np.zeros((0, 1), int)
-    offsets = np.asarray(strides, int) @ grid if after else np.zeros(1, int)
-    return _copied(base, offsets)
-
-
-def _copied(base: Any, offsets: np.ndarray) -> Moved:
-    """Each position several times over."""
-    if offsets.size == 1:
-        return Moved(base + int(offsets[0]))
-    shape = (*base.shape[:-1], base.shape[-1] * offsets.size)
-    offsets = offsets.astype(np.int32).reshape((1,) * base.ndim + (-1,))
-    return Moved((base[..., None] + offsets).reshape(shape), None, offsets.size)
+    axes = function.params["broadcast_dimensions"]
+    copied, copies = by_direction.copied(positions, before, axes, after)
+    return Moved(copied, copies=copies)
 
 
 def summed(function: LinearMap, k: int, positions: Any) -> Moved:
-    before, after = _shapes(function, k)
-    coordinates = by_direction.unravel(positions, before)
-    kept = [i for axis, i in enumerate(coordinates) if axis not in function.params["axes"]]
-    return Moved(_flat(kept, after, positions), merging=True)
+    axes = function.params["axes"]
+    kept = _moved(
+        positions,
+        *_shapes(function, k),
+        lambda at: [i for axis, i in enumerate(at) if axis not in axes],
+    )
+    return kept._replace(merging=True)
 
 
 def dynamically_sliced(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    starts = _clamped(function.operands[1:], before, after)
-    coordinates = [
-        i - start for i, start in zip(by_direction.unravel(positions, before), starts, strict=True)
-    ]
-    return Moved(_flat(coordinates, after, positions), _inside(coordinates, after))
+    return _cut_out(positions, before, _clamped(function.operands[1:], before, after), after)
+
+
+def _cut_out(
+    positions: Any, before: Sequence[int], starts: Sequence[Any], after: Sequence[int]
+) -> Moved:
+    return _moved(
+        positions,
+        before,
+        after,
+        lambda at: [i - start for i, start in zip(at, starts, strict=True)],
+        lossy=True,
+    )
+
+
+def split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
+    before, axis, start = jnp.shape(function.primal(0)), function.params["axis"], 0
+    parts = []
+    for after in map(jnp.shape, function.outputs):
+        starts = [start if a == axis else 0 for a in range(len(before))]
+        parts.append(_cut_out(positions, before, starts, after))
+        start += after[axis]
+    return parts
 
 
 def updated(function: LinearMap, k: int, positions: Any) -> Moved:
     whole, update = jnp.shape(function.operands[0]), jnp.shape(function.operands[1])
     starts = _clamped(function.operands[2:], whole, update)
     if k == 1:
-        coordinates = [
-            i + start
-            for i, start in zip(by_direction.unravel(positions, update), starts, strict=True)
-        ]
-        return Moved(_flat(coordinates, whole, positions))
-    shifted = [
-        i - start for i, start in zip(by_direction.unravel(positions, whole), starts, strict=True)
-    ]
-    inside = _inside(shifted, update)
-    return Moved(keep=None if inside is None else ~inside)
+        return _moved(
+            positions,
+            update,
+            whole,
+            lambda at: [i + start for i, start in zip(at, starts, strict=True)],
+        )
+    covered = _cut_out(positions, whole, starts, update).keep
+    return Moved(keep=None if covered is None else ~covered)
 
 
 def _clamped(starts: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
@@ -322,19 +329,6 @@ def are_different(params: dict[str, Any], operand: Any, indices: Any, updates: A
         return False
     targets = targets[targets >= 0]
     return np.unique(targets).size == targets.size
-
-
-def split(function: LinearMap, k: int, positions: Any) -> list[Moved]:
-    before = jnp.shape(function.primal(0))
-    axis, start = function.params["axis"], 0
-    parts = []
-    for output in function.outputs:
-        after = jnp.shape(output)
-        coordinates = by_direction.unravel(positions, before)
-        coordinates[axis] = coordinates[axis] - start
-        parts.append(Moved(_flat(coordinates, after, positions), _inside(coordinates, after)))
-        start += after[axis]
-    return parts
 
 
 def gathered(function: LinearMap, k: int, positions: Any) -> Moved | None:

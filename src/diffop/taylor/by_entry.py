@@ -75,7 +75,7 @@ def select(coefficient: ByEntry, keep: Any, dtype: Any) -> ByEntry:
         numbers = Numbers(np.where(keep, numbers.array, -1))
         if c.is_ones:
             return ByEntry(None, numbers, c.size, c.factor)
-    own = whole(c, dtype).values
+    own: Any = whole(c, dtype).values
     values = jnp.where(keep, own, jnp.zeros((), own.dtype))
     return ByEntry(values, numbers, c.size, c.factor)
 
@@ -146,7 +146,8 @@ def collapse(coefficient: ByEntry, weights: Any, dtype: Any) -> Full:
     """Σ_r w_r c_r: an array `(*m, *shape)` for weights `(*m, n)`."""
     number = uniform(weights)
     if number is not None and coefficient.is_lone:
-        collapsed = scale(Full(coefficient.values, number), coefficient.factor)
+        lone: Any = coefficient.values
+        collapsed = scale(Full(lone, number), coefficient.factor)
         assert isinstance(collapsed, Full)
         return collapsed
     values = values_of(coefficient, dtype)

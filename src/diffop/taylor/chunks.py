@@ -19,6 +19,7 @@ from jaxtyping import PyTree
 from .binding import start_of_sum
 from .by_entry import as_sparse
 from .coefficients import ByDirection, ByEntry, Full
+from .program import inner_programs
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""
@@ -89,9 +90,8 @@ def _variables(atoms: Any) -> list[Any]:
 
 
 def _inside(eqn: jex.JaxprEqn) -> int:
-    values = [v.jaxpr if isinstance(v, jex.ClosedJaxpr) else v for v in eqn.params.values()]
-    programs = [value for value in values if isinstance(value, jex.Jaxpr)]
-    return max((_peak(program, set(program.invars)) for program in programs), default=0)
+    peaks = (_peak(program, set(program.invars)) for program in inner_programs(eqn))
+    return max(peaks, default=0)
 
 
 def _bytes(var: Any) -> int:

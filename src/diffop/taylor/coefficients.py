@@ -12,7 +12,7 @@ leading axes, one for the directions or for the collapsed sums (see `Family`). I
     directions were replaced, see `second_moments`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax.numpy as jnp
@@ -117,7 +117,8 @@ class ByDirection:
         if isinstance(positions, np.ndarray) and source.known is None:
             source = Source(Numbers(positions))
         unknown = positions if source.known is None else None
-        for name, value in zip(self.__slots__, (unknown, values, distinct, source), strict=True):
+        fields = {"unknown": unknown, "values": values, "distinct": distinct, "source": source}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -177,7 +178,7 @@ class ByEntry:
     @property
     def columns(self) -> Any:
         """The values as `(s, *shape)`, without the factor; None for ones."""
-        return lax.expand_dims(self.values, (0,)) if self.is_lone else self.values
+        return lax.expand_dims(self.values, (0,)) if self.is_lone else self.values  # pyright: ignore
 
     def with_values(self, values: AnyArray | None) -> "ByEntry":
         """Other values at the same numbers."""
@@ -210,6 +211,13 @@ def zeros(order: int) -> Series:
 def sets(parts: Sequence[Any]) -> Coefficient:
     """Parts side by side, or zero where they all are."""
     return Zero() if all_zero(parts) else Sets(tuple(parts))
+
+
+def each_set(function: Callable[[Any], Coefficient], coefficient: Coefficient) -> Coefficient:
+    """What a function makes of a coefficient, set by set where there are several."""
+    if isinstance(coefficient, Sets):
+        return sets([function(part) for part in coefficient.parts])
+    return function(coefficient)
 
 
 def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:

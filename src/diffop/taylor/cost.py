@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax.extend.core as jex
 
 from .primitive import Inner, of
-from .program import Step
+from .program import Step, inner_programs
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""
@@ -110,8 +110,7 @@ def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh
     record = of(eqn)
     outputs: list[Any] = [var.aval for var in eqn.outvars]
     size = sum(math.prod(output.shape) for output in outputs)
-    inner = [_program_of(value) for value in eqn.params.values()]
-    programs = [each for each in inner if each is not None]
+    programs = inner_programs(eqn)
     if programs and record.inner is not Inner.DECLARED:
         repeats = eqn.params.get("length", 1)
         equations = [e for program in programs for e in program.eqns]
@@ -124,9 +123,3 @@ def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh
     if record.multiplies(operands):
         total += size if fresh else directions * size * (directions if moment else 1)
     return total
-
-
-def _program_of(value: Any) -> jex.Jaxpr | None:
-    if isinstance(value, jex.ClosedJaxpr):
-        return value.jaxpr
-    return value if isinstance(value, jex.Jaxpr) else None

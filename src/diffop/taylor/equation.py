@@ -15,7 +15,7 @@ from .source import Source
 @final
 class LinearMap:
     """The linear part of an equation that is jointly affine in the operands at `chosen`; the others
-    stand still.
+    stand still; or another linear `function` of these, of which no more is known.
 
     - `operands`: the primals of all operands.
     - `outputs`: the primals of the outputs.
@@ -28,15 +28,16 @@ class LinearMap:
         operands: Sequence[Any],
         chosen: Sequence[int],
         outputs: Sequence[Any],
+        function: Callable[..., list[Any]] | None = None,
     ) -> None:
         self.eqn = eqn
-        self.record: Primitive = of(eqn)
+        self.record: Primitive = of(eqn) if function is None else Primitive()
         self.params: dict[str, Any] = eqn.params
         self.operands = list(operands)
         self.chosen = tuple(chosen)
         self.outputs = list(outputs)
         self.memo: dict[Any, Any] = {}
-        self.function = partially_bound(eqn, operands, self.chosen)
+        self.function = function or partially_bound(eqn, operands, self.chosen)
 
     @property
     def described(self) -> str:

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from .binding import bind, is_divided
-from .bundle import Bundle, Families, Value, dense_value, is_moving, primal_of
-from .layout import laid_out
+from .bundle import Bundle, Families, Value, dense_value, is_moving, laid_out, primal_of
 from .primitive import of, rule_of
 from .program import Atom, Known, Program, Step, Uses, flatten, stretches
 from .source import Source

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
-import jax
 import jax.extend.core as jex
 
 from .binding import live_equations
@@ -157,25 +156,25 @@ def _axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
     """The names of the axes that an equation sums over or moves values along."""
     if not eqn.params or not of(eqn).mixes:
         return set()
-    found = {
-        axis
-        for name in ("axes", "axis_name")
-        for axis in _as_tuple(eqn.params.get(name, ()))
-        if not hasattr(axis, "__index__")
-    }
-    for value in jax.tree.leaves(list(eqn.params.values()), is_leaf=_is_program):
-        if _is_program(value):
-            inner = value.jaxpr if isinstance(value, jex.ClosedJaxpr) else value
-            found.update(*map(_axes_mixed, inner.eqns))
+    found: set[Any] = set()
+    for name in ("axes", "axis_name"):
+        axes = eqn.params.get(name, ())
+        axes = axes if isinstance(axes, tuple | list) else (axes,)
+        found.update(axis for axis in axes if not hasattr(axis, "__index__"))
+    for program in inner_programs(eqn):
+        found.update(*map(_axes_mixed, program.eqns))
     return found - set(eqn.params.get("newly_manual_axes", ()))
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
-
-
-def _is_program(value: Any) -> bool:
-    return isinstance(value, jex.Jaxpr | jex.ClosedJaxpr)
+def inner_programs(eqn: jex.JaxprEqn) -> list[jex.Jaxpr]:
+    """The programs among the parameters of an equation."""
+    found = []
+    for value in eqn.params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            program = each.jaxpr if isinstance(each, jex.ClosedJaxpr) else each
+            if isinstance(program, jex.Jaxpr):
+                found.append(program)
+    return found
 
 
 def called(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:

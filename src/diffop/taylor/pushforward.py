@@ -11,10 +11,9 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
-from .bundle import Families, Family, Value, bundle, primal_of, series_of
+from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, Zero, scale
-from .layout import laid_out
 from .replacing import interpret_replacing
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 from .truncation import Truncation
@@ -69,28 +68,34 @@ def push(
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.
     """
-    sizes = [_chunk_size(u, args, each, chunk) for each in jets]
-    together = [each for each, size in zip(jets, sizes, strict=True) if size is None]
-    pushed = _push_together(u, args, together)
+    families = [each.family for each in jets]
+    pairs = list(zip(jets, families, strict=True))
+    sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]
+    pushed = _push_together(u, args, [p for p, size in zip(pairs, sizes, strict=True) if not size])
     rest = iter(pushed.derivatives)
     return Pushed(
         pushed.value,
         [
-            next(rest) if size is None else _push_in_chunks(u, args, each, size)
-            for each, size in zip(jets, sizes, strict=True)
+            _push_in_chunks(u, args, *pair, size) if size else next(rest)
+            for pair, size in zip(pairs, sizes, strict=True)
         ],
     )
 
 
 def _chunk_size(
-    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, chunk: int | None
+    u: Callable[..., PyTree],
+    args: tuple[PyTree, ...],
+    jets: Jets,
+    family: Family,
+    chunk: int | None,
 ) -> int | None:
     """How many jets of a family to push together; None for all."""
-    if not jets.top_only or jets.weights is None:
+    size = family.size
+    if not jets.top_only or jets.weights is None or size is None:
         return None
     if chunk is not None:
-        return chunk if chunk < jets.size else None
-    if not may_need_chunks(jets.size):
+        return chunk if chunk < size else None
+    if not may_need_chunks(size):
         return None
     leaves, structure = jax.tree.flatten(args)
     inexact = [p for p, leaf in enumerate(leaves) if is_inexact(leaf)]
@@ -99,19 +104,21 @@ def _chunk_size(
         filled = list(leaves)
         for position, array in zip(inexact, arrays, strict=True):
             filled[position] = array
-        return _push_together(u, jax.tree.unflatten(structure, filled), [jets]).derivatives
+        point = jax.tree.unflatten(structure, filled)
+        return _push_together(u, point, [(jets, family)]).derivatives
 
     point = [jnp.asarray(leaves[position]) for position in inexact]
     needed = peak_bytes(jax.make_jaxpr(whole)(*point))
-    return chunk_size(jets.size, needed, sum(array.nbytes for array in point))
+    return chunk_size(size, needed, sum(array.nbytes for array in point))
 
 
 def _push_in_chunks(
-    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, size: int
+    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, family: Family, size: int
 ) -> tuple[PyTree, ...]:
     def top(tangents: PyTree, weights: Array) -> PyTree:
         part = Jets(tangents, weights, top_only=True, truncation=jets.truncation)
-        return [d for d in _push_together(u, args, [part]).derivatives[0] if d is not None]
+        pushed = _push_together(u, args, [(part, part.family)])
+        return [d for d in pushed.derivatives[0] if d is not None]
 
     rows = tuple(
         tuple(
@@ -121,7 +128,6 @@ def _push_in_chunks(
         for tangents in jets.tangents
     )
     tops = iter(in_chunks(top, rows, jets.weights, size))
-    family = jets.family
     return tuple(next(tops) if family.is_top(place) else None for place in family.places)
 
 
@@ -136,12 +142,12 @@ def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
 
 
 def _push_together(
-    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[Jets]
+    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[tuple[Jets, Family]]
 ) -> Pushed:
     """All jets in one pass."""
-    families = tuple(each.family for each in jets)
+    families = tuple(family for _, family in jets)
     leaves = jax.tree.leaves(args)
-    series = [flat_tangents(each, args, leaves) for each in jets]
+    series = [flat_tangents(*each, args, leaves) for each in jets]
     value, outputs = _push(u, args, families, series)
     return Pushed(
         value,
@@ -156,7 +162,7 @@ def _push_together(
                 )
                 for place in family.places
             )
-            for index, (each, family) in enumerate(zip(jets, families, strict=True))
+            for index, (each, family) in enumerate(jets)
         ],
     )
 

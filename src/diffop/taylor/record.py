@@ -1,6 +1,8 @@
 """Immutable records that are pytrees: what the engine makes by the ten thousand as it traces."""
 
 import dataclasses
+import operator
+from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 import equinox as eqx
@@ -28,10 +30,10 @@ def record(cls: _Class) -> _Class:
     arrays = [field.name for field in fields if "static" not in field.metadata]
     structure = [field.name for field in fields if "static" in field.metadata]
 
-    def flatten(value: Any) -> tuple[list[Any], tuple[Any, ...]]:
-        return [getattr(value, name) for name in arrays], tuple(
-            getattr(value, name) for name in structure
-        )
+    arrays_of, structure_of = _getter(arrays), _getter(structure)
+
+    def flatten(value: Any) -> tuple[Any, Any]:
+        return arrays_of(value), structure_of(value)
 
     def unflatten(structured: Any, leaves: Any) -> Any:
         value = object.__new__(made)  # leaves may be anything: `__init__` expects arrays
@@ -42,3 +44,10 @@ def record(cls: _Class) -> _Class:
 
     jax.tree_util.register_pytree_node(made, flatten, unflatten)
     return made
+
+
+def _getter(names: list[str]) -> Callable[[Any], Any]:
+    """The fields of such names, in a tuple."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)

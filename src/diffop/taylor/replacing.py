@@ -34,8 +34,8 @@ from .coefficients import (
     Structured,
     Zero,
     all_zero,
+    each_set,
     scale,
-    sets,
     zeros,
 )
 from .cost import SHARED, Live, best_cuts
@@ -122,11 +122,13 @@ class _Replacement:
         """
         for index in self.replaceable if not self.mixing else ():
             family = self.walk.families[index]
+            if family.truncation.is_curve:
+                continue
             lower = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
             found = {v: series for v, series in lower.items() if not all_zero(series)}
             kinds = [c for series in found.values() for c in series if not isinstance(c, Zero)]
             sides = {isinstance(c, Structured) for c in kinds}
-            if family.truncation != Truncation.pair() or sides != {True, False}:
+            if sides != {True, False}:
                 continue
             sizes = tuple(_real_size(self.walk.values[v].primal) for v in found)
             assert family.size is not None
@@ -242,16 +244,14 @@ def _real_parts(lower: Series, primal: Any) -> list[tuple[Series, Any]]:
     if not jnp.iscomplexobj(primal):
         return [(lower, primal)]
     dense = [densify(each, 1, primal) for each in lower]
-    return [
-        (tuple(_each_array(part, each) for each in dense), part(primal))
-        for part in (jnp.real, jnp.imag)
-    ]
 
+    def parts(part: Callable[[Any], Any]) -> tuple[Series, Any]:
+        def of_array(c: Coefficient) -> Coefficient:
+            return Full(part(c.array)) if isinstance(c, Full) else c
 
-def _each_array(function: Callable, coefficient: Any) -> Coefficient:
-    if isinstance(coefficient, Sets):
-        return sets([_each_array(function, part) for part in coefficient.parts])
-    return coefficient if isinstance(coefficient, Zero) else Full(function(coefficient.array))
+        return tuple(each_set(of_array, each) for each in dense), part(primal)
+
+    return [parts(jnp.real), parts(jnp.imag)]
 
 
 def _units(primal: Any, place: int, sizes: Sequence[int]) -> Coefficient:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from .arithmetic import bilinear_map, densify, known_scalar, multiplication, total
+from .arithmetic import bilinear_map, known_scalar, multiplication, total
 from .arrays import as_array
 from .bundle import Family, Pair
 from .coefficients import (
@@ -27,7 +27,6 @@ from .coefficients import (
     Sets,
     Zero,
     scale,
-    sets,
     zeros,
 )
 from .equation import BilinearMap
@@ -106,20 +105,6 @@ def quotient(
         remainder = total(terms, lead, product.output)
         result.append(Zero() if isinstance(remainder, Zero) else solve(remainder, lead))
     return tuple(result)
-
-
-def mapped(
-    function: Callable[[Array], Array], coefficient: Coefficient, lead: int, primal: Any
-) -> Coefficient:
-    """A linear function of an array, behind leading axes."""
-    if isinstance(coefficient, Sets):
-        return sets([mapped(function, part, 1, primal) for part in coefficient.parts])
-    array = densify(coefficient, lead, primal)
-    if not isinstance(array, Full):
-        return Zero()
-    for _ in range(lead):
-        function = jax.vmap(function)
-    return Full(function(array.array))
 
 
 Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
@@ -215,7 +200,15 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
     if isinstance(coefficient, ByDirection | ByEntry | Sets):
         array = Full(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
         return bilinear_map(multiplication(primal), coefficient, array, (lead, 0))
-    return mapped(lambda b: lax.div(b, denominator), coefficient, lead, primal)
+    if not isinstance(coefficient, Full):
+        return coefficient
+
+    def quotient_of(array: Array) -> Array:
+        return lax.div(array, denominator)
+
+    for _ in range(lead):
+        quotient_of = jax.vmap(quotient_of)
+    return Full(quotient_of(coefficient.array))
 
 
 def _known_inverse(denominator: Any) -> float | None:

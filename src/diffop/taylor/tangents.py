@@ -94,9 +94,11 @@ class Jets(eqx.Module):
 
     @property
     def family(self) -> Family:
-        second = self.truncation in (Truncation.curve(2), Truncation.pair())
-        replaceable = self.top_only and second and self.weights is not None
+        replaceable = self.top_only and self.truncation in _SECOND and self.weights is not None
         return Family(self.weights, self.truncation, self.size, replaceable=replaceable)
+
+
+_SECOND = (Truncation.curve(2), Truncation.pair())
 
 
 def is_inexact(leaf: Any) -> bool:
@@ -115,9 +117,12 @@ def as_differentiable(leaf: Any) -> Array:
     return array
 
 
-def flat_tangents(jets: Jets, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Series]:
+def flat_tangents(
+    jets: Jets, family: Family, args: tuple[PyTree, ...], leaves: Sequence[Any]
+) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
-    family, size = jets.family, jets.size
+    size = family.size
+    assert size is not None
     if jets.weights is not None and jets.weights.shape[-1] != size:
         raise ValueError(
             f"weights must have one entry for each of the {size} jets; "

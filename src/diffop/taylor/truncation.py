@@ -70,12 +70,12 @@ class Truncation:
     @classmethod
     def curve(cls, order: int) -> "Truncation":
         """The orders 1 … K of one parameter."""
-        return _of(tuple((k,) for k in range(1, order + 1)))
+        return _curve(order)
 
     @classmethod
     def pair(cls) -> "Truncation":
         """The first orders of two parameters and the product of both, D²u(a, b)."""
-        return _of(((0, 1), (1, 0), (1, 1)))
+        return _of(_PAIR)
 
     @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Truncation":
@@ -144,6 +144,14 @@ class Truncation:
 def _of(monomials: tuple[Exponents, ...]) -> Truncation:
     """A truncation, checked once, however often it is asked for."""
     return Truncation(monomials)
+
+
+_PAIR = ((0, 1), (1, 0), (1, 1))
+
+
+@functools.cache
+def _curve(order: int) -> Truncation:
+    return _of(tuple((k,) for k in range(1, order + 1)))
 
 
 @functools.cache

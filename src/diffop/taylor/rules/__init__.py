@@ -2,13 +2,12 @@
 
 from . import (  # noqa: F401
     bilinear,
+    by_jvp,
     control_flow,
     custom,
     decomposed,
     devices,
     elementwise,
-    fallback,
     linear,
-    piecewise,
     power,
 )

@@ -17,7 +17,7 @@ from .. import by_entry
 from ..arithmetic import densify
 from ..binding import varying_axes
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
-from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, sets, varying
+from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, each_set, sets, varying
 from ..numbers import Numbers
 from ..source import Source
 
@@ -186,7 +186,7 @@ def _instantiated(
     term = densify(term, family.lead(place), primal, name)
     if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):
         return term
-    whole = plain(family.instantiate(term, place, primal))
+    whole = each_set(plain, family.instantiate(term, place, primal))
     if not isinstance(kind, tuple):
         return varying(whole, kind)
     assert isinstance(whole, Sets)

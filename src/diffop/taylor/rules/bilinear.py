@@ -8,22 +8,23 @@ import jax.extend.core as jex
 from jax import lax
 from jaxtyping import Array
 
+from ..arithmetic import linear_map
 from ..binding import bind, partially_bound
 from ..bundle import (
     Families,
     Family,
     Value,
     broadcast_series,
-    dense_series,
+    dense_value,
     expand,
     primal_of,
     source_of,
 )
 from ..coefficients import Coefficient, Series
-from ..equation import BilinearMap
+from ..equation import BilinearMap, LinearMap
 from ..primitive import Form, Primitive, enter, of
 from ..rows import rows_dot_p, rows_outer_p
-from ..series import divided, leibniz, mapped, quotient, squared
+from ..series import divided, leibniz, quotient, squared
 
 
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -81,25 +82,23 @@ def triangular_solve(
     """y = A⁻¹ b (or b A⁻¹, or with the transpose): op(A) is linear in A, so op(A) y = b is a
     product to invert.
     """
+    operands = [dense_value(operand, families, "triangular_solve") for operand in operands]
     matrix, rhs = (primal_of(operand) for operand in operands)
-    bound = partially_bound(eqn, (matrix, rhs), (1,))
-    (solution,) = bound(rhs)
+    (solution,) = bind(eqn, (matrix, rhs))
 
     def multiply(a: Array, y: Array) -> Array:
         a = _as_used(a, eqn.params)
         return lax.batch_matmul(a, y) if eqn.params["left_side"] else lax.batch_matmul(y, a)
 
+    inverse = LinearMap(eqn, (matrix, rhs), (1,), [solution])
+
     def solve(coefficient: Coefficient, lead: int) -> Coefficient:
-        return mapped(lambda b: bound(b)[0], coefficient, lead, solution)
+        return linear_map(inverse, lead, [coefficient])[0]
 
     inner = BilinearMap(Form.OTHER, {}, multiply, (matrix, solution), rhs)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
-        below, above = (
-            dense_series(family, s, x, "triangular_solve")
-            for s, x in zip(series, (matrix, rhs), strict=True)
-        )
-        return [quotient(family, inner, solve, below, above)]
+        return [quotient(family, inner, solve, *series)]
 
     return expand(families, operands, [solution], expansion)
 

@@ -10,13 +10,13 @@ from jax import lax
 
 from ..binding import bind_program, described, varying_alike, varying_axes, varying_over
 from ..bundle import (
-    Bundle,
     Families,
     Value,
     dense_value,
+    each_term,
     primal_of,
 )
-from ..coefficients import Coefficient, Full, Sets, sets
+from ..coefficients import Coefficient, Full
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
 from .agreement import agreed, conform_all, joined, structure_of
@@ -175,19 +175,10 @@ def _iterated_last(value: Value, families: Families) -> Value:
 def _move_axis(
     value: Value, families: Families, move: Callable[[jax.Array, int], jax.Array]
 ) -> Value:
-    if not isinstance(value, Bundle):
-        return value
-
     def moved(term: Coefficient, lead: int) -> Coefficient:
-        if isinstance(term, Sets):
-            return sets([moved(part, 1) for part in term.parts])
         return Full(move(term.array, lead)) if isinstance(term, Full) else term
 
-    series = tuple(
-        tuple(moved(term, family.lead(place)) for place, term in enumerate(terms))
-        for family, terms in zip(families, value.series, strict=True)
-    )
-    return Bundle(value.primal, series)
+    return each_term(moved, value, families)
 
 
 enter(["cond"], Primitive(cond, "control flow", evaluate=bind_program))

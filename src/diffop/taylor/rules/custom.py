@@ -12,8 +12,8 @@ from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
 from ..second_moments import PRODUCTS
+from .by_jvp import fallback
 from .elementwise import along_one
-from .fallback import fallback
 
 
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:

@@ -37,8 +37,7 @@ from ..program import called
 from ..series import faa_di_bruno, integral, logarithm
 from ..source import Source
 from . import programs, recurrences
-from .fallback import fallback
-from .piecewise import piecewise_linear
+from .by_jvp import fallback, piecewise_linear
 from .recurrences import Step
 
 
@@ -268,7 +267,8 @@ def _settled(coefficient: Coefficient, factor: Factor, whole: bool = False) -> C
     if isinstance(c, ByEntry):
         if not c.is_lone:
             c = ByEntry(values_of(c, factor.array.dtype), c.numbers, c.size)
-        return ByEntry(factor.settled(c.values, whole), c.numbers, c.size, c.factor)
+        own: Any = c.values
+        return ByEntry(factor.settled(own, whole), c.numbers, c.size, c.factor)
     return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
 
 

@@ -21,7 +21,7 @@ from ..coefficients import Series
 from ..equation import LinearMap
 from ..interpreter import interpret
 from ..primitive import Primitive, Rule, enter
-from .fallback import fallback
+from .by_jvp import fallback
 
 Part: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]
 

@@ -1,0 +1,202 @@
+"""Rules that know no more of a primitive than its jvp.
+
+Those that choose among their entries are linear wherever the choice stays the same. The largest
+entry of x + t v is, for small t, the one that is largest at x, so every coefficient goes through
+the same map, `jax.jvp` at the primal. Where entries are equal the map is JAX's own (a maximum
+divides its derivative among them), and as in JAX the choice itself has no derivative.
+
+All others have each jet pushed by integrating the jvp.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, final
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ..arithmetic import instantiate, linear_map, total
+from ..binding import bind, partially_bound, where
+from ..bundle import (
+    Families,
+    Family,
+    Value,
+    dense_value,
+    expand,
+    is_moving,
+    primal_of,
+    series_of,
+)
+from ..coefficients import Coefficient, Full, Series, Zero, all_zero
+from ..equation import LinearMap
+from ..one_jet import push_jet
+from ..primitive import Primitive, enter, enter_others
+from ..second_moments import SecondMoment
+from ..truncation import Truncation
+
+_logger = logging.getLogger("diffop.taylor")
+_logged: set[str] = set()
+
+
+class UnsupportedPrimitiveError(NotImplementedError):
+    """A function uses a primitive that JAX itself cannot differentiate in forward mode."""
+
+
+@final
+class _MovingPart:
+    """An equation as a `function` of the operands that move, to the outputs that have derivatives;
+    at a `point`, with the `values` there and its `derivative`.
+    """
+
+    def __init__(self, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> None:
+        primals = [primal_of(operand) for operand in operands]
+        moving = [p for p, operand in enumerate(operands) if is_moving(operand)]
+        self._name = eqn.primitive.name
+        self._operands = operands
+        self._outputs = bind(eqn, primals)
+        self._moving = moving
+        self._inexact = [
+            p for p, y in enumerate(self._outputs) if jnp.issubdtype(y.dtype, jnp.inexact)
+        ]
+        self._bound = partially_bound(eqn, primals, moving)
+        self.point = [primals[p] for p in moving]
+        self.values = [self._outputs[p] for p in self._inexact]
+        self.derivative = LinearMap(eqn, primals, moving, self.values, self._jvp)
+        self._check_differentiable(eqn)
+
+    def function(self, *arguments: Array) -> list[Any]:
+        results = self._bound(*arguments)
+        return [results[p] for p in self._inexact]
+
+    def _jvp(self, *tangents: Array) -> list[Any]:
+        return jax.jvp(self.function, tuple(self.point), tangents)[1]
+
+    def _check_differentiable(self, eqn: jex.JaxprEqn) -> None:
+        """Ask JAX once, so that a missing rule is reported with the primitive and the line of the
+        user's function.
+        """
+        try:
+            jax.eval_shape(self._jvp, *self.point)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            raise UnsupportedPrimitiveError(
+                f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), "
+                f"because jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
+            ) from error
+
+    def pushed(
+        self,
+        families: Families,
+        expansion: Callable[[Family, Sequence[Series]], list[Series]],
+    ) -> list[Value]:
+        """All outputs of the equation, given how dense series of the function's arguments become
+        series of its values.
+        """
+
+        results: list[Value] = list(self._outputs)
+        dense = [dense_value(self._operands[p], families, self._name) for p in self._moving]
+        expanded = expand(families, dense, self.values, expansion)
+        for p, value in zip(self._inexact, expanded, strict=True):
+            results[p] = value
+        return results
+
+    def mapped(self, family: Family, series: Sequence[Series], place: int) -> Sequence[Coefficient]:
+        """The derivative of the coefficients at a place."""
+        return linear_map(self.derivative, family.lead(place), [terms[place] for terms in series])
+
+
+def piecewise_linear(
+    families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
+) -> list[Value]:
+    """y_k = J x_k for every order k, J being the derivative at the primal."""
+    part = _MovingPart(eqn, operands)
+
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        columns = [part.mapped(family, series, place) for place in family.places]
+        return list(zip(*columns, strict=True))
+
+    return part.pushed(families, expansion)
+
+
+def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
+    """Always right where `jax.jvp` is; slower than a rule of its own, so the first use is
+    logged.
+    """
+    name = eqn.primitive.name
+    if name not in _logged:
+        _logged.add(name)
+        _logger.info("primitive %s has no Taylor rule: its jvp is integrated instead", name)
+    part = _MovingPart(eqn, operands)
+    return part.pushed(families, partial(_expand, part))
+
+
+def _expand(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[Series]:
+    """Split the tops: y_K = J x̄_K + Σ_r w_r (order K of jet r with x_K = 0), x̄_K being collapsed
+    already; in the same way for each maximal monomial.
+    """
+    own = {place: part.mapped(family, series, place) for place in family.truncation.tops}
+    lower = [
+        tuple(Zero() if family.is_top(place) else c for place, c in enumerate(terms))
+        for terms in series
+    ]
+    return [
+        tuple(
+            total([own[place][k], term], family.lead(place), y) if place in own else term
+            for place, term in enumerate(terms)
+        )
+        for k, (terms, y) in enumerate(zip(_lower(part, family, lower), part.values, strict=True))
+    ]
+
+
+def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[Series]:
+    """The output series of jets whose tops are zero, with collapsed tops."""
+    if all(map(all_zero, series)):
+        return [series_of(y, (family,), 0) for y in part.values]
+    if family.moment is not None:
+        second = _second_order(part, family.moment, [terms[0] for terms in series])
+        return list(zip(part.mapped(family, series, 0), second, strict=True))
+
+    def push(terms: Any) -> list[Series]:
+        return push_jet(part.function, part.point, terms, family.truncation)
+
+    each = jax.vmap(push)(series) if family.curves else push(series)
+    return [
+        tuple(
+            family.collapse(term, y) if family.is_top(place) else term
+            for place, term in enumerate(terms)
+        )
+        for terms, y in zip(each, part.values, strict=True)
+    ]
+
+
+def _second_order(
+    part: _MovingPart, moment: SecondMoment, first: Sequence[Coefficient]
+) -> list[Coefficient]:
+    """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that stand for a moment."""
+    pairs = moment.as_pairs(first, part.point)
+    still = [rows for rows, _ in pairs]
+
+    def push(*partners: Array) -> list[Array]:
+        def along(*directions: tuple[Array, Array]) -> list[Any]:
+            series = [(Full(a), Full(b), Zero()) for a, b in directions]
+            pushed = push_jet(part.function, part.point, series, Truncation.pair())
+            return [
+                instantiate(y[-1], (), x).array for y, x in zip(pushed, part.values, strict=True)
+            ]
+
+        return [jnp.sum(y, axis=0) for y in jax.vmap(along)(*zip(still, partners, strict=True))]
+
+    for _ in moment.sums:
+        push = jax.vmap(push)
+    return [Full(y, 0.5) for y in push(*(partners for _, partners in pairs))]
+
+
+def _enter(names: str) -> None:
+    enter(names.split(), Primitive(piecewise_linear, "choosing"))
+
+
+_enter("cummax cummin reduce_max reduce_min reduce_window_max reduce_window_min")
+_enter("scatter-max scatter-min sort top_k")
+enter_others(Primitive(fallback, "jvp, integrated"))
