@@ -24,10 +24,11 @@ def merged(directions: Directions, weights: Any, order: int) -> tuple[Directions
     """
     table: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     for argnum, rows in directions.items():
-        known = isinstance(rows, SparseRows) and isinstance(rows.positions, np.ndarray)
-        if not (known and isinstance(rows.values, np.ndarray)):
+        positions = rows.positions if isinstance(rows, SparseRows) else None
+        values = rows.values if isinstance(rows, SparseRows) else None
+        if not (isinstance(positions, np.ndarray) and isinstance(values, np.ndarray)):
             return directions, weights
-        table[argnum] = _added_up(rows.positions, rows.values)
+        table[argnum] = _added_up(positions, values)
     lines, divisors = _canonical_rows(table)
     unique, inverse = np.unique(lines, axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)

@@ -123,7 +123,7 @@ def _coefficients(jets: Sequence[WeightedJets]) -> int:
     return sum(each.size * (len(Truncation.closure([each.output])) - 1) for each in jets)
 
 
-def _of_pattern(jets: WeightedJets, kind: str, point: Point) -> list[WeightedJets]:
+def _of_pattern(jets: WeightedJets, kind: Kind, point: Point) -> list[WeightedJets]:
     alpha: Alpha = tuple(enumerate(jets.output))
     scheme = plan((alpha,), kind).scheme
     design = jets.design

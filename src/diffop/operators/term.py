@@ -162,7 +162,7 @@ def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
     grad = flux(left, right)
     if grad is None or grad.field is not None:
         return None
-    return Segment(left.functions, (PowerSum(grad.argnum, 2, grad.dims),), (1,))
+    return Segment(left.functions, (PowerSum(grad.argnum, grad.dims, 2),), (1,))
 
 
 def flux(left: Segment, right: Segment) -> GradientTerms | None:
