@@ -201,19 +201,19 @@ def to_tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
     """Tangents in the structure of u's arguments, or None for an argument that does not move: for
     each leaf a coefficient of the Taylor engine, as sparse as the directions are.
     """
-    return tuple(
-        _unravel(directions[argnum], argnum, point) if argnum in directions else None
-        for argnum in range(len(point.args))
-    )
+    moving: list[Any] = [None] * len(point.args)
+    for argnum, rows in directions.items():
+        moving[argnum] = _unravel(rows, argnum, point)
+    return tuple(moving)
 
 
 def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
     leaves, structure = jax.tree.flatten(point.args[argnum])
-    starts = np.cumsum([0, *(int(jnp.size(leaf)) for leaf in leaves)]).tolist()
-    parts = [
-        _leaf_tangent(rows, starts[i], starts[i + 1], jnp.shape(leaf), jnp.asarray(leaf).dtype)
-        for i, leaf in enumerate(leaves)
-    ]
+    parts, start = [], 0
+    for leaf in leaves:
+        stop = start + jnp.size(leaf)
+        parts.append(_leaf_tangent(rows, start, stop, jnp.shape(leaf), jnp.asarray(leaf).dtype))
+        start = stop
     return jax.tree.unflatten(structure, parts)
 
 

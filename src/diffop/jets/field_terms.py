@@ -31,9 +31,9 @@ from .weighted_jets import WeightedJets, terms_along
 class LinearForm(Located, Terms):
     """b·∇, one term."""
 
-    field: Field
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    field: Field
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 0
     number: ClassVar[int] = 1
@@ -112,9 +112,9 @@ class MatrixForm(QuadraticTerms):
     Samples of a C with known entries are drawn by entries.
     """
 
-    field: Field
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    field: Field
     equal: bool = eqx.field(static=True, default=False)
     """A known diagonal of one magnitude: drawn without replacement then."""
     rank: ClassVar[int] = 0
@@ -153,7 +153,7 @@ class MatrixForm(QuadraticTerms):
         row by row.
         """
         value = self._value(point)
-        if not callable(value) and value.ndim == 1:
+        if getattr(value, "ndim", 0) == 1:
             return self.along_basis(point, index, 2, value if index is None else value[index])
         if self.entries is not None:
             value = _symmetric(value)
@@ -209,9 +209,9 @@ def _symmetric(matrix: Array) -> Array:
 class SquareRoot(QuadraticTerms):
     """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
 
-    field: Field
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    field: Field
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
     number: ClassVar[None] = None
@@ -222,8 +222,7 @@ class SquareRoot(QuadraticTerms):
 
     def count(self, point: Point) -> int:
         value = self._value(point)
-        is_matrix = not callable(value) and value.ndim == 2
-        return value.shape[1] if is_matrix else self.dimension(point)
+        return value.shape[1] if getattr(value, "ndim", 0) == 2 else self.dimension(point)
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         slot = {self.argnum: self.columns(self._value(point), point, index)}

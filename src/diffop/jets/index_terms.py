@@ -24,8 +24,8 @@ class PowerSum(ProbedTerms):
     """Σ_{i ∈ dims} ∂_i^k: the Laplacian for k = 2."""
 
     argnum: int = eqx.field(static=True)
-    power: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    power: int = eqx.field(static=True)
     rank: ClassVar[int] = 0
     constant: ClassVar[bool] = True
 

@@ -82,9 +82,9 @@ class LowRankForm(QuadraticTerms):
     gradient is finite at s_r = 0.
     """
 
-    field: LowRank
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    field: LowRank
     exponents: ClassVar[tuple[int, ...]] = (2,)
     rank: ClassVar[int] = 0
     number: ClassVar[None] = None

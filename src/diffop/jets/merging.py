@@ -5,7 +5,8 @@ integer a gives (a·v·∇)^k = a^k (v·∇)^k, so directions are divided by the
 and equal ones are collected with the sum of their weights.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -13,35 +14,28 @@ import numpy as np
 
 from .directions import Directions, SparseRows
 
-
-class IntegerTable(NamedTuple):
-    """n integer directions: for each argument positions and values, `(n, s)` each."""
-
-    entries: dict[int, tuple[np.ndarray, np.ndarray]]
+Table: TypeAlias = Mapping[int, tuple[np.ndarray, np.ndarray]]
+"""n integer directions: for each argument positions and values, `(n, s)` each."""
 
 
-def integer_table(directions: Directions) -> IntegerTable | None:
-    """The directions, where all of them are known integers."""
-    entries = {}
+def merged(directions: Directions, weights: Any, order: int) -> tuple[Directions, Any]:
+    """Different lines only, with the sum of the weights of the jets along each, where all the
+    directions are known integers; others as they are.
+    """
+    table: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     for argnum, rows in directions.items():
-        if not isinstance(rows, SparseRows):
-            return None
-        if not (isinstance(rows.positions, np.ndarray) and isinstance(rows.values, np.ndarray)):
-            return None
-        entries[argnum] = _added_up(rows.positions, rows.values)
-    return IntegerTable(entries)
-
-
-def merge(table: IntegerTable, weights: Any, order: int) -> tuple[Directions, Any]:
-    """Different lines only, with the sum of the weights of the jets along each."""
-    rows, divisors = _canonical_rows(table)
-    unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        positions = rows.positions if isinstance(rows, SparseRows) else None
+        values = rows.values if isinstance(rows, SparseRows) else None
+        if not (isinstance(positions, np.ndarray) and isinstance(values, np.ndarray)):
+            return directions, weights
+        table[argnum] = _added_up(positions, values)
+    lines, divisors = _canonical_rows(table)
+    unique, inverse = np.unique(lines, axis=0, return_inverse=True)
     inverse = inverse.reshape(-1)
     factors = divisors.astype(float) ** order
     if not isinstance(weights, np.ndarray):
         scaled = weights * jnp.asarray(factors).astype(weights.dtype)
-        total = jax.ops.segment_sum(scaled, inverse, unique.shape[0])
-        return _directions(unique, table), total
+        return _directions(unique, table), jax.ops.segment_sum(scaled, inverse, unique.shape[0])
     total = np.zeros(unique.shape[0])
     np.add.at(total, inverse, weights * factors)
     kept = np.abs(total) > 1e-12 * np.max(np.abs(weights * factors))  # cancelled exactly, but for
@@ -49,14 +43,14 @@ def merge(table: IntegerTable, weights: Any, order: int) -> tuple[Directions, An
     return _directions(unique[kept], table), total[kept]
 
 
-def _canonical_rows(table: IntegerTable) -> tuple[np.ndarray, np.ndarray]:
+def _canonical_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
     """Each direction as one row (position, value, position, value, …), equal for equal lines.
 
     Rows are divided by their greatest common divisor, signed so that the first entry is positive.
     Returns the rows and the divisors.
     """
-    position = np.concatenate([p for p, _ in table.entries.values()], axis=1)
-    value = np.concatenate([v for _, v in table.entries.values()], axis=1)
+    position = np.concatenate([p for p, _ in table.values()], axis=1)
+    value = np.concatenate([v for _, v in table.values()], axis=1)
     divisor = np.gcd.reduce(value, axis=1)
     leading = value[np.arange(value.shape[0]), np.argmax(value != 0, axis=1)]
     divisor = np.where(divisor == 0, 1, divisor) * np.where(leading < 0, -1, 1)
@@ -80,10 +74,10 @@ def _added_up(positions: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np
     return np.where(values == 0, 0, positions), values
 
 
-def _directions(rows: np.ndarray, table: IntegerTable) -> Directions:
+def _directions(rows: np.ndarray, table: Table) -> Directions:
     pairs = rows.reshape(rows.shape[0], -1, 2)
     result, start = {}, 0
-    for argnum, (positions, _) in table.entries.items():
+    for argnum, (positions, _) in table.items():
         part = pairs[:, start : start + positions.shape[1]]
         used = max(1, int(np.max(np.sum(part[..., 1] != 0, axis=1), initial=0)))
         result[argnum] = SparseRows(

@@ -18,7 +18,7 @@ from .cost import shapes
 from .directions import DenseRows, Directions, SparseRows, basis, combine, interleave, to_dense
 from .even_powers import even_powers
 from .expansion import Alpha, Direction
-from .merging import integer_table, merge
+from .merging import merged
 from .planner import KINDS, Kind, plan
 from .point import Point
 from .probes.base import AbstractProbe, Draw, Factors
@@ -110,10 +110,11 @@ def planned_jets(
         return [jets]
     found = _of_pattern(jets, kind, point)
     if merging and kind in ("auto", "power"):
-        (powers,) = _of_pattern(jets, "power", point)
-        merged = _merged(powers)
-        if kind == "power" or _coefficients([merged]) <= _coefficients(found):
-            return [merged]
+        (powers,) = found if kind == "power" else _of_pattern(jets, "power", point)
+        lines, weights = merged(powers.directions, powers.weights, powers.order)
+        powers = terms_along([lines], weights, powers.output)
+        if kind == "power" or _coefficients([powers]) <= _coefficients(found):
+            return [powers]
     return found
 
 
@@ -122,7 +123,7 @@ def _coefficients(jets: Sequence[WeightedJets]) -> int:
     return sum(each.size * (len(Truncation.closure([each.output])) - 1) for each in jets)
 
 
-def _of_pattern(jets: WeightedJets, kind: str, point: Point) -> list[WeightedJets]:
+def _of_pattern(jets: WeightedJets, kind: Kind, point: Point) -> list[WeightedJets]:
     alpha: Alpha = tuple(enumerate(jets.output))
     scheme = plan((alpha,), kind).scheme
     design = jets.design
@@ -131,15 +132,6 @@ def _of_pattern(jets: WeightedJets, kind: str, point: Point) -> list[WeightedJet
     slots, names = dict(enumerate(jets.slots)), dict(enumerate(jets.signature))
     read = read_scheme(scheme, slots, names, jets.weights, point)[alpha]
     return [dataclasses.replace(each, design=design) for each in read]  # pyright: ignore
-
-
-def _merged(jets: WeightedJets) -> WeightedJets:
-    """Equal directions as one, where all of them are known integers."""
-    table = integer_table(jets.directions)
-    if table is None:
-        return jets
-    directions, weights = merge(table, jets.weights, jets.order)
-    return terms_along([directions], weights, jets.output)
 
 
 def coordinate_jets(

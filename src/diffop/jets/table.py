@@ -117,7 +117,7 @@ class ResolvedPlan:
                 name,
                 ",".join(map(str, each.output)),
                 str(each.size),
-                "; ".join(_tangent(k, v) for k, v in sorted(each.tangents.items())[::-1]),
+                "; ".join(_tangent(k, v) for k, v in sorted(each.tangents.items())),
                 "exact" if each.draws is None else f"{each.draws} draws",
             )
             for name, each in zip(self.names, self.jets, strict=True)

@@ -15,9 +15,9 @@ from .weighted_jets import WeightedJets
 class GradientTerms(Located):
     """∇, σᵀ∇ or, not transposed, the flux a∇: by reverse mode, so there are no jets to take."""
 
-    field: Field | None
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
+    field: Field | None
     transposed: bool = eqx.field(static=True, default=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 1

@@ -122,7 +122,8 @@ def checked_plan(plan: Any) -> Kind:
     """How mixed derivatives are computed: a name, a scheme over coordinates, or what makes one."""
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
-    if not callable(plan) and plan not in KINDS:
+    known = callable(plan) or plan in KINDS
+    if not known:
         also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
             f"plan must be one of {', '.join(KINDS)}, a diffop.jets.Scheme, or a function that "

@@ -26,8 +26,7 @@ from .observation import observe
 from .one_point import of_one_point
 from .plans import resolved_plan, symbolic_plan
 from .statistics import Stats, statistics
-from .sum import merged, text
-from .term import Part, Term, compose, function_term
+from .term import Part, Term, compose, function_term, merged, text
 
 Function = Callable[..., PyTree]
 
@@ -381,7 +380,7 @@ class Estimate(Operator):
         `Operator.exact`.
         """
         check_function(u, point)
-        return _applied(self.samples, u, checked_chunk(chunk), checked_plan(plan))
+        return _applied(self.samples, u, chunk, plan)
 
     def stats(self, u: Function) -> Callable[..., Stats]:
         """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error,
@@ -479,10 +478,11 @@ class Exact(eqx.Module):
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Function:
         check_function(u, point)
-        return _applied(self.operator.parts, u, checked_chunk(chunk), checked_plan(plan))
+        return _applied(self.operator.parts, u, chunk, plan)
 
 
-def _applied(parts: tuple[Part, ...], u: Function, chunk: int | None, plan: Kind) -> Function:
+def _applied(parts: tuple[Part, ...], u: Function, chunk: Any, plan: Any) -> Function:
+    chunk, plan = checked_chunk(chunk), checked_plan(plan)
     return of_one_point(
         u, lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk, plan))
     )

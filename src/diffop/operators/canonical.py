@@ -122,7 +122,7 @@ def _factor(factor: Factor) -> Monomials:
             return _diagonal(factor, concrete(factor.field).astype(np.float64) ** 2 / 2)
         case SquareRoot() if factor.constant and not hasattr(factor.field, "mv"):
             half = concrete(factor.field).item() ** 2 / 2
-            expansion = _factor(PowerSum(factor.argnum, 2, factor.dims))
+            expansion = _factor(PowerSum(factor.argnum, factor.dims, 2))
             return {key: half * value for key, value in expansion.items()}
     return _symbol(_opaque(factor))
 

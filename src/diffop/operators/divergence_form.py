@@ -65,9 +65,9 @@ class DivergenceForm(DifferentialOperator):
     def terms(self) -> tuple[Term, ...]:
         if not is_constant(self.a):
             outer = factor_term(DivergenceTerms(self.argnum, self.dims))
-            flux = GradientTerms(self.a, self.argnum, self.dims, transposed=False)
+            flux = GradientTerms(self.argnum, self.dims, self.a, transposed=False)
             return (compose(outer, factor_term(flux)),)
         if isinstance(self.a, Number) or (not is_matvec(self.a) and self.a.ndim == 0):
-            laplacian = factor_term(PowerSum(self.argnum, 2, self.dims))
+            laplacian = factor_term(PowerSum(self.argnum, self.dims, 2))
             return (Term(self.a, laplacian.word),)
         return (factor_term(quadratic_form(self.a, self.argnum, self.dims, self.equal)),)

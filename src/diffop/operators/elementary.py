@@ -153,4 +153,4 @@ class Directional(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(LinearForm(self.b, self.argnum, self.dims)),)
+        return (factor_term(LinearForm(self.argnum, self.dims, self.b)),)

@@ -40,7 +40,7 @@ class Laplacian(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(PowerSum(self.argnum, 2, self.dims)),)
+        return (factor_term(PowerSum(self.argnum, self.dims, 2)),)
 
 
 @final
@@ -75,7 +75,7 @@ class PolyLaplacian(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(PowerSum(self.argnum, 2, self.dims), self.m),)
+        return (factor_term(PowerSum(self.argnum, self.dims, 2), self.m),)
 
 
 @final
@@ -100,7 +100,7 @@ class Biharmonic(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(PowerSum(self.argnum, 2, self.dims), 2),)
+        return (factor_term(PowerSum(self.argnum, self.dims, 2), 2),)
 
 
 @final
@@ -132,4 +132,4 @@ class DiagonalK(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(PowerSum(self.argnum, self.k, self.dims)),)
+        return (factor_term(PowerSum(self.argnum, self.dims, self.k)),)

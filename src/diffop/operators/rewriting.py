@@ -78,9 +78,9 @@ def _written_out(
     div: Segment, a: Callable[..., Any], argnum: int, dims: tuple[int, ...] | None
 ) -> tuple[Segment, Segment]:
     """a Δ and ∇a·∇, each times the functions before the divergence."""
-    slope = LinearForm(_Slope(a, argnum, dims), argnum, dims)
+    slope = LinearForm(argnum, dims, _Slope(a, argnum, dims))
     return (
-        Segment((*div.functions, a), (PowerSum(argnum, 2, dims),), (1,)),
+        Segment((*div.functions, a), (PowerSum(argnum, dims, 2),), (1,)),
         Segment(div.functions, (slope,), (1,)),
     )
 

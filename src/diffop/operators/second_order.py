@@ -75,8 +75,8 @@ def quadratic_form(C: Field, argnum: int, dims: tuple[int, ...] | None, equal: b
     magnitude.
     """
     if isinstance(C, LowRank):
-        return LowRankForm(C, argnum, dims)
-    return MatrixForm(C, argnum, dims, equal)
+        return LowRankForm(argnum, dims, C)
+    return MatrixForm(argnum, dims, C, equal)
 
 
 @final
@@ -120,4 +120,4 @@ class ParabolicTrace(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(SquareRoot(self.sigma, self.argnum, self.dims)),)
+        return (factor_term(SquareRoot(self.argnum, self.dims, self.sigma)),)

@@ -1,4 +1,4 @@
-"""Terms of an operator: a scalar times a word of segments.
+"""Terms of an operator, and their sums: a scalar times a word of segments.
 
 A segment is a product of coefficient functions and of derivatives, evaluated together at a point:
 c(x) ∂^α. Inside a segment everything commutes. A word s₁ s₂ … is a composition: the function that
@@ -8,7 +8,8 @@ as they can be; `Laplacian() @ Laplacian()` is one segment, Δ².
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import filterfalse
 from typing import Any, TypeAlias, final
 
 import equinox as eqx
@@ -21,7 +22,7 @@ from ..jets.notation import superscript
 from ..jets.probes.base import Draw, Factors
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .coefficients import ScalarCoefficient, multiply, sign_and_text
+from .coefficients import ScalarCoefficient, add, multiply, sign_and_text
 
 
 @final
@@ -161,7 +162,7 @@ def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
     grad = flux(left, right)
     if grad is None or grad.field is not None:
         return None
-    return Segment(left.functions, (PowerSum(grad.argnum, 2, grad.dims),), (1,))
+    return Segment(left.functions, (PowerSum(grad.argnum, grad.dims, 2),), (1,))
 
 
 def flux(left: Segment, right: Segment) -> GradientTerms | None:
@@ -208,3 +209,56 @@ def function_name(function: Callable[..., Any]) -> str:
 def _parenthesised(factor: Factor) -> str:
     simple = isinstance(factor, PowerSum) and factor.power == 2 and factor.dims is None
     return factor.symbol if simple else f"({factor.symbol})"
+
+
+def merged(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Like terms added up, in the order of their first appearance; terms with coefficient 0
+    dropped.
+
+    **Raises:** `ValueError` for terms whose outputs have different shapes.
+    """
+    terms = tuple(terms)
+    if len(terms) > 1:
+        terms = _collected(terms)
+    kept = tuple(filterfalse(_vanishes, terms))
+    _check_kinds(kept)
+    return kept
+
+
+def _collected(terms: Sequence[Term]) -> tuple[Term, ...]:
+    collected: dict[Hashable, Term] = {}
+    for term in terms:
+        key = term.key
+        known = collected.get(key)
+        if known is not None:
+            term = Term(add(known.coefficient, term.coefficient), known.word)
+        collected[key] = term
+    return tuple(collected.values())
+
+
+def _vanishes(term: Term) -> bool:
+    return isinstance(term.coefficient, Number) and term.coefficient.value == 0
+
+
+def _check_kinds(terms: Sequence[Term]) -> None:
+    for term in terms[1:]:
+        if term.kind != terms[0].kind:
+            first, second = terms[0].signed_text[1], term.signed_text[1]
+            raise ValueError(
+                f"{first} and {second} cannot be added: their outputs have different shapes. "
+                "Evaluate them together with do.exact({...}) and combine the results."
+            )
+
+
+def text(terms: Sequence[Term]) -> str:
+    """A sum in the notation of mathematics."""
+    if not terms:
+        return "0"
+    parts = []
+    for position, term in enumerate(terms):
+        sign, body = term.signed_text
+        if position == 0:
+            parts.append(f"−{body}" if sign == "−" else body)
+        else:
+            parts.append(f"{sign} {body}")
+    return " ".join(parts)

@@ -49,7 +49,7 @@ class Gradient(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(GradientTerms(self.sigma, self.argnum, self.dims)),)
+        return (factor_term(GradientTerms(self.argnum, self.dims, self.sigma)),)
 
 
 @final

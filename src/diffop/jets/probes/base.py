@@ -42,9 +42,9 @@ class AbstractProbe(eqx.Module):
     def supports(self, factors: Factors) -> bool:
         """Whether draws of this kind have the product of factors as their expectation."""
 
-    @abstractmethod
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
         """Whether n draws of this kind are everything, so that all the jets are pushed instead."""
+        return number_of_terms(factors, point) <= n
 
     @abstractmethod
     def jets(self, factors: Factors, point: Point, draw: "Draw") -> WeightedJets:
@@ -177,9 +177,6 @@ class AbstractDenseProbe(AbstractProbe):
     def supports(self, factors: Factors) -> bool:
         target = target_of(factors)
         return target is not None and self.reaches(target)
-
-    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        return number_of_terms(factors, point) <= n
 
     def jets(self, factors: Factors, point: Point, draw: "Draw") -> WeightedJets:
         ((terms, power),) = factors

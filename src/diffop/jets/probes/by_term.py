@@ -21,7 +21,7 @@ from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Terms
 from ..weighted_jets import WeightedJets, along, drawn, power_of, take
-from .base import AbstractProbe, Draw, Factors, check_shapes, number_of_terms
+from .base import AbstractProbe, Draw, Factors, check_shapes
 
 
 @final
@@ -84,9 +84,6 @@ class AbstractTermProbe(AbstractProbe):
     def supports(self, factors: Factors) -> bool:
         large = [power for terms, power in factors if not terms.single]
         return large == [1]
-
-    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        return number_of_terms(factors, point) <= n
 
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
         large, small = split_by_size(factors, point)

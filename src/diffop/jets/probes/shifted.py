@@ -22,7 +22,7 @@ from ..design import Design, Stratum
 from ..field_terms import MatrixForm
 from ..point import Point
 from ..weighted_jets import WeightedJets, drawn, terms_along
-from .base import AbstractProbe, Draw, Factors, number_of_terms
+from .base import AbstractProbe, Draw, Factors
 
 
 @final
@@ -64,9 +64,6 @@ class Shifted(AbstractProbe):
     def supports(self, factors: Factors) -> bool:
         terms, power = factors[0]
         return len(factors) == 1 and power == 1 and isinstance(terms, MatrixForm)
-
-    def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        return number_of_terms(factors, point) <= n
 
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
         return jax.random.normal(key, (n, size), dtype)
