@@ -19,7 +19,6 @@ from .coefficients import (
     Coefficient,
     Full,
     Series,
-    Sets,
     Zero,
     all_zero,
     each_set,
@@ -108,9 +107,7 @@ class Family:
         """The same coefficient with arrays for all that it may hold."""
         if self.is_top(place) or self.moment is None:
             return instantiate(coefficient, self.lead_shape(place), primal)
-        sizes = self.moment.sizes
-        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(sizes)
-        return Sets(tuple(instantiate(c, (n,), primal) for c, n in zip(parts, sizes, strict=True)))
+        return self.moment.instantiate(coefficient, primal)
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
         """Σ_r w_r c_r of a coefficient held jet by jet."""

@@ -62,6 +62,18 @@ def times_array(c: ByEntry, array: Any, source: Source | None = None) -> ByEntry
     return ByEntry(product_of(own, array), c.numbers, c.size, c.factor)
 
 
+def taken(c: ByEntry, places: np.ndarray) -> ByEntry:
+    """What is at flat places, −1 for nothing: numbers `(s, *places.shape)`."""
+    count, there = c.numbers.count, places >= 0
+    at = np.where(there, places, 0)
+    numbers = np.where(there, c.numbers.array.reshape(count, -1)[:, at], -1)
+    values = c.columns
+    if values is not None:
+        values = values.reshape(count, -1)[:, at]
+        values = jnp.where(there, values, jnp.zeros((), values.dtype))
+    return ByEntry(values, Numbers(numbers), c.size, c.factor)
+
+
 def select(coefficient: ByEntry, keep: Any, dtype: Any) -> ByEntry:
     """The coefficient where a mask says so, zero elsewhere: not a product, in which 0 · ∞ would be
     NaN.

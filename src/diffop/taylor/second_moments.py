@@ -123,6 +123,13 @@ class SecondMoment:
             function = jax.vmap(function, in_axes=(None, 0))
         return jnp.sum(function(first.array, weighted), axis=len(self.sums))
 
+    def instantiate(self, coefficient: Coefficient, primal: Any) -> Sets:
+        """A coefficient of order one with arrays along all sets of directions."""
+        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(self.sizes)
+        return Sets(
+            tuple(instantiate(c, (n,), primal) for c, n in zip(parts, self.sizes, strict=True))
+        )
+
     def as_pairs(
         self, parts: Sequence[Coefficient], primals: Sequence[Any]
     ) -> list[tuple[Array, Array]]:
@@ -130,15 +137,9 @@ class SecondMoment:
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
         matrix = self._whole()
-        stacked = [self._stacked(c, x) for c, x in zip(parts, primals, strict=True)]
+        rows = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
+        stacked = [jnp.concatenate([each.array for each in arrays]) for arrays in rows]
         return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
-
-    def _stacked(self, coefficient: Coefficient, primal: Any) -> Array:
-        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(self.sizes)
-        arrays = [
-            instantiate(c, (n,), primal).array for c, n in zip(parts, self.sizes, strict=True)
-        ]
-        return jnp.concatenate(arrays)
 
     def _whole(self) -> Array:
         """All matrices as one."""
