@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from .._types import AnyArray, CollapsingWeights
-from . import by_direction, by_entry
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of
 from .binding import divided_along, is_divided, varying_axes
@@ -26,11 +25,12 @@ from .coefficients import (
     varying,
     zeros,
 )
-from .contractions import broadcast
 from .equation import BilinearMap
 from .record import record, static
-from .second_moments import SecondMoment
-from .source import Source
+from .replacing.second_moments import SecondMoment
+from .sparsity import by_direction, by_entry
+from .sparsity.contractions import broadcast
+from .sparsity.source import Source
 from .truncation import Truncation
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]

@@ -14,9 +14,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from .arrays import as_array, plus, product_of, summed, times
-from .binding import at_run_time, zeros_for
-from .coefficients import ByDirection, ByEntry, Full, Image, scale
+from ..arrays import as_array, plus, product_of, summed, times
+from ..binding import at_run_time, zeros_for
+from ..coefficients import ByDirection, ByEntry, Full, Image, scale
 from .numbers import Numbers, readers
 from .source import Source
 

@@ -11,10 +11,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..coefficients import ByDirection, ByEntry, Coefficient, Full
+from ..equation import BilinearMap
 from . import by_entry
 from .by_direction import unravel
-from .coefficients import ByDirection, ByEntry, Coefficient, Full
-from .equation import BilinearMap
 from .numbers import Numbers
 from .source import Source
 

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..arrays import zeros_like
+from ..coefficients import ByEntry, Coefficient, scale
+from ..equation import LinearMap
 from . import by_entry
-from .arrays import zeros_like
 from .by_direction_maps import filled_with_nothing, not_overwritten, written
-from .coefficients import ByEntry, Coefficient, scale
-from .equation import LinearMap
 from .numbers import Numbers, readers
 
 Images: TypeAlias = list[Coefficient] | None

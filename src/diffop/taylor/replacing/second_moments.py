@@ -27,16 +27,16 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
-from .._types import AnyArray
-from . import by_entry
-from .arithmetic import densify, instantiate, total
-from .arrays import times
-from .coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
-from .contractions import broadcast
-from .equation import BilinearMap
-from .numbers import Numbers
-from .primitive import Form
-from .record import record, static
+from ..._types import AnyArray
+from ..arithmetic import densify, instantiate, total
+from ..arrays import times
+from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
+from ..equation import BilinearMap
+from ..primitive import Form
+from ..record import record, static
+from ..sparsity import by_entry
+from ..sparsity.contractions import broadcast
+from ..sparsity.numbers import Numbers
 
 
 @final
@@ -138,7 +138,10 @@ class SecondMoment:
         """
         matrix = self._whole()
         rows = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
-        stacked = [jnp.concatenate([each.array for each in arrays]) for arrays in rows]
+        stacked = [
+            jnp.concatenate([each.array for each in parts if isinstance(each, Full)])
+            for parts in rows
+        ]
         return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _whole(self) -> Array:
