@@ -4,8 +4,8 @@ collapsed.
 
 from .coefficients import ByDirection as ByDirection, ByEntry as ByEntry, Full as Full
 from .declared import register as register
-from .numbers import Numbers as Numbers
 from .pushforward import Pushed as Pushed, jet as jet, push as push
 from .rules.by_jvp import UnsupportedPrimitiveError as UnsupportedPrimitiveError
+from .sparsity.numbers import Numbers as Numbers
 from .tangents import Jets as Jets
 from .truncation import Truncation as Truncation

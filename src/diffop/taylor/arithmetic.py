@@ -14,7 +14,6 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import by_direction, by_entry, contractions
 from .arrays import as_array, plus, type_of, zeros_like
 from .binding import varying_axes
 from .coefficients import (
@@ -34,6 +33,7 @@ from .coefficients import (
 )
 from .equation import BilinearMap, LinearMap
 from .primitive import Form
+from .sparsity import by_direction, by_entry, contractions
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()

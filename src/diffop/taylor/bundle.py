@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 
 from .._types import AnyArray, CollapsingWeights
-from . import by_direction, by_entry
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of
 from .binding import divided_along, is_divided, varying_axes
@@ -19,7 +18,6 @@ from .coefficients import (
     Coefficient,
     Full,
     Series,
-    Sets,
     Zero,
     all_zero,
     each_set,
@@ -27,11 +25,12 @@ from .coefficients import (
     varying,
     zeros,
 )
-from .contractions import broadcast
 from .equation import BilinearMap
 from .record import record, static
-from .second_moments import SecondMoment
-from .source import Source
+from .replacing.second_moments import SecondMoment
+from .sparsity import by_direction, by_entry
+from .sparsity.contractions import broadcast
+from .sparsity.source import Source
 from .truncation import Truncation
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
@@ -108,9 +107,7 @@ class Family:
         """The same coefficient with arrays for all that it may hold."""
         if self.is_top(place) or self.moment is None:
             return instantiate(coefficient, self.lead_shape(place), primal)
-        sizes = self.moment.sizes
-        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(sizes)
-        return Sets(tuple(instantiate(c, (n,), primal) for c, n in zip(parts, sizes, strict=True)))
+        return self.moment.instantiate(coefficient, primal)
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
         """Σ_r w_r c_r of a coefficient held jet by jet."""

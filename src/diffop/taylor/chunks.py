@@ -17,9 +17,9 @@ from jax import lax
 from jaxtyping import PyTree
 
 from .binding import start_of_sum
-from .by_entry import as_sparse
 from .coefficients import ByDirection, ByEntry, Full
 from .program import inner_programs
+from .sparsity.by_entry import as_sparse
 
 _POINTS = 1024
 """A point may use this part of the device's memory: as many are usually pushed side by side."""

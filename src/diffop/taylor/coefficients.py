@@ -23,9 +23,9 @@ from jaxtyping import Array, Int
 from .._types import AnyArray
 from .arrays import times
 from .binding import varying_over
-from .numbers import Numbers
 from .record import record, static
-from .source import Source
+from .sparsity.numbers import Numbers
+from .sparsity.source import Source
 
 
 @final

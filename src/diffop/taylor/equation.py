@@ -9,7 +9,7 @@ from jax import lax
 
 from .binding import bind, described, is_explicit, partially_bound
 from .primitive import Form, Primitive, of
-from .source import Source
+from .sparsity.source import Source
 
 
 @final

@@ -12,7 +12,7 @@ from .binding import bind, is_divided
 from .bundle import Bundle, Families, Value, dense_value, is_moving, laid_out, primal_of
 from .primitive import of, rule_of
 from .program import Atom, Known, Program, Step, Uses, flatten, stretches
-from .source import Source
+from .sparsity.source import Source
 
 
 def interpret(

@@ -9,12 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from .._traceback import short_tracebacks
-from . import rules  # noqa: F401  (registers the rules)
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, Zero, scale
-from .replacing import interpret_replacing
+from .replacing.walk import interpret_replacing
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 from .truncation import Truncation
 

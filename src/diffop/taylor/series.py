@@ -52,9 +52,9 @@ def squared(family: Family, product: BilinearMap, series: Series) -> Series:
     result = []
     for place in family.places:
         lead = family.lead(place)
-        linear = scale(_times_primal(product, 0, series[place], lead), 2)
+        linear = _times_primal(product, 0, series[place], lead)
         rest = family.combine(product, _pairs(family, series, series, place, 2), place)
-        result.append(total([linear, rest], lead, product.output))
+        result.append(total([linear, linear, rest], lead, product.output))
     return tuple(result)
 
 

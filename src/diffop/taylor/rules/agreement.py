@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import by_entry
 from ..arithmetic import densify
 from ..binding import varying_axes
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
 from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, each_set, sets, varying
-from ..numbers import Numbers
-from ..source import Source
+from ..sparsity import by_entry
+from ..sparsity.numbers import Numbers
+from ..sparsity.source import Source
 
 
 class Columns(NamedTuple):

@@ -34,7 +34,7 @@ from ..coefficients import Coefficient, Full, Series, Zero, all_zero
 from ..equation import LinearMap
 from ..one_jet import push_jet
 from ..primitive import Primitive, enter, enter_others
-from ..second_moments import SecondMoment
+from ..replacing.second_moments import SecondMoment
 from ..truncation import Truncation
 
 _logger = logging.getLogger("diffop.taylor")

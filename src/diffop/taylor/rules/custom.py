@@ -11,7 +11,7 @@ from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
-from ..second_moments import PRODUCTS
+from ..replacing.second_moments import PRODUCTS
 from .by_jvp import fallback
 from .elementwise import along_one
 

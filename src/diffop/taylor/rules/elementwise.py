@@ -28,14 +28,14 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..by_direction import entries_at, times_values
-from ..by_entry import values_of
 from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
 from ..series import faa_di_bruno, integral, logarithm
-from ..source import Source
+from ..sparsity.by_direction import entries_at, times_values
+from ..sparsity.by_entry import values_of
+from ..sparsity.source import Source
 from . import programs, recurrences
 from .by_jvp import fallback, piecewise_linear
 from .recurrences import Step

@@ -11,16 +11,16 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array
 
-from .. import by_direction_maps, by_entry_maps
 from ..arithmetic import linear_map
 from ..binding import bind, vary
 from ..bundle import Families, Family, Value, expand, is_moving, primal_of
-from ..by_direction_maps import ByDirectionMap, IndexMap, are_different, by_position
-from ..by_entry_maps import ByEntryMap
 from ..coefficients import Series
 from ..equation import LinearMap
 from ..interpreter import interpret
 from ..primitive import Primitive, Rule, enter
+from ..sparsity import by_direction_maps, by_entry_maps
+from ..sparsity.by_direction_maps import ByDirectionMap, IndexMap, are_different, by_position
+from ..sparsity.by_entry_maps import ByEntryMap
 from .by_jvp import fallback
 
 Part: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]

@@ -14,10 +14,10 @@ from jaxtyping import Array
 from ..arithmetic import instantiate
 from ..arrays import as_array
 from ..binding import bind, live_equations, partially_bound, read
-from ..by_entry_maps import moved
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
+from ..sparsity.by_entry_maps import moved
 from ..truncation import Truncation
 from .recurrences import coefficients
 

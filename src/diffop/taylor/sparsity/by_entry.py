@@ -14,9 +14,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from .arrays import as_array, plus, product_of, summed, times
-from .binding import at_run_time, zeros_for
-from .coefficients import ByDirection, ByEntry, Full, Image, scale
+from ..arrays import as_array, plus, product_of, summed, times
+from ..binding import at_run_time, zeros_for
+from ..coefficients import ByDirection, ByEntry, Full, Image, scale
 from .numbers import Numbers, readers
 from .source import Source
 
@@ -60,6 +60,18 @@ def times_array(c: ByEntry, array: Any, source: Source | None = None) -> ByEntry
     own = whole(c, array.dtype).values
     array = array if c.is_lone else lax.expand_dims(array, (0,))
     return ByEntry(product_of(own, array), c.numbers, c.size, c.factor)
+
+
+def taken(c: ByEntry, places: np.ndarray) -> ByEntry:
+    """What is at flat places, −1 for nothing: numbers `(s, *places.shape)`."""
+    count, there = c.numbers.count, places >= 0
+    at = np.where(there, places, 0)
+    numbers = np.where(there, c.numbers.array.reshape(count, -1)[:, at], -1)
+    values = c.columns
+    if values is not None:
+        values = values.reshape(count, -1)[:, at]
+        values = jnp.where(there, values, jnp.zeros((), values.dtype))
+    return ByEntry(values, Numbers(numbers), c.size, c.factor)
 
 
 def select(coefficient: ByEntry, keep: Any, dtype: Any) -> ByEntry:

@@ -14,10 +14,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from . import by_direction, by_entry
-from .arrays import as_array
-from .binding import at_run_time, is_explicit, varying_alike, varying_axes, zeros_for
-from .coefficients import (
+from ..arrays import as_array
+from ..binding import at_run_time, is_explicit, varying_alike, varying_axes, zeros_for
+from ..coefficients import (
     ByDirection,
     ByEntry,
     Coefficient,
@@ -27,11 +26,12 @@ from .coefficients import (
     Structured,
     sets,
 )
+from ..equation import BilinearMap
+from ..primitive import Form
+from ..rows import rows_dot
+from . import by_direction, by_entry
 from .convolutions import convolution
-from .equation import BilinearMap
 from .numbers import Numbers
-from .primitive import Form
-from .rows import rows_dot
 from .source import Source
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..coefficients import ByDirection, ByEntry, Coefficient, Full
+from ..equation import BilinearMap
 from . import by_entry
 from .by_direction import unravel
-from .coefficients import ByDirection, ByEntry, Coefficient, Full
-from .equation import BilinearMap
 from .numbers import Numbers
 from .source import Source
 
@@ -109,15 +109,9 @@ def _diagonal(reach: _Reach, coefficient: ByEntry, kernel: Any) -> ByEntry | Non
     columns = reach.channels * math.prod(reach.kernel) * c.numbers.count
     if columns >= c.size:
         return None
-    sources = _window(reach)
-    known = sources >= 0
-    flat = c.numbers.array.reshape(c.numbers.count, -1)
-    numbers = np.where(known, flat[:, np.where(known, sources, 0)], -1)
-    rows = reach.kernel_rows(kernel)
-    values = jnp.asarray(known, rows.dtype)[None]
-    if not c.is_ones or not c.numbers.full:
-        own = by_entry.whole(c, rows.dtype).columns.reshape(c.numbers.count, -1)
-        values = jnp.where(known, own[:, np.where(known, sources, 0)], jnp.zeros_like(values))
+    read = by_entry.taken(c, _window(reach))
+    rows, numbers = reach.kernel_rows(kernel), read.numbers.array
+    values = jnp.asarray(read.numbers.known, rows.dtype) if read.is_ones else read.columns
     # (count, rows, batch · spatial) with the features behind, then in the output's own order
     values = values[..., None] * rows[None, :, None, :]
     numbers = np.broadcast_to(numbers[..., None], (*numbers.shape, reach.features))

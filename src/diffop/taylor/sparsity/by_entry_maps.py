@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from ..arrays import zeros_like
+from ..coefficients import ByEntry, Coefficient, scale
+from ..equation import LinearMap
 from . import by_entry
-from .arrays import zeros_like
 from .by_direction_maps import filled_with_nothing, not_overwritten, written
-from .coefficients import ByEntry, Coefficient, scale
-from .equation import LinearMap
 from .numbers import Numbers, readers
 
 Images: TypeAlias = list[Coefficient] | None
@@ -103,15 +103,10 @@ def _added(function: LinearMap, coefficient: ByEntry) -> list[Coefficient] | Non
     table = readers(targets.reshape(-1), math.prod(shape)).T.reshape(-1, *shape)
     if table.shape[0] * c.numbers.count >= c.size:
         return None
-    numbers = np.concatenate(
-        [np.where(table >= 0, column.reshape(-1)[table], -1) for column in c.numbers.array]
-    )
-    values = c.columns
-    if values is not None:
-        columns = values.reshape(values.shape[0], -1)[:, table]
-        columns = jnp.where(table >= 0, columns, jnp.zeros((), values.dtype))
-        values = columns.reshape(numbers.shape)
-    return [ByEntry(values, Numbers(numbers), c.size, c.factor)]
+    read = by_entry.taken(c, table)
+    numbers = Numbers(read.numbers.array.reshape(-1, *shape))
+    values = None if read.values is None else read.values.reshape(numbers.array.shape)
+    return [ByEntry(values, numbers, c.size, c.factor)]
 
 
 def _known_indices(function: LinearMap) -> bool:

@@ -27,16 +27,16 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
-from .._types import AnyArray
-from . import by_entry
-from .arithmetic import densify, instantiate, total
-from .arrays import times
-from .coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
-from .contractions import broadcast
-from .equation import BilinearMap
-from .numbers import Numbers
-from .primitive import Form
-from .record import record, static
+from ..._types import AnyArray
+from ..arithmetic import densify, instantiate, total
+from ..arrays import times
+from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
+from ..equation import BilinearMap
+from ..primitive import Form
+from ..record import record, static
+from ..sparsity import by_entry
+from ..sparsity.contractions import broadcast
+from ..sparsity.numbers import Numbers
 
 
 @final
@@ -123,6 +123,13 @@ class SecondMoment:
             function = jax.vmap(function, in_axes=(None, 0))
         return jnp.sum(function(first.array, weighted), axis=len(self.sums))
 
+    def instantiate(self, coefficient: Coefficient, primal: Any) -> Sets:
+        """A coefficient of order one with arrays along all sets of directions."""
+        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(self.sizes)
+        return Sets(
+            tuple(instantiate(c, (n,), primal) for c, n in zip(parts, self.sizes, strict=True))
+        )
+
     def as_pairs(
         self, parts: Sequence[Coefficient], primals: Sequence[Any]
     ) -> list[tuple[Array, Array]]:
@@ -130,15 +137,12 @@ class SecondMoment:
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
         matrix = self._whole()
-        stacked = [self._stacked(c, x) for c, x in zip(parts, primals, strict=True)]
-        return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
-
-    def _stacked(self, coefficient: Coefficient, primal: Any) -> Array:
-        parts = coefficient.parts if isinstance(coefficient, Sets) else [Zero()] * len(self.sizes)
-        arrays = [
-            instantiate(c, (n,), primal).array for c, n in zip(parts, self.sizes, strict=True)
+        rows = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
+        stacked = [
+            jnp.concatenate([each.array for each in parts if isinstance(each, Full)])
+            for parts in rows
         ]
-        return jnp.concatenate(arrays)
+        return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _whole(self) -> Array:
         """All matrices as one."""

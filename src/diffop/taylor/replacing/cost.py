@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import jax.extend.core as jex
 
-from .primitive import Inner, of
-from .program import Step, inner_programs
+from ..primitive import Inner, of
+from ..program import Step, inner_programs
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""

@@ -14,9 +14,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from ..coefficients import ByDirection, Coefficient, Full, scale
+from ..equation import LinearMap
 from . import by_direction
-from .coefficients import ByDirection, Coefficient, Full, scale
-from .equation import LinearMap
 from .numbers import readers
 from .source import Source
 

@@ -20,11 +20,10 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from . import by_entry
-from .arithmetic import densify
-from .binding import is_divided
-from .bundle import Bundle, Families, Family, Value, bundle
-from .coefficients import (
+from ..arithmetic import densify
+from ..binding import is_divided
+from ..bundle import Bundle, Families, Family, Value, bundle
+from ..coefficients import (
     ByEntry,
     Coefficient,
     Full,
@@ -38,11 +37,12 @@ from .coefficients import (
     scale,
     zeros,
 )
+from ..interpreter import Walk, interpret
+from ..program import Program, Step, flatten, stretches
+from ..sparsity import by_entry
+from ..truncation import Truncation
 from .cost import SHARED, Live, best_cuts
-from .interpreter import Walk, interpret
-from .program import Program, Step, flatten, stretches
 from .second_moments import SecondMoment, is_separate, moments, replaced_moments
-from .truncation import Truncation
 
 
 def interpret_replacing(

@@ -1,0 +1,1 @@
+"""Many directions replaced by few, exactly: what, when and whether."""

@@ -1,0 +1,1 @@
+"""Coefficients that are mostly zeros: of what, and where they go."""
