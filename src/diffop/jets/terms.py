@@ -68,8 +68,8 @@ class Factor(eqx.Module):
 class Located(Factor):
     """A factor in some or all of the coordinates of one argument."""
 
-    argnum: eqx.AbstractVar[int]
-    dims: eqx.AbstractVar[tuple[int, ...] | None]
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
     """Which coordinates; None for all of them."""
 
     @property
@@ -121,9 +121,9 @@ class Terms(Factor):
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         """The terms with these numbers; all of them for None."""
 
-    @abstractmethod
     def magnitudes(self, point: Point) -> Magnitudes | None:
         """Unnormalised probabilities to draw terms with; None for all alike."""
+        return None
 
     def numbered(self, point: Point) -> int:
         """How many numbers there are to `take`; more than terms where some terms have two."""
