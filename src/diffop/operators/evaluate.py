@@ -8,7 +8,7 @@ first-order jets without partners are stacked.
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -31,8 +31,6 @@ from .gradient import gradient
 from .rewriting import composed, product_rule
 from .term import Part, Segment, Term, Word
 
-Values: TypeAlias = list[PyTree]
-
 
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
     """The sum of all parts, applied to u at a point."""
@@ -42,7 +40,7 @@ def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTr
 
 def apply_all(
     operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
-) -> Values:
+) -> list[PyTree]:
     """Several operators, each a list of parts, applied to one function at one point, sharing
     pushes.
     """
@@ -145,7 +143,7 @@ def segment_values(
     u: Callable[..., PyTree],
     point: Point,
     per_draw: bool = False,
-) -> Values:
+) -> list[PyTree]:
     """The derivatives of each segment at a point, without its coefficient functions, in one push.
 
     With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
