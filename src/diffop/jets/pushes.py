@@ -17,6 +17,7 @@ from ..taylor import Jets
 from ..taylor.truncation import Exponents, Truncation
 from .directions import Directions, stack, to_tangents
 from .expansion import units
+from .identity import connected
 from .point import Point
 from .weighted_jets import WeightedJets
 
@@ -154,14 +155,8 @@ def grouped(
     """Those that are pushed together; with `separate_outputs` only where they read one output."""
     if len(jets) == 1:
         return [list(jets)]
-    groups: list[tuple[set[Hashable], list[WeightedJets]]] = []
-    for each in jets:
-        keys = _keys(each, separate_outputs)
-        touching = [group for group in groups if group[0] & keys]
-        groups = [group for group in groups if not group[0] & keys]
-        members = [member for _, group in touching for member in group]
-        groups.append((keys.union(*(others for others, _ in touching)), [*members, each]))
-    return [members for _, members in groups]
+    groups = connected([_keys(each, separate_outputs) for each in jets])
+    return [[jets[number] for number in group] for group in groups]
 
 
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
