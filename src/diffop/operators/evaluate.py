@@ -54,7 +54,8 @@ def apply_all(
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        for i, value in zip(members, segment_values(heads, function, point), strict=True):
+        found = segment_values(heads, segment_jets(heads, point), function, point)
+        for i, value in zip(members, found, strict=True):
             values[i] = scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
@@ -140,16 +141,14 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 def segment_values(
     requests: Sequence[tuple[Segment, Draw | None]],
+    jets: Sequence[list[WeightedJets] | None],
     u: Callable[..., PyTree],
     point: Point,
-    per_draw: bool = False,
 ) -> list[PyTree]:
-    """The derivatives of each segment at a point, without its coefficient functions, in one push.
-
-    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    """The derivatives of each segment at a point, without its coefficient functions, in one push of
+    their jets.
     """
     u = floating(u)
-    jets = segment_jets(requests, point, per_draw)
     pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
     pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     results = []
@@ -169,7 +168,10 @@ def segment_values(
 def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
 ) -> list[list[WeightedJets] | None]:
-    """What is read for each segment; None where it needs no jets (no derivative, or a gradient)."""
+    """What is read for each segment; None where it needs no jets (no derivative, or a gradient).
+
+    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    """
     derivatives: dict[Alpha, None] = {}
     for segment, _ in requests:
         if (alpha := segment.derivative) is not None:
