@@ -35,8 +35,6 @@ Magnitudes: TypeAlias = Shaped[Array, " terms"]
 """Unnormalised probabilities of the terms of a set."""
 TermPositions: TypeAlias = Int[Array | np.ndarray, "terms slots"]
 
-Diagonal: TypeAlias = Shaped[Array | np.ndarray, " d"]
-Matrix: TypeAlias = Shaped[Array | np.ndarray, "d d"]
 FactorColumns: TypeAlias = Shaped[Array, "d r"]
 """A factor of a matrix of rank r, by columns."""
 FactorWeights: TypeAlias = Shaped[Array, " r"]

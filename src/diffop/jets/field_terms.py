@@ -31,8 +31,6 @@ from .weighted_jets import WeightedJets, terms_along
 class LinearForm(Located, Terms):
     """b·∇, one term."""
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
     field: Field
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = 0
@@ -57,14 +55,13 @@ class LinearForm(Located, Terms):
         rows = self.embed(jnp.broadcast_to(b, (n, *b.shape)), point)
         return terms_along([{self.argnum: rows}], np.ones(n), self.exponents)
 
-    def magnitudes(self, point: Point) -> None:
-        return None
-
 
 class QuadraticTerms(ProbedTerms):
     """What second-order factors with a field share: isotropic directions are enough."""
 
-    field: eqx.AbstractVar[Field]
+    field: Field
+    rank: ClassVar[int] = 0
+    number: ClassVar[None] = None
 
     @property
     def constant(self) -> bool:
@@ -112,13 +109,8 @@ class MatrixForm(QuadraticTerms):
     Samples of a C with known entries are drawn by entries.
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-    field: Field
     equal: bool = eqx.field(static=True, default=False)
     """A known diagonal of one magnitude: drawn without replacement then."""
-    rank: ClassVar[int] = 0
-    number: ClassVar[None] = None
 
     @property
     def entries(self) -> Any:
@@ -209,12 +201,7 @@ def _symmetric(matrix: Array) -> Array:
 class SquareRoot(QuadraticTerms):
     """½ Σ_i (σ e_i·∇)², that is ½ tr(σσᵀ Hess): one term for each column of σ."""
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-    field: Field
     exponents: ClassVar[tuple[int, ...]] = (2,)
-    rank: ClassVar[int] = 0
-    number: ClassVar[None] = None
 
     @property
     def symbol(self) -> str:
@@ -227,9 +214,6 @@ class SquareRoot(QuadraticTerms):
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         slot = {self.argnum: self.columns(self._value(point), point, index)}
         return terms_along([slot], np.full(count(slot), 0.5), self.exponents)
-
-    def magnitudes(self, point: Point) -> None:
-        return None
 
     def product(self, point: Point) -> Callable[[Array], Array]:
         return product_of(self._value(point))

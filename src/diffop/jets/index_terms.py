@@ -23,8 +23,6 @@ INDICES = "ᵢⱼₖₗₘₙₒₚₛₜ"
 class PowerSum(ProbedTerms):
     """Σ_{i ∈ dims} ∂_i^k: the Laplacian for k = 2."""
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
     power: int = eqx.field(static=True)
     rank: ClassVar[int] = 0
     constant: ClassVar[bool] = True
@@ -46,9 +44,6 @@ class PowerSum(ProbedTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         return self.along_basis(point, index, self.power)
-
-    def magnitudes(self, point: Point) -> None:
-        return None
 
     def target(self, power: int) -> Target | None:
         if self.power == 2:
@@ -96,9 +91,6 @@ class Monomial(Terms):
         n = 1 if index is None else index.shape[0]
         slots = [basis(argnum, np.full(n, i)) for (argnum, i), _ in self.alpha]
         return terms_along(slots, np.ones(n), self.exponents)
-
-    def magnitudes(self, point: Point) -> None:
-        return None
 
 
 @final

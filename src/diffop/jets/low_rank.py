@@ -82,12 +82,8 @@ class LowRankForm(QuadraticTerms):
     gradient is finite at s_r = 0.
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
     field: LowRank
     exponents: ClassVar[tuple[int, ...]] = (2,)
-    rank: ClassVar[int] = 0
-    number: ClassVar[None] = None
 
     @property
     def symbol(self) -> str:

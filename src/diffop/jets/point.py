@@ -7,7 +7,6 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree
 
 from .planner import Kind
 
@@ -28,19 +27,17 @@ class Point(eqx.Module):
         """A function with u's own signature, here."""
         return function(*self.args, **self.kwargs)
 
-    def argument(self, argnum: int, operator: object) -> PyTree:
-        """An argument of u; `operator` is what prints as the name of who asks."""
+    def size(self, argnum: int, operator: object) -> int:
+        """The number d of coordinates of an argument; `operator` is what prints as the name of who
+        asks.
+        """
         if argnum >= len(self.args):
             raise ValueError(
                 f"{operator} differentiates argument {argnum}, but u was called with "
                 f"{len(self.args)} positional argument(s); argnum counts from 0."
             )
-        return self.args[argnum]
-
-    def size(self, argnum: int, operator: object) -> int:
-        """The number d of coordinates of an argument."""
         total = 0
-        for leaf in jax.tree.leaves(self.argument(argnum, operator)):
+        for leaf in jax.tree.leaves(self.args[argnum]):
             dtype = leaf.dtype if hasattr(leaf, "dtype") else jnp.asarray(leaf).dtype
             if not jnp.issubdtype(dtype, jnp.inexact):
                 raise TypeError(

@@ -17,6 +17,7 @@ from ..taylor import Jets
 from ..taylor.truncation import Exponents, Truncation
 from .directions import Directions, stack, to_tangents
 from .expansion import units
+from .identity import connected
 from .point import Point
 from .weighted_jets import WeightedJets
 
@@ -83,52 +84,39 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
     common, outputs = _common(members)
     truncation = Truncation.closure(outputs)
     places = [truncation.places[output] for output in outputs]
-    summed = [
-        member
-        for member, place in zip(members, places, strict=True)
-        if place in truncation.tops and not member.contracted
-    ]
-    worthwhile = truncation.degree > 1 or len(members) == 1
-    if not worthwhile or sum(map(_height, summed)) > members[0].size:
-        summed = []
-    rows = _rows_of_sums(summed)
-    readings = [
-        Reading(number, place, rows.get(id(member), ...), id(member) in rows)
-        for member, place in zip(members, places, strict=True)
-    ]
-    moving = {exponents: to_tangents(slot, point) for exponents, slot in common.items()}
+    heights = _sums(members, places, truncation)
+    several = heights.count(0) < len(heights) - 1
+    readings, rows, end = [], [], 0
+    for member, place, height in zip(members, places, heights, strict=True):
+        where: EllipsisType | int | slice = ...
+        if height:
+            end += height
+            rows.append(member.weights)
+        if height and several:
+            where = end - 1 if np.ndim(member.weights) == 1 else slice(end - height, end)
+        readings.append(Reading(number, place, where, height > 0))
     still = (None,) * len(point.args)
-    jets = Jets(
-        tangents=tuple(moving.get(monomial, still) for monomial in truncation.monomials),
-        weights=_stacked_weights(summed) if summed else None,
-        top_only=len(summed) == len(members),
-        truncation=truncation,
-    )
-    return jets, readings
+    moving = [
+        to_tangents(common[monomial], point) if monomial in common else still
+        for monomial in truncation.monomials
+    ]
+    weights = _stacked_weights(rows) if several else next(iter(rows), None)
+    return Jets(tuple(moving), weights, 0 not in heights, truncation), readings
 
 
-def _height(member: WeightedJets) -> int:
-    """How many sums are read."""
-    return 1 if np.ndim(member.weights) == 1 else member.weights.shape[0]
+def _sums(members: list[WeightedJets], places: Sequence[int], truncation: Truncation) -> list[int]:
+    """How many sums each member reads, 0 where it reads jet by jet."""
+    if truncation.degree == 1 and len(members) > 1:
+        return [0] * len(members)
+    sums = []
+    for member, place in zip(members, places, strict=True):
+        height = 1 if np.ndim(member.weights) == 1 else member.weights.shape[0]
+        sums.append(height if place in truncation.tops and not member.contracted else 0)
+    return sums if sum(sums) <= members[0].size else [0] * len(members)
 
 
-def _rows_of_sums(summed: list[WeightedJets]) -> dict[int, EllipsisType | int | slice]:
-    """Those of each member among the sums of all, by its `id`."""
-    if len(summed) == 1:
-        return {id(summed[0]): ...}
-    rows: dict[int, EllipsisType | int | slice] = {}
-    start = 0
-    for member in summed:
-        end = start + _height(member)
-        rows[id(member)] = start if np.ndim(member.weights) == 1 else slice(start, end)
-        start = end
-    return rows
-
-
-def _stacked_weights(summed: list[WeightedJets]) -> Any:
-    if len(summed) == 1:
-        return summed[0].weights
-    rows = [jnp.atleast_2d(jnp.asarray(member.weights)) for member in summed]
+def _stacked_weights(weights: Sequence[Any]) -> Any:
+    rows = [jnp.atleast_2d(jnp.asarray(each)) for each in weights]
     kind = jnp.result_type(*(row.dtype for row in rows))
     return jnp.concatenate([row.astype(kind) for row in rows])
 
@@ -154,14 +142,8 @@ def grouped(
     """Those that are pushed together; with `separate_outputs` only where they read one output."""
     if len(jets) == 1:
         return [list(jets)]
-    groups: list[tuple[set[Hashable], list[WeightedJets]]] = []
-    for each in jets:
-        keys = _keys(each, separate_outputs)
-        touching = [group for group in groups if group[0] & keys]
-        groups = [group for group in groups if not group[0] & keys]
-        members = [member for _, group in touching for member in group]
-        groups.append((keys.union(*(others for others, _ in touching)), [*members, each]))
-    return [members for _, members in groups]
+    groups = connected([_keys(each, separate_outputs) for each in jets])
+    return [[jets[number] for number in group] for group in groups]
 
 
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:

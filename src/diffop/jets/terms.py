@@ -6,6 +6,7 @@ are, and how to draw some of them with the right weights. It never lists what it
 may be a million.
 """
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
@@ -55,7 +56,9 @@ class Factor(eqx.Module):
     @property
     def key(self) -> Hashable:
         """Equal for factors that are the same symbol; used to collect like terms."""
-        return by_object(self)
+        fields = [(getattr(self, field.name), field.metadata) for field in dataclasses.fields(self)]
+        parts = [value if "static" in metadata else by_object(value) for value, metadata in fields]
+        return (type(self), *parts)
 
     def __str__(self) -> str:
         return self.symbol
@@ -68,8 +71,8 @@ class Factor(eqx.Module):
 class Located(Factor):
     """A factor in some or all of the coordinates of one argument."""
 
-    argnum: eqx.AbstractVar[int]
-    dims: eqx.AbstractVar[tuple[int, ...] | None]
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
     """Which coordinates; None for all of them."""
 
     @property
@@ -83,7 +86,7 @@ class Located(Factor):
 
     def positions(self, point: Point, index: Any = None) -> Any:
         """The positions of these coordinates in the argument, or of some of them by number."""
-        total = self.dimension(point)
+        total = point.coordinates(self.argnum, self.dims, self)
         if self.dims is None:
             return np.arange(total, dtype=np.int32) if index is None else index
         chosen = np.asarray(self.dims, dtype=np.int32)
@@ -102,14 +105,14 @@ class Located(Factor):
         """Σ_i w_i ∂_i^k over these coordinates, or some of them by number; w = 1 by default."""
         positions = self.positions(point, index)
         weights = np.ones(positions.shape[0]) if weights is None else weights
-        return self._powers(basis(self.argnum, positions), order, "basis", weights)
+        return self._named("basis", basis(self.argnum, positions), order, weights)
 
     def along_rows(self, rows: SubRows, point: Point, order: int) -> WeightedJets:
         """Σ_r (v_r·∇)^k for isotropic directions in these coordinates."""
         slot = {self.argnum: self.embed(rows, point)}
-        return self._powers(slot, order, "probe", np.ones(rows.shape[0]))
+        return self._named("probe", slot, order, np.ones(rows.shape[0]))
 
-    def _powers(self, slot: Directions, order: int, name: str, weights: Any) -> WeightedJets:
+    def _named(self, name: str, slot: Directions, order: int, weights: Any) -> WeightedJets:
         names = ((name, self.argnum, self.dims),)
         return terms_along([slot], weights, (order,), names, contracted=self.rank < 0)
 
@@ -121,9 +124,9 @@ class Terms(Factor):
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         """The terms with these numbers; all of them for None."""
 
-    @abstractmethod
     def magnitudes(self, point: Point) -> Magnitudes | None:
         """Unnormalised probabilities to draw terms with; None for all alike."""
+        return None
 
     def numbered(self, point: Point) -> int:
         """How many numbers there are to `take`; more than terms where some terms have two."""

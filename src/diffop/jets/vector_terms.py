@@ -15,8 +15,6 @@ from .weighted_jets import WeightedJets
 class GradientTerms(Located):
     """∇, σᵀ∇ or, not transposed, the flux a∇: by reverse mode, so there are no jets to take."""
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
     field: Field | None
     transposed: bool = eqx.field(static=True, default=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
@@ -43,8 +41,6 @@ class DivergenceTerms(ProbedTerms):
     directions.
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = -1
     constant: ClassVar[bool] = True
@@ -59,9 +55,6 @@ class DivergenceTerms(ProbedTerms):
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         return self.along_basis(point, index, 1)
-
-    def magnitudes(self, point: Point) -> None:
-        return None
 
     def target(self, power: int) -> Target | None:
         return TRACE if power == 1 else None

@@ -122,8 +122,7 @@ def checked_plan(plan: Any) -> Kind:
     """How mixed derivatives are computed: a name, a scheme over coordinates, or what makes one."""
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
-    known = callable(plan) or plan in KINDS
-    if not known:
+    if not is_function(plan) and plan not in KINDS:
         also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
             f"plan must be one of {', '.join(KINDS)}, a diffop.jets.Scheme, or a function that "

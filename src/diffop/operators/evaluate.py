@@ -8,7 +8,7 @@ first-order jets without partners are stacked.
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -31,8 +31,6 @@ from .gradient import gradient
 from .rewriting import composed, product_rule
 from .term import Part, Segment, Term, Word
 
-Values: TypeAlias = list[PyTree]
-
 
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
     """The sum of all parts, applied to u at a point."""
@@ -42,7 +40,7 @@ def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTr
 
 def apply_all(
     operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
-) -> Values:
+) -> list[PyTree]:
     """Several operators, each a list of parts, applied to one function at one point, sharing
     pushes.
     """
@@ -56,7 +54,8 @@ def apply_all(
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        for i, value in zip(members, segment_values(heads, function, point), strict=True):
+        found = segment_values(heads, segment_jets(heads, point), function, point)
+        for i, value in zip(members, found, strict=True):
             values[i] = scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
@@ -142,16 +141,14 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 def segment_values(
     requests: Sequence[tuple[Segment, Draw | None]],
+    jets: Sequence[list[WeightedJets] | None],
     u: Callable[..., PyTree],
     point: Point,
-    per_draw: bool = False,
-) -> Values:
-    """The derivatives of each segment at a point, without its coefficient functions, in one push.
-
-    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+) -> list[PyTree]:
+    """The derivatives of each segment at a point, without its coefficient functions, in one push of
+    their jets.
     """
     u = floating(u)
-    jets = segment_jets(requests, point, per_draw)
     pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
     pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     results = []
@@ -171,7 +168,10 @@ def segment_values(
 def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
 ) -> list[list[WeightedJets] | None]:
-    """What is read for each segment; None where it needs no jets (no derivative, or a gradient)."""
+    """What is read for each segment; None where it needs no jets (no derivative, or a gradient).
+
+    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    """
     derivatives: dict[Alpha, None] = {}
     for segment, _ in requests:
         if (alpha := segment.derivative) is not None:

@@ -111,9 +111,9 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         requests: list[tuple[Segment, Draw | None]] = [
             (flat[i][1].head, flat[i][2]) for i in members
         ]
-        jets = segment_jets(requests, point)
+        jets = segment_jets(requests, point, per_draw=True)
         pushed += number_pushed([each for wanted in jets for each in wanted or ()])
-        values = segment_values(requests, function, point, per_draw=True)
+        values = segment_values(requests, jets, function, point)
         for i, each, value in zip(members, jets, values, strict=True):
             position, term, draw = flat[i]
             value = scaled(value, term, point)

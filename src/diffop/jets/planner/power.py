@@ -17,11 +17,10 @@ still: (a + 1)(b + 1) − 1 against (a + 1)(a + b − 1) + 1.
 """
 
 import functools
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ..expansion import Alpha, Direction, direction_of, word_of
+from ..expansion import Alpha, Direction, bell, direction_of, word_of
 from ..polarisation import polarisation
 from ..scheme import Jet, Readout, Scheme
 from .solve import solve
@@ -46,12 +45,14 @@ def power(wanted: Sequence[Alpha]) -> Scheme:
 def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, Fraction] | None:
     """∂^α as a sum of powers of given directions, if it is one.
 
-    (v·∇)^k = Σ_β k!/β! v^β ∂^β. Directions with variables that α does not have are left out: they
-    bring derivatives that others have to cancel.
+    (v·∇)^k = Σ_β k!/β! v^β ∂^β is the output k of the curve along v. Directions with variables that
+    α does not have are left out: they bring derivatives that others have to cancel.
     """
     variables = [variable for variable, _ in alpha]
     usable = [d for d in directions if all(v in variables for v, _ in d)]
-    columns = [_power(d, sum(order for _, order in alpha)) for d in usable]
+    order = (sum(order for _, order in alpha),)
+    powers = [bell((((1,), direction),), order) for direction in usable]
+    columns = [{beta: Fraction(number) for beta, number in power} for power in powers]
     solution = solve(columns, {alpha: Fraction(1)})
     if solution is None:
         return None
@@ -83,26 +84,3 @@ def _slopes(alpha: Alpha) -> list[Direction]:
         pairs, fill = pairs - 1, [(1, 0), (0, 1)]
     slopes = [(1, sign * s) for s in range(1, pairs + 1) for sign in (1, -1)]
     return [direction_of({x: first, y: second}) for first, second in (*slopes, *fill)]
-
-
-@functools.cache
-def _power(direction: Direction, order: int) -> dict[Alpha, Fraction]:
-    """(v·∇)^k written out."""
-    nothing: Alpha = ()
-    result = {nothing: Fraction(math.factorial(order))}
-    left = {nothing: order}
-    for variable, entry in direction[:-1]:
-        longer, remaining = {}, {}
-        for alpha, value in result.items():
-            for used in range(left[alpha] + 1):
-                key = (*alpha, (variable, used)) if used else alpha
-                longer[key] = value * entry**used / math.factorial(used)
-                remaining[key] = left[alpha] - used
-        result, left = longer, remaining
-    variable, entry = direction[-1]
-    return {
-        (*alpha, (variable, left[alpha])) if left[alpha] else alpha: value
-        * entry ** left[alpha]
-        / math.factorial(left[alpha])
-        for alpha, value in result.items()
-    }
