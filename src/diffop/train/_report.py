@@ -8,6 +8,7 @@ import jax
 
 from ._environment import environment
 from ._evaluate import FixedPoints
+from ._identity import identity
 from ._iterate import State
 from ._mesh import in_words, sizes_of
 from ._progress import Progress
@@ -31,6 +32,7 @@ class Report:
     - `parameters`: how many numbers were trained.
     - `settings`: all other settings, and how many test points there were.
     - `environment`: the versions and the device that the numbers were made with.
+    - `components`: the relative L2 error of each component of a solution with several, by name.
     - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
     - `mesh`: how many devices there were along each axis of the mesh at the end; empty for one
         device.
@@ -55,6 +57,7 @@ class Report:
     parameters: int
     settings: dict[str, Any]
     environment: dict[str, str]
+    components: dict[str, float] = dataclasses.field(default_factory=dict)
     resumed_at: list[int] = dataclasses.field(default_factory=list)
     mesh: dict[str, int] = dataclasses.field(default_factory=dict)
 
@@ -71,12 +74,18 @@ class Report:
             f"skill = {self.skill:.2f})\n"
             f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points"
             f"{self._reference()}\n"
+            f"{self._components()}"
             f"{self.steps} steps at {self.it_per_s:.3g} steps/s, "
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
             f"{f', resumed after step {resumed}' if resumed else ''}"
             f"{f', on {in_words(self.mesh)}' if self.mesh else ''}"
         )
+
+    def _components(self) -> str:
+        """A line where the solution has several."""
+        errors = ", ".join(f"{name} {error:.2e}" for name, error in self.components.items())
+        return f"relative L2 errors of the components: {errors}\n" if errors else ""
 
     def _reference(self) -> str:
         """What has to be said of reference values that are not exact."""
@@ -91,10 +100,10 @@ _OTHER_SETTINGS = tuple(
 
 def summarise(settings: Settings, points: FixedPoints, state: State, progress: Progress) -> Report:
     """The report of a run that has made all its steps."""
-    errors = points.errors(state.model)
+    errors, components = points.errors(state.model), points.component_errors(state.model)
     arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
     return Report(
-        problem=settings.problem,
+        problem=identity(settings.problem),
         dim=settings.dim,
         steps=settings.steps,
         n=settings.n,
@@ -113,6 +122,7 @@ def summarise(settings: Settings, points: FixedPoints, state: State, progress: P
             **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
         },
         environment=environment(),
+        components={name: each.rel_l2 for name, each in components.items()},
         resumed_at=progress.resumed_at,
         mesh=sizes_of(state.model),
     )

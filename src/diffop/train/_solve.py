@@ -1,6 +1,5 @@
 """A run from settings to results on disk."""
 
-import dataclasses
 import os
 import pathlib
 import uuid
@@ -22,6 +21,7 @@ from ._curve import Curve, save_curves
 from ._environment import environment
 from ._evaluate import FixedPoints
 from ._extras import require_train_extra
+from ._identity import Problem
 from ._iterate import State, iterate, without_arrays
 from ._layout import shard
 from ._mesh import checked
@@ -31,8 +31,9 @@ from ._picture import save_picture
 from ._processes import by_first, is_first, on_host
 from ._progress import Progress
 from ._report import Report, summarise
-from ._settings import Settings
+from ._settings import Settings, as_settings
 from ._stop import Stop
+from ._test_points import measured
 from ._trackers import TRACKERS
 from ._watch import newest, watch
 
@@ -41,7 +42,7 @@ _RESOLUTION = 201
 
 
 def check(
-    settings: Settings,
+    settings: Settings | Problem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,
@@ -55,10 +56,10 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes do not suit it, if `overwrite` and `resume` are
-    both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError` if the
-    directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in which
-    the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
+    measure an error with (anywhere, or there), if the probes do not suit it, if `overwrite` and
+    `resume` are both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError`
+    if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
+    which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
     `train`, or that of a logger, is not installed.
 
     !!! example
@@ -69,6 +70,7 @@ def check(
         do.train.check(do.train.Settings("allen-cahn-two-body", dim=10), "a-new-directory")
         ```
     """
+    settings = as_settings(settings)
     require_train_extra(log)
     if checkpoint_every is not None and checkpoint_every < 0:
         raise ValueError(
@@ -78,6 +80,7 @@ def check(
     checked(mesh)
     by_first(lambda: _output.check_directory(directory, settings, overwrite, resume))
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
+    measured(problem)
     build_loss(settings, problem)
     eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
     if isinstance(problem, AbstractReferenceProblem):
@@ -85,7 +88,7 @@ def check(
 
 
 def solve(
-    settings: Settings,
+    settings: Settings | Problem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,
@@ -108,7 +111,8 @@ def solve(
 
     **Arguments:**
 
-    - `settings`: a `diffop.train.Settings`.
+    - `settings`: a `diffop.train.Settings`; or a problem, its class or its name, to be solved with
+        the settings that it recommends.
     - `directory`: made if it does not exist. While the run goes on it writes `run.json`,
         `metrics.jsonl` (a line after each dispatch) and `checkpoints` there; at its end `model.eqx`
         (for `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw,
@@ -142,6 +146,7 @@ def solve(
         print(report.as_text())
         ```
     """
+    settings = as_settings(settings)
     how = {"checkpoint_every": checkpoint_every, "log": log, "mesh": mesh}
     check(settings, directory, overwrite, resume=resume, **how)
     if resume and by_first(lambda: _output.finished(directory) is not None):
@@ -150,7 +155,7 @@ def solve(
         tell(f"the run in {directory} has ended: nothing to do.")
         return ended
     problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
-    problem = build_problem(settings, problem_key)
+    problem = measured(build_problem(settings, problem_key))
     points = FixedPoints(problem, test_key, mesh=mesh)
     path = pathlib.Path(directory)
     by_first(lambda: _output.begin(path, _description(settings, points), resume))
@@ -200,7 +205,7 @@ def _net(
 def _description(settings: Settings, points: FixedPoints) -> dict[str, Any]:
     """What is known of a run when it begins."""
     return {
-        "settings": dataclasses.asdict(settings),
+        "settings": settings.as_json(),
         "test_points": points.count,
         "null_rel_l2": points.null_rel_l2,
         "environment": environment(),
@@ -255,7 +260,7 @@ def _draw(
     progress: Progress,
 ) -> None:
     """The pictures; the results are worth having without them."""
-    title = f"{settings.problem}, {settings.dim} dimensions"
+    title = f"{problem.name}, {settings.dim} dimensions"
     steps = np.arange(1, state.step + 1)
     curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
     try:

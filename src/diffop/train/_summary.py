@@ -5,9 +5,9 @@ import pathlib
 import statistics
 from collections.abc import Iterable, Sequence
 
-from .. import pde
 from ._curve import save_curves
 from ._extras import require_train_extra
+from ._identity import name_of, recommended as recommended_of
 from ._report import Report
 from ._runs import RunOnDisk
 from ._settings import Settings
@@ -68,15 +68,14 @@ def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) ->
 
 def label(settings: Settings) -> str:
     """A configuration in words: the problem, its size, and what is not as it recommends."""
-    recommended = dataclasses.asdict(pde.recommended(settings.problem))
+    recommended = dataclasses.asdict(recommended_of(settings.problem))
     changed = [
         name
         for name, value in recommended.items()
         if name in ("dim", "steps") or getattr(settings, name) != value
     ]
-    return " ".join(
-        [settings.problem, *(f"{n.replace('_', '-')}={getattr(settings, n)}" for n in changed)]
-    )
+    words = [f"{name.replace('_', '-')}={getattr(settings, name)}" for name in changed]
+    return " ".join([name_of(settings.problem), *words])
 
 
 def _row(reports: Sequence[Report]) -> tuple[str, ...]:
