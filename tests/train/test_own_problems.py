@@ -54,7 +54,6 @@ def test_a_class_on_the_command_line(tmp_path, capsys):
             ["--dim", "3"],
             "dim must be 2, as the problem's, or left",
         ),
-        ("tests.train.own:Unsolved", [], "unsolved says nothing of its solution to measure an err"),
     ],
 )
 def test_what_is_no_problem(path, words, message, tmp_path, capsys):
@@ -110,3 +109,19 @@ def test_a_system(tmp_path):
     assert report.components == expected and set(expected) == {"[0]", "[1]"}
     assert f"of the components: [0] {expected['[0]']:.2e}, [1] " in report.as_text()
     assert (tmp_path / "solution.png").is_file()
+
+
+def test_a_problem_whose_solution_is_not_known(tmp_path, capsys):
+    """It has a loss and no errors; runs of it are resumed, compared and drawn all the same."""
+    words = ["solve", "tests.train.own:Unsolved", *SMALL, "--checkpoint-every", "2"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    text, report = capsys.readouterr().out, read(tmp_path / "run" / "report.json")
+    assert [report[name] for name in ("rel_l1", "rel_l2", "null_rel_l2", "skill")] == [None] * 4
+    assert f"loss {report['loss']:.2e}; nothing is known of the solution" in text
+    assert (tmp_path / "run" / "curve.png").is_file()
+    assert main(["report", str(tmp_path / "run")]) == 0
+    assert "not known" in capsys.readouterr().out
+    assert main(["plot", str(tmp_path / "run"), "--out", str(tmp_path / "curves.png")]) == 0
+    assert main([*words, "--out", str(tmp_path / "run"), "--resume"]) == 0
+    best = do.train.load(tmp_path / "run", "best", problem=own.Unsolved)
+    assert best(jnp.zeros(2)).shape == ()

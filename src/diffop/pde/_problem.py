@@ -56,7 +56,7 @@ class AbstractProblem(AbstractEquation):
 
     - `diffop.pde.AbstractSolvedProblem`: the solution, as a function;
     - `diffop.pde.AbstractReferenceProblem`: its value at some points;
-    - a direct subclass: nothing. It can be trained on with `diffop.train.fit`.
+    - a direct subclass: nothing. Its runs have losses, and no errors.
 
     A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
     number of coordinates of a point, time among them), and defines `sample` and the methods of a

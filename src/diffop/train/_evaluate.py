@@ -8,6 +8,7 @@ from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
 from ..operators.shapes import check_shape
+from ..pde import AbstractProblem
 from ._mesh import checked, in_context
 from ._test_points import Measured, measured_points
 
@@ -160,6 +161,28 @@ class FixedPoints:
             values = self._points.evaluate(u, fraction)
         check_shape("u", values.shape[1:], "the solution", self._solution.shape[1:])
         return values, self._solution[: len(values)]
+
+
+@final
+class NoPoints:
+    """In place of the points of a problem of whose solution nothing is known: nothing to tell."""
+
+    count = 0
+    rel_error = 0.0
+    null_rel_l2 = None
+
+    def errors(self, u: Callable, fraction: float = 1.0) -> None:
+        return None
+
+    def component_errors(self, u: Callable, fraction: float = 1.0) -> dict[str, Errors]:
+        return {}
+
+
+def test_points(
+    problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
+) -> FixedPoints | NoPoints:
+    """Those at which the errors of a run are measured."""
+    return FixedPoints(problem, key, mesh=mesh) if isinstance(problem, Measured) else NoPoints()
 
 
 def _errors(values: np.ndarray, solution: np.ndarray) -> Errors:

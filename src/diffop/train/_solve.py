@@ -19,7 +19,7 @@ from ._bar import tell
 from ._checkpoints import Checkpoints
 from ._curve import Curve, save_curves
 from ._environment import environment
-from ._evaluate import FixedPoints
+from ._evaluate import FixedPoints, NoPoints, test_points
 from ._extras import require_train_extra
 from ._identity import Problem
 from ._iterate import State, iterate, without_arrays
@@ -33,7 +33,6 @@ from ._progress import Progress
 from ._report import Report, summarise
 from ._settings import Settings, as_settings
 from ._stop import Stop
-from ._test_points import measured
 from ._trackers import TRACKERS
 from ._watch import newest, watch
 
@@ -56,7 +55,7 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with (anywhere, or there), if the probes do not suit it, if `overwrite` and
+    measure an error with there, if the probes do not suit it, if `overwrite` and
     `resume` are both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError`
     if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
     which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
@@ -80,7 +79,6 @@ def check(
     checked(mesh)
     by_first(lambda: _output.check_directory(directory, settings, overwrite, resume))
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
-    measured(problem)
     build_loss(settings, problem)
     eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
     if isinstance(problem, AbstractReferenceProblem):
@@ -97,7 +95,8 @@ def solve(
     log: Sequence[str] = (),
     mesh: Mesh | None = None,
 ) -> Report:
-    """Trains a network on a problem, measures it beside the null model and keeps the results.
+    """Trains a network on a problem, measures it beside the null model, where the problem says what
+    is known of its solution, and keeps the results.
 
     Each step has fresh points and fresh jets. The network, its initialisation and the optimiser
     know the equation's source and the data on the boundary and at the initial time only: the
@@ -155,8 +154,8 @@ def solve(
         tell(f"the run in {directory} has ended: nothing to do.")
         return ended
     problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
-    problem = measured(build_problem(settings, problem_key))
-    points = FixedPoints(problem, test_key, mesh=mesh)
+    problem = build_problem(settings, problem_key)
+    points = test_points(problem, test_key, mesh)
     path = pathlib.Path(directory)
     by_first(lambda: _output.begin(path, _description(settings, points), resume))
     checkpoints = Checkpoints(
@@ -202,7 +201,7 @@ def _net(
     return eqx.filter_jit(lambda key: shard(build(settings, problem, key), mesh))(key)
 
 
-def _description(settings: Settings, points: FixedPoints) -> dict[str, Any]:
+def _description(settings: Settings, points: FixedPoints | NoPoints) -> dict[str, Any]:
     """What is known of a run when it begins."""
     return {
         "settings": settings.as_json(),
@@ -255,7 +254,7 @@ def _draw(
     path: pathlib.Path,
     settings: Settings,
     problem: AbstractProblem,
-    points: FixedPoints,
+    points: FixedPoints | NoPoints,
     state: State,
     progress: Progress,
 ) -> None:

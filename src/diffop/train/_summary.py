@@ -79,7 +79,7 @@ def label(settings: Settings) -> str:
 
 
 def _row(reports: Sequence[Report]) -> tuple[str, ...]:
-    errors = [report.rel_l2 for report in reports]
+    errors = [report.rel_l2 for report in reports if report.rel_l2 is not None]
     return (
         str(len(reports)),
         _spread((report.skill for report in reports), ".3g"),
@@ -91,8 +91,10 @@ def _row(reports: Sequence[Report]) -> tuple[str, ...]:
     )
 
 
-def _spread(values: Iterable[float], form: str) -> str:
-    values = list(values)
+def _spread(known: Iterable[float | None], form: str) -> str:
+    values = [value for value in known if value is not None]
+    if not values:
+        return "not known"
     middle = format(statistics.median(values), form)
     if len(values) == 1:
         return middle
@@ -100,6 +102,8 @@ def _spread(values: Iterable[float], form: str) -> str:
 
 
 def _mean(values: Sequence[float]) -> str:
+    if not values:
+        return "not known"
     if len(values) == 1:
         return "one run"
     return f"{statistics.mean(values):.2e} ± {statistics.stdev(values):.1e}"

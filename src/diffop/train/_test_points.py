@@ -26,20 +26,6 @@ Measured: TypeAlias = AbstractSolvedProblem | AbstractReferenceProblem
 """Problems of whose solution enough is known to measure an error."""
 
 
-def measured(problem: AbstractProblem) -> Measured:
-    """A problem of whose solution enough is known to measure an error.
-
-    **Raises:** `ValueError` for another one.
-    """
-    if not isinstance(problem, Measured):
-        raise ValueError(
-            f"the problem {problem.name} says nothing of its solution to measure an error with; "
-            "derive its class from diffop.pde.AbstractSolvedProblem or AbstractReferenceProblem, "
-            "or train with diffop.train.fit."
-        )
-    return problem
-
-
 @final
 class RandomPoints:
     """Points of a problem whose solution is known as a function, made anew from a key in chunks."""
