@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 from . import baselines, pde, train
 from .losses.probes import PROBES
 from .losses.squares import SQUARES
+from .pde._own import imported
 from .pde._registry import summary
 from .train._distributed import connect, leave
 from .train._mesh import make, parsed
@@ -95,7 +96,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.description = "What is not given is as the problem recommends (see below)."
     parser.epilog = "\n".join(["recommended settings:", *map(_recommendation, pde.names())])
     parser.set_defaults(run=_solve)
-    parser.add_argument("problem", help="a name that `diffop list` shows")
+    parser.add_argument("problem", help="a name that `diffop list` shows, or package.module:Class")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="directory for the results")
     parser.add_argument("--overwrite", action="store_true", help="replace results in --out")
     parser.add_argument(
@@ -263,6 +264,8 @@ def _settings(options: argparse.Namespace) -> train.Settings:
         options.probes = options.estimator
     names = train.Settings.__dataclass_fields__
     given = {name: value for name, value in vars(options).items() if name in names}
+    if ":" in given["problem"]:
+        given["problem"] = imported(given["problem"])
     return train.Settings(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -77,6 +77,53 @@ def test_a_fraction_uses_the_first_chunks(getkey, monkeypatch):
     np.testing.assert_array_equal(part, whole[:30])
 
 
+class Pair(Poisson):
+    """A system: (1 − x², x), or the same by name."""
+
+    names: bool = False
+
+    def _like(self, first, second):
+        return {"u": first, "v": second[None]} if self.names else jnp.stack([first, second])
+
+    def solution(self, x):
+        return self._like(1 - x[0] ** 2, x[0])
+
+    def null_shape(self, x):
+        return self._like(1 - x[0] ** 2, jnp.zeros(()))
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_errors_of_systems(getkey, names):
+    """Over all entries, and of each; the null model's is that of the second, which it leaves 0."""
+    problem, key = Pair(names=names), getkey()
+    points = do.train.FixedPoints(problem, key, 500)
+    x = np.asarray(problem.sample(jax.random.fold_in(key, 0), 500), np.float64)[:, 0]
+    solution, values = np.stack([1 - x**2, x]), np.stack([x**2, 0.5 * x])
+    u = lambda x: problem._like(x[0] ** 2, 0.5 * x[0])  # noqa: E731
+
+    def expected(gap, solution):
+        return np.abs(gap).sum() / np.abs(solution).sum(), np.sqrt(
+            (gap**2).sum() / (solution**2).sum()
+        )
+
+    gap = values - solution
+    np.testing.assert_allclose(points.errors(u), expected(gap, solution), rtol=1e-5)
+    components = points.component_errors(u)
+    assert tuple(components) == points.components == (("u", "v[0]") if names else ("[0]", "[1]"))
+    for got, mine, other in zip(components.values(), gap, solution, strict=True):
+        np.testing.assert_allclose(got, expected(mine, other), rtol=1e-5)
+    best = (x**2).sum() / (solution**2).sum()
+    np.testing.assert_allclose(points.null_rel_l2, np.sqrt(best), rtol=1e-5)
+    if not names:
+        with pytest.raises(ValueError, match=r"u at a point has shape \(\), and .* shape \(2,\)"):
+            points.errors(lambda x: x[0])
+
+
+def test_scalars_have_no_components(getkey):
+    points = do.train.FixedPoints(Poisson(), getkey(), 10)
+    assert points.components == () and points.component_errors(jnp.sum) == {}
+
+
 @pytest.mark.parametrize(
     ("dim", "count"), [(2, 20_000), (10_000, 20_000), (100_000, 2000), (10**6, 200), (10**8, 100)]
 )

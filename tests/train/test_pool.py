@@ -58,3 +58,19 @@ def test_sizes_of_residuals_stay_in_range(scale):
     np.testing.assert_allclose(norm_of(r(-3)), 3 * scale, rtol=1e-6)
     np.testing.assert_allclose(norm_of({"u": r(3), "v": r(-4)[None]}), 5 * scale, rtol=1e-6)
     assert norm_of(r(0)) == 0
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_points_of_systems_are_chosen_by_the_norm(names):
+    """Of 3r and 4r, which is 5r: the same points as by a residual of that size."""
+    sample = lambda key, count: jax.random.normal(key, (count, 2))
+
+    def system(x):
+        r = jnp.sin(x[0])
+        return {"u": 3 * r, "v": -4 * r[None]} if names else jnp.stack([3 * r, -4 * r])
+
+    whole, alone = (
+        do.pde.residual_adaptive(jax.random.key(1), residual, sample, 8, pool=64)
+        for residual in (system, lambda x: 5 * jnp.sin(x[0]))
+    )
+    np.testing.assert_array_equal(whole, alone)

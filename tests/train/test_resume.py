@@ -271,6 +271,7 @@ def test_a_run_from_before_its_settings_were_renamed(tmp_path, monkeypatch, whol
     assert len(renamed) == 2
     for path in renamed:
         path.write_text(path.read_text().replace('"probes"', '"estimator"'))
+    (checkpoint / "SHA256SUMS").unlink()
     write_digests(checkpoint)
     do.train.load(tmp_path, checkpoint="last")
     other = dataclasses.replace(SETTINGS, probes="rademacher")

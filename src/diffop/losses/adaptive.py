@@ -4,14 +4,15 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.shapes import check_shape
+from .residual import norm_of
 
 
 def residual_adaptive(
     key: PRNGKeyArray,
-    residual: Callable[[Float[Array, " dim"]], Float[Array, ""]],
+    residual: Callable[[Float[Array, " dim"]], PyTree],
     sample: Callable[[PRNGKeyArray, int], Float[Array, "pool dim"]],
     count: int,
     *,
@@ -22,9 +23,9 @@ def residual_adaptive(
     """Random points of a pool, likelier where a residual is larger.
 
     A pool of points x is drawn, and of these `count` different ones, one after another, with
-    probabilities proportional to |r(x)|^k / mean |r|^k + c. Large k and small c follow the residual
-    closely; k = 0 or large c leave the points as they are drawn. A mean over the points chosen
-    weights what it is a mean of as the probabilities do.
+    probabilities proportional to |r(x)|^k / mean |r|^k + c, |r| being the norm of all entries of
+    r. Large k and small c follow the residual closely; k = 0 or large c leave the points as they
+    are drawn. A mean over the points chosen weights what it is a mean of as the probabilities do.
 
     Source: Wu et al. 2023, "A comprehensive study of non-adaptive and residual-based adaptive
     sampling for physics-informed neural networks" (RAD).
@@ -32,7 +33,8 @@ def residual_adaptive(
     **Arguments:**
 
     - `key`: a key from `jax.random.key`.
-    - `residual`: r, a function of one point of shape `(dim,)`.
+    - `residual`: r, a function of one point of shape `(dim,)` to a scalar; for a system an array or
+        a pytree of arrays.
     - `sample`: draws the pool from a key and a number, such as the `sample` of a problem.
     - `count`: how many points are chosen, at least 1.
     - `pool`: of how many, at least `count`.
@@ -66,8 +68,7 @@ def residual_adaptive(
         )
     pool_key, choice_key = jax.random.split(key)
     points = sample(pool_key, pool)
-    sizes = jnp.abs(jax.vmap(residual)(points)) ** power
-    check_shape("the residual", sizes.shape[1:], "the probability of a point", ())
+    sizes = jax.vmap(lambda x: _size(residual(x)))(points) ** power
     # where all residuals are 0 nothing is likelier than anything else
     mean = jnp.mean(sizes)
     weights = jnp.where(mean > 0, sizes / jnp.where(mean > 0, mean, 1), 1) + floor
@@ -75,3 +76,9 @@ def residual_adaptive(
         choice_key, pool, (count,), replace=False, p=weights / jnp.sum(weights)
     )
     return points[chosen]
+
+
+def _size(residual: PyTree) -> Float[Array, ""]:
+    if isinstance(residual, jax.Array) and residual.shape == (1,):
+        check_shape("the residual", (1,), "the probability of a point", ())
+    return norm_of(residual)

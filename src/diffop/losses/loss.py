@@ -18,7 +18,7 @@ from . import misfit
 from .adaptive import residual_adaptive
 from .drawn import Drawn, Points, as_points, check_points, sampler
 from .probes import Probes, as_probes, exact_name, joint
-from .residual import Coordinates, Residual, norm_of, operators, residual, spread
+from .residual import Coordinates, Residual, operators, residual, spread
 from .sharding import shard_points
 from .squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 
@@ -282,9 +282,9 @@ class ResidualLoss(eqx.Module):
             return sample(key, self.batch or 0)
         values = self._joint((), jax.random.fold_in(key, 1))(u)
 
-        def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
+        def size(x: Float[Array, " dim"]) -> PyTree:
             value = residual(self.equation, u, self.weights, (), values(x), x).value
-            return jax.lax.stop_gradient(norm_of(value))
+            return jax.lax.stop_gradient(value)
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))

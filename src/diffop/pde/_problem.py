@@ -1,10 +1,10 @@
 """What a problem is: everything that a solver has to know, and nothing about how it is solved."""
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ._recommended import Recommended
@@ -15,13 +15,13 @@ class Reference(NamedTuple):
     """Points at which the solution's value is known, from elsewhere.
 
     - `points`: shape `(count, dim)`.
-    - `values`: the solution there, shape `(count,)`.
+    - `values`: the solution there, shape `(count,)`, or `(count, …)` for one with several values.
     - `rel_error`: how exact these values are, relative to the largest; an error of a network that
         is not above it says nothing more.
     """
 
     points: Float[Array, "count dim"]
-    values: Float[Array, " count"]
+    values: Float[Array, "count ..."]
     rel_error: float
 
 
@@ -56,17 +56,19 @@ class AbstractProblem(AbstractEquation):
 
     - `diffop.pde.AbstractSolvedProblem`: the solution, as a function;
     - `diffop.pde.AbstractReferenceProblem`: its value at some points;
-    - a direct subclass: nothing. It can be trained on with `diffop.train.fit`.
+    - a direct subclass: nothing. Its runs have losses, and no errors.
 
     A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
     number of coordinates of a point, time among them), and defines `sample` and the methods of a
     [`diffop.nn.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
-    `ansatz` those that it needs. It may have `recommended` settings of its own.
+    `ansatz` those that it needs. It may have `recommended` settings of its own, and of a system
+    `outputs`, how many values a network has at a point.
     """
 
     name: eqx.AbstractClassVar[str]
     dim: eqx.AbstractVar[int]
     recommended: ClassVar[Recommended] = Recommended()
+    outputs: ClassVar[int | Literal["scalar"]] = "scalar"
 
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
@@ -80,11 +82,13 @@ class AbstractSolvedProblem(AbstractProblem):
     """
 
     @abstractmethod
-    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """The known solution at a point `x` of shape `(dim,)`, to measure errors with: a scalar."""
+    def solution(self, x: Float[Array, " dim"]) -> PyTree:
+        """The known solution at a point `x` of shape `(dim,)`, to measure errors with: a scalar, or
+        for a system what u is like.
+        """
 
     @abstractmethod
-    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+    def null_shape(self, x: Float[Array, " dim"]) -> PyTree:
         """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the solution.
 
         It should satisfy the boundary or initial condition and know nothing else; a network is
@@ -121,7 +125,7 @@ class AbstractReferenceProblem(AbstractProblem):
         """
 
     @abstractmethod
-    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+    def null_shape(self, x: Float[Array, " dim"]) -> PyTree:
         """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the data.
 
         To the data, since a number fitted to a single reference value has no error: a is the best

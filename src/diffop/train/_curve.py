@@ -16,14 +16,14 @@ class Curve(NamedTuple):
     - `label`: the name of the run.
     - `loss_steps`, `losses`: the loss, or means of it, and the steps of their ends.
     - `errors`: pairs of step and relative L2 error.
-    - `null_rel_l2`: the null model's error.
+    - `null_rel_l2`: the null model's error, if there is one.
     """
 
     label: str
     loss_steps: np.ndarray
     losses: np.ndarray
     errors: Sequence[tuple[int, float]]
-    null_rel_l2: float
+    null_rel_l2: float | None
 
 
 def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None:
@@ -54,11 +54,13 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
         _draw_errors(error_axis, curve, colour)
         null_colour = "C3" if alone else colour
         height = curve.null_rel_l2
-        error_axis.axhline(height, color=null_colour, linestyle="--", linewidth=1, label=null)
-        null = None  # named once
+        if height is not None:
+            error_axis.axhline(height, color=null_colour, linestyle="--", linewidth=1, label=null)
+            null = None  # named once
     error_axis.set_xlabel("step")
     error_axis.set_ylabel("relative L2 error")
-    error_axis.legend(fontsize="small")
+    if error_axis.get_legend_handles_labels()[0]:
+        error_axis.legend(fontsize="small")
     error_axis.set_zorder(loss_axis.get_zorder() + 1)
     error_axis.patch.set_visible(False)
     error_axis.set_title(title)

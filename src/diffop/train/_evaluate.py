@@ -8,6 +8,7 @@ from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
 from ..operators.shapes import check_shape
+from ..pde import AbstractProblem
 from ._mesh import checked, in_context
 from ._test_points import Measured, measured_points
 
@@ -16,7 +17,8 @@ _COORDINATES_IN_ALL = 2 * 10**8
 
 @final
 class Errors(NamedTuple):
-    """Relative errors of u over a set of points, v being the solution.
+    """Relative errors of u over a set of points, v being the solution; of functions with several
+    values the sums are over all of them.
 
     - `rel_l1`: Σ|u − v| / Σ|v|.
     - `rel_l2`: √(Σ(u − v)² / Σv²).
@@ -41,6 +43,8 @@ class FixedPoints:
     The null model is a·φ, φ being the problem's `null_shape`. Where the solution is known as a
     function, a is the best for it at the points; where reference values are, a is the best for the
     values of u that the problem's conditions prescribe.
+
+    Solutions may be vectors, or pytrees of arrays; φ is as they are.
 
     **Arguments:**
 
@@ -85,7 +89,9 @@ class FixedPoints:
         self.rel_error = self._points.rel_error
         with in_context(self._mesh):
             self._solution = self._points.solution()
-            check_shape("the solution", self._solution.shape[1:], "an error", ())
+            if self._solution.shape[1:] == (1,):
+                check_shape("the solution", (1,), "an error", ())
+            self.components = self._points.names()
             gap = self._points.null_model(self._solution) - self._solution
         self.null_rel_l2 = float(np.linalg.norm(gap) / np.linalg.norm(self._solution))
 
@@ -94,19 +100,94 @@ class FixedPoints:
 
         **Arguments:**
 
-        - `u`: maps a point of shape `(d,)` to a scalar.
+        - `u`: maps a point of shape `(d,)` to what the solution does: mostly a scalar.
         - `fraction`: measure on the first so many of the points only, rounded up to whole chunks.
 
         **Returns:** `diffop.train.Errors`.
 
-        **Raises:** `ValueError` if `u` does not return a scalar.
+        **Raises:** `ValueError` if `u` has another shape than the solution.
         """
+        return _errors(*self._both(u, fraction))
+
+    def component_errors(self, u: Callable, fraction: float = 1.0) -> dict[str, Errors]:
+        """The relative errors of each component of a `u` with several values.
+
+        **Arguments:** as for `errors`.
+
+        **Returns:** `diffop.train.Errors` by the names in `components`, such as `"[0]"` of a
+        vector, or `"p"` and `"v[0]"` of a dict; empty for a scalar.
+
+        **Raises:** as `errors`.
+
+        !!! example
+
+            ```python
+            import jax, jax.numpy as jnp
+            import diffop as do
+
+            class Circle(do.pde.AbstractSolvedProblem):
+                name = "circle"
+                dim = 1
+
+                def operators(self):
+                    return {"u": do.Identity(), "u_t": do.Partial(0)}
+
+                def residual(self, values, x):
+                    return values["u_t"] - jnp.stack([-values["u"][1], values["u"][0]])
+
+                def sample(self, key, count):
+                    return jax.random.uniform(key, (count, 1))
+
+                def solution(self, x):
+                    return jnp.stack([jnp.cos(x[0]), jnp.sin(x[0])])
+
+                def null_shape(self, x):
+                    return jnp.array([1.0, 0.0])
+
+            points = do.train.FixedPoints(Circle(), jax.random.key(0), 100)
+            points.component_errors(lambda x: jnp.stack([jnp.cos(x[0]), x[0]]))["[0]"]  # 0.0
+            ```
+        """
+        values, solution = self._both(u, fraction)
+        columns = (array.reshape(len(array), -1).T for array in (values, solution))
+        return {
+            name: _errors(mine, other)
+            for name, mine, other in zip(self.components, *columns, strict=False)
+        }
+
+    def _both(self, u: Callable, fraction: float) -> tuple[np.ndarray, np.ndarray]:
+        """The values of u, and the solution's."""
         with in_context(self._mesh):
             values = self._points.evaluate(u, fraction)
-        check_shape("u", values.shape[1:], "the solution", ())
-        solution = self._solution[: values.size]
-        gap = np.abs(values - solution)
-        return Errors(
-            float(np.sum(gap) / np.sum(np.abs(solution))),
-            float(np.linalg.norm(gap) / np.linalg.norm(solution)),
-        )
+        check_shape("u", values.shape[1:], "the solution", self._solution.shape[1:])
+        return values, self._solution[: len(values)]
+
+
+@final
+class NoPoints:
+    """In place of the points of a problem of whose solution nothing is known: nothing to tell."""
+
+    count = 0
+    rel_error = 0.0
+    null_rel_l2 = None
+
+    def errors(self, u: Callable, fraction: float = 1.0) -> None:
+        return None
+
+    def component_errors(self, u: Callable, fraction: float = 1.0) -> dict[str, Errors]:
+        return {}
+
+
+def test_points(
+    problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
+) -> FixedPoints | NoPoints:
+    """Those at which the errors of a run are measured."""
+    return FixedPoints(problem, key, mesh=mesh) if isinstance(problem, Measured) else NoPoints()
+
+
+def _errors(values: np.ndarray, solution: np.ndarray) -> Errors:
+    gap = np.abs(values - solution)
+    return Errors(
+        float(np.sum(gap) / np.sum(np.abs(solution))),
+        float(np.linalg.norm(gap) / np.linalg.norm(solution)),
+    )

@@ -1,5 +1,6 @@
 """Models of runs, read from disk."""
 
+import dataclasses
 import os
 import pathlib
 
@@ -8,12 +9,19 @@ import jax
 from jaxtyping import PyTree
 
 from ._checkpoints import Checkpoints
+from ._identity import Problem, identity
 from ._iterate import State
 from ._model import build_optimiser, untrained
 from ._output import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
+from ._settings import Settings
 
 
-def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> PyTree:
+def load(
+    directory: str | os.PathLike,
+    checkpoint: int | str | None = None,
+    *,
+    problem: Problem | None = None,
+) -> PyTree:
     """The trained model of a run, or that of one of its checkpoints.
 
     **Arguments:**
@@ -21,12 +29,15 @@ def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> P
     - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
     - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. It may be asked
         for while the run goes on. The final model if not given.
+    - `problem`: that of the run, or its class, where it is one's own. Files only say which one it
+        was: nothing in them is imported.
 
     **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar.
 
     **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
-    directory; `ValueError` if the model or checkpoint is damaged, or `checkpoint` is neither a step
-    nor one of the names. Files are arrays and JSON: nothing in them is run.
+    directory; `ValueError` if the model or checkpoint is damaged, if `checkpoint` is neither a step
+    nor one of the names, or if the run is of another problem. Files are arrays and JSON: nothing in
+    them is run.
 
     !!! example
 
@@ -44,15 +55,14 @@ def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> P
     """
     path = pathlib.Path(directory)
     if checkpoint is not None:
-        return _load_checkpoint(path, checkpoint)
+        return _load_checkpoint(path, checkpoint, problem)
     if not (path / REPORT).is_file():
         raise FileNotFoundError(
             f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
             f'checkpoint="last".'
         )
-    skeleton = eqx.filter_eval_shape(
-        untrained, settings_of(read_json(path / REPORT)), jax.random.key(0)
-    )
+    settings = _of(problem, settings_of(read_json(path / REPORT)), path)
+    skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
     try:
         return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
     except (ValueError, RuntimeError, EOFError) as error:
@@ -62,12 +72,24 @@ def load(directory: str | os.PathLike, checkpoint: int | str | None = None) -> P
         ) from error
 
 
-def _load_checkpoint(path: pathlib.Path, which: int | str) -> PyTree:
+def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
+    """The settings of a run, with the problem itself in place of what is known of it."""
+    if problem is None:
+        return settings
+    if identity(problem) != settings.problem:
+        raise ValueError(
+            f"{path} is a run of {settings.problem}, got the problem {identity(problem)}; give the "
+            "problem, or the class, that it was started with."
+        )
+    return dataclasses.replace(settings, problem=problem)
+
+
+def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | None) -> PyTree:
     started = started_with(path)
     if started is None:
         raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
     checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
-    settings = settings_of({"settings": started})
+    settings = _of(problem, settings_of({"settings": started}), path)
     like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
     return checkpoints.restore(_step(checkpoints, which), like).state.model
 

@@ -10,14 +10,28 @@ from jaxtyping import PRNGKeyArray
 from .. import pde
 from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, WeightSharedMLP
+from ..pde import AbstractProblem
+from ..pde._own import made
+from ._identity import is_own
 from ._optimisers import OPTIMISERS, SCHEDULES
 from ._settings import Settings
-from ._test_points import Measured
 
 
-def build_problem(settings: Settings, key: PRNGKeyArray) -> Measured:
-    """The problem of a run."""
-    return pde.make(settings.problem, settings.dim, key=key)
+def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
+    """The problem of a run.
+
+    **Raises:** `ValueError` where only a word of it is known.
+    """
+    problem = settings.problem
+    if isinstance(problem, AbstractProblem):
+        return problem
+    if isinstance(problem, type):
+        return made(problem, settings.dim, key)
+    if is_own(problem):
+        raise ValueError(
+            f"the run is of a problem of one's own, {problem}; give it, or its class: problem=…"
+        )
+    return pde.make(problem, settings.dim, key=key)
 
 
 def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss:
@@ -47,16 +61,17 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     It depends on the problem's domain and boundary condition only, not on its coefficients or
     solution.
     """
-    net = _network(settings, problem.dim, key)
+    net = _network(settings, problem, key)
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
     return problem.ansatz(net)
 
 
-def _network(settings: Settings, dim: int, key: PRNGKeyArray) -> Callable:
+def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
+    dim, outputs = problem.dim, problem.outputs
     if settings.block == settings.channels == 1:
         return eqx.nn.MLP(
-            dim, "scalar", settings.width, settings.depth, activation=jnp.tanh, key=key
+            dim, outputs, settings.width, settings.depth, activation=jnp.tanh, key=key
         )
     return WeightSharedMLP(
         dim,

@@ -42,7 +42,7 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
-        check_equal(path, with_new_names(started), dataclasses.asdict(settings))
+        check_equal(path, with_new_names(started), settings.as_json())
         return
     waits = (path / RUN).is_file() and not (path / REPORT).is_file()
     raise FileExistsError(
@@ -59,7 +59,7 @@ def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
     if (directory / RUN).is_file():
         return read_json(directory / RUN)["settings"]
     if (directory / REPORT).is_file():
-        return dataclasses.asdict(settings_of(read_json(directory / REPORT)))
+        return settings_of(read_json(directory / REPORT)).as_json()
     return None
 
 

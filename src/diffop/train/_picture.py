@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..operators.shapes import check_shape
 from ..pde import Section
+from ._test_points import flat
 
 
 def save_picture(
@@ -35,10 +36,13 @@ def save_picture(
     figure = Figure(figsize=(12, 0.5 + 3 * len(sections)), layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title)
-    rows = figure.subplots(len(sections), 3, squeeze=False)
-    ours, exact = ([_on_section(u, section) for section in sections] for u in (network, solution))
-    for mine, other in zip(ours, exact, strict=True):
+    both = [[_on_section(u, section) for section in sections] for u in (network, solution)]
+    for mine, other in zip(*both, strict=True):
         check_shape("the network", mine.shape[2:], "the solution", other.shape[2:])
+    pairs = zip(sections, both[1], strict=True)
+    sections = [named for section, values in pairs for named in _named(section, values)]
+    ours, exact = ([image for values in of for image in _images(values)] for of in both)
+    rows = figure.subplots(len(sections), 3, squeeze=False)
     _draw_column(figure, rows[:, 0], sections, ours, "network", _range(exact))
     _draw_column(figure, rows[:, 1], sections, exact, "solution", _range(exact))
     gaps = [a - b for a, b in zip(ours, exact, strict=True)]
@@ -73,13 +77,28 @@ def _draw_column(
     figure.colorbar(image, ax=axes)
 
 
+def _images(values: np.ndarray) -> list[np.ndarray]:
+    """One for each value that a function has at a point."""
+    return list(np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0))
+
+
+def _named(section: Section, values: np.ndarray) -> list[Section]:
+    """The section once for each of these, its title saying which."""
+    shape = values.shape[2:]
+    if not shape:
+        return [section]
+    return [section._replace(title=f"{section.title}, {list(i)}") for i in np.ndindex(shape)]
+
+
 def _on_section(u: Callable, section: Section) -> np.ndarray:
     return np.asarray(_evaluate(u, section.points), np.float64)
 
 
 @eqx.filter_jit
-def _evaluate(u: Callable, points: Float[Array, "rows columns d"]) -> Float[Array, "rows columns"]:
-    return jax.vmap(jax.vmap(u))(points)
+def _evaluate(
+    u: Callable, points: Float[Array, "rows columns d"]
+) -> Float[Array, "rows columns ..."]:
+    return jax.vmap(jax.vmap(flat(u)))(points)
 
 
 def _range(images: Sequence[np.ndarray]) -> tuple[float, float]:

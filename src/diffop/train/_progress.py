@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from ._bar import Bar
-from ._evaluate import FixedPoints
+from ._evaluate import FixedPoints, NoPoints
 from ._iterate import State
 from ._memory import peak_memory_mb
 from ._metrics import AbstractLogger, Metric
@@ -24,7 +24,7 @@ class Progress:
 
     **Arguments:**
 
-    - `points`: the test points.
+    - `points`: the test points, if there are any.
     - `steps`: how many steps there will be.
     - `loggers`: where the numbers go; they are closed at the end.
     - `made`: how many steps were made before.
@@ -33,7 +33,7 @@ class Progress:
 
     def __init__(
         self,
-        points: FixedPoints,
+        points: FixedPoints | NoPoints,
         steps: int,
         loggers: Sequence[AbstractLogger],
         made: int = 0,
@@ -55,10 +55,10 @@ class Progress:
         losses = state.losses[self._made :]
         self._made = state.step
         measured = state.step == self._steps or state.step >= self._due()
-        if measured:
-            self.errors.append((state.step, self._measure(state)))
-        loss, error = float(np.mean(losses)), self.errors[-1][1] if measured else None
-        metric = Metric(state.step, loss, error, self._seconds())
+        error = self._measure(state) if measured else None
+        if error is not None:
+            self.errors.append((state.step, error))
+        metric = Metric(state.step, float(np.mean(losses)), error, self._seconds())
         for logger in self._loggers:
             logger.log(metric)
         self._bar.move(metric)
@@ -72,10 +72,11 @@ class Progress:
             "peak_memory_mb": self.peak_memory_mb,
         }
 
-    def score(self, state: State) -> float:
-        """The error of a state, by which the best checkpoint is found."""
-        step, error = self.errors[-1]
-        return error if step == state.step else self._measure(state)
+    def score(self, state: State) -> float | None:
+        """The error of a state, by which the best checkpoint is found; None where none is known."""
+        if self.errors and self.errors[-1][0] == state.step:
+            return self.errors[-1][1]
+        return self._measure(state)
 
     @property
     def peak_memory_mb(self) -> float:
@@ -93,8 +94,9 @@ class Progress:
     def _due(self) -> float:
         return len(self.errors) * self._steps / _MEASUREMENTS
 
-    def _measure(self, state: State) -> float:
-        return self._points.errors(state.model, _FRACTION).rel_l2
+    def _measure(self, state: State) -> float | None:
+        errors = self._points.errors(state.model, _FRACTION)
+        return None if errors is None else errors.rel_l2
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began

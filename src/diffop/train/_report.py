@@ -5,9 +5,11 @@ from typing import Any, final
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from ._environment import environment
-from ._evaluate import FixedPoints
+from ._evaluate import FixedPoints, NoPoints
+from ._identity import identity
 from ._iterate import State
 from ._mesh import in_words, sizes_of
 from ._progress import Progress
@@ -24,13 +26,16 @@ class Report:
     - `null_rel_l2`: the relative L2 error of the null model, one fitted number and no network, on
         the same points. The number is fitted to the solution; to the data instead where only
         reference values of the solution are known.
-    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use.
+    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use. It and
+        the errors are None for a problem that says nothing of its solution.
+    - `loss`: the mean of the last 100 losses, or of all if there are fewer.
     - `it_per_s`: training steps per second, without compiling and measuring.
     - `compile_s`: seconds spent compiling.
     - `peak_memory_mb`: in units of 10⁶ bytes.
     - `parameters`: how many numbers were trained.
     - `settings`: all other settings, and how many test points there were.
     - `environment`: the versions and the device that the numbers were made with.
+    - `components`: the relative L2 error of each component of a solution with several, by name.
     - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
     - `mesh`: how many devices there were along each axis of the mesh at the end; empty for one
         device.
@@ -45,32 +50,26 @@ class Report:
     steps: int
     n: int
     seed: int
-    rel_l1: float
-    rel_l2: float
-    null_rel_l2: float
-    skill: float
+    rel_l1: float | None
+    rel_l2: float | None
+    null_rel_l2: float | None
+    skill: float | None
     it_per_s: float
     compile_s: float
     peak_memory_mb: float
     parameters: int
     settings: dict[str, Any]
     environment: dict[str, str]
+    loss: float | None = None
+    components: dict[str, float] = dataclasses.field(default_factory=dict)
     resumed_at: list[int] = dataclasses.field(default_factory=list)
     mesh: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def as_text(self) -> str:
         """What the run means, in a few lines."""
-        if self.skill > 1:
-            verdict = f"{self.skill:.1f} times below the null model's {self.null_rel_l2:.2e}"
-        else:
-            verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
         resumed = ", ".join(map(str, self.resumed_at))
         return (
-            f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
-            f"  (the null model is one fitted number, without a network; "
-            f"skill = {self.skill:.2f})\n"
-            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points"
-            f"{self._reference()}\n"
+            f"{self._errors()}"
             f"{self.steps} steps at {self.it_per_s:.3g} steps/s, "
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
@@ -78,31 +77,53 @@ class Report:
             f"{f', on {in_words(self.mesh)}' if self.mesh else ''}"
         )
 
+    def _errors(self) -> str:
+        if self.skill is None:
+            return (
+                f"loss {self.loss:.2e}; nothing is known of the solution to measure errors with\n"
+            )
+        if self.skill > 1:
+            verdict = f"{self.skill:.1f} times below the null model's {self.null_rel_l2:.2e}"
+        else:
+            verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
+        return (
+            f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
+            f"  (the null model is one fitted number, without a network; "
+            f"skill = {self.skill:.2f})\n"
+            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points"
+            f"{self._reference()}\n"
+            f"{self._components()}"
+        )
+
+    def _components(self) -> str:
+        """A line where the solution has several."""
+        errors = ", ".join(f"{name} {error:.2e}" for name, error in self.components.items())
+        return f"relative L2 errors of the components: {errors}\n" if errors else ""
+
     def _reference(self) -> str:
         """What has to be said of reference values that are not exact."""
         error = self.settings.get("reference_rel_error")
         return f", where the reference is exact to {error:.0e}" if error else ""
 
 
+_RECENT = 100  # steps over which the loss is averaged
 _OTHER_SETTINGS = tuple(
     name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
 )
 
 
-def summarise(settings: Settings, points: FixedPoints, state: State, progress: Progress) -> Report:
+def summarise(
+    settings: Settings, points: FixedPoints | NoPoints, state: State, progress: Progress
+) -> Report:
     """The report of a run that has made all its steps."""
-    errors = points.errors(state.model)
     arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
     return Report(
-        problem=settings.problem,
+        problem=identity(settings.problem),
         dim=settings.dim,
         steps=settings.steps,
         n=settings.n,
         seed=settings.seed,
-        rel_l1=errors.rel_l1,
-        rel_l2=errors.rel_l2,
-        null_rel_l2=points.null_rel_l2,
-        skill=points.null_rel_l2 / errors.rel_l2,
+        **_measured(points, state),
         it_per_s=settings.steps / state.seconds,
         compile_s=state.compile_seconds,
         peak_memory_mb=progress.peak_memory_mb,
@@ -113,6 +134,22 @@ def summarise(settings: Settings, points: FixedPoints, state: State, progress: P
             **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
         },
         environment=environment(),
+        loss=float(np.mean(state.losses[-_RECENT:])),
         resumed_at=progress.resumed_at,
         mesh=sizes_of(state.model),
     )
+
+
+def _measured(points: FixedPoints | NoPoints, state: State) -> dict[str, Any]:
+    """The errors, beside the null model's."""
+    errors, null = points.errors(state.model), points.null_rel_l2
+    if errors is None or null is None:
+        return dict.fromkeys(("rel_l1", "rel_l2", "null_rel_l2", "skill"))
+    components = points.component_errors(state.model)
+    return {
+        "rel_l1": errors.rel_l1,
+        "rel_l2": errors.rel_l2,
+        "null_rel_l2": null,
+        "skill": null / errors.rel_l2,
+        "components": {name: each.rel_l2 for name, each in components.items()},
+    }

@@ -9,6 +9,8 @@ from .. import baselines, pde
 from .._renamed import renamed
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
+from ..pde import AbstractProblem
+from ._identity import Problem, identity, recommended
 from ._optimisers import OPTIMISERS, SCHEDULES
 
 _POSITIVE_INTEGERS = (
@@ -46,9 +48,10 @@ class Settings:
 
     **Arguments:**
 
-    - `problem`: one of `diffop.pde.names()`.
+    - `problem`: one of `diffop.pde.names()`; or a problem of one's own, or its class, which is
+        called with `dim` and `key` if it takes them.
     - `dim`: the dimension: the number of coordinates, without time where a problem has any
-        dimension.
+        dimension. That of a problem that is given is its own.
     - `steps`: how many steps of the optimiser.
     - `n`: how many draws of jets are made of each homogeneous part of an operator at each step.
     - `seed`: a non-negative integer; it determines the problem's coefficients, the initial network,
@@ -86,7 +89,7 @@ class Settings:
         ```
     """
 
-    problem: str
+    problem: Problem
     dim: int = THE_PROBLEMS
     steps: int = THE_PROBLEMS
     n: int = THE_PROBLEMS
@@ -109,7 +112,7 @@ class Settings:
     schedule: str = THE_PROBLEMS
 
     def __post_init__(self) -> None:
-        self._complete(pde.recommended(self.problem))
+        self._complete(self._recommended())
         for name in _POSITIVE_INTEGERS:
             _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
         if self.data_batch is not None:
@@ -122,11 +125,32 @@ class Settings:
             expected = f"one of {', '.join(known)}"
             _expect(name, getattr(self, name), expected, known.__contains__)
 
-    def _complete(self, recommended: pde.Recommended) -> None:
-        for field in dataclasses.fields(recommended):
+    def _recommended(self) -> pde.Recommended:
+        problem, found = self.problem, recommended(self.problem)
+        if isinstance(problem, AbstractProblem):
+            own = problem.dim
+        elif isinstance(problem, type) and isinstance(getattr(problem, "dim", None), int):
+            own = problem.dim  # of a class whose problems have one dimension
+        else:
+            return found
+        _expect("dim", self.dim, f"{own}, as the problem's, or left out", (own, None).__contains__)
+        return dataclasses.replace(found, dim=own)
+
+    def as_json(self) -> dict[str, Any]:
+        """What a file of the run has of them."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**values, "problem": identity(self.problem)}
+
+    def _complete(self, given: pde.Recommended) -> None:
+        for field in dataclasses.fields(given):
             if getattr(self, field.name) is THE_PROBLEMS:
                 # the dataclass is frozen for its users
-                object.__setattr__(self, field.name, getattr(recommended, field.name))
+                object.__setattr__(self, field.name, getattr(given, field.name))
+
+
+def as_settings(given: "Settings | Problem") -> Settings:
+    """Settings, or those that a problem recommends."""
+    return given if isinstance(given, Settings) else Settings(given)
 
 
 def _expect(name: str, value: object, expected: str, holds) -> None:

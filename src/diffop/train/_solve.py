@@ -1,6 +1,5 @@
 """A run from settings to results on disk."""
 
-import dataclasses
 import os
 import pathlib
 import uuid
@@ -20,8 +19,9 @@ from ._bar import tell
 from ._checkpoints import Checkpoints
 from ._curve import Curve, save_curves
 from ._environment import environment
-from ._evaluate import FixedPoints
+from ._evaluate import FixedPoints, NoPoints, test_points
 from ._extras import require_train_extra
+from ._identity import Problem
 from ._iterate import State, iterate, without_arrays
 from ._layout import shard
 from ._mesh import checked
@@ -31,7 +31,7 @@ from ._picture import save_picture
 from ._processes import by_first, is_first, on_host
 from ._progress import Progress
 from ._report import Report, summarise
-from ._settings import Settings
+from ._settings import Settings, as_settings
 from ._stop import Stop
 from ._trackers import TRACKERS
 from ._watch import newest, watch
@@ -41,7 +41,7 @@ _RESOLUTION = 201
 
 
 def check(
-    settings: Settings,
+    settings: Settings | Problem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,
@@ -55,10 +55,10 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes do not suit it, if `overwrite` and `resume` are
-    both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError` if the
-    directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in which
-    the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
+    measure an error with there, if the probes do not suit it, if `overwrite` and
+    `resume` are both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError`
+    if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
+    which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
     `train`, or that of a logger, is not installed.
 
     !!! example
@@ -69,6 +69,7 @@ def check(
         do.train.check(do.train.Settings("allen-cahn-two-body", dim=10), "a-new-directory")
         ```
     """
+    settings = as_settings(settings)
     require_train_extra(log)
     if checkpoint_every is not None and checkpoint_every < 0:
         raise ValueError(
@@ -85,7 +86,7 @@ def check(
 
 
 def solve(
-    settings: Settings,
+    settings: Settings | Problem,
     directory: str | os.PathLike,
     overwrite: bool = False,
     *,
@@ -94,7 +95,8 @@ def solve(
     log: Sequence[str] = (),
     mesh: Mesh | None = None,
 ) -> Report:
-    """Trains a network on a problem, measures it beside the null model and keeps the results.
+    """Trains a network on a problem, measures it beside the null model, where the problem says what
+    is known of its solution, and keeps the results.
 
     Each step has fresh points and fresh jets. The network, its initialisation and the optimiser
     know the equation's source and the data on the boundary and at the initial time only: the
@@ -108,7 +110,8 @@ def solve(
 
     **Arguments:**
 
-    - `settings`: a `diffop.train.Settings`.
+    - `settings`: a `diffop.train.Settings`; or a problem, its class or its name, to be solved with
+        the settings that it recommends.
     - `directory`: made if it does not exist. While the run goes on it writes `run.json`,
         `metrics.jsonl` (a line after each dispatch) and `checkpoints` there; at its end `model.eqx`
         (for `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw,
@@ -142,6 +145,7 @@ def solve(
         print(report.as_text())
         ```
     """
+    settings = as_settings(settings)
     how = {"checkpoint_every": checkpoint_every, "log": log, "mesh": mesh}
     check(settings, directory, overwrite, resume=resume, **how)
     if resume and by_first(lambda: _output.finished(directory) is not None):
@@ -151,7 +155,7 @@ def solve(
         return ended
     problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
     problem = build_problem(settings, problem_key)
-    points = FixedPoints(problem, test_key, mesh=mesh)
+    points = test_points(problem, test_key, mesh)
     path = pathlib.Path(directory)
     by_first(lambda: _output.begin(path, _description(settings, points), resume))
     checkpoints = Checkpoints(
@@ -197,10 +201,10 @@ def _net(
     return eqx.filter_jit(lambda key: shard(build(settings, problem, key), mesh))(key)
 
 
-def _description(settings: Settings, points: FixedPoints) -> dict[str, Any]:
+def _description(settings: Settings, points: FixedPoints | NoPoints) -> dict[str, Any]:
     """What is known of a run when it begins."""
     return {
-        "settings": dataclasses.asdict(settings),
+        "settings": settings.as_json(),
         "test_points": points.count,
         "null_rel_l2": points.null_rel_l2,
         "environment": environment(),
@@ -250,12 +254,12 @@ def _draw(
     path: pathlib.Path,
     settings: Settings,
     problem: AbstractProblem,
-    points: FixedPoints,
+    points: FixedPoints | NoPoints,
     state: State,
     progress: Progress,
 ) -> None:
     """The pictures; the results are worth having without them."""
-    title = f"{settings.problem}, {settings.dim} dimensions"
+    title = f"{problem.name}, {settings.dim} dimensions"
     steps = np.arange(1, state.step + 1)
     curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
     try:

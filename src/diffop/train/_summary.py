@@ -5,9 +5,9 @@ import pathlib
 import statistics
 from collections.abc import Iterable, Sequence
 
-from .. import pde
 from ._curve import save_curves
 from ._extras import require_train_extra
+from ._identity import name_of, recommended as recommended_of
 from ._report import Report
 from ._runs import RunOnDisk
 from ._settings import Settings
@@ -68,19 +68,18 @@ def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) ->
 
 def label(settings: Settings) -> str:
     """A configuration in words: the problem, its size, and what is not as it recommends."""
-    recommended = dataclasses.asdict(pde.recommended(settings.problem))
+    recommended = dataclasses.asdict(recommended_of(settings.problem))
     changed = [
         name
         for name, value in recommended.items()
         if name in ("dim", "steps") or getattr(settings, name) != value
     ]
-    return " ".join(
-        [settings.problem, *(f"{n.replace('_', '-')}={getattr(settings, n)}" for n in changed)]
-    )
+    words = [f"{name.replace('_', '-')}={getattr(settings, name)}" for name in changed]
+    return " ".join([name_of(settings.problem), *words])
 
 
 def _row(reports: Sequence[Report]) -> tuple[str, ...]:
-    errors = [report.rel_l2 for report in reports]
+    errors = [report.rel_l2 for report in reports if report.rel_l2 is not None]
     return (
         str(len(reports)),
         _spread((report.skill for report in reports), ".3g"),
@@ -92,8 +91,10 @@ def _row(reports: Sequence[Report]) -> tuple[str, ...]:
     )
 
 
-def _spread(values: Iterable[float], form: str) -> str:
-    values = list(values)
+def _spread(known: Iterable[float | None], form: str) -> str:
+    values = [value for value in known if value is not None]
+    if not values:
+        return "not known"
     middle = format(statistics.median(values), form)
     if len(values) == 1:
         return middle
@@ -101,6 +102,8 @@ def _spread(values: Iterable[float], form: str) -> str:
 
 
 def _mean(values: Sequence[float]) -> str:
+    if not values:
+        return "not known"
     if len(values) == 1:
         return "one run"
     return f"{statistics.mean(values):.2e} ± {statistics.stdev(values):.1e}"

@@ -5,9 +5,11 @@ from typing import TypeAlias, final
 
 import equinox as eqx
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jax.tree_util import keystr, tree_leaves_with_path as leaves_with_path
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import Condition
 from ..losses.sharding import shard_points
@@ -38,13 +40,19 @@ class RandomPoints:
     def solution(self) -> np.ndarray:
         return self.evaluate(self._problem.solution)
 
+    def names(self) -> tuple[str, ...]:
+        x = jax.ShapeDtypeStruct((self._problem.dim,), jnp.zeros(()).dtype)
+        return names_of(jax.eval_shape(lambda x: self._problem.solution(x), x))
+
     def null_model(self, solution: np.ndarray) -> np.ndarray:
         shape = self.evaluate(self._problem.null_shape)
-        check_shape("the null_shape", shape.shape[1:], "the solution", ())
+        check_shape("the null_shape", shape.shape[1:], "the solution", solution.shape[1:])
         return best_factor(shape, solution) * shape
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
-        """The values of u at the first so many of the points, rounded up to whole chunks."""
+        """The values of u at the first so many of the points, rounded up to whole chunks; points
+        are along the first axis, and entries of a pytree along the second.
+        """
         chunks = -(-int(np.ceil(fraction * self.count)) // self.size)
         parts = [
             np.asarray(_on_chunk(self._problem, u, key, self.size), np.float64)
@@ -72,10 +80,13 @@ class ReferencePoints:
     def solution(self) -> np.ndarray:
         return np.asarray(self._reference.values, np.float64)
 
+    def names(self) -> tuple[str, ...]:
+        return names_of(self._reference.values[0])
+
     def null_model(self, solution: np.ndarray) -> np.ndarray:
         """Fitted to the data: a number that is fitted to one reference value has no error."""
         shape = self.evaluate(self._problem.null_shape)
-        check_shape("the null_shape", shape.shape[1:], "the solution", ())
+        check_shape("the null_shape", shape.shape[1:], "the solution", solution.shape[1:])
         return self._fitted_to_data() * shape
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
@@ -100,8 +111,31 @@ def measured_points(
 
 
 def best_factor(shape: np.ndarray, values: np.ndarray) -> float:
-    """The a that minimises |a φ − v|: (φ·v) / (φ·φ)."""
+    """The a that minimises |a φ − v|: (φ·v) / (φ·φ), over all entries."""
+    shape, values = shape.reshape(-1), values.reshape(-1)
     return float((shape @ values) / (shape @ shape))
+
+
+def names_of(value: PyTree) -> tuple[str, ...]:
+    """Of the entries of a value, in the order of `flat`; none of a scalar."""
+    if jax.tree.structure(value) == jax.tree.structure(0) and not value.shape:
+        return ()
+    return tuple(
+        f"{keystr(path, simple=True, separator='.')}{list(index) if index else ''}"
+        for path, leaf in leaves_with_path(value)
+        for index in np.ndindex(leaf.shape)
+    )
+
+
+def flat(u: Callable) -> Callable[[Float[Array, " dim"]], Array]:
+    """u, the entries of a pytree as one vector."""
+
+    def values(x: Float[Array, " dim"]) -> Array:
+        value = u(x)
+        alone = jax.tree.structure(value) == jax.tree.structure(0)
+        return value if alone else jax.flatten_util.ravel_pytree(value)[0]
+
+    return values
 
 
 def chunk_size(problem: AbstractProblem, count: int) -> int:
@@ -115,19 +149,19 @@ def chunk_keys(key: PRNGKeyArray, chunks: int) -> Iterator[PRNGKeyArray]:
 @eqx.filter_jit
 def _on_chunk(
     problem: AbstractProblem, u: Callable, key: PRNGKeyArray, size: int
-) -> Float[Array, " size"]:
-    return on_all(jax.vmap(u)(shard_points(problem.sample(key, size))))
+) -> Float[Array, "size ..."]:
+    return on_all(jax.vmap(flat(u))(shard_points(problem.sample(key, size))))
 
 
 @eqx.filter_jit
-def _at(u: Callable, points: Float[Array, "count dim"]) -> Float[Array, " count"]:
-    return on_all(jax.vmap(u)(points))
+def _at(u: Callable, points: Float[Array, "count dim"]) -> Float[Array, "count ..."]:
+    return on_all(jax.vmap(flat(u))(points))
 
 
 @eqx.filter_jit
 def _on_data(
     problem: AbstractReferenceProblem, key: PRNGKeyArray, size: int
-) -> Float[Array, "2 count"]:
+) -> Float[Array, "2 count ..."]:
     """φ and the prescribed values of u, wherever values of u are prescribed."""
     given = [c for c in problem.conditions(key, size) if isinstance(c, Condition)]
     prescribed = [c for c in given if c.operator == Identity()]
