@@ -18,3 +18,11 @@ from ._report import Report as Report
 from ._settings import Settings as Settings
 from ._solve import check as check, solve as solve
 from ._stop import Interrupted as Interrupted
+from .methods._gauss_newton import GaussNewton as GaussNewton
+from .methods._lbfgs import LBFGS as LBFGS
+from .methods._linear import ConjugateGradients as ConjugateGradients, Kernel as Kernel
+from .methods._protocol import (
+    HasPointwise as HasPointwise,
+    HasResiduals as HasResiduals,
+    Pointwise as Pointwise,
+)

@@ -1,10 +1,9 @@
 """Minimising a random loss: many steps for each dispatch, state kept in place."""
 
-import operator
 import time
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import NamedTuple, Protocol, TypeAlias, final, runtime_checkable
+from typing import NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -12,20 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.sharding import Mesh
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from ._chunks import largest_divisor
 from ._layout import Layout
 from ._outcome import Outcome, check_finite
+from .methods._base import AbstractMethod, Objective
+from .methods._first_order import as_method
+from .methods._protocol import HasPointwise, HasResiduals
 
-Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]]
-
-
-@runtime_checkable
-class HasTerms(Protocol):
-    """A loss that can say which numbers it is the sum of."""
-
-    def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]: ...
+Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
+Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod
 
 
 @final
@@ -57,9 +53,7 @@ class State(NamedTuple):
     compile_seconds: float
 
     @classmethod
-    def initial(
-        cls, model: PyTree, optimiser: optax.GradientTransformation, mesh: Mesh | None = None
-    ) -> "State":
+    def initial(cls, model: PyTree, optimiser: Optimiser, mesh: Mesh | None = None) -> "State":
         """The state before the first step.
 
         **Arguments:**
@@ -71,7 +65,7 @@ class State(NamedTuple):
         layout = Layout(mesh, model)
         model = layout.shard(model)
         parameters = eqx.filter(model, eqx.is_inexact_array)
-        memory = jax.tree.map(jnp.asarray, optimiser.init(parameters))
+        memory = jax.tree.map(jnp.asarray, as_method(optimiser).init(parameters))
         return cls(0, model, layout.shard(memory), np.zeros(0), 0.0, 0.0)
 
 
@@ -83,7 +77,7 @@ def without_arrays(state: State) -> State:
 def iterate(
     model: PyTree,
     loss: Loss,
-    optimiser: optax.GradientTransformation,
+    optimiser: Optimiser,
     steps: int,
     *,
     key: PRNGKeyArray,
@@ -123,16 +117,14 @@ def iterate(
     """
     start = State.initial(model, optimiser, mesh) if start is None else start
     _check_steps(steps, steps_per_dispatch, start.step)
+    method = as_method(optimiser)
     layout = Layout(mesh, start.model)
     arrays, rest = eqx.partition(loss, eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
 
     def run(carry, arrays, key, indices):
-        def objective(parameters, key):
-            terms = _terms(eqx.combine(arrays, rest), eqx.combine(parameters, static), key)
-            return reduce(operator.add, terms.values()), terms
-
-        carry, outcome = _run_steps(objective, optimiser, layout.entered(carry), key, indices)
+        objective = Objective(eqx.combine(arrays, rest), static)
+        carry, outcome = _run_steps(method, objective, layout.entered(carry), key, indices)
         return layout.left(carry), outcome
 
     carry = layout.owned((parameters, start.optimiser))
@@ -168,24 +160,16 @@ def _states(
         yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
 
 
-def _terms(loss: Loss, model: PyTree, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
-    """A loss that knows its terms is their sum; any other is its only term."""
-    if isinstance(loss, HasTerms):
-        return loss.terms(model, key)
-    return {"loss": loss(model, key)}
-
-
-def _run_steps(objective, optimiser, carry, key, indices):
+def _run_steps(
+    method: AbstractMethod,
+    objective: Objective,
+    carry: tuple[PyTree, PyTree],
+    key: PRNGKeyArray,
+    indices: Int[Array, " steps"],
+) -> tuple[tuple[PyTree, PyTree], Outcome]:
     def step(carry, index):
-        parameters, memory = carry
-        (value, terms), gradient = jax.value_and_grad(objective, has_aux=True)(
-            parameters, jax.random.fold_in(key, index)
-        )
-        # optax mixes its integer step count with floats; a user's strict settings are for others
-        with jax.numpy_dtype_promotion("standard"):
-            updates, memory = optimiser.update(gradient, memory, parameters)
-            parameters = optax.apply_updates(parameters, updates)
-        return (parameters, memory), (value, terms)
+        parameters, memory, evaluated = method.step(objective, *carry, key, index)
+        return (parameters, memory), evaluated
 
     carry, (losses, terms) = jax.lax.scan(step, carry, indices)
     return carry, Outcome(losses, terms, _all_finite(carry[0]))
