@@ -171,7 +171,8 @@ def optimiser(options: argparse.Namespace) -> Any:
     if options.optimiser == "lbfgs":
         return do.train.LBFGS()
     solver = {
-        "gauss-newton": do.train.Kernel(),
+        "gauss-newton": do.train.Cholesky(),
+        "gauss-newton-qr": do.train.QR(),
         "gauss-newton-cg": do.train.ConjugateGradients(options.iterations),
     }
     return do.train.GaussNewton(
@@ -217,9 +218,9 @@ def measure(options: argparse.Namespace) -> None:
             "wall": round(time.time() - began, 1),
             "processor": round(time.process_time() - processor, 1),
         }
+        seconds = f"{line['wall']:.0f} s ({line['processor']:.0f} s of processors)"
         print(
-            f"{line['step']} steps, {line['wall']:.0f} s ({line['processor']:.0f} s of processors): "
-            f"loss {line['loss']:.1e}, error {line['error']:.2e}",
+            f"{state.step} steps, {seconds}: loss {line['loss']:.1e}, error {line['error']:.2e}",
             flush=True,
         )
         if options.out:
@@ -234,7 +235,7 @@ def main() -> None:
     parser.add_argument("equation", choices=EQUATIONS)
     parser.add_argument(
         "--optimiser",
-        choices=("gauss-newton", "gauss-newton-cg", "lbfgs", "adam"),
+        choices=("gauss-newton", "gauss-newton-qr", "gauss-newton-cg", "lbfgs", "adam"),
         default="gauss-newton",
     )
     for name, kind in Settings.__annotations__.items():

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from ._base import AbstractMethod, Evaluated, Objective
-from ._linear import AbstractSolver, Kernel
+from ._dense import Cholesky
+from ._linear import AbstractSolver
 from ._search import adapted, halved
 from ._vector import Residuals, Vector, check_residuals
 
@@ -58,8 +59,8 @@ class GaussNewton(AbstractMethod):
     of noise, that of the loss `"biased"`.
 
     It is at its best in double precision (`jax.config.update("jax_enable_x64", True)`). In single
-    precision the kernel's smallest eigenvalues are rounding below 1e-6 of its largest, which is what
-    the default damping is for.
+    precision eigenvalues of the kernel below 1e-6 of its largest are rounding, which is what the
+    default damping is for.
 
     Sources: Levenberg 1944; Marquardt 1963; Müller and Zeinhofer 2023, "Achieving high accuracy
     with PINNs via energy natural gradient descent"; Goldshlager, Abrahamsen and Lin 2024, "A
@@ -74,7 +75,7 @@ class GaussNewton(AbstractMethod):
     - `adaptive`: whether it adapts.
     - `momentum`: μ, from 0 on and less than 1.
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
-    - `solver`: `diffop.train.Kernel()`, by a matrix of residuals by residuals, or
+    - `solver`: `diffop.train.Cholesky()`, by a matrix of residuals by residuals, or
         `diffop.train.ConjugateGradients()`, without a matrix.
 
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has to say what it is the sum of
@@ -106,7 +107,7 @@ class GaussNewton(AbstractMethod):
     adaptive: bool = eqx.field(static=True, default=False)
     momentum: float = eqx.field(static=True, default=0.0)
     halvings: int = eqx.field(static=True, default=12)
-    solver: AbstractSolver = eqx.field(default_factory=Kernel)
+    solver: AbstractSolver = eqx.field(default_factory=Cholesky)
 
     def __check_init__(self) -> None:
         damping = 0.0 if self.damping is None else self.damping

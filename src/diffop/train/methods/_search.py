@@ -14,7 +14,7 @@ _MOST = 1e3
 
 @final
 class _Trial(NamedTuple):
-    """A size that was tried, the loss there, the loss at twice the size, and how many sizes were."""
+    """A size that was tried, the loss there and at twice the size, and how many were tried."""
 
     size: Float[Array, ""]
     loss: Float[Array, ""]

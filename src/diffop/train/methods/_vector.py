@@ -1,5 +1,6 @@
 """The residuals of a loss as one real vector, as a function of the parameters as one vector."""
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,15 +19,15 @@ Vector: TypeAlias = Float[Array, " parameters"]
 
 @final
 class Block(NamedTuple):
-    """Residuals with one name.
+    """Residuals that are evaluated together.
 
-    - `name`: of the term of the loss.
     - `function`: from the parameters, and a point where there are points, to a vector.
+    - `sizes`: how many there are, by the name of the term of the loss, in their order.
     - `points`: what the function is mapped over; None where it gives all of the block at once.
     """
 
-    name: str
     function: Callable[..., Float[Array, " entries"]]
+    sizes: dict[str, int]
     points: PyTree = None
 
     def __call__(self, theta: Vector) -> Float[Array, " rows"]:
@@ -53,14 +54,13 @@ class Residuals:
         def model(theta: Vector) -> PyTree:
             return eqx.combine(self.unravel(theta), static)
 
-        self.blocks = _blocks(loss, model, self.theta, key)
-        shapes = [jax.eval_shape(block, self.theta) for block in self.blocks]
-        self.sizes = tuple(math.prod(shape.shape) for shape in shapes)
+        blocks = _at_points if isinstance(loss, HasPointwise) else _all_at_once
+        self.blocks: tuple[Block, ...] = blocks(loss, model, self.theta, key)
 
     @property
     def rows(self) -> int:
         """How many there are."""
-        return sum(self.sizes)
+        return sum(sum(block.sizes.values()) for block in self.blocks)
 
     def __call__(self, theta: Vector) -> Float[Array, " rows"]:
         return jnp.concatenate([block(theta) for block in self.blocks])
@@ -71,9 +71,10 @@ class Residuals:
 
     def terms(self, values: Float[Array, " rows"]) -> dict[str, Float[Array, ""]]:
         """The sums of squares by name."""
-        ends = [sum(self.sizes[: i + 1]) for i in range(len(self.sizes))]
+        sizes = [pair for block in self.blocks for pair in block.sizes.items()]
+        ends = list(itertools.accumulate(size for _, size in sizes))
         parts = jnp.split(values, ends[:-1])
-        return {block.name: part @ part for block, part in zip(self.blocks, parts, strict=True)}
+        return {name: part @ part for (name, _), part in zip(sizes, parts, strict=True)}
 
 
 def check_residuals(loss: Any, method: str) -> None:
@@ -85,32 +86,44 @@ def check_residuals(loss: Any, method: str) -> None:
         )
 
 
-def _blocks(loss: Any, model: Callable, theta: Vector, key: PRNGKeyArray) -> tuple[Block, ...]:
-    if isinstance(loss, HasPointwise):
-        there = jax.lax.stop_gradient(theta)
-        return tuple(
-            Block(name, _at_a_point(each.function, model), jax.lax.stop_gradient(each.points))
-            for name, each in loss.pointwise(model(there), key).items()
-        )
-
-    def all_at_once(theta: Vector, name: str | None) -> Float[Array, " rows"]:
-        values = loss.residuals(model(theta), key)
-        return _real(values if name is None else values[name])
-
-    names = jax.eval_shape(lambda theta: loss.residuals(model(theta), key), theta)
-    if not (isinstance(names, dict) and names):
-        return (Block("loss", partial(all_at_once, name=None)),)
-    return tuple(Block(str(name), partial(all_at_once, name=name)) for name in names)
+def _at_points(
+    loss: HasPointwise, model: Callable, theta: Vector, key: PRNGKeyArray
+) -> tuple[Block, ...]:
+    blocks = []
+    for name, (function, points) in loss.pointwise(model(theta), key).items():
+        block = Block(_real(lambda theta, x, f=function: f(model(theta), x)), {}, points)
+        blocks.append(block._replace(sizes={name: _size(block, theta)}))
+    return tuple(blocks)
 
 
-def _at_a_point(function: Callable, model: Callable) -> Callable:
-    return lambda theta, point: _real(function(model(theta), point))
+def _all_at_once(
+    loss: HasResiduals, model: Callable, theta: Vector, key: PRNGKeyArray
+) -> tuple[Block, ...]:
+    def values(theta: Vector) -> dict[str, PyTree]:
+        residuals = loss.residuals(model(theta), key)
+        return residuals if isinstance(residuals, dict) else {"loss": residuals}
+
+    sizes = {
+        name: _size(_real(lambda theta, name=name: values(theta)[name]), theta)
+        for name in jax.eval_shape(values, theta)
+    }
+    return (Block(_real(values), sizes),)
 
 
-def _real(values: PyTree) -> Float[Array, " entries"]:
-    """The entries of a pytree; of complex ones real and imaginary parts."""
-    parts: list[Array] = []
-    for leaf in map(jnp.asarray, jax.tree.leaves(values)):
-        both = (leaf.real, leaf.imag) if jnp.iscomplexobj(leaf) else (leaf,)
-        parts += [jnp.ravel(part) for part in both]
-    return jnp.concatenate(parts)
+def _size(function: Callable[[Vector], Array], theta: Vector) -> int:
+    return math.prod(jax.eval_shape(function, theta).shape)
+
+
+def _real(function: Callable[..., PyTree]) -> Callable[..., Float[Array, " entries"]]:
+    """The entries of what a function gives, in the precision of its first argument; of complex ones
+    real and imaginary parts.
+    """
+
+    def entries(theta: Vector, *point: PyTree) -> Float[Array, " entries"]:
+        parts: list[Array] = []
+        for leaf in map(jnp.asarray, jax.tree.leaves(function(theta, *point))):
+            both = (leaf.real, leaf.imag) if jnp.iscomplexobj(leaf) else (leaf,)
+            parts += [jnp.ravel(part).astype(theta.dtype) for part in both]
+        return jnp.concatenate(parts)
+
+    return entries
