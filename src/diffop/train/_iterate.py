@@ -118,6 +118,7 @@ def iterate(
     start = State.initial(model, optimiser, mesh) if start is None else start
     _check_steps(steps, steps_per_dispatch, start.step)
     method = as_method(optimiser)
+    _check_mesh(method, mesh)
     layout = Layout(mesh, start.model)
     arrays, rest = eqx.partition(loss, eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
@@ -130,7 +131,8 @@ def iterate(
     carry = layout.owned((parameters, start.optimiser))
     start = without_arrays(start)  # a large network has no room twice
     programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
-    return _states(programs, carry, static, start, _dispatches(steps, steps_per_dispatch), steps)
+    dispatches = _dispatches(steps, steps_per_dispatch)
+    return _states(programs, carry, static, start, dispatches, steps, method.helps)
 
 
 def _states(
@@ -140,6 +142,7 @@ def _states(
     start: State,
     dispatches: list[np.ndarray],
     steps: int,
+    helps: str,
 ) -> Iterator[State]:
     losses, seconds = None, start.seconds
     for indices in dispatches:
@@ -151,7 +154,7 @@ def _states(
         carry, made = jax.block_until_ready(program(carry, indices))
         seconds += time.perf_counter() - started
         first, last = int(indices[0]), int(indices[-1]) + 1
-        check_finite(made, first, steps)
+        check_finite(made, first, steps, helps)
         if losses is None:
             losses = np.empty(steps, made.losses.dtype)
             losses[: start.step] = start.losses
@@ -190,6 +193,14 @@ def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
         raise ValueError(
             f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
             f"at least as many steps, or start anew."
+        )
+
+
+def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
+    if mesh is not None and mesh.size > 1 and not method.divisible:
+        raise ValueError(
+            f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
+            f"leave the mesh out, or take an optimiser from optax."
         )
 
 

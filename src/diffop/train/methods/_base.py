@@ -47,7 +47,14 @@ class Objective(NamedTuple):
 
 
 class AbstractMethod(eqx.Module):
-    """How a fit makes a step."""
+    """How a fit makes a step.
+
+    - `helps`: what usually helps where a number is not finite.
+    - `divisible`: whether its work can be divided over a mesh of devices.
+    """
+
+    helps: eqx.AbstractClassVar[str]
+    divisible: eqx.AbstractClassVar[bool]
 
     @abstractmethod
     def init(self, parameters: PyTree) -> PyTree:

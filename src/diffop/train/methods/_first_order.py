@@ -1,6 +1,6 @@
 """Steps of an optimiser from optax."""
 
-from typing import final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
@@ -18,6 +18,9 @@ class FirstOrder(AbstractMethod):
 
     - `optimiser`: from optax.
     """
+
+    helps: ClassVar[str] = "a smaller learning rate"
+    divisible: ClassVar[bool] = True
 
     optimiser: optax.GradientTransformation = eqx.field(static=True)
 

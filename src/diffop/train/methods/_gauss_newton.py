@@ -1,7 +1,7 @@
 """Gauss–Newton: steps that make the residuals vanish to first order."""
 
 import math
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -102,6 +102,9 @@ class GaussNewton(AbstractMethod):
         result.model  # [2, -1]
         ```
     """
+
+    helps: ClassVar[str] = "more damping, or double precision,"
+    divisible: ClassVar[bool] = False
 
     damping: float | None = eqx.field(static=True, default=None)
     adaptive: bool = eqx.field(static=True, default=False)

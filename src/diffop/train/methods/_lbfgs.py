@@ -1,6 +1,6 @@
 """L-BFGS, for losses whose points stay."""
 
-from typing import final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
@@ -42,6 +42,9 @@ class LBFGS(AbstractMethod):
         do.train.fit(jnp.ones(3), loss, do.train.LBFGS(), 30, key=jax.random.key(0)).model
         ```
     """
+
+    helps: ClassVar[str] = "double precision"
+    divisible: ClassVar[bool] = False
 
     history: int = eqx.field(static=True, default=20)
 
