@@ -22,9 +22,7 @@ METHODS = {
 
 
 class Poisson(eqx.Module):
-    """u'' = f on [-1, 1] with u = 0 at its ends, exactly or by estimates of u'' + (u'' on a second
-    coordinate), of which the solution has one.
-    """
+    """Δu = f on a square with u given on its sides, by Δ itself or by one of its two terms."""
 
     n: int | None = eqx.field(static=True, default=None)
 
@@ -40,11 +38,11 @@ class Poisson(eqx.Module):
                 applied = laplacian.exact(u)
             else:
                 applied = laplacian.estimate(jets_key, self.n)(u)
-            return (applied(x) - laplacian.exact(self.solution)(x)) / 100**0.5
+            return (applied(x) - laplacian.exact(self.solution)(x)) / 200**0.5
 
-        points = jax.random.uniform(points_key, (150, 2), minval=-1, maxval=1)
-        inner, ends = jnp.split(points, [100])
-        ends = ends.at[:, 0].set(jnp.sign(ends[:, 0]))
+        points = jax.random.uniform(points_key, (300, 2), minval=-1, maxval=1)
+        inner, ends = jnp.split(points, [200])
+        ends = jnp.where(jnp.abs(ends) == jnp.max(jnp.abs(ends), 1)[:, None], jnp.sign(ends), ends)
         return {
             "residual": do.train.Pointwise(inside, inner),
             "data": do.train.Pointwise(lambda u, x: u(x) - self.solution(x), ends),
@@ -144,14 +142,14 @@ def test_single_precision():
         net = jax.tree.map(
             lambda leaf: leaf.astype(jnp.float32) if eqx.is_array(leaf) else leaf, network()
         )
-        small = do.train.GaussNewton(damping=1e-10, solver=do.train.QR())
+        small = do.train.GaussNewton(damping=1e-9, solver=do.train.QR())
         results = [after(Poisson(), net, each, 60) for each in (do.train.GaussNewton(), small)]
         assert all(result.losses.dtype == np.float32 for result in results)
         assert error(results[0].model) < 1e-2
-        assert error(results[1].model) < 1e-3
+        assert error(results[1].model) < 1e-4
         with pytest.raises(
             do.train.NonFiniteLossError,
-            match="not finite after step .*; more damping, or double precision, usually helps.",
+            match="became nan at step .*; more damping, or double precision, usually helps.",
         ):
             after(Poisson(), net, do.train.GaussNewton(damping=0.0), 60)
 

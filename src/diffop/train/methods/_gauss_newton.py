@@ -15,7 +15,7 @@ from ._linear import AbstractSolver
 from ._search import adapted, halved
 from ._vector import Residuals, Vector, check_residuals
 
-_DAMPING = {4: 1e-5, 8: 1e-10}  # by the bytes of a number
+_DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number
 _SOLVER = 2**32 - 2  # folded into a step's key, for solvers that are random
 
 
@@ -71,7 +71,7 @@ class GaussNewton(AbstractMethod):
     **Arguments:**
 
     - `damping`: λ in units of the mean of |J_n|²; the first step's where it adapts. If not given,
-        1e-10 in double precision and 1e-5 in single.
+        1e-10 in double precision and 1e-3 in single.
     - `adaptive`: whether it adapts.
     - `momentum`: μ, from 0 on and less than 1.
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
