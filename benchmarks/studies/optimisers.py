@@ -75,7 +75,7 @@ def _cooling(x: Float[Array, " dim"]) -> Float[Array, ""]:
 
 def _heat(u: Callable, x: Float[Array, " dim"]) -> Float[Array, ""]:
     dim = x.size - 1
-    return (do.Partial(dim) - 0.25 * do.Laplacian(dims=range(dim))).exact(u)(x)
+    return (do.Partial(dim) - 0.25 * do.Laplacian(dims=tuple(range(dim)))).exact(u)(x)
 
 
 def _harmonic(x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -97,11 +97,11 @@ EQUATIONS = {
 }
 
 SETTINGS = {
-    "poisson-2d": Settings(400, 200, 10.0, 300, 0.9, 1e-10),
-    "poisson-5d": Settings(1500, 500, 10.0, 300, 0.9, 1e-10),
-    "heat-4d": Settings(1500, 500, 10.0, 300, 0.9, 1e-10),
-    "poisson-10d": Settings(500, 200, 10.0, 300, 0.9, 1e-10),
-    "poisson-100d": Settings(150, 50, 10.0, 300, 0.9, 1e-10),
+    "poisson-2d": Settings(400, 200, 100.0, 400, 0.0, 1e-12),
+    "poisson-5d": Settings(1000, 400, 100.0, 1000, 0.0, 1e-12),
+    "heat-4d": Settings(1000, 400, 100.0, 1000, 0.0, 1e-12),
+    "poisson-10d": Settings(400, 200, 100.0, 1000, 0.0, 1e-12),
+    "poisson-100d": Settings(150, 50, 100.0, 1000, 0.0, 1e-12),
 }
 
 

@@ -171,7 +171,8 @@ def _run_steps(
     indices: Int[Array, " steps"],
 ) -> tuple[tuple[PyTree, PyTree], Outcome]:
     def step(carry, index):
-        parameters, memory, evaluated = method.step(objective, *carry, key, index)
+        parameters, memory = carry
+        parameters, memory, evaluated = method.step(objective, parameters, memory, key, index)
         return (parameters, memory), evaluated
 
     carry, (losses, terms) = jax.lax.scan(step, carry, indices)

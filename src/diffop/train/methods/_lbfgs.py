@@ -4,6 +4,7 @@ from typing import ClassVar, final
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
@@ -70,6 +71,7 @@ class LBFGS(AbstractMethod):
 
         with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
             value, gradient = optax.value_and_grad_from_state(loss)(parameters, state=memory)
+            value = jnp.asarray(value)
             updates, memory = self._optimiser().update(
                 gradient, memory, parameters, value=value, grad=gradient, value_fn=loss
             )

@@ -54,8 +54,10 @@ class Residuals:
         def model(theta: Vector) -> PyTree:
             return eqx.combine(self.unravel(theta), static)
 
-        blocks = _at_points if isinstance(loss, HasPointwise) else _all_at_once
-        self.blocks: tuple[Block, ...] = blocks(loss, model, self.theta, key)
+        if isinstance(loss, HasPointwise):
+            self.blocks = _at_points(loss, model, self.theta, key)
+        else:
+            self.blocks = _all_at_once(loss, model, self.theta, key)
 
     @property
     def rows(self) -> int:
