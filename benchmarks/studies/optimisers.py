@@ -47,14 +47,14 @@ class Equation(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How an equation is trained by default."""
+    """How an equation is trained by default: with the first weight of the boundary for so many
+    steps, and with the next one after them.
+    """
 
     points: int
     faces: int
-    weight: float
-    steps: int
-    momentum: float
-    damping: float
+    weight: tuple[float, ...]
+    steps: tuple[int, ...]
 
 
 def _poisson(source: Callable[[Array], Array]) -> Callable[[Callable, Array], Array]:
@@ -97,11 +97,11 @@ EQUATIONS = {
 }
 
 SETTINGS = {
-    "poisson-2d": Settings(400, 200, 100.0, 400, 0.0, 1e-12),
-    "poisson-5d": Settings(1000, 400, 100.0, 1000, 0.0, 1e-12),
-    "heat-4d": Settings(1000, 400, 100.0, 1000, 0.0, 1e-12),
-    "poisson-10d": Settings(400, 200, 100.0, 1000, 0.0, 1e-12),
-    "poisson-100d": Settings(150, 50, 100.0, 1000, 0.0, 1e-12),
+    "poisson-2d": Settings(400, 200, (10.0, 100.0), (120, 300)),
+    "poisson-5d": Settings(1000, 300, (10.0, 100.0), (250, 1000)),
+    "heat-4d": Settings(1000, 300, (10.0, 100.0), (250, 1000)),
+    "poisson-10d": Settings(400, 200, (10.0, 100.0), (250, 1000)),
+    "poisson-100d": Settings(150, 50, (10.0, 100.0), (250, 1000)),
 }
 
 
@@ -164,10 +164,10 @@ class Network(eqx.Module):
         return self.layers[-1](x)[0]
 
 
-def optimiser(options: argparse.Namespace) -> Any:
+def optimiser(options: argparse.Namespace, steps: int) -> Any:
     """What was asked for by name."""
     if options.optimiser == "adam":
-        return optax.adam(optax.linear_schedule(options.learning_rate, 0.0, options.steps))
+        return optax.adam(optax.linear_schedule(options.learning_rate, 0.0, steps))
     if options.optimiser == "lbfgs":
         return do.train.LBFGS()
     solver = {
@@ -187,9 +187,8 @@ def optimiser(options: argparse.Namespace) -> Any:
 def measure(options: argparse.Namespace) -> None:
     """Trains, and prints the error as it goes."""
     equation = EQUATIONS[options.equation]
-    loss = Loss(equation, options.points, options.faces, options.weight)
     net_key, train_key, test_key = jax.random.split(jax.random.key(options.seed), 3)
-    net = Network(equation.dim, equation.widths, net_key)
+    model = Network(equation.dim, equation.widths, net_key)
     test = jax.random.uniform(test_key, (_TEST_POINTS, equation.dim))
     truth = jax.jit(jax.vmap(equation.solution))(test)
     null = float(jnp.std(truth) / jnp.sqrt(jnp.mean(truth**2)))
@@ -197,37 +196,45 @@ def measure(options: argparse.Namespace) -> None:
         lambda u: jnp.linalg.norm(jax.vmap(u)(test) - truth) / jnp.linalg.norm(truth)
     )
     print(f"{in_words(machine())}; null model (the best constant) {null:.2e}", flush=True)
-    began, processor = time.time(), time.process_time()
-    for state in do.train.iterate(
-        net,
-        loss,
-        optimiser(options),
-        options.steps,
-        key=train_key,
-        steps_per_dispatch=options.every,
-    ):
-        line = {
-            "equation": options.equation,
-            "optimiser": options.optimiser,
-            "seed": options.seed,
-            "step": state.step,
-            "loss": float(state.losses[-1]),
-            "error": float(error_of(state.model)),
-            "null": null,
-            "seconds": round(state.seconds, 1),
-            "wall": round(time.time() - began, 1),
-            "processor": round(time.process_time() - processor, 1),
-        }
-        seconds = f"{line['wall']:.0f} s ({line['processor']:.0f} s of processors)"
-        print(
-            f"{state.step} steps, {seconds}: loss {line['loss']:.1e}, error {line['error']:.2e}",
-            flush=True,
-        )
-        if options.out:
-            with options.out.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-        if line["wall"] > options.seconds:
-            break
+    began, processor, before = time.time(), time.process_time(), 0
+    for stage, (weight, steps) in enumerate(zip(options.weight, options.steps, strict=True)):
+        loss = Loss(equation, options.points, options.faces, weight)
+        for state in do.train.iterate(
+            model,
+            loss,
+            optimiser(options, steps),
+            steps,
+            key=jax.random.fold_in(train_key, stage),
+            steps_per_dispatch=options.every,
+        ):
+            line = {
+                "equation": options.equation,
+                "optimiser": options.optimiser,
+                "seed": options.seed,
+                "weight": weight,
+                "step": before + state.step,
+                "loss": float(state.losses[-1]),
+                "error": float(error_of(state.model)),
+                "null": null,
+                "wall": round(time.time() - began, 1),
+                "processor": round(time.process_time() - processor, 1),
+            }
+            _tell(line, options.out)
+            model = jax.tree.map(lambda leaf: leaf.copy(), state.model)
+            if line["wall"] > options.seconds:
+                return
+        before += steps
+
+
+def _tell(line: dict[str, Any], out: pathlib.Path | None) -> None:
+    seconds = f"{line['wall']:.0f} s ({line['processor']:.0f} s of processors)"
+    print(
+        f"{line['step']} steps, {seconds}: loss {line['loss']:.1e}, error {line['error']:.2e}",
+        flush=True,
+    )
+    if out:
+        with out.open("a") as file:
+            file.write(json.dumps(line) + "\n")
 
 
 def main() -> None:
@@ -238,8 +245,12 @@ def main() -> None:
         choices=("gauss-newton", "gauss-newton-qr", "gauss-newton-cg", "lbfgs", "adam"),
         default="gauss-newton",
     )
-    for name, kind in Settings.__annotations__.items():
-        parser.add_argument(f"--{name}", type=kind, help="as the equation has it by default")
+    for name in ("points", "faces"):
+        parser.add_argument(f"--{name}", type=int, help="as the equation has it by default")
+    parser.add_argument("--weight", type=float, nargs="+", help="of the boundary, by stages")
+    parser.add_argument("--steps", type=int, nargs="+", help="of each stage")
+    parser.add_argument("--damping", type=float, default=1e-12)
+    parser.add_argument("--momentum", type=float, default=0.0)
     parser.add_argument("--adaptive", action="store_true", help="damping that adapts")
     parser.add_argument("--halvings", type=int, default=12)
     parser.add_argument("--iterations", type=int, default=200, help="of conjugate gradients")

@@ -2,6 +2,7 @@
 
 from .._extras import MissingExtraError as MissingExtraError
 from ..losses.loss import ResidualLoss as ResidualLoss
+from ..losses.pointwise import Pointwise as Pointwise
 from ..losses.sharding import shard_points as shard_points
 from ._checkpoints import (
     CheckpointMismatchError as CheckpointMismatchError,
@@ -25,5 +26,4 @@ from .methods._lbfgs import LBFGS as LBFGS
 from .methods._protocol import (
     HasPointwise as HasPointwise,
     HasResiduals as HasResiduals,
-    Pointwise as Pointwise,
 )

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
-import optax
 from jaxtyping import PRNGKeyArray
 
 from .. import pde
 from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, WeightSharedMLP
+from ._iterate import Optimiser
 from ._optimisers import OPTIMISERS, SCHEDULES
 from ._settings import Settings
 from ._test_points import Measured
@@ -69,7 +69,7 @@ def _network(settings: Settings, dim: int, key: PRNGKeyArray) -> Callable:
     )
 
 
-def build_optimiser(settings: Settings) -> optax.GradientTransformation:
-    """The optimiser of a run; what is not a setting is as optax has it by default."""
+def build_optimiser(settings: Settings) -> Optimiser:
+    """The optimiser of a run; what is not a setting is as it is by default."""
     schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
     return OPTIMISERS[settings.optimiser](schedule)

@@ -12,6 +12,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ...losses.pointwise import Pointwise
 from ._protocol import HasPointwise, HasResiduals
 
 Vector: TypeAlias = Float[Array, " parameters"]
@@ -75,8 +76,10 @@ class Residuals:
         """The sums of squares by name."""
         sizes = [pair for block in self.blocks for pair in block.sizes.items()]
         ends = list(itertools.accumulate(size for _, size in sizes))
-        parts = jnp.split(values, ends[:-1])
-        return {name: part @ part for (name, _), part in zip(sizes, parts, strict=True)}
+        terms: dict[str, Float[Array, ""]] = {}
+        for (name, _), part in zip(sizes, jnp.split(values, ends[:-1]), strict=True):
+            terms[name] = terms.get(name, jnp.zeros((), part.dtype)) + part @ part
+        return terms
 
 
 def check_residuals(loss: Any, method: str) -> None:
@@ -92,9 +95,10 @@ def _at_points(
     loss: HasPointwise, model: Callable, theta: Vector, key: PRNGKeyArray
 ) -> tuple[Block, ...]:
     blocks = []
-    for name, (function, points) in loss.pointwise(model(theta), key).items():
-        block = Block(_real(lambda theta, x, f=function: f(model(theta), x)), {}, points)
-        blocks.append(block._replace(sizes={name: _size(block, theta)}))
+    for name, given in loss.pointwise(model(theta), key).items():
+        for function, points in [given] if isinstance(given, Pointwise) else given:
+            block = Block(_real(lambda theta, x, f=function: f(model(theta), x)), {}, points)
+            blocks.append(block._replace(sizes={name: _size(block, theta)}))
     return tuple(blocks)
 
 
