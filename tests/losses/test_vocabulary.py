@@ -272,3 +272,46 @@ def test_old_names_of_options():
         assert again.problem is problem
     assert "diffop/" not in told[0].filename
     assert loss(problem.solution, KEY) == again(problem.solution, KEY)
+
+
+@pytest.mark.parametrize(("probes", "gpinn"), [("exact", 0.5), ("sparse", 0.0)])
+def test_residuals_by_points_are_the_residuals(probes, gpinn):
+    """In the same order where all are at points, and their functions are of other u."""
+    loss = do.train.ResidualLoss(
+        POISSON, 5, 1, probes, 2.0, gpinn, gpinn_terms=2, points=box, data_batch=4
+    )
+    other = lambda x: jnp.cos(x[0] * x[1])  # noqa: E731
+
+    @jax.jit
+    def both():
+        found = loss.pointwise(u, KEY)
+        return {name: [each(other) for each in parts] for name, parts in found.items()}
+
+    expected = jax.jit(lambda: loss.residuals(other, KEY))()
+    for name, parts in both().items():
+        got, asked = (
+            np.sort(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(tree)]))
+            for tree in (parts, expected.pop(name))
+        )
+        np.testing.assert_allclose(got, asked, rtol=1e-12, atol=1e-14)
+    assert not expected
+
+
+def test_a_condition_without_points_is_one():
+    class Mean:
+        def misfit(self, u):
+            return self.residuals(u) ** 2
+
+        def residuals(self, u):
+            return u(jnp.ones(2)) - 3.0
+
+    equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=lambda key, count: [Mean()])
+    loss = do.train.ResidualLoss(equation, 5, probes="exact", data_weight=4.0, points=box)
+    (part,) = loss.pointwise(u, KEY)["data"]
+    np.testing.assert_allclose(part(u), [[2 * (u(jnp.ones(2)) - 3.0)]][0], rtol=1e-12)
+
+
+def test_residuals_by_points_are_of_sums_of_squares():
+    loss = do.train.ResidualLoss(POISSON, 5, 4, "sparse", square="pairs", points=box)
+    with pytest.raises(ValueError, match="residuals are those of the square 'biased', got 'pairs'"):
+        loss.pointwise(u, KEY)

@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.train._model import build_optimiser
-from diffop.train._optimisers import OPTIMISERS, SCHEDULES
+from diffop.train._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
 
 
 def settings(**changes):
@@ -32,11 +32,14 @@ def test_schedules_against_their_formulas(name):
         np.testing.assert_allclose(rate(step), CURVES[name](step / 200), rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
+MODEL = {"w": jnp.zeros((4, 3)), "b": jnp.zeros(4), "c": jnp.zeros(())}
+TARGET = {"w": jnp.full((4, 3), 0.5), "b": jnp.full(4, -0.5), "c": jnp.array(0.25)}
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIMISERS if name not in LEAST_SQUARES])
 def test_every_optimiser_minimises(name):
     """A matrix, a vector and a number, as a network has them, by a noisy gradient."""
-    model = {"w": jnp.zeros((4, 3)), "b": jnp.zeros(4), "c": jnp.zeros(())}
-    target = {"w": jnp.full((4, 3), 0.5), "b": jnp.full(4, -0.5), "c": jnp.array(0.25)}
+    model, target = MODEL, TARGET
 
     def loss(model, key):
         noise = 0.01 * jax.random.normal(key)
@@ -47,6 +50,37 @@ def test_every_optimiser_minimises(name):
     result = do.train.fit(model, loss, optimiser, 200, key=jax.random.key(0))
     for leaf, expected in zip(*map(jax.tree.leaves, (result.model, target)), strict=True):
         np.testing.assert_allclose(leaf, expected, atol=0.02)
+
+
+@pytest.mark.parametrize("name", LEAST_SQUARES)
+def test_every_method_of_least_squares_minimises(name):
+    class Distance:
+        def residuals(self, model, key):
+            return jax.tree.map(lambda a, b: jnp.exp(a) - jnp.exp(b), model, TARGET)
+
+    optimiser = build_optimiser(settings(optimiser=name))
+    result = do.train.fit(MODEL, Distance(), optimiser, 60, key=jax.random.key(0))
+    for leaf, expected in zip(*map(jax.tree.leaves, (result.model, TARGET)), strict=True):
+        np.testing.assert_allclose(leaf, expected, atol=1e-3)
+
+
+def test_a_run_by_least_squares(tmp_path):
+    """Five steps of it, and of Adam, on a problem with conditions."""
+    given = {"steps": 30, "width": 8, "depth": 1, "batch": 40, "data_batch": 20}
+    errors = {}
+    for name in ("gauss-newton", "adam"):
+        chosen = do.train.Settings("g-kdv-1d", optimiser=name, square="biased", **given)
+        errors[name] = do.train.solve(chosen, tmp_path / name).rel_l2
+    assert errors["gauss-newton"] < 0.3 * errors["adam"]
+
+
+@pytest.mark.parametrize("name", LEAST_SQUARES)
+def test_other_squares_are_no_sum_of_squares(name):
+    with pytest.raises(
+        ValueError,
+        match=f"square must be biased, a sum of squares, for the optimiser {name}, got 'pairs'",
+    ):
+        settings(optimiser=name, square="pairs")
 
 
 def test_a_run_with_others(tmp_path):

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import final
 
@@ -14,9 +14,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from .._renamed import renamed
 from ..baselines import AbstractBaseline
 from ..equations.equation import AbstractEquation, as_equation
-from . import misfit
+from . import misfit, pointwise
 from .adaptive import residual_adaptive
 from .drawn import Drawn, Points, as_points, check_points, sampler
+from .pointwise import Pointwise
 from .probes import Probes, as_probes, exact_name, joint
 from .residual import Coordinates, Residual, operators, residual, spread
 from .sharding import shard_points
@@ -192,20 +193,39 @@ class ResidualLoss(eqx.Module):
             sum(jnp.sum(r**2) for r in jax.tree.leaves(found))  # loss(jnp.sum, jax.random.key(1))
             ```
         """
-        if self.square != "biased":
-            raise ValueError(
-                f"residuals are those of the square 'biased', got {self.square!r}, which is no sum "
-                'of squares; build the loss with square="biased".'
-            )
+        return self._residuals_of(u, self._drawn(u, key))
+
+    def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, Sequence[Pointwise]]:
+        """The same numbers as functions of u and one point, for methods that differentiate them
+        point by point: `diffop.train.GaussNewton`.
+
+        **Arguments:** as for the loss; u is used where it has a say in the choice of points.
+
+        **Returns:** `diffop.train.Pointwise`s by the names of `terms`.
+
+        **Raises:** as `residuals`.
+
+        !!! example
+
+            ```python
+            import jax, jax.numpy as jnp
+            import diffop as do
+
+            problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
+            loss = do.train.ResidualLoss(problem, batch=10, probes="exact")
+            (inside,) = loss.pointwise(jnp.sum, jax.random.key(1))["residual"]
+            inside(problem.solution).shape  # (10, 1)
+            ```
+        """
+        self._check_squares()
         drawn = self._drawn(u, key)
-        random = self._random(u, drawn).draw(0)
-        scaled = {"residual": _over_points(random.value, 1.0)}
-        if self.gpinn:
-            scaled["gpinn"] = _over_points(random.gradient, self._gpinn_weight(drawn.points))
+        names = ("residual", "gpinn") if self.gpinn else ("residual",)
+        of_points = pointwise.of_equation(self._residuals_of, drawn, names)
+        named: dict[str, Sequence[Pointwise]] = {name: [of_points[name]] for name in names}
         if drawn.data:
-            missed = misfit.residuals(drawn.data, u)
-            scaled["data"] = jax.tree.map(lambda leaf: math.sqrt(self.data_weight) * leaf, missed)
-        return scaled
+            weight = self.data_weight
+            named["data"] = [pointwise.of_condition(each, weight) for each in drawn.data]
+        return named
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
@@ -244,6 +264,25 @@ class ResidualLoss(eqx.Module):
         means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
         missed = misfit.misfit(drawn.data, u)
         return means if missed is None else means | {"data": self.data_weight * missed}
+
+    def _check_squares(self) -> None:
+        if self.square != "biased":
+            raise ValueError(
+                f"residuals are those of the square 'biased', got {self.square!r}, which is no sum "
+                'of squares; build the loss with square="biased".'
+            )
+
+    def _residuals_of(self, u: Callable, drawn: Drawn) -> dict[str, PyTree]:
+        """`residuals`, for what was drawn elsewhere."""
+        self._check_squares()
+        random = self._random(u, drawn).draw(0)
+        scaled = {"residual": _over_points(random.value, 1.0)}
+        if self.gpinn:
+            scaled["gpinn"] = _over_points(random.gradient, self._gpinn_weight(drawn.points))
+        if drawn.data:
+            missed = misfit.residuals(drawn.data, u)
+            scaled["data"] = jax.tree.map(lambda leaf: math.sqrt(self.data_weight) * leaf, missed)
+        return scaled
 
     def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
         """The means over the points, that of the derivatives with its weight."""

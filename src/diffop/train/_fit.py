@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
-import optax
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ._checkpoints import Checkpoints
-from ._iterate import Loss, State, iterate
+from ._iterate import Loss, Optimiser, State, iterate
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], None]
 
@@ -36,7 +35,7 @@ class Fit(NamedTuple):
 def fit(
     model: PyTree,
     loss: Loss,
-    optimiser: optax.GradientTransformation,
+    optimiser: Optimiser,
     steps: int,
     *,
     key: PRNGKeyArray,
@@ -56,8 +55,10 @@ def fit(
     - `model`: a pytree; its inexact arrays are trained. It is not changed.
     - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
         passed as arguments rather than compiled in as constants. If it has a method `terms`, from
-        the same arguments to scalars by name, the loss is their sum, and errors name them.
-    - `optimiser`: from optax.
+        the same arguments to scalars by name, the loss is their sum, and errors name them. For
+        `diffop.train.GaussNewton`, one that says what it is the sum of squares of:
+        `diffop.train.HasPointwise` or `diffop.train.HasResiduals`.
+    - `optimiser`: from optax, or `diffop.train.GaussNewton`, or `diffop.train.LBFGS`.
     - `steps`: how many steps, at least 1.
     - `key`: a key from `jax.random.key`.
     - `steps_per_dispatch`: at most how many steps between looks at the result, at least 1.
@@ -75,8 +76,10 @@ def fit(
     **Returns:** a `diffop.train.Fit`.
 
     **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
-    `ValueError` if `steps` or `steps_per_dispatch` is less than 1, or if the mesh has other axes;
-    what `diffop.train.Checkpoints.newest` raises.
+    `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the mesh has other axes, or
+    if it has several devices and the optimiser is not from optax; `TypeError` if the loss does not
+    say what it is the sum of squares of and the optimiser asks for that; what
+    `diffop.train.Checkpoints.newest` raises.
 
     !!! example
 

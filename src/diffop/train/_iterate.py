@@ -1,10 +1,9 @@
 """Minimising a random loss: many steps for each dispatch, state kept in place."""
 
-import operator
 import time
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import NamedTuple, Protocol, TypeAlias, final, runtime_checkable
+from typing import NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -12,20 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.sharding import Mesh
-from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from ._chunks import largest_divisor
 from ._layout import Layout
 from ._outcome import Outcome, check_finite
+from .methods._base import AbstractMethod, Objective
+from .methods._first_order import as_method
+from .methods._protocol import HasPointwise, HasResiduals
 
-Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]]
-
-
-@runtime_checkable
-class HasTerms(Protocol):
-    """A loss that can say which numbers it is the sum of."""
-
-    def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]: ...
+Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
+Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod
 
 
 @final
@@ -57,9 +53,7 @@ class State(NamedTuple):
     compile_seconds: float
 
     @classmethod
-    def initial(
-        cls, model: PyTree, optimiser: optax.GradientTransformation, mesh: Mesh | None = None
-    ) -> "State":
+    def initial(cls, model: PyTree, optimiser: Optimiser, mesh: Mesh | None = None) -> "State":
         """The state before the first step.
 
         **Arguments:**
@@ -71,7 +65,7 @@ class State(NamedTuple):
         layout = Layout(mesh, model)
         model = layout.shard(model)
         parameters = eqx.filter(model, eqx.is_inexact_array)
-        memory = jax.tree.map(jnp.asarray, optimiser.init(parameters))
+        memory = jax.tree.map(jnp.asarray, as_method(optimiser).init(parameters))
         return cls(0, model, layout.shard(memory), np.zeros(0), 0.0, 0.0)
 
 
@@ -83,7 +77,7 @@ def without_arrays(state: State) -> State:
 def iterate(
     model: PyTree,
     loss: Loss,
-    optimiser: optax.GradientTransformation,
+    optimiser: Optimiser,
     steps: int,
     *,
     key: PRNGKeyArray,
@@ -123,22 +117,22 @@ def iterate(
     """
     start = State.initial(model, optimiser, mesh) if start is None else start
     _check_steps(steps, steps_per_dispatch, start.step)
+    method = as_method(optimiser)
+    _check_mesh(method, mesh)
     layout = Layout(mesh, start.model)
     arrays, rest = eqx.partition(loss, eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
 
     def run(carry, arrays, key, indices):
-        def objective(parameters, key):
-            terms = _terms(eqx.combine(arrays, rest), eqx.combine(parameters, static), key)
-            return reduce(operator.add, terms.values()), terms
-
-        carry, outcome = _run_steps(objective, optimiser, layout.entered(carry), key, indices)
+        objective = Objective(eqx.combine(arrays, rest), static)
+        carry, outcome = _run_steps(method, objective, layout.entered(carry), key, indices)
         return layout.left(carry), outcome
 
     carry = layout.owned((parameters, start.optimiser))
     start = without_arrays(start)  # a large network has no room twice
     programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
-    return _states(programs, carry, static, start, _dispatches(steps, steps_per_dispatch), steps)
+    dispatches = _dispatches(steps, steps_per_dispatch)
+    return _states(programs, carry, static, start, dispatches, steps, method.helps)
 
 
 def _states(
@@ -148,6 +142,7 @@ def _states(
     start: State,
     dispatches: list[np.ndarray],
     steps: int,
+    helps: str,
 ) -> Iterator[State]:
     losses, seconds = None, start.seconds
     for indices in dispatches:
@@ -159,7 +154,7 @@ def _states(
         carry, made = jax.block_until_ready(program(carry, indices))
         seconds += time.perf_counter() - started
         first, last = int(indices[0]), int(indices[-1]) + 1
-        check_finite(made, first, steps)
+        check_finite(made, first, steps, helps)
         if losses is None:
             losses = np.empty(steps, made.losses.dtype)
             losses[: start.step] = start.losses
@@ -168,24 +163,17 @@ def _states(
         yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
 
 
-def _terms(loss: Loss, model: PyTree, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
-    """A loss that knows its terms is their sum; any other is its only term."""
-    if isinstance(loss, HasTerms):
-        return loss.terms(model, key)
-    return {"loss": loss(model, key)}
-
-
-def _run_steps(objective, optimiser, carry, key, indices):
+def _run_steps(
+    method: AbstractMethod,
+    objective: Objective,
+    carry: tuple[PyTree, PyTree],
+    key: PRNGKeyArray,
+    indices: Int[Array, " steps"],
+) -> tuple[tuple[PyTree, PyTree], Outcome]:
     def step(carry, index):
         parameters, memory = carry
-        (value, terms), gradient = jax.value_and_grad(objective, has_aux=True)(
-            parameters, jax.random.fold_in(key, index)
-        )
-        # optax mixes its integer step count with floats; a user's strict settings are for others
-        with jax.numpy_dtype_promotion("standard"):
-            updates, memory = optimiser.update(gradient, memory, parameters)
-            parameters = optax.apply_updates(parameters, updates)
-        return (parameters, memory), (value, terms)
+        parameters, memory, evaluated = method.step(objective, parameters, memory, key, index)
+        return (parameters, memory), evaluated
 
     carry, (losses, terms) = jax.lax.scan(step, carry, indices)
     return carry, Outcome(losses, terms, _all_finite(carry[0]))
@@ -206,6 +194,14 @@ def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
         raise ValueError(
             f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
             f"at least as many steps, or start anew."
+        )
+
+
+def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
+    if mesh is not None and mesh.size > 1 and not method.divisible:
+        raise ValueError(
+            f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
+            f"leave the mesh out, or take an optimiser from optax."
         )
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
-import optax
 from jaxtyping import PRNGKeyArray
 
 from .. import pde
@@ -13,6 +12,7 @@ from ..nn import ScaledInput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde._own import made
 from ._identity import is_own
+from ._iterate import Optimiser
 from ._optimisers import OPTIMISERS, SCHEDULES
 from ._settings import Settings
 
@@ -84,7 +84,7 @@ def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) ->
     )
 
 
-def build_optimiser(settings: Settings) -> optax.GradientTransformation:
-    """The optimiser of a run; what is not a setting is as optax has it by default."""
+def build_optimiser(settings: Settings) -> Optimiser:
+    """The optimiser of a run; what is not a setting is as it is by default."""
     schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
     return OPTIMISERS[settings.optimiser](schedule)

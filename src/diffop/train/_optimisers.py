@@ -1,7 +1,7 @@
 """Optimisers and learning rates by name.
 
-Every step has fresh points and fresh jets, so the loss is another function at each step. That
-leaves out methods that compare its values between steps, such as the line search of L-BFGS.
+Every step has fresh points and fresh jets, so the loss is another function at each step, but for
+L-BFGS, which compares its values between steps and stays on the first step's.
 """
 
 from collections.abc import Callable
@@ -9,14 +9,30 @@ from collections.abc import Callable
 import optax
 from optax import contrib
 
+from ._iterate import Optimiser
+from .methods._conjugate_gradients import ConjugateGradients
+from .methods._gauss_newton import GaussNewton
+from .methods._lbfgs import LBFGS
+
 _Schedule = Callable[[float, int], optax.Schedule]
 
-OPTIMISERS: dict[str, Callable[[optax.Schedule], optax.GradientTransformation]] = {
+LEAST_SQUARES: dict[str, Optimiser] = {
+    "gauss-newton": GaussNewton(),
+    "gauss-newton-cg": GaussNewton(solver=ConjugateGradients()),
+    "levenberg-marquardt": GaussNewton(1e-3, adaptive=True),
+    "spring": GaussNewton(momentum=0.9),
+}
+"""For losses that are sums of squares."""
+
+OPTIMISERS: dict[str, Callable[[optax.Schedule], Optimiser]] = {
     "adam": optax.adam,
     "adamw": optax.adamw,
     "lion": optax.lion,
     "muon": contrib.muon,
+    "l-bfgs": lambda _: LBFGS(),
+    **{name: lambda _, method=method: method for name, method in LEAST_SQUARES.items()},
 }
+"""From a learning rate, of which those from optax alone make use."""
 
 # that of Shi et al. 2024 for problems with time: 0.9995 at each of 10,000 steps
 _LAST_OF_EXPONENTIAL = 0.9995**10_000

@@ -31,6 +31,7 @@ class NonFiniteLossError(RuntimeError):
 
     - `what`: what was not finite.
     - `checkpoint`: where the newest checkpoint is, all of whose parameters are finite.
+    - `helps`: what usually helps.
 
     !!! example
 
@@ -47,19 +48,27 @@ class NonFiniteLossError(RuntimeError):
         ```
     """
 
-    def __init__(self, what: str, step: int, terms: tuple[str, ...], checkpoint: str | None = None):
+    def __init__(
+        self,
+        what: str,
+        step: int,
+        terms: tuple[str, ...],
+        checkpoint: str | None = None,
+        helps: str = "a smaller learning rate",
+    ):
         known = "" if checkpoint is None else f"; {checkpoint}"
-        super().__init__(f"{what}{known}; a smaller learning rate usually helps.")
+        super().__init__(f"{what}{known}; {helps} usually helps.")
         self.step = step
         self.terms = terms
         self._what = what
+        self._helps = helps
 
     def with_checkpoint(self, checkpoint: str) -> "NonFiniteLossError":
         """The same, with where the newest checkpoint is."""
-        return NonFiniteLossError(self._what, self.step, self.terms, checkpoint)
+        return NonFiniteLossError(self._what, self.step, self.terms, checkpoint, self._helps)
 
 
-def check_finite(outcome: Outcome, first: int, steps: int) -> None:
+def check_finite(outcome: Outcome, first: int, steps: int, helps: str) -> None:
     """Checks what a dispatch has made, before anyone sees it.
 
     **Arguments:**
@@ -67,6 +76,7 @@ def check_finite(outcome: Outcome, first: int, steps: int) -> None:
     - `outcome`: of the dispatch.
     - `first`: how many steps were made before.
     - `steps`: how many there will be in all.
+    - `helps`: what usually helps where something is not finite.
 
     **Raises:** `NonFiniteLossError` naming the step, and the terms of the loss that were not
     finite.
@@ -74,16 +84,21 @@ def check_finite(outcome: Outcome, first: int, steps: int) -> None:
     losses = np.asarray(outcome.losses)
     bad = np.flatnonzero(~np.isfinite(losses))
     if bad.size:
-        raise _bad_loss(outcome, int(bad[0]), first, steps)
+        raise _bad_loss(outcome, int(bad[0]), first, steps, helps)
     if not outcome.finite:
         # a parameter of which the loss makes no use, or one that the last step has ruined
         last = first + losses.size
         raise NonFiniteLossError(
-            f"a parameter was not finite after step {last} of {steps}, while the loss was", last, ()
+            f"a parameter was not finite after step {last} of {steps}, while the loss was",
+            last,
+            (),
+            helps=helps,
         )
 
 
-def _bad_loss(outcome: Outcome, index: int, first: int, steps: int) -> NonFiniteLossError:
+def _bad_loss(
+    outcome: Outcome, index: int, first: int, steps: int, helps: str
+) -> NonFiniteLossError:
     values = {name: float(np.asarray(each)[index]) for name, each in outcome.terms.items()}
     bad = tuple(name for name, value in values.items() if not np.isfinite(value))
     step = first + index + 1
@@ -92,4 +107,4 @@ def _bad_loss(outcome: Outcome, index: int, first: int, steps: int) -> NonFinite
         what += (
             f" (its terms: {', '.join(f'{name} {value:.3g}' for name, value in values.items())})"
         )
-    return NonFiniteLossError(what, step, bad)
+    return NonFiniteLossError(what, step, bad, helps=helps)

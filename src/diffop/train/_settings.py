@@ -11,7 +11,7 @@ from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
 from ..pde import AbstractProblem
 from ._identity import Problem, identity, recommended
-from ._optimisers import OPTIMISERS, SCHEDULES
+from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
 
 _POSITIVE_INTEGERS = (
     "dim",
@@ -73,7 +73,10 @@ class Settings:
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: of how many coordinates' derivatives of the residual that gradient is estimated
         at each step.
-    - `optimiser`: `"adam"`, `"adamw"`, `"lion"` or `"muon"`, as optax has them by default.
+    - `optimiser`: `"adam"`, `"adamw"`, `"lion"` or `"muon"`, as optax has them by default;
+        `"gauss-newton"`, `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
+        `"spring"`, which are `diffop.train.GaussNewton`s for `square="biased"`, best in double
+        precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
         150th, or not at all: `"constant"`.
 
@@ -124,6 +127,9 @@ class Settings:
         for name, known in _CHOICES.items():
             expected = f"one of {', '.join(known)}"
             _expect(name, getattr(self, name), expected, known.__contains__)
+        if self.optimiser in LEAST_SQUARES:
+            expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"
+            _expect("square", self.square, expected, "biased".__eq__)
 
     def _recommended(self) -> pde.Recommended:
         problem, found = self.problem, recommended(self.problem)

@@ -1,0 +1,272 @@
+"""What optimisers reach on five equations on the unit cube: error by seconds, in double precision.
+
+    python -m benchmarks.studies.optimisers poisson-2d
+    python -m benchmarks.studies.optimisers poisson-5d --optimiser adam --steps 20000
+
+Fresh points at each step, uniform in the cube and on its faces. Each equation has the settings of
+its row in the documentation; what is given replaces them. A line for each dispatch goes to --out.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+import diffop as do
+
+from ..harness.machine import machine
+from ..harness.report import in_words
+
+_TEST_POINTS = 10_000
+
+
+class Equation(NamedTuple):
+    """An equation `residual(u, x) = 0` on the unit cube, whose last coordinate may be time.
+
+    - `dim`: coordinates of a point.
+    - `residual`: of u at a point.
+    - `solution`: at a point, also what is given at the boundary.
+    - `widths`: of the hidden layers.
+    - `time`: whether the last coordinate is time, and the face t = 1 is free.
+    """
+
+    dim: int
+    residual: Callable[[Callable, Array], Array]
+    solution: Callable[[Array], Array]
+    widths: tuple[int, ...]
+    time: bool = False
+
+
+class Settings(NamedTuple):
+    """How an equation is trained by default: with the first weight of the boundary for so many
+    steps, and with the next one after them.
+    """
+
+    points: int
+    faces: int
+    weight: tuple[float, ...]
+    steps: tuple[int, ...]
+
+
+def _poisson(source: Callable[[Array], Array]) -> Callable[[Callable, Array], Array]:
+    return lambda u, x: do.Laplacian().exact(u)(x) - source(x)
+
+
+def _sines(x: Float[Array, " dim"]) -> Float[Array, ""]:
+    return jnp.prod(jnp.sin(jnp.pi * x))
+
+
+def _cosines(x: Float[Array, " dim"]) -> Float[Array, ""]:
+    return jnp.sum(jnp.cos(jnp.pi * x))
+
+
+def _cooling(x: Float[Array, " dim"]) -> Float[Array, ""]:
+    return jnp.exp(-x[-1]) * jnp.sum(jnp.sin(2 * x[:-1]))
+
+
+def _heat(u: Callable, x: Float[Array, " dim"]) -> Float[Array, ""]:
+    dim = x.size - 1
+    return (do.Partial(dim) - 0.25 * do.Laplacian(dims=tuple(range(dim)))).exact(u)(x)
+
+
+def _harmonic(x: Float[Array, " dim"]) -> Float[Array, ""]:
+    return jnp.sum(x[::2] * x[1::2]) / 1.34
+
+
+def _square(x: Float[Array, " dim"]) -> Float[Array, ""]:
+    return x @ x / 33.47
+
+
+EQUATIONS = {
+    "poisson-2d": Equation(2, _poisson(lambda x: -2 * jnp.pi**2 * _sines(x)), _sines, (64, 64)),
+    "poisson-5d": Equation(5, _poisson(lambda x: -(jnp.pi**2) * _cosines(x)), _cosines, (64, 64)),
+    "heat-4d": Equation(5, _heat, _cooling, (64, 64), time=True),
+    "poisson-10d": Equation(10, _poisson(jnp.zeros_like), _harmonic, (256, 256, 128, 128)),
+    "poisson-100d": Equation(
+        100, _poisson(lambda x: jnp.asarray(200 / 33.47)), _square, (768, 768, 512, 512)
+    ),
+}
+
+SETTINGS = {
+    "poisson-2d": Settings(400, 200, (10.0, 100.0), (120, 300)),
+    "poisson-5d": Settings(1000, 300, (10.0, 100.0), (250, 1000)),
+    "heat-4d": Settings(1000, 300, (10.0, 100.0), (250, 1000)),
+    "poisson-10d": Settings(400, 200, (10.0, 100.0), (250, 1000)),
+    "poisson-100d": Settings(150, 50, (10.0, 100.0), (250, 1000)),
+}
+
+
+class Loss(eqx.Module):
+    """The mean squares of the residual and, with a weight, of what is missed at the boundary."""
+
+    equation: Equation = eqx.field(static=True)
+    points: int = eqx.field(static=True)
+    faces: int = eqx.field(static=True)
+    weight: float = eqx.field(static=True)
+
+    def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, do.train.Pointwise]:
+        """The residuals at fresh points."""
+        inside, outside = jax.random.split(key)
+        factor = self.weight / math.sqrt(self.faces)
+        equation, root = self.equation, math.sqrt(self.points)
+        return {
+            "residual": do.train.Pointwise(
+                lambda u, x: equation.residual(u, x) / root,
+                jax.random.uniform(inside, (self.points, equation.dim)),
+            ),
+            "data": do.train.Pointwise(
+                lambda u, x: factor * (u(x) - equation.solution(x)),
+                on_faces(equation, outside, self.faces),
+            ),
+        }
+
+    def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
+        terms = self.pointwise(u, key)
+        return sum((jnp.sum(each(u) ** 2) for each in terms.values()), jnp.zeros(()))
+
+
+def on_faces(equation: Equation, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+    """Uniform points moved to a uniform face; in time, to the first one only."""
+    point_key, axis_key, side_key = jax.random.split(key, 3)
+    points = jax.random.uniform(point_key, (count, equation.dim))
+    axis = jax.random.randint(axis_key, (count,), 0, equation.dim)
+    side = jax.random.bernoulli(side_key, 0.5, (count,))
+    if equation.time:
+        side &= axis < equation.dim - 1
+    return points.at[jnp.arange(count), axis].set(side.astype(points.dtype))
+
+
+class Network(eqx.Module):
+    """A tanh network with layers of several widths."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+
+    def __init__(self, dim: int, widths: tuple[int, ...], key: PRNGKeyArray):
+        sizes = (dim, *widths, 1)
+        keys = jax.random.split(key, len(sizes) - 1)
+        self.layers = tuple(
+            eqx.nn.Linear(*pair, key=each)
+            for each, pair in zip(keys, zip(sizes[:-1], sizes[1:], strict=True), strict=True)
+        )
+
+    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        for layer in self.layers[:-1]:
+            x = jnp.tanh(layer(x))
+        return self.layers[-1](x)[0]
+
+
+def optimiser(options: argparse.Namespace, steps: int) -> Any:
+    """What was asked for by name."""
+    if options.optimiser == "adam":
+        return optax.adam(optax.linear_schedule(options.learning_rate, 0.0, steps))
+    if options.optimiser == "lbfgs":
+        return do.train.LBFGS()
+    solver = {
+        "gauss-newton": do.train.Cholesky(),
+        "gauss-newton-qr": do.train.QR(),
+        "gauss-newton-cg": do.train.ConjugateGradients(options.iterations),
+    }
+    return do.train.GaussNewton(
+        damping=options.damping,
+        adaptive=options.adaptive,
+        momentum=options.momentum,
+        halvings=options.halvings,
+        solver=solver[options.optimiser],
+    )
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Trains, and prints the error as it goes."""
+    equation = EQUATIONS[options.equation]
+    net_key, train_key, test_key = jax.random.split(jax.random.key(options.seed), 3)
+    model = Network(equation.dim, equation.widths, net_key)
+    test = jax.random.uniform(test_key, (_TEST_POINTS, equation.dim))
+    truth = jax.jit(jax.vmap(equation.solution))(test)
+    null = float(jnp.std(truth) / jnp.sqrt(jnp.mean(truth**2)))
+    error_of = eqx.filter_jit(
+        lambda u: jnp.linalg.norm(jax.vmap(u)(test) - truth) / jnp.linalg.norm(truth)
+    )
+    print(f"{in_words(machine())}; null model (the best constant) {null:.2e}", flush=True)
+    began, processor, before = time.time(), time.process_time(), 0
+    for stage, (weight, steps) in enumerate(zip(options.weight, options.steps, strict=True)):
+        loss = Loss(equation, options.points, options.faces, weight)
+        for state in do.train.iterate(
+            model,
+            loss,
+            optimiser(options, steps),
+            steps,
+            key=jax.random.fold_in(train_key, stage),
+            steps_per_dispatch=options.every,
+        ):
+            line = {
+                "equation": options.equation,
+                "optimiser": options.optimiser,
+                "seed": options.seed,
+                "weight": weight,
+                "step": before + state.step,
+                "loss": float(state.losses[-1]),
+                "error": float(error_of(state.model)),
+                "null": null,
+                "wall": round(time.time() - began, 1),
+                "processor": round(time.process_time() - processor, 1),
+            }
+            _tell(line, options.out)
+            model = jax.tree.map(lambda leaf: leaf.copy(), state.model)
+            if line["wall"] > options.seconds:
+                return
+        before += steps
+
+
+def _tell(line: dict[str, Any], out: pathlib.Path | None) -> None:
+    seconds = f"{line['wall']:.0f} s ({line['processor']:.0f} s of processors)"
+    print(
+        f"{line['step']} steps, {seconds}: loss {line['loss']:.1e}, error {line['error']:.2e}",
+        flush=True,
+    )
+    if out:
+        with out.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("equation", choices=EQUATIONS)
+    parser.add_argument(
+        "--optimiser",
+        choices=("gauss-newton", "gauss-newton-qr", "gauss-newton-cg", "lbfgs", "adam"),
+        default="gauss-newton",
+    )
+    for name in ("points", "faces"):
+        parser.add_argument(f"--{name}", type=int, help="as the equation has it by default")
+    parser.add_argument("--weight", type=float, nargs="+", help="of the boundary, by stages")
+    parser.add_argument("--steps", type=int, nargs="+", help="of each stage")
+    parser.add_argument("--damping", type=float, default=1e-12)
+    parser.add_argument("--momentum", type=float, default=0.0)
+    parser.add_argument("--adaptive", action="store_true", help="damping that adapts")
+    parser.add_argument("--halvings", type=int, default=12)
+    parser.add_argument("--iterations", type=int, default=200, help="of conjugate gradients")
+    parser.add_argument("--learning-rate", type=float, default=1e-2, help="of adam")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--every", type=int, default=25, help="steps between lines")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of wall time at most")
+    parser.add_argument("--single", action="store_true", help="single precision")
+    parser.add_argument("--out", type=pathlib.Path, help="a file of JSON lines to add to")
+    options = parser.parse_args()
+    for name, value in SETTINGS[options.equation]._asdict().items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    jax.config.update("jax_enable_x64", not options.single)
+    measure(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Residuals that belong to points, for methods that differentiate them one by one."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias, final
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from ..equations.condition import AnyCondition, Condition
+from . import misfit
+from .drawn import Drawn
+
+
+@final
+class Pointwise(NamedTuple):
+    """Residuals that belong to points, one of which knows nothing of the others.
+
+    - `function`: from a model and one point to an array, or a pytree of arrays: what is missed
+        there, times the root of what its square weighs in the loss.
+    - `points`: an array with one point in each row, or a pytree of such arrays: what `function` is
+        mapped over.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        points = jnp.linspace(0.0, 1.0, 5)
+        data = do.train.Pointwise(lambda u, x: (u(x) - x**2) / 5**0.5, points)
+        data(jnp.sin).shape  # (5,)
+        ```
+    """
+
+    function: Callable[[PyTree, PyTree], PyTree]
+    points: PyTree
+
+    def __call__(self, model: PyTree) -> PyTree:
+        """The residuals of a model at all points, which are along the first axes."""
+        return jax.vmap(partial(self.function, model))(self.points)
+
+
+NamedPointwise: TypeAlias = dict[str, Pointwise | Sequence[Pointwise]]
+"""By the names of a loss's terms."""
+
+
+def of_equation(
+    residuals: Callable[[Callable, Drawn], dict[str, PyTree]], drawn: Drawn, names: Sequence[str]
+) -> dict[str, Pointwise]:
+    """Those of an equation.
+
+    **Arguments:**
+
+    - `residuals`: from u and what is drawn to residuals by name, whose squares add up to means over
+        the points.
+    - `drawn`: with all points.
+    - `names`: which of them.
+    """
+    root = math.sqrt(len(drawn.points))
+
+    def at_point(name: str, u: Callable, x: PyTree) -> PyTree:
+        one = residuals(u, drawn._replace(points=x[None], data=()))[name]
+        return jax.tree.map(lambda leaf: leaf / root, one)
+
+    return {name: Pointwise(partial(at_point, name), drawn.points) for name in names}
+
+
+def of_condition(condition: AnyCondition, weight: float) -> Pointwise:
+    """Those of a condition; all at one point of a condition of another kind than the library's."""
+    root = math.sqrt(weight)
+    if not isinstance(condition, Condition):
+        return Pointwise(lambda u, _: _times(root, condition, u), jnp.zeros(1))
+    root /= math.sqrt(len(condition.points))
+
+    def at_point(u: Callable, datum: PyTree) -> PyTree:
+        points, values = jax.tree.map(lambda leaf: leaf[None], datum)
+        return _times(root, condition._replace(points=points, values=values), u)
+
+    return Pointwise(at_point, (condition.points, condition.values))
+
+
+def _times(factor: float, condition: AnyCondition, u: Callable) -> PyTree:
+    return jax.tree.map(lambda leaf: factor * leaf, misfit.residuals([condition], u))

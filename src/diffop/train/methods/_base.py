@@ -1,0 +1,82 @@
+"""What a fit asks of a method, and what a method may ask of a loss."""
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+
+@runtime_checkable
+class HasTerms(Protocol):
+    """A loss that can say which numbers it is the sum of."""
+
+    def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]: ...
+
+
+@final
+class Evaluated(NamedTuple):
+    """A loss, and the terms that it is the sum of, by name."""
+
+    value: Float[Array, ""]
+    terms: dict[str, Float[Array, ""]]
+
+
+@final
+class Objective(NamedTuple):
+    """A loss as a function of parameters.
+
+    - `loss`: of models.
+    - `static`: what is in a model beside its parameters.
+    """
+
+    loss: Any
+    static: PyTree
+
+    def __call__(self, parameters: PyTree, key: PRNGKeyArray) -> Evaluated:
+        """A loss that knows its terms is their sum; any other is its only term."""
+        model = eqx.combine(parameters, self.static)
+        if isinstance(self.loss, HasTerms):
+            terms = self.loss.terms(model, key)
+            return Evaluated(reduce(operator.add, terms.values()), terms)
+        value = self.loss(model, key)
+        return Evaluated(value, {"loss": value})
+
+
+class AbstractMethod(eqx.Module):
+    """How a fit makes a step.
+
+    - `helps`: what usually helps where a number is not finite.
+    - `divisible`: whether its work can be divided over a mesh of devices.
+    """
+
+    helps: eqx.AbstractClassVar[str]
+    divisible: eqx.AbstractClassVar[bool]
+
+    @abstractmethod
+    def init(self, parameters: PyTree) -> PyTree:
+        """The memory before the first step: arrays, which checkpoints keep."""
+
+    @abstractmethod
+    def step(
+        self,
+        objective: Objective,
+        parameters: PyTree,
+        memory: PyTree,
+        key: PRNGKeyArray,
+        index: Array,
+    ) -> tuple[PyTree, PyTree, Evaluated]:
+        """The parameters and the memory after a step, and the loss before it.
+
+        **Arguments:**
+
+        - `objective`: what is made smaller.
+        - `parameters`, `memory`: before the step.
+        - `key`: of the fit; a step's own is `jax.random.fold_in(key, index)`.
+        - `index`: of the step, from 0 on.
+
+        **Raises:** `TypeError` if the loss cannot say what the method asks of it.
+        """
