@@ -3,15 +3,16 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, ScalarLike
 
 from .. import pde
 from ..losses.loss import ResidualLoss
-from ..nn import ScaledInput, WeightSharedMLP
-from ._optimisers import OPTIMISERS, SCHEDULES
-from ._settings import Settings
+from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
+from ._optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
+from ._settings import SOURCE, Settings
 from ._test_points import Measured
 
 
@@ -50,7 +51,17 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     net = _network(settings, problem.dim, key)
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
+    if settings.output_scale != 1:
+        net = ScaledOutput(net, _output_scale(settings, problem))
     return problem.ansatz(net)
+
+
+def _output_scale(settings: Settings, problem: pde.AbstractProblem) -> ScalarLike:
+    """A number, or what the source tells: from points that depend on the seed alone."""
+    if settings.output_scale == SOURCE:
+        return problem.magnitude(jax.random.key(settings.seed))
+    assert not isinstance(settings.output_scale, str)  # it was checked
+    return settings.output_scale
 
 
 def _network(settings: Settings, dim: int, key: PRNGKeyArray) -> Callable:
@@ -72,4 +83,7 @@ def _network(settings: Settings, dim: int, key: PRNGKeyArray) -> Callable:
 def build_optimiser(settings: Settings) -> optax.GradientTransformation:
     """The optimiser of a run; what is not a setting is as optax has it by default."""
     schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
-    return OPTIMISERS[settings.optimiser](schedule)
+    optimiser = OPTIMISERS[settings.optimiser](schedule)
+    if settings.fan_in_rate == 0:
+        return optimiser
+    return optax.chain(optimiser, bound_by_fan_in(settings.learning_rate, settings.fan_in_rate))
