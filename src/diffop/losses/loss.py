@@ -130,7 +130,8 @@ class ResidualLoss(eqx.Module):
             )
         if not self.gpinn >= 0:
             raise ValueError(
-                f"ResidualLoss expects a gpinn of at least 0, a weight of squares, got {self.gpinn}."
+                "ResidualLoss expects a gpinn of at least 0, a weight of squares, got "
+                f"{self.gpinn}."
             )
         if isinstance(self.probes, AbstractBaseline) and self.gpinn:
             raise ValueError(

@@ -54,7 +54,7 @@ def with_gradient(
 
     def flat(x: Float[Array, " dim"]) -> tuple[Array, PyTree]:
         value = function(x)
-        return jax.flatten_util.ravel_pytree(value)[0], value
+        return _ravelled(value)[0], value
 
     def at(x: Float[Array, " dim"]) -> Residual:
         try:
@@ -68,7 +68,7 @@ def with_gradient(
                 f"u or equation: {error} Say gpinn_terms=4, or another number, to take so many of "
                 "its components by jets."
             ) from error
-        _, unravel = jax.flatten_util.ravel_pytree(value)
+        _, unravel = _ravelled(value)
         return Residual(value, jax.vmap(unravel)(rows.T))
 
     return at
@@ -83,7 +83,7 @@ def _rows(pull: Callable, entries: Float[Array, " entries"]) -> Float[Array, "en
         return pull(basis[0])[0][None] if entries.size == 1 else jax.vmap(pull)(basis)[0]
 
     real = pulled(basis)
-    return real + 1j * pulled(-1j * basis) if jnp.iscomplexobj(entries) else real
+    return jax.lax.complex(real, pulled(-1j * basis)) if jnp.iscomplexobj(entries) else real
 
 
 def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
@@ -176,7 +176,13 @@ def norm_of(residual: PyTree) -> Float[Array, ""]:
     """The Euclidean norm of a residual at a point, in units of its largest entry: squares of 1e-22
     and of 1e22 are out of the range of single precision.
     """
-    entries, _ = jax.flatten_util.ravel_pytree(residual)
+    entries, _ = _ravelled(residual)
     largest = jnp.max(jnp.abs(entries))
     unit = jnp.where(largest > 0, largest, 1)
     return unit * jnp.linalg.norm(entries / unit)
+
+
+def _ravelled(tree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:
+    """All entries, in their common type, and the way back; residuals may be real and complex."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jax.flatten_util.ravel_pytree(tree)

@@ -72,7 +72,6 @@ class AbstractProblem(AbstractEquation):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` random points of the domain, for training and for measuring errors alike."""
 
-
     def magnitude(self, key: PRNGKeyArray) -> ScalarLike:
         """The size of the solution, as far as the source or the data tell it; 1 unless a problem
         defines it.

@@ -16,7 +16,6 @@ from ..sampling.ball import unit_ball
 from .three_body_sum import three_body_sum, three_body_terms
 from .two_body_sum import two_body_sum, two_body_terms
 
-
 _SOURCES = 16
 """So many values of the source tell its size: in many dimensions they are nearly alike."""
 
