@@ -22,6 +22,7 @@ from .train._optimisers import OPTIMISERS, SCHEDULES
 from .train._output import written
 from .train._processes import failure, is_first
 from .train._runs import find_runs
+from .train._settings import SOURCE
 from .train._summary import save_plot, table
 from .train._trackers import TRACKERS
 
@@ -86,7 +87,8 @@ _OPTIONS = (
     ("channels", int, "numbers that each block is seen through"),
     ("data-weight", float, "weight of initial and boundary data in the loss"),
     ("gpinn", float, "weight of the residual's squared gradient in the loss, 0 for none"),
-    ("gpinn-terms", int, "components of that gradient at each step"),
+    ("gpinn-terms", int, "components of that gradient at each step; the whole if not given"),
+    ("fan-in-rate", float, "matrices of m inputs learn at most at this over √m, 0 for no bound"),
 )
 """The settings that each problem recommends a number for."""
 
@@ -121,6 +123,13 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
     for name, kind, text in _OPTIONS:
         parser.add_argument(f"--{name}", type=kind, help=text)
+    parser.add_argument(
+        "--output-scale",
+        type=lambda text: text if text == SOURCE else float(text),
+        metavar=f"NUMBER|{SOURCE}",
+        help="the network's values are multiplied by this, or by what the source tells of the "
+        "solution's size",
+    )
     names = (*PROBES, *baselines.names())
     parser.add_argument(
         "--probes",

@@ -31,10 +31,12 @@ class ResidualLoss(eqx.Module):
     with several entries, an array or a pytree, the squares are added.
 
     To it are added, where there are any, `data_weight` times the mean squares of what the
-    equation's conditions miss, and `gpinn` times the mean of Σ_j |∂_j R|², R being the residual
-    (gPINN). Of the d terms of that sum `gpinn_terms` = m are taken at each call, equally far apart
-    from a random first one on, and scaled by d/m: every j is as likely as any other, so the mean is
-    the whole sum.
+    equation's conditions miss, and `gpinn` times the mean of Σ_j |∂_j R|² = |∇R|², R being the
+    residual (gPINN). The gradient is taken whole, by reverse mode over the residual, which costs a
+    few times what the residual does, in any number of dimensions. Instead, `gpinn_terms` = m of the
+    d terms of that sum can be taken by jets, which needs no reverse mode: equally far apart from a
+    random first one on, and scaled by d/m. Every j is as likely as any other, so the mean is the
+    whole sum.
 
     One draw of jets serves all points of a call. The square of an unbiased estimate R̂ is not
     unbiased: its mean is R² + Var[R̂], so the variance is minimised too. There are three squares, of
@@ -63,10 +65,11 @@ class ResidualLoss(eqx.Module):
     - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, to
         compare with, one of `diffop.baselines`, by name or itself.
     - `data_weight`: the weight of the equation's conditions.
-    - `gpinn`: the weight of the residual's gradient; 0 for none. It multiplies the whole sum over
-        j, estimated without bias; a weight of the sum over the sampled j alone, which is what the
-        paper states, is d/m times as large.
-    - `gpinn_terms`: how many of its components are taken at each call; all if there are no more.
+    - `gpinn`: the weight of the residual's gradient, the square of a length; 0 for none. It
+        multiplies the whole sum over j, be it estimated; a weight of the sum over the sampled j
+        alone, which is what the paper states, is d/m times as large.
+    - `gpinn_terms`: None for the whole gradient; or how many of its components are taken at each
+        call, all if there are no more.
     - `square`: `"biased"`, `"product"` or `"pairs"`.
     - `data_batch`: how many points each condition has; as many as `batch` if it is not given.
     - `pool`: the points are chosen from `pool * batch`, likelier where the residual is large
@@ -108,7 +111,7 @@ class ResidualLoss(eqx.Module):
     probes: Probes = eqx.field(converter=as_probes, default="auto")
     data_weight: int | float = eqx.field(static=True, default=1.0)
     gpinn: int | float = eqx.field(static=True, default=0.0)
-    gpinn_terms: int = eqx.field(static=True, default=4)
+    gpinn_terms: int | None = eqx.field(static=True, default=None)
     square: str = eqx.field(static=True, default="biased")
     data_batch: int | None = eqx.field(static=True, default=None)
     pool: int = eqx.field(static=True, default=1)
@@ -126,6 +129,11 @@ class ResidualLoss(eqx.Module):
                 f"the square {self.square!r} takes away the bias of random jets, got the probes "
                 f"{exact!r}, whose loss has no bias; leave one of the two out."
             )
+        if not self.gpinn >= 0:
+            raise ValueError(
+                "ResidualLoss expects a gpinn of at least 0, a weight of squares, got "
+                f"{self.gpinn}."
+            )
         if isinstance(self.probes, AbstractBaseline) and self.gpinn:
             raise ValueError(
                 "gPINN differentiates the residual, and baselines take derivatives of order two at "
@@ -139,7 +147,7 @@ class ResidualLoss(eqx.Module):
             )
         check_points(self.equation, self.points, self.batch, self.pool)
         # probes that are biased for an operator are refused here, before any training
-        self._joint((0,) if self.gpinn else (), jax.random.key(0))
+        self._joint((0,) if self.gpinn and self.gpinn_terms else (), jax.random.key(0))
         if self.square == "pairs":
             self._check_variance()
 
@@ -295,7 +303,7 @@ class ResidualLoss(eqx.Module):
     def _gpinn_weight(self, points: Float[Array, "count dim"]) -> float:
         """Of the terms that are taken of the whole sum."""
         dim = points.shape[1]
-        return self.gpinn * (dim / min(self.gpinn_terms, dim))
+        return self.gpinn * (dim / min(self.gpinn_terms or dim, dim))
 
     def _random(self, u: Callable, drawn: Drawn) -> RandomResidual:
         """The residual at the points of a call, with its draws of jets."""
@@ -306,6 +314,7 @@ class ResidualLoss(eqx.Module):
             drawn.points,
             u,
             lambda number: self._joint(coordinates, keys[number]),
+            bool(self.gpinn) and self.gpinn_terms is None,
         )
 
     def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
@@ -329,9 +338,9 @@ class ResidualLoss(eqx.Module):
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
 
     def _coordinates(self, drawn: Drawn) -> Coordinates:
-        """Along which coordinates the residual is differentiated."""
+        """Along which coordinates the residual is differentiated by jets."""
         dim, terms = drawn.points.shape[1], self.gpinn_terms
-        if not self.gpinn:
+        if not self.gpinn or terms is None:
             return ()
         if terms >= dim:
             return tuple(range(dim))

@@ -7,6 +7,10 @@ j these values change by ∂_j D u, which is another operator applied to u, so b
 
 the derivative of `residual` along ((∂_j ∘ D) u for every D, e_j). All operators are evaluated
 together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on the same coordinates i.
+
+All ∂_j R at once are a reverse pass over R, for a few times the price of R: d numbers of a point
+instead of one. Where jets are drawn, the draw does not depend on x, so that ∂_j R̂ has the mean
+∂_j R, and its draws are ∂_j of those of R̂.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,6 +41,49 @@ class Residual(NamedTuple):
 
     value: PyTree
     gradient: PyTree
+
+
+def with_gradient(
+    function: Callable[[Float[Array, " dim"]], PyTree],
+) -> Callable[[Float[Array, " dim"]], Residual]:
+    """A function of a point with its derivatives along all coordinates, by one reverse pass for
+    each number that it returns.
+
+    **Raises:** at the call, `ValueError` for a function without a reverse mode.
+    """
+
+    def flat(x: Float[Array, " dim"]) -> tuple[Array, PyTree]:
+        value = function(x)
+        return _ravelled(value)[0], value
+
+    def at(x: Float[Array, " dim"]) -> Residual:
+        try:
+            entries, pull, value = jax.vjp(flat, x, has_aux=True)
+            rows = _rows(pull, entries)
+        except (TypeError, ValueError) as error:
+            if "everse" not in str(error) and "custom_jvp" not in str(error):
+                raise
+            raise ValueError(
+                "gpinn takes the residual's gradient by reverse mode, and there is none of this "
+                f"u or equation: {error} Say gpinn_terms=4, or another number, to take so many of "
+                "its components by jets."
+            ) from error
+        _, unravel = _ravelled(value)
+        return Residual(value, jax.vmap(unravel)(rows.T))
+
+    return at
+
+
+def _rows(pull: Callable, entries: Float[Array, " entries"]) -> Float[Array, "entries dim"]:
+    """The derivatives of each entry. For a real x the pull of c is Re(c ∂f/∂x)."""
+    basis = jnp.eye(entries.size, dtype=entries.dtype)
+
+    def pulled(basis: Array) -> Array:
+        # without an axis for the one entry that a scalar has
+        return pull(basis[0])[0][None] if entries.size == 1 else jax.vmap(pull)(basis)[0]
+
+    real = pulled(basis)
+    return jax.lax.complex(real, pulled(-1j * basis)) if jnp.iscomplexobj(entries) else real
 
 
 def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
@@ -129,7 +176,13 @@ def norm_of(residual: PyTree) -> Float[Array, ""]:
     """The Euclidean norm of a residual at a point, in units of its largest entry: squares of 1e-22
     and of 1e22 are out of the range of single precision.
     """
-    entries, _ = jax.flatten_util.ravel_pytree(residual)
+    entries, _ = _ravelled(residual)
     largest = jnp.max(jnp.abs(entries))
     unit = jnp.where(largest > 0, largest, 1)
     return unit * jnp.linalg.norm(entries / unit)
+
+
+def _ravelled(tree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:
+    """All entries, in their common type, and the way back; residuals may be real and complex."""
+    with jax.numpy_dtype_promotion("standard"):
+        return jax.flatten_util.ravel_pytree(tree)

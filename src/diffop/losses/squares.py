@@ -43,6 +43,7 @@ from jaxtyping import Array, Float, PyTree
 
 from .._types import Key
 from ..operators.together import Joint, JointDraws, Moments
+from .residual import Residual, with_gradient
 
 # A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for
 # other streams, which the second draw, and the data's points, have to be independent of.
@@ -69,17 +70,23 @@ class RandomResidual(eqx.Module):
     - `u`: the function that the operators act on.
     - `joint`: the operators, with the draw of a number: a `Joint`, or another map from functions
         to functions, of which no variance is known.
+    - `whole`: whether the whole gradient of `function.value` by the point is taken beside it.
     """
 
-    function: Callable[[PyTree, Float[Array, " dim"]], PyTree]
+    function: Callable[[PyTree, Float[Array, " dim"]], Residual]
     points: Float[Array, "points dim"]
     u: Callable
     joint: Callable[[int], Callable[[Callable], Callable]]
+    whole: bool = eqx.field(static=True, default=False)
 
-    def draw(self, number: int) -> PyTree:
+    def draw(self, number: int) -> Residual:
         """At all points, with one draw of jets."""
         values = self.joint(number)(self.u)
-        return jax.vmap(lambda x: self.function(values(x), x))(self.points)
+
+        def at(x: Float[Array, " dim"]) -> Residual:
+            return self.function(values(x), x)
+
+        return jax.vmap(with_gradient(lambda x: at(x).value) if self.whole else at)(self.points)
 
     def draws(self, number: int) -> Callable[..., JointDraws]:
         """The values of the operators at a point, draw by draw.
@@ -101,10 +108,23 @@ class RandomResidual(eqx.Module):
         """
         draws = self.draws(number)
 
-        def at(x: Float[Array, " dim"]) -> Moments:
-            return draws(x).moments(lambda values: self.function(values, x))
+        def at(x: Float[Array, " dim"]) -> JointDraws:
+            return draws(x).of(lambda values: self.function(values, x))
 
-        return jax.vmap(at)(self.points)
+        def whole(x: Float[Array, " dim"]) -> JointDraws:
+            """∂_j of an estimate and of its draws are an estimate of ∂_j R and its draws."""
+            found = jax.eval_shape(at, x)
+
+            def arrays(x: Float[Array, " dim"]) -> tuple[PyTree, list[PyTree]]:
+                drawn = at(x)
+                return drawn.mean.value, [z.value for z in drawn.contributions]
+
+            (mean, z), (gradient, dz) = with_gradient(arrays)(x)
+            by_draw = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), dz)
+            contributions = list(map(Residual, z, by_draw))
+            return JointDraws(Residual(mean, gradient), contributions, found.designs, found.jets)
+
+        return jax.vmap(lambda x: (whole if self.whole else at)(x).variance())(self.points)
 
 
 def mean_over_points(squares: PyTree) -> Float[Array, ""]:

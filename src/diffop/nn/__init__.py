@@ -9,5 +9,9 @@ from ._boundary import (
 from ._embeddings import FourierFeatures as FourierFeatures, PeriodicInput as PeriodicInput
 from ._modified_mlp import ModifiedMLP as ModifiedMLP
 from ._pinn import PINN as PINN
-from ._scaling import BoxInput as BoxInput, ScaledInput as ScaledInput
+from ._scaling import (
+    BoxInput as BoxInput,
+    ScaledInput as ScaledInput,
+    ScaledOutput as ScaledOutput,
+)
 from ._weight_sharing import WeightSharedMLP as WeightSharedMLP

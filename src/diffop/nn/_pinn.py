@@ -113,7 +113,7 @@ class PINN(eqx.Module):
         *,
         data_weight: int | float = 1.0,
         gpinn: int | float = 0.0,
-        gpinn_terms: int = 4,
+        gpinn_terms: int | None = None,
         data_batch: int | None = None,
         weights: PyTree = None,
     ) -> Float[Array, ""]:
@@ -153,7 +153,7 @@ class PINN(eqx.Module):
             probes=_probes(key, n, probes),
             data_weight=data_weight,
             gpinn=gpinn,
-            gpinn_terms=points.shape[-1] if key is None else gpinn_terms,
+            gpinn_terms=gpinn_terms if gpinn_terms is None or key is not None else points.shape[-1],
             square=square,
             points=points,
             weights=weights,

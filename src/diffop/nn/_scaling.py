@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Inexact, PyTree
+import numpy as np
+from jaxtyping import Array, Inexact, Int, PyTree, ScalarLike
 
 
 @final
@@ -53,6 +55,53 @@ class ScaledInput(eqx.Module):
 
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
         return self.net(self.scale * x)
+
+
+@final
+class ScaledOutput(eqx.Module):
+    """A network whose values are multiplied by a power of two: `u(x) = 2^k net(x)`.
+
+    Networks are initialised for values of about 1, and learn values of about 1; solutions may be of
+    any size. A power of two rounds nothing, and its exponent is an integer, which no optimiser
+    takes for a parameter.
+
+    **Arguments:**
+
+    - `net`: any callable from a point to an array, such as `equinox.nn.MLP`.
+    - `scale`: the size of the values, a finite positive number; also one that is traced. The power
+        of two is the nearest.
+
+    **Returns:** called at a point `x`, `2^k net(x)`.
+
+    **Raises:** `ValueError` if `scale` is known and not finite and positive.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(100, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.ScaledOutput(net, 1000.0)
+        u(jnp.full(100, 0.05))  # 1024 net(x)
+        ```
+    """
+
+    net: Callable
+    exponent: Int[Array, ""]
+
+    def __init__(self, net: Callable, scale: ScalarLike):
+        if not isinstance(scale, jax.core.Tracer) and not (np.isfinite(scale) and scale > 0):
+            raise ValueError(
+                f"ScaledOutput expects a finite positive scale, got {scale}; 1.0 leaves the values "
+                f"as they are."
+            )
+        self.net = net
+        self.exponent = jnp.round(jnp.log2(scale)).astype(int)
+
+    def __call__(self, x: Inexact[Array, " d"]) -> Inexact[Array, "..."]:
+        value = self.net(x)
+        return jnp.ldexp(jnp.ones((), jnp.real(value).dtype), self.exponent) * value
 
 
 @final

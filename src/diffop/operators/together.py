@@ -161,13 +161,30 @@ class JointDraws(eqx.Module):
             draws(jnp.arange(9.0)).moments(lambda v: v["lap"] + v["u"] ** 3)
             ```
         """
+        return self.of(function).variance()
+
+    def of(self, function: Callable[[PyTree], PyTree]) -> "JointDraws":
+        """A function of the estimates, draw by draw, to first order in what is sampled.
+
+        **Arguments:**
+
+        - `function`: from values in the structure of the operators to a pytree of arrays.
+
+        **Returns:** a [`diffop.JointDraws`][] in the structure of what the function returns.
+        """
         value, derivative = jax.linearize(floating(function), self.mean)
-        total = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), value)
+        contributions = [jax.vmap(derivative)(source) for source in self.contributions]
+        return JointDraws(value, contributions, self.designs, self.jets)
+
+    def variance(self) -> Moments:
+        """The estimates themselves, with an estimate of their variance; else as `moments`."""
+        total = jax.tree.map(
+            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), self.mean
+        )
         for contributions, design in zip(self.contributions, self.designs, strict=True):
-            each = jax.vmap(derivative)(contributions)
-            spread = jax.tree.map(partial(variance_of_sum, design=design), each)
+            spread = jax.tree.map(partial(variance_of_sum, design=design), contributions)
             total = jax.tree.map(added, total, spread)
-        return Moments(value, total)
+        return Moments(self.mean, total)
 
 
 def _by_source(found: Draws, structure: Any) -> JointDraws:

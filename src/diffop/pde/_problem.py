@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree, ScalarLike
 
 from ..equations.equation import AbstractEquation
 from ._recommended import Recommended
@@ -73,6 +73,18 @@ class AbstractProblem(AbstractEquation):
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` random points of the domain, for training and for measuring errors alike."""
+
+    def magnitude(self, key: PRNGKeyArray) -> ScalarLike:
+        """The size of the solution, as far as the source or the data tell it; 1 unless a problem
+        defines it.
+
+        **Arguments:**
+
+        - `key`: of the points that are looked at.
+
+        **Returns:** a positive number.
+        """
+        return 1.0
 
 
 class AbstractSolvedProblem(AbstractProblem):

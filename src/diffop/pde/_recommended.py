@@ -39,10 +39,12 @@ class Recommended:
     block: int = 1
     channels: int = 1
     input_scale: int | float = 1.0
+    output_scale: int | float | str = 1.0
     probes: str = "sparse"
     square: str = "biased"
     data_weight: int | float = 1.0
     gpinn: int | float = 0.0
-    gpinn_terms: int = 4
+    gpinn_terms: int | None = None
     optimiser: str = "adam"
+    fan_in_rate: int | float = 0.0
     schedule: str = "linear"

@@ -3,18 +3,20 @@
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+import optax
+from jaxtyping import PRNGKeyArray, ScalarLike
 
 from .. import pde
 from ..losses.loss import ResidualLoss
-from ..nn import ScaledInput, WeightSharedMLP
+from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde._own import made
 from ._identity import is_own
 from ._iterate import Optimiser
-from ._optimisers import OPTIMISERS, SCHEDULES
-from ._settings import Settings
+from ._optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
+from ._settings import SOURCE, Settings
 
 
 def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
@@ -64,7 +66,17 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     net = _network(settings, problem, key)
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
+    if settings.output_scale != 1:
+        net = ScaledOutput(net, _output_scale(settings, problem))
     return problem.ansatz(net)
+
+
+def _output_scale(settings: Settings, problem: pde.AbstractProblem) -> ScalarLike:
+    """A number, or what the source tells: from points that depend on the seed alone."""
+    if settings.output_scale == SOURCE:
+        return problem.magnitude(jax.random.key(settings.seed))
+    assert not isinstance(settings.output_scale, str)  # it was checked
+    return settings.output_scale
 
 
 def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
@@ -87,4 +99,8 @@ def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) ->
 def build_optimiser(settings: Settings) -> Optimiser:
     """The optimiser of a run; what is not a setting is as it is by default."""
     schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
-    return OPTIMISERS[settings.optimiser](schedule)
+    optimiser = OPTIMISERS[settings.optimiser](schedule)
+    if settings.fan_in_rate == 0:
+        return optimiser
+    assert isinstance(optimiser, optax.GradientTransformation)  # the settings are checked
+    return optax.chain(optimiser, bound_by_fan_in(settings.learning_rate, settings.fan_in_rate))

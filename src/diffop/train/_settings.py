@@ -11,7 +11,7 @@ from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
 from ..pde import AbstractProblem
 from ._identity import Problem, identity, recommended
-from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
+from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 
 _POSITIVE_INTEGERS = (
     "dim",
@@ -23,7 +23,6 @@ _POSITIVE_INTEGERS = (
     "block",
     "channels",
     "pool",
-    "gpinn_terms",
 )
 _POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
 _CHOICES: dict[str, Collection[str]] = {
@@ -32,6 +31,9 @@ _CHOICES: dict[str, Collection[str]] = {
     "probes": (*PROBES, *baselines.names()),
     "square": SQUARES,
 }
+
+SOURCE = "source"
+"""The output scale that a problem tells from its source."""
 
 THE_PROBLEMS: Any = None
 """The default of a setting that each problem recommends a value for."""
@@ -65,18 +67,23 @@ class Settings:
     - `block`, `channels`: each block of so many coordinates is seen through so many numbers, the
         same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
     - `input_scale`: the network sees the point times this number.
+    - `output_scale`: the network's values are multiplied by this number, rounded to a power of two;
+        `"source"` for the size of the solution that the problem tells from its source alone
+        (`diffop.pde.AbstractProblem.magnitude`).
     - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
         `"biased"`, `"product"` of two draws, or `"pairs"` of one.
     - `data_weight`: the weight of the problem's conditions in the loss, if it has any.
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
-    - `gpinn_terms`: of how many coordinates' derivatives of the residual that gradient is estimated
-        at each step.
+    - `gpinn_terms`: None for the whole gradient, by reverse mode; or from how many coordinates'
+        derivatives of the residual it is estimated at each step, by jets.
     - `optimiser`: `"adam"`, `"adamw"`, `"lion"` or `"muon"`, as optax has them by default;
         `"gauss-newton"`, `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
         `"spring"`, which are `diffop.train.GaussNewton`s for `square="biased"`, best in double
         precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.
+    - `fan_in_rate`: a matrix that takes m numbers learns at most at this rate over √m
+        ([why](../devdocs/scales.md)); 0 for no such bound.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
         150th, or not at all: `"constant"`.
 
@@ -106,30 +113,40 @@ class Settings:
     block: int = THE_PROBLEMS
     channels: int = THE_PROBLEMS
     input_scale: int | float = THE_PROBLEMS
+    output_scale: int | float | str = THE_PROBLEMS
     probes: str = THE_PROBLEMS
     square: str = THE_PROBLEMS
     data_weight: int | float = THE_PROBLEMS
     gpinn: int | float = THE_PROBLEMS
-    gpinn_terms: int = THE_PROBLEMS
+    gpinn_terms: int | None = THE_PROBLEMS
     optimiser: str = THE_PROBLEMS
+    fan_in_rate: int | float = THE_PROBLEMS
     schedule: str = THE_PROBLEMS
 
     def __post_init__(self) -> None:
         self._complete(self._recommended())
         for name in _POSITIVE_INTEGERS:
             _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
-        if self.data_batch is not None:
-            _expect("data_batch", self.data_batch, "an integer of at least 1", _is_integer(1))
+        for name in ("data_batch", "gpinn_terms"):
+            if getattr(self, name) is not None:
+                _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
         _expect("seed", self.seed, "a non-negative integer", _is_integer(0))
         for name in _POSITIVE_NUMBERS:
             _expect(name, getattr(self, name), "a finite positive number", _is_positive)
-        _expect("gpinn", self.gpinn, "a finite non-negative number", _is_not_negative)
+        for name in ("gpinn", "fan_in_rate"):
+            _expect(name, getattr(self, name), "a finite non-negative number", _is_not_negative)
+        if self.output_scale != SOURCE:
+            expected = f"a finite positive number, or {SOURCE}"
+            _expect("output_scale", self.output_scale, expected, _is_positive)
         for name, known in _CHOICES.items():
             expected = f"one of {', '.join(known)}"
             _expect(name, getattr(self, name), expected, known.__contains__)
         if self.optimiser in LEAST_SQUARES:
             expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"
             _expect("square", self.square, expected, "biased".__eq__)
+        if self.optimiser in WITHOUT_RATE:
+            expected = f"0 for the optimiser {self.optimiser}, which has no learning rate"
+            _expect("fan_in_rate", self.fan_in_rate, expected, (0).__eq__)
 
     def _recommended(self) -> pde.Recommended:
         problem, found = self.problem, recommended(self.problem)

@@ -16,6 +16,9 @@ from ..sampling.ball import unit_ball
 from .three_body_sum import three_body_sum, three_body_terms
 from .two_body_sum import two_body_sum, two_body_terms
 
+_SOURCES = 16
+"""So many values of the source tell its size: in many dimensions they are nearly alike."""
+
 
 class AbstractBallProblem(AbstractSolvedProblem):
     """Δu + g(u) = f on the unit ball, u = 0 on the sphere, with the solution u = (1 − |x|²) S(x).
@@ -63,6 +66,11 @@ class AbstractBallProblem(AbstractSolvedProblem):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return unit_ball(key, count, self.dim)
+
+    def magnitude(self, key: PRNGKeyArray) -> Float[Array, ""]:
+        # Δ(c (1 − |x|²)) = −2dc: with this shape, the size of c
+        source = jax.lax.map(self.source, self.sample(key, _SOURCES))
+        return jnp.sqrt(jnp.mean(source**2)) / (2 * self.dim)
 
     def ansatz(self, net: Callable) -> Callable:
         return ZeroOnUnitSphere(net)

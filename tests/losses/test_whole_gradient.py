@@ -1,0 +1,166 @@
+"""The gradient of a residual by the point, by reverse mode: beside nested autodiff, and its squares
+by enumeration of all draws.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.losses.residual import with_gradient
+
+from ..train.toy import Wrapped
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+DIM = 3
+
+
+class Frozen(Wrapped):
+    """A problem whose points are always the same, so that only jets are random."""
+
+    def sample(self, key, count):
+        return self.open.sample(jax.random.key(7), count)
+
+
+def allen_cahn():
+    return Frozen(do.pde.AllenCahnTwoBody(DIM, key=jax.random.key(0)))
+
+
+def u(x):
+    return jnp.sin(3.0 * x[0] + x[1] * x[2]) * jnp.exp(0.3 * x[2])
+
+
+def residual(problem, x):
+    return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3 - problem.source(x)
+
+
+def points_of(problem, count):
+    return problem.sample(None, count)
+
+
+@pytest.mark.parametrize("name", do.pde.names())
+def test_of_problems(name):
+    """The loss is that of all components by jets, which are tested beside nested jvp."""
+    dim = min(4, do.pde.recommended(name).dim)
+    problem = do.pde.make(name, dim=dim, key=jax.random.key(0))
+    net = eqx.nn.MLP(problem.dim, "scalar", 5, 1, activation=jnp.tanh, key=jax.random.key(1))
+
+    @eqx.filter_jit
+    def losses(problem, u):
+        def of(terms):
+            loss = do.train.ResidualLoss(problem, 2, probes="exact", gpinn=0.7, gpinn_terms=terms)
+            return loss.terms(u, jax.random.key(2))["gpinn"]
+
+        return of(None), of(problem.dim)
+
+    np.testing.assert_allclose(*losses(problem, problem.ansatz(net)), rtol=1e-9)
+
+
+def test_beside_nested_autodiff():
+    problem = allen_cahn()
+    loss = do.train.ResidualLoss(problem, 4, probes="exact", gpinn=0.3)
+    squares = jax.vmap(lambda x: jnp.sum(jax.grad(lambda y: residual(problem, y))(x) ** 2))
+    expected = 0.3 * jnp.mean(squares(points_of(problem, 4)))
+    np.testing.assert_allclose(loss.terms(u, jax.random.key(0))["gpinn"], expected, rtol=1e-12)
+
+
+def test_of_several_and_complex_numbers():
+    f = lambda x: {
+        "a": jax.lax.complex(jnp.sin(x[0]), x[1] ** 3),
+        "b": jnp.stack([x[0] ** 2, x[1] * x[2]]),
+    }
+    x = jnp.array([0.3, -0.7, 1.1])
+    found = with_gradient(f)(x)
+    expected = jax.jacfwd(f)(x)
+    np.testing.assert_allclose(found.value["a"], f(x)["a"], rtol=1e-14)
+    np.testing.assert_allclose(found.gradient["a"], expected["a"], rtol=1e-13)
+    np.testing.assert_allclose(found.gradient["b"], expected["b"].T, rtol=1e-13)
+
+
+def losses_by_coordinates(square, n):
+    """The loss for each choice of coordinates that the draws of a call can be, and the exact one.
+
+    Without replacement n of d coordinates are all subsets alike; what is drawn is read off from an
+    estimate of Σ_i x_i² · (a number that tells the coordinate).
+    """
+    problem = allen_cahn()
+    loss = do.train.ResidualLoss(problem, 2, n, "sparse", gpinn=0.3, square=square)
+    exact = do.train.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)
+    keys = jax.random.split(jax.random.key(0), 400)
+    found = eqx.filter_jit(jax.vmap(lambda key: loss(u, key)))(keys)
+    return np.unique(np.round(found, 9)), exact(u, keys[0])
+
+
+def test_pairs_are_unbiased():
+    """Two coordinates of three: three subsets, equally likely."""
+    found, exact = losses_by_coordinates("pairs", 2)
+    assert found.size == 3
+    np.testing.assert_allclose(found.mean(), exact, rtol=1e-8)
+
+
+def test_products_are_unbiased():
+    """One coordinate of three, twice: R_a R_b, where a ≠ b occurs twice."""
+    found, exact = losses_by_coordinates("product", 1)
+    single, _ = losses_by_coordinates("biased", 1)
+    assert (found.size, single.size) == (6, 3)
+    equal = [value for value in found if np.isclose(single, value, rtol=1e-8).any()]
+    assert len(equal) == 3
+    np.testing.assert_allclose((2 * found.sum() - np.sum(equal)) / 9, exact, rtol=1e-8)
+    assert single.mean() > 1.01 * exact
+
+
+def test_bias():
+    """The mean of the biased loss has the mean of its bias too much."""
+    problem = allen_cahn()
+    loss = do.train.ResidualLoss(problem, 2, 2, "sparse", gpinn=0.3)
+    keys = jax.random.split(jax.random.key(0), 400)
+    both = eqx.filter_jit(jax.vmap(lambda key: jnp.stack([loss(u, key), loss.bias(u, key)])))(keys)
+    values = np.unique(np.round(both, 9), axis=0)
+    assert len(values) == 3
+    exact = do.train.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)(u, keys[0])
+    np.testing.assert_allclose(values[:, 0].mean() - values[:, 1].mean(), exact, rtol=1e-8)
+
+
+def test_one_residual_has_one_reverse_pass():
+    """No array of points × dimensions × dimensions, and as many equations in any dimension."""
+
+    def shapes(dim):
+        problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0))
+        net = eqx.nn.MLP(dim, "scalar", 7, 2, activation=jnp.tanh, key=jax.random.key(1))
+        loss = do.train.ResidualLoss(problem, 5, 3, "sparse", gpinn=1.0)
+        return str(jax.make_jaxpr(lambda key: loss(problem.ansatz(net), key))(jax.random.key(0)))
+
+    program = shapes(53)
+    assert "53,53" not in program
+    assert program.count("\n") == shapes(101).count("\n")
+
+
+def test_a_pinn_has_it_too():
+    equation = do.nn.Equation.linear(do.Laplacian(), source=lambda x: jnp.sin(x[0]))
+    pinn = do.nn.PINN(u, equation)
+    points = jax.random.normal(jax.random.key(0), (4, DIM))
+    of = lambda x: jnp.trace(jax.hessian(u)(x)) - jnp.sin(x[0])
+    value, gradient = jax.vmap(jax.value_and_grad(of))(points)
+    expected = jnp.mean(value**2 + 0.5 * jnp.sum(gradient**2, axis=1))
+    np.testing.assert_allclose(pinn.loss(points, gpinn=0.5), expected, rtol=1e-12)
+
+
+def test_without_a_reverse_mode():
+    def steps(x):
+        return jax.lax.while_loop(lambda c: c[0] < 2.0, lambda c: (c[0] + 1, c[1] * x), (0.0, x))[1]
+
+    problem = allen_cahn()
+    with pytest.raises(
+        ValueError, match="gpinn takes the residual's gradient by reverse mode, and"
+    ):
+        do.train.ResidualLoss(problem, 2, probes="exact", gpinn=1.0)(
+            lambda x: jnp.sum(steps(x)), jax.random.key(0)
+        )
+
+
+def test_a_negative_weight():
+    with pytest.raises(ValueError, match="expects a gpinn of at least 0, a weight of squares, got"):
+        do.train.ResidualLoss(allen_cahn(), 2, probes="exact", gpinn=-1.0)
