@@ -32,7 +32,7 @@ class AbstractTrained(AbstractSuite):
 
     def measure(self, case: Case, runs: Path) -> Values:
         report = do.train.solve(self.settings(case), run_path(runs, case), resume=True)
-        return {
+        measured = {
             "rel_l2": report.rel_l2,
             "null_rel_l2": report.null_rel_l2,
             "skill": report.skill,
@@ -41,6 +41,7 @@ class AbstractTrained(AbstractSuite):
             "seconds": report.steps / report.it_per_s,
             "parameters": report.parameters,
         }
+        return {name: value for name, value in measured.items() if value is not None}
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         yield listing("error", summaries(ours), error_columns())

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Inexact, Int, PyTree, ScalarLike
+from jax.core import Tracer
+from jaxtyping import Array, Float, Inexact, Int, PyTree
 
 
 @final
@@ -90,8 +89,8 @@ class ScaledOutput(eqx.Module):
     net: Callable
     exponent: Int[Array, ""]
 
-    def __init__(self, net: Callable, scale: ScalarLike):
-        if not isinstance(scale, jax.core.Tracer) and not (np.isfinite(scale) and scale > 0):
+    def __init__(self, net: Callable, scale: int | float | Float[Array, ""]):
+        if not isinstance(scale, Tracer) and not 0 < float(scale) < math.inf:
             raise ValueError(
                 f"ScaledOutput expects a finite positive scale, got {scale}; 1.0 leaves the values "
                 f"as they are."

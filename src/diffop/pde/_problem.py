@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree, ScalarLike
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ._recommended import Recommended
@@ -74,7 +74,7 @@ class AbstractProblem(AbstractEquation):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` random points of the domain, for training and for measuring errors alike."""
 
-    def magnitude(self, key: PRNGKeyArray) -> ScalarLike:
+    def magnitude(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
         """The size of the solution, as far as the source or the data tell it; 1 unless a problem
         defines it.
 

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import PRNGKeyArray, ScalarLike
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import pde
 from ..losses.loss import ResidualLoss
@@ -71,7 +71,9 @@ def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -
     return problem.ansatz(net)
 
 
-def _output_scale(settings: Settings, problem: pde.AbstractProblem) -> ScalarLike:
+def _output_scale(
+    settings: Settings, problem: pde.AbstractProblem
+) -> int | float | Float[Array, ""]:
     """A number, or what the source tells: from points that depend on the seed alone."""
     if settings.output_scale == SOURCE:
         return problem.magnitude(jax.random.key(settings.seed))
