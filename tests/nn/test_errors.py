@@ -51,6 +51,13 @@ CASES = {
         )
         for scale in (0.0, -1.0, float("nan"), float("inf"))
     },
+    **{
+        f"output_{scale}": (
+            lambda scale=scale: do.nn.ScaledOutput(jnp.sum, scale),
+            f"ScaledOutput expects a finite positive scale, got {scale}",
+        )
+        for scale in (0.0, -1.0, float("nan"), float("inf"))
+    },
     "empty_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (0.0,)), ENDS),
     "ends_of_a_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0, 0.0), (1.0,)), ENDS),
     "infinite_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (float("inf"),)), ENDS),

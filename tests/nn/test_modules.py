@@ -65,6 +65,22 @@ def test_scaled_input(getkey):
     np.testing.assert_allclose(do.nn.ScaledInput(net, 5.0)(x), net(5.0 * x), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("scale", "power"), [(40.0, 32.0), (50.0, 64.0), (1.0, 1.0), (3e-9, 2.0**-28)]
+)
+def test_scaled_output(scale, power, getkey):
+    net = mlp(3, getkey())
+    x = jax.random.normal(getkey(), (3,))
+    u = do.nn.ScaledOutput(net, scale)
+    assert u(x) == power * net(x)  # to the bit
+    traced = jax.jit(lambda s: do.nn.ScaledOutput(net, s).exponent)(scale)
+    assert 2.0 ** int(traced) == power
+    assert eqx.tree_equal(
+        jax.tree.leaves(eqx.filter(u, eqx.is_inexact_array)),
+        jax.tree.leaves(eqx.filter(net, eqx.is_inexact_array)),
+    )
+
+
 def test_box_input():
     u = do.nn.BoxInput(lambda z: z, lower=(-10.0, 0.0), upper=(30.0, 5.0))
     for x, expected in [([-10, 0], [-1, -1]), ([30, 5], [1, 1]), ([20, 2], [0.5, -0.2])]:

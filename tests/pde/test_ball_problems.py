@@ -158,3 +158,14 @@ def test_as_many_dimensions_as_bodies(cls, getkey):
     problem = cls(least, key=getkey())
     assert problem.coefficients.shape == (1,)
     assert np.isfinite(problem.source(jnp.zeros(least)))
+
+
+@pytest.mark.parametrize("name", ["poisson-two-body", "allen-cahn-two-body"])
+def test_the_source_tells_the_size_of_the_solution(name):
+    """The multiple of 1 − |x|² that is nearest to the solution, which the method does not see."""
+    problem = do.pde.make(name, dim=1000, key=jax.random.key(0))
+    points = problem.sample(jax.random.key(1), 200)
+    shape, solution = (jax.vmap(f)(points) for f in (problem.null_shape, problem.solution))
+    multiple = abs(shape @ solution / (shape @ shape))
+    found = problem.magnitude(jax.random.key(2))
+    np.testing.assert_allclose(found, multiple, rtol=0.1)

@@ -93,3 +93,16 @@ def test_a_run_with_others(tmp_path):
     assert report.settings["schedule"] == "exponential"
     adam = do.train.solve(settings(**given), tmp_path / "adam")
     assert report.rel_l2 != adam.rel_l2
+
+
+def test_rates_by_fan_in():
+    """The first update of Adam is its rate in each entry: a matrix of m inputs has 0.1 / √m, where
+    that is less, and what is no matrix has the rate.
+    """
+    optimiser = build_optimiser(settings(learning_rate=0.01, fan_in_rate=0.1))
+    wide, narrow, bias = jnp.ones((2, 400)), jnp.ones((2, 9)), jnp.ones(900)
+    gradient = [wide, narrow, bias]
+    with jax.numpy_dtype_promotion("standard"):  # as fit has it
+        update, _ = optimiser.update(gradient, optimiser.init(gradient))
+    for found, rate in zip(update, [0.1 / 20, 0.01, 0.01], strict=True):
+        np.testing.assert_allclose(found, -rate, rtol=1e-4)

@@ -39,12 +39,14 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "block": 1,
         "channels": 1,
         "input_scale": 1.0,
+        "output_scale": 1.0,
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
         "gpinn": 0.0,
-        "gpinn_terms": 4,
+        "gpinn_terms": None,
         "optimiser": "adam",
+        "fan_in_rate": 0.0,
         "schedule": "linear",
     }
 
@@ -90,10 +92,28 @@ def test_numbers(name, value):
         do.train.Settings(**{"problem": NAME, name: value})
 
 
+@pytest.mark.parametrize("name", ["gpinn", "fan_in_rate"])
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), True])
-def test_gpinn(value):
-    with pytest.raises(ValueError, match="^gpinn must be a finite non-negative number, got"):
-        do.train.Settings(NAME, gpinn=value)
+def test_what_may_be_zero(name, value):
+    option = name.replace("_", "-")
+    with pytest.raises(ValueError, match=f"^{option} must be a finite non-negative number, got"):
+        do.train.Settings(NAME, **{name: value})
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), "sauce"])
+def test_output_scale(value):
+    assert do.train.Settings(NAME, output_scale="source").output_scale == "source"
+    with pytest.raises(
+        ValueError, match="^output-scale must be a finite positive number, or source, got"
+    ):
+        do.train.Settings(NAME, output_scale=value)
+
+
+@pytest.mark.parametrize("name", ["l-bfgs", "gauss-newton"])
+def test_a_rate_that_there_is_not(name):
+    expected = f"^fan-in-rate must be 0 for the optimiser {name}, which has no learning rate, got"
+    with pytest.raises(ValueError, match=expected):
+        do.train.Settings(NAME, optimiser=name, fan_in_rate=0.1)
 
 
 def test_data_batch():

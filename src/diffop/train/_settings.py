@@ -146,7 +146,7 @@ class Settings:
             _expect("square", self.square, expected, "biased".__eq__)
         if self.optimiser in WITHOUT_RATE:
             expected = f"0 for the optimiser {self.optimiser}, which has no learning rate"
-            _expect("fan_in_rate", self.fan_in_rate, expected, (0).__eq__)
+            _expect("fan_in_rate", self.fan_in_rate, expected, _is_zero)
 
     def _recommended(self) -> pde.Recommended:
         problem, found = self.problem, recommended(self.problem)
@@ -187,6 +187,10 @@ def _is_integer(least: int):
 
 def _is_not_negative(value: object) -> bool:
     return type(value) in (int, float) and math.isfinite(value) and value >= 0  # pyright: ignore
+
+
+def _is_zero(value: object) -> bool:
+    return value == 0
 
 
 def _is_positive(value: object) -> bool:
