@@ -160,12 +160,16 @@ def test_as_many_dimensions_as_bodies(cls, getkey):
     assert np.isfinite(problem.source(jnp.zeros(least)))
 
 
-@pytest.mark.parametrize("name", ["poisson-two-body", "allen-cahn-two-body"])
-def test_the_source_tells_the_size_of_the_solution(name):
-    """The multiple of 1 − |x|² that is nearest to the solution, which the method does not see."""
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("poisson-two-body", 0.1), ("allen-cahn-two-body", 0.4)]
+)
+def test_the_source_tells_the_size_of_the_solution(name, tolerance):
+    """The multiple of 1 − |x|² that is nearest to the solution, which the method does not see. The
+    cube of Allen-Cahn is part of its source; that leaves less than the √2 of a power of two.
+    """
     problem = do.pde.make(name, dim=1000, key=jax.random.key(0))
     points = problem.sample(jax.random.key(1), 200)
     shape, solution = (jax.vmap(f)(points) for f in (problem.null_shape, problem.solution))
     multiple = abs(shape @ solution / (shape @ shape))
     found = problem.magnitude(jax.random.key(2))
-    np.testing.assert_allclose(found, multiple, rtol=0.1)
+    np.testing.assert_allclose(found, multiple, rtol=tolerance)
