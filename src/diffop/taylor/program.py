@@ -32,7 +32,7 @@ class Region:
 
 class Step(NamedTuple):
     """One equation, with what it reads, the variables among that and those that it writes, and the
-    region that it is in. It is `mixing` if it `communicates`.
+    region that it is in. It is `mixing` if there are `axes_mixed`.
     """
 
     eqn: jex.JaxprEqn
@@ -92,7 +92,7 @@ class _Flattening:
             else:
                 outputs = [self.new() for _ in eqn.outvars]
                 variables = tuple(each for each in reads if isinstance(each, int))
-                mixing = communicates(eqn)
+                mixing = bool(axes_mixed(eqn))
                 step = Step(eqn, tuple(reads), variables, tuple(outputs), region, mixing)
                 self.steps.append(step)
             names.update(zip(eqn.outvars, outputs, strict=True))
@@ -145,25 +145,22 @@ def stretches(
         start = stop
 
 
-def communicates(eqn: jex.JaxprEqn) -> bool:
-    """Whether an equation, or one of its inner programs, mixes what different devices hold (or what
-    `jax.vmap` maps over a named axis), but for what a `jax.shard_map` does inside by itself.
+def axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
+    """The names of the axes that an equation, or one of its inner programs, sums over or moves
+    values along: those of devices, and those that `jax.vmap` maps over, but for what a
+    `jax.shard_map` does inside by itself.
     """
-    return bool(_axes_mixed(eqn))
-
-
-def _axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
-    """The names of the axes that an equation sums over or moves values along."""
-    if not eqn.params or not of(eqn).mixes:
-        return set()
     found: set[Any] = set()
+    if not eqn.params or not of(eqn).mixes:
+        return found
     for name in ("axes", "axis_name"):
         axes = eqn.params.get(name, ())
-        axes = axes if isinstance(axes, tuple | list) else (axes,)
-        found.update(axis for axis in axes if not hasattr(axis, "__index__"))
+        for axis in axes if isinstance(axes, tuple | list) else (axes,):
+            if not hasattr(axis, "__index__"):
+                found.add(axis)
     for program in inner_programs(eqn):
-        found.update(*map(_axes_mixed, program.eqns))
-    return found - set(eqn.params.get("newly_manual_axes", ()))
+        found.update(*map(axes_mixed, program.eqns))
+    return found.difference(eqn.params.get("newly_manual_axes", ()))
 
 
 def inner_programs(eqn: jex.JaxprEqn) -> list[jex.Jaxpr]:

@@ -12,7 +12,7 @@ from .._traceback import short_tracebacks
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
-from .coefficients import Series, Zero, scale
+from .coefficients import Series, all_zero, scale
 from .replacing.walk import interpret_replacing
 from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
 from .truncation import Truncation
@@ -259,11 +259,8 @@ def _push(
     with their series.
     """
     leaves, structure = jax.tree.flatten(args)
-    moving = [
-        position
-        for position in range(len(leaves))
-        if any(not isinstance(term, Zero) for each in series for term in each[position])
-    ]
+    along = list(zip(*series, strict=True)) or [()] * len(leaves)
+    moving = [position for position, each in enumerate(along) if not all(map(all_zero, each))]
     for position in moving:
         leaves[position] = as_differentiable(leaves[position])
 
@@ -274,7 +271,7 @@ def _push(
         return u(*jax.tree.unflatten(structure, filled))
 
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
-    operands = [laid_out(families, bundle(leaves[p], [each[p] for each in series])) for p in moving]
+    operands = [laid_out(families, bundle(leaves[p], along[p])) for p in moving]
     values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]

@@ -48,6 +48,7 @@ def record(cls: _Class) -> _Class:
 
 def _getter(names: list[str]) -> Callable[[Any], Any]:
     """The fields of such names, in a tuple."""
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    return lambda value: tuple(getattr(value, name) for name in names)
+    if not names:
+        return lambda value: ()
+    fields = operator.attrgetter(*names)
+    return fields if len(names) > 1 else lambda value: (fields(value),)

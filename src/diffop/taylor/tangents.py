@@ -1,6 +1,7 @@
 """What is pushed: jets and their tangents, in the shape of a function's arguments."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, final
 
 import equinox as eqx
@@ -135,17 +136,11 @@ def flat_tangents(
                 f"tangents of order {_order(jets, place)} must have one entry for each of the "
                 f"{len(args)} arguments (None where nothing moves); got {len(tangents)}."
             )
-        flat = [
-            entry
-            for arg, tangent in zip(args, tangents, strict=True)
-            for entry in entries(arg, tangent)
-        ]
-        terms = [
-            scale(tangent_of(t, (size,), leaf, "tangents"), 1 / family.truncation.factorial(place))
-            for t, leaf in zip(flat, leaves, strict=True)
-        ]
-        if family.is_top(place):
-            terms = [family.collapse(t, leaf) for t, leaf in zip(terms, leaves, strict=True)]
+        share, terms = 1 / family.truncation.factorial(place), []
+        for leaf, tangent in zip(leaves, chain(*map(entries, args, tangents)), strict=True):
+            term = scale(tangent_of(tangent, (size,), leaf, "tangents"), share)
+            is_top = place in family.truncation.tops
+            terms.append(family.collapse(term, leaf) if is_top else term)
         columns.append(terms)
     return [tuple(series) for series in zip(*columns, strict=True)]
 
