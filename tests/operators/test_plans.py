@@ -82,6 +82,29 @@ def test_bad_plans_are_refused(name):
         operator.exact(u, plan=plan)(jnp.asarray(X))
 
 
+def test_functions_are_plans_of_all_derivatives_together():
+    """One is asked once for what all operators want, by argument and coordinate."""
+    asked = []
+
+    def by_paper(wanted):
+        asked.append(wanted)
+        return do.baselines.paper(wanted)
+
+    ops = {"x": do.Partial(0), "xxy": do.Mixed({0: 2, 1: 1}), "xx": do.Partial(0, order=2)}
+    got = do.exact(ops, plan=by_paper)(u)(jnp.asarray(X))
+    expected = do.exact(ops, plan="nested")(u)(jnp.asarray(X))
+    assert asked == [((((0, 0), 1),), (((0, 0), 2), ((0, 1), 1)), (((0, 0), 2),))]
+    for name in ops:
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-10)
+
+
+def test_functions_that_make_no_scheme_are_refused():
+    with pytest.raises(
+        TypeError, match=r"makes a diffop.jets.Scheme of the derivatives.* got None"
+    ):
+        do.Mixed({0: 1, 1: 1}).exact(u, plan=lambda wanted: None)(jnp.asarray(X))
+
+
 def test_plans_print_their_price_and_the_others():
     text = str(do.Mixed({0: 2, 1: 1}).jets())
     assert "plan nested: score" in text and "others: power" in text

@@ -34,13 +34,19 @@ def plan(wanted: Sequence[Alpha], kind: Kind = "auto") -> Planned:
     - `kind`: "auto" for the candidate with the least score, the name of a candidate, a scheme
         written by hand, or a function from what is wanted to a scheme.
 
-    **Raises:** `ValueError` where a candidate that is asked for does not exist, or a scheme by hand
-    does not hold a derivative that is wanted.
+    **Raises:** `ValueError` where a scheme does not hold a derivative that is wanted, `TypeError`
+    for a function that makes something else.
     """
     wanted = tuple(sorted(wanted, key=repr))
     if isinstance(kind, str):
         return _planned(wanted, kind)
-    return _by_hand(kind if isinstance(kind, Scheme) else kind(wanted), wanted)
+    scheme = kind if isinstance(kind, Scheme) else kind(wanted)
+    if not isinstance(scheme, Scheme):
+        raise TypeError(
+            "a plan that is a function makes a diffop.jets.Scheme of the derivatives that are "
+            f"wanted; got {scheme!r} of type {type(scheme).__name__}."
+        )
+    return _by_hand(scheme, wanted)
 
 
 @functools.lru_cache(maxsize=4096)
