@@ -199,6 +199,24 @@ def test_weights_of_other_names(names, weights, message):
         loss(u, KEY)
 
 
+@pytest.mark.parametrize("pool", [1, 2])
+def test_pairs_of_operators_on_vectors(pool):
+    """Of u = (x², y²): R = ∇·u + Δu₀ = 2x + 2y + 2, with both of two terms of Δ no variance."""
+
+    def residual(v, x):
+        return {"whole": v["div"] + v["lap"][0]}
+
+    equation = do.nn.Equation({"div": do.Divergence(), "lap": do.Laplacian()}, residual)
+    loss = do.train.ResidualLoss(equation, 4, 2, "sparse", points=box, square="pairs", pool=pool)
+    exact = do.train.ResidualLoss(equation, 4, probes="exact", points=box, pool=pool)
+    pair = lambda x: x**2
+    got, expected = jax.jit(lambda: (loss(pair, KEY), exact(pair, KEY)))()
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    if pool == 1:
+        points = box(jax.random.split(KEY)[0], 4)
+        np.testing.assert_allclose(got, np.mean((2 * points.sum(1) + 2) ** 2), rtol=1e-12)
+
+
 CASES = {
     "nowhere": (
         lambda: do.train.ResidualLoss(POISSON, 5, probes="exact"),

@@ -12,6 +12,7 @@ from diffop.__main__ import main
 from diffop.train._identity import identity
 
 from . import own
+from .toy import Poisson
 
 pytestmark = pytest.mark.usefixtures("as_users_see_it")
 
@@ -78,6 +79,16 @@ def test_an_object(tmp_path):
     np.testing.assert_allclose(u(jnp.array([0.3, 0.0])), np.sin(0.3), rtol=1e-6)
     errors = do.train.FixedPoints(problem, _test_key()).errors(u)
     assert errors == (report.rel_l1, report.rel_l2)
+
+
+def test_dimensions_of_classes():
+    """A class with a default for it has problems of any dimension."""
+    assert do.train.Settings(Poisson).dim == 1000
+    assert do.train.Settings(Poisson, dim=1).dim == 1
+    assert do.train.Settings(own.Transport).dim == do.train.Settings(own.Transport()).dim == 2
+    assert do.train.Settings(do.pde.WaveEquation(4)).dim == 5
+    with pytest.raises(ValueError, match="dim must be 5, as the problem's, or left out, got 4"):
+        do.train.Settings(do.pde.WaveEquation(4), dim=4)
 
 
 def _test_key():

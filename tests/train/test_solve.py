@@ -27,6 +27,9 @@ KEYS = [
 ]
 
 
+MORE = ("loss", "components", "resumed_at", "mesh")
+
+
 def small(**changes):
     given = {"dim": 4, "steps": 30, "n": 2, "width": 8, **changes}
     return do.train.Settings("allen-cahn-two-body", **given)
@@ -45,7 +48,7 @@ def test_report_and_files(run):
     assert {path.name for path in directory.iterdir()} == names
     written = json.loads((directory / "report.json").read_text())
     assert written == dataclasses.asdict(report)
-    assert list(written) == [*KEYS, "settings", "environment", "resumed_at", "mesh"]
+    assert list(written) == [*KEYS, "settings", "environment", *MORE]
     assert written["settings"] == {
         "learning_rate": 1e-3,
         "batch": 100,

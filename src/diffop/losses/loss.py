@@ -19,7 +19,7 @@ from .adaptive import residual_adaptive
 from .drawn import Drawn, Points, as_points, check_points, sampler
 from .pointwise import Pointwise
 from .probes import Probes, as_probes, exact_name, joint
-from .residual import Coordinates, Residual, operators, residual, spread
+from .residual import Coordinates, Residual, norm_of, operators, residual, spread
 from .sharding import shard_points
 from .squares import SQUARES, RandomResidual, draw_keys, mean_over_points
 
@@ -330,9 +330,9 @@ class ResidualLoss(eqx.Module):
             return sample(key, self.batch or 0)
         values = self._joint((), jax.random.fold_in(key, 1))(u)
 
-        def size(x: Float[Array, " dim"]) -> PyTree:
+        def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
             value = residual(self.equation, u, self.weights, (), values(x), x).value
-            return jax.lax.stop_gradient(value)
+            return jax.lax.stop_gradient(norm_of(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
@@ -354,8 +354,9 @@ class ResidualLoss(eqx.Module):
         """Whether there is one depends on the shapes of the sampled operators alone."""
 
         def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> PyTree:
-            u = jnp.sum  # of the operators: a system's residual needs its u
-            random = loss._random(u, loss._drawn(u, key))
+            # of the operators at any points: a system's residual, and its size, need its u
+            points = sampler(loss.equation, loss.points)(key, loss.batch or 0)
+            random = loss._random(jnp.sum, Drawn(points, (), key))
             draws = random.draws(0)
             try:
                 drawn = draws(random.points[0])

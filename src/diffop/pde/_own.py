@@ -38,17 +38,22 @@ def imported(path: str) -> type[AbstractProblem]:
     return cls
 
 
+def size_of(cls: type[AbstractProblem]) -> str | None:
+    """What a class calls the dimension of a problem that it makes; None if that is always one."""
+    parameters = inspect.signature(cls).parameters
+    return next((name for name in ("dim", "space_dim") if name in parameters), None)
+
+
 def made(cls: type[AbstractProblem], dim: int | None, key: PRNGKeyArray) -> AbstractProblem:
     """A problem of a class, whose parameters `dim` (or `space_dim`) and `key` are given if it has
     them, and no others.
 
     **Raises:** `ValueError` if it needs others, or does not exist in `dim` dimensions.
     """
-    parameters = inspect.signature(cls).parameters
-    sizes = [name for name in ("dim", "space_dim") if name in parameters]
+    parameters, size = inspect.signature(cls).parameters, size_of(cls)
     given: dict[str, Any] = {"key": key} if "key" in parameters else {}
-    if sizes:
-        given[sizes[0]] = cls.recommended.dim if dim is None else dim
+    if size is not None:
+        given[size] = cls.recommended.dim if dim is None else dim
     needed = [name for name, p in parameters.items() if p.default is p.empty and name not in given]
     if needed:
         raise ValueError(
@@ -56,7 +61,7 @@ def made(cls: type[AbstractProblem], dim: int | None, key: PRNGKeyArray) -> Abst
             "give defaults, or solve an object: diffop.train.solve(problem, directory)."
         )
     problem = cls(**given)
-    if not sizes and dim not in (None, problem.dim):
+    if size is None and dim not in (None, problem.dim):
         raise ValueError(
             f"{problem.name} has {problem.dim} coordinates, time among them, got dim {dim}; leave "
             "the dimension out."

@@ -9,7 +9,7 @@ from .. import baselines, pde
 from .._renamed import renamed
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
-from ..pde import AbstractProblem
+from ..pde._own import size_of
 from ._identity import Problem, identity, recommended
 from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 
@@ -150,12 +150,9 @@ class Settings:
 
     def _recommended(self) -> pde.Recommended:
         problem, found = self.problem, recommended(self.problem)
-        if isinstance(problem, AbstractProblem):
-            own = problem.dim
-        elif isinstance(problem, type) and isinstance(getattr(problem, "dim", None), int):
-            own = problem.dim  # of a class whose problems have one dimension
-        else:
+        if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
             return found
+        own: Any = problem.dim  # there is no other
         _expect("dim", self.dim, f"{own}, as the problem's, or left out", (own, None).__contains__)
         return dataclasses.replace(found, dim=own)
 
