@@ -18,6 +18,7 @@ from ._trackers import EVENTS
 REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
 RUN, CHECKPOINTS = "run.json", "checkpoints"
 _NEW_NAMES = {"estimator": "probes"}
+_BEFORE = {"output_scale": 1.0, "fan_in_rate": 0.0}  # of runs from before there were such settings
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 
@@ -42,7 +43,7 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
-        check_equal(path, with_new_names(started), settings.as_json())
+        check_equal(path, up_to_date(started), settings.as_json())
         return
     waits = (path / RUN).is_file() and not (path / REPORT).is_file()
     raise FileExistsError(
@@ -109,13 +110,13 @@ def written(directory: str | os.PathLike) -> tuple[str, ...]:
 def settings_of(report: dict[str, Any]) -> Settings:
     """The settings of a run, from its report."""
     known = {field.name for field in dataclasses.fields(Settings)}
-    everything = with_new_names({**report, **report["settings"]})
+    everything = up_to_date({**report, **report["settings"]})
     return Settings(**{name: value for name, value in everything.items() if name in known})
 
 
-def with_new_names(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a run that may be older than some of their names."""
-    return {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
+def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a run that may be older than some of them, or of their names."""
+    return _BEFORE | {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
 
 
 def read_json(path: pathlib.Path) -> Any:
