@@ -1,7 +1,8 @@
 """What optimisers reach on five equations on the unit cube: error by seconds, in double precision.
 
     python -m benchmarks.studies.optimisers poisson-2d
-    python -m benchmarks.studies.optimisers poisson-5d --optimiser adam --steps 20000
+    python -m benchmarks.studies.optimisers poisson-2d --optimiser adam --weight 10 --steps 20000
+    python -m benchmarks.studies.optimisers poisson-2d --picture optimisers.png
 
 Fresh points at each step, uniform in the cube and on its faces. Each equation has the settings of
 its row in the documentation; what is given replaces them. A line for each dispatch goes to --out.
@@ -25,8 +26,10 @@ import diffop as do
 
 from ..harness.machine import machine
 from ..harness.report import in_words
+from ..harness.table import Curves, draw
 
 _TEST_POINTS = 10_000
+RESULTS = pathlib.Path(__file__).parents[1] / "results" / "optimisers-cpu.jsonl"
 
 
 class Equation(NamedTuple):
@@ -237,6 +240,17 @@ def _tell(line: dict[str, Any], out: pathlib.Path | None) -> None:
             file.write(json.dumps(line) + "\n")
 
 
+def picture(equation: str, path: pathlib.Path) -> None:
+    """Draws the committed measurements of an equation, error by seconds of processors."""
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    for line in map(json.loads, RESULTS.read_text().splitlines()):
+        if line["equation"] == equation and line["seed"] == 0:
+            seconds, errors = curves.setdefault(line["optimiser"], ([], []))
+            seconds.append(line["processor"])
+            errors.append(line["error"])
+    draw(Curves("", "seconds of processors", "relative L2 error", curves), str(path))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("equation", choices=EQUATIONS)
@@ -260,7 +274,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="of wall time at most")
     parser.add_argument("--single", action="store_true", help="single precision")
     parser.add_argument("--out", type=pathlib.Path, help="a file of JSON lines to add to")
+    parser.add_argument("--picture", type=pathlib.Path, help="draw what is committed, instead")
     options = parser.parse_args()
+    if options.picture:
+        return picture(options.equation, options.picture)
     for name, value in SETTINGS[options.equation]._asdict().items():
         if getattr(options, name) is None:
             setattr(options, name, value)

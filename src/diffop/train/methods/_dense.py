@@ -72,8 +72,8 @@ class QR(AbstractSolver):
     """Solves by an orthogonal factorisation of the derivatives J, without the products of
     `diffop.train.Cholesky`, whose condition is that of J squared.
 
-    So it has twice as many digits, for about four times the time: damping may go down to 1e-24
-    instead of 1e-13 in double precision, and to 1e-9 instead of 1e-4 in single.
+    So it has factors where Cholesky's fail, with dampings of 1e-9 instead of 1e-4 in single
+    precision, and takes several times as long: eight times on two CPU cores.
 
     With √λ y for what is left of the residuals, (d − p, y) is the shortest solution of
     J (d − p) + √λ y = e: with (J, √λ)ᵀ = Q R it is Q R⁻ᵀ e. Where there are fewer parameters than
