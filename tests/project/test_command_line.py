@@ -53,7 +53,10 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--square", "product", "--probes", "exact"], "random jets, got the probes 'exact'"),
         (["--square", "pairs", "--n", "1"], "a standard error needs at least 2 draws"),
         (["--square", "both"], "argument --square: invalid choice: 'both'"),
-        (["--gpinn", "1", "--probes", "gaussian"], "gaussian probes are biased for"),
+        (
+            ["--gpinn", "1", "--gpinn-terms", "2", "--probes", "gaussian"],
+            "gaussian probes are biased for",
+        ),
         (["--dim", "ten"], "argument --dim: invalid int value: 'ten'"),
         (["--probes", "dense"], "argument --probes: invalid choice: 'dense'"),
         (["--probes", "sdgd", "--square", "pairs"], "and not of those by a baseline."),

@@ -100,7 +100,7 @@ def test_unknown_estimator(problem):
 
 def test_a_biased_estimator_of_the_gradient(problem):
     with pytest.raises(ValueError, match="rademacher probes are biased for .* Unbiased for it: sp"):
-        do.train.ResidualLoss(problem, batch=1, n=1, probes="rademacher", gpinn=0.1)
+        do.train.ResidualLoss(problem, batch=1, n=1, probes="rademacher", gpinn=0.1, gpinn_terms=2)
 
 
 def test_two_draws_of_what_is_exact(problem):

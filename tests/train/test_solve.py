@@ -59,12 +59,14 @@ def test_report_and_files(run):
         "block": 1,
         "channels": 1,
         "input_scale": 1.0,
+        "output_scale": 1.0,
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
         "gpinn": 0.0,
-        "gpinn_terms": 4,
+        "gpinn_terms": None,
         "optimiser": "adam",
+        "fan_in_rate": 0.0,
         "schedule": "linear",
         "test_points": 20_000,
     }
@@ -217,6 +219,6 @@ def test_checking_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match="reference values in 10, 100, .* got 7 dimensions"):
         do.train.check(do.train.Settings("semilinear-allen-cahn", dim=7), tmp_path / "run")
     with pytest.raises(ValueError, match="gaussian probes are biased for .* Unbiased for it: "):
-        do.train.check(small(probes="gaussian", gpinn=0.1), tmp_path / "run")
+        do.train.check(small(probes="gaussian", gpinn=0.1, gpinn_terms=2), tmp_path / "run")
     with pytest.raises(ValueError, match="got the probes 'exact', whose loss has no bias"):
         do.train.check(small(probes="exact", square="pairs"), tmp_path / "run")
