@@ -4,7 +4,8 @@ The room in reading order:
 
     _problem.py        what a problem is
     _recommended.py    the settings that suit it
-    sampling/          random points of the domains
+    sampling/          random points
+    domains/           where an equation holds, and the parts of its boundary
     ball/              semilinear equations on the unit ball
     _whole_space.py    what problems in all of space and in time share
     semilinear/        parabolic equations with a value at the last time, known at one point
@@ -44,6 +45,10 @@ from .ball.sine_gordon import (
     SineGordonThreeBody as SineGordonThreeBody,
     SineGordonTwoBody as SineGordonTwoBody,
 )
+from .domains.ball import Ball as Ball, Sphere as Sphere
+from .domains.box import Box as Box, Face as Face, Faces as Faces
+from .domains.domain import AbstractDomain as AbstractDomain, AbstractPart as AbstractPart
+from .domains.space_time import Instant as Instant, Lasting as Lasting, SpaceTime as SpaceTime
 from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
 from .poisson_box import PoissonBox as PoissonBox
 from .sampling.ball import unit_ball as unit_ball
