@@ -6,6 +6,7 @@ The room in reading order:
     _recommended.py    the settings that suit it
     sampling/          random points
     domains/           where an equation holds, and the parts of its boundary
+    conditions/        what is prescribed there
     ball/              semilinear equations on the unit ball
     _whole_space.py    what problems in all of space and in time share
     semilinear/        parabolic equations with a value at the last time, known at one point
@@ -19,6 +20,7 @@ The room in reading order:
 """
 
 from ..equations.condition import Condition as Condition
+from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
 from ._problem import (
     AbstractProblem as AbstractProblem,
@@ -45,6 +47,15 @@ from .ball.sine_gordon import (
     SineGordonThreeBody as SineGordonThreeBody,
     SineGordonTwoBody as SineGordonTwoBody,
 )
+from .conditions.base import AbstractCondition as AbstractCondition, Conditions as Conditions
+from .conditions.periodic import Periodic as Periodic
+from .conditions.prescribed import (
+    Dirichlet as Dirichlet,
+    Initial as Initial,
+    Neumann as Neumann,
+    Prescribed as Prescribed,
+    Robin as Robin,
+)
 from .domains.ball import Ball as Ball, Sphere as Sphere
 from .domains.box import Box as Box, Face as Face, Faces as Faces
 from .domains.domain import AbstractDomain as AbstractDomain, AbstractPart as AbstractPart
@@ -56,7 +67,6 @@ from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals
 from .sampling.gaussian import gaussian_space_time as gaussian_space_time
 from .sampling.sobol import sobol as sobol
-from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
 from .schroedinger import OscillatorChain as OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat as SemilinearHeat
