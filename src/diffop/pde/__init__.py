@@ -15,6 +15,9 @@ The room in reading order:
     poisson_box.py     the Poisson equation on a cube
     fokker_planck.py   a stationary density
     schroedinger.py    a ground state
+    kovasznay.py       the Navier-Stokes equations, a vector-valued unknown
+    plate.py           a plate with clamped and free edges
+    convection_diffusion.py    values and fluxes on the faces of a square
     solitons/          equations with mixed derivatives of order four
     _registry.py       problems by name
 """
@@ -56,11 +59,14 @@ from .conditions.prescribed import (
     Prescribed as Prescribed,
     Robin as Robin,
 )
+from .convection_diffusion import ConvectionDiffusion as ConvectionDiffusion
 from .domains.ball import Ball as Ball, Sphere as Sphere
 from .domains.box import Box as Box, Face as Face, Faces as Faces
 from .domains.domain import AbstractDomain as AbstractDomain, AbstractPart as AbstractPart
 from .domains.space_time import Instant as Instant, Lasting as Lasting, SpaceTime as SpaceTime
 from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
+from .kovasznay import Kovasznay as Kovasznay
+from .plate import Plate as Plate
 from .poisson_box import PoissonBox as PoissonBox
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
