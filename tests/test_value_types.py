@@ -109,11 +109,14 @@ PLAIN = {
     "PolyLaplacian": lambda: do.PolyLaplacian(2),
     "Biharmonic": do.Biharmonic,
     "DiagonalK": lambda: do.DiagonalK(3),
+    "Hessian": do.Hessian,
     "Divergence": do.Divergence,
+    "Curl": do.Curl,
+    "Component": lambda: do.Component(0),
 }
 ROWS = {
     "`Identity`, `Partial`, `Mixed`, `Laplacian`, `PolyLaplacian`, `Biharmonic`, `DiagonalK`, "
-    "`Divergence`": lambda kind: PLAIN,
+    "`Hessian`, `Divergence`, `Curl`, `Component`": lambda kind: PLAIN,
     "times a scalar": scalar,
     "`Directional`, `SecondOrder`, `ParabolicTrace`, `TensorOperator`, `DivergenceForm`": field,
     "`DivergenceForm` of a matrix function": flux,
@@ -125,7 +128,7 @@ CONSTANT = ("`Identity`", "`Gradient`")
 
 def values_of(operator):
     """u with values of every type, one by one for reverse mode and for a divergence."""
-    if isinstance(operator, do.Divergence):
+    if isinstance(operator, do.Divergence | do.Curl | do.Component):
         return {kind: lambda x, turn=turn: turn(x**4) for kind, turn in U.items()}
     y = lambda x: jnp.sum(jax.tree.leaves(x)[0] ** 4)
     if isinstance(operator, do.Gradient | do.DivergenceForm):

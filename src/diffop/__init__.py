@@ -51,4 +51,10 @@ from .operators.together import (
     exact as exact,
 )
 from .operators.variance import Variance as Variance, variance as variance
-from .operators.vector import Divergence as Divergence, Gradient as Gradient
+from .operators.vector import (
+    Component as Component,
+    Curl as Curl,
+    Divergence as Divergence,
+    Gradient as Gradient,
+    Hessian as Hessian,
+)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.pde import KP2D, KdV1D, KdV2D, SpaceTimeBox, Wave
+from diffop.pde import KP2D, Box, KdV1D, KdV2D, SpaceTime, Wave
 from diffop.pde.solitons.hirota import frequency
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -162,17 +162,19 @@ def test_the_null_shape_is_the_initial_profile(problem, getkey):
 def test_data_are_the_solution_at_the_start_and_on_the_boundary(name, getkey):
     problem = PROBLEMS[name]
     initial, boundary, *slopes = jax.jit(problem.conditions, static_argnums=1)(getkey(), 40)
-    lower, upper = np.array(problem.box.lower), np.array(problem.box.upper)
+    space = problem.box.space
+    lower, upper = np.array(space.lower), np.array(space.upper)
     for condition in (initial, boundary):
         assert condition.operator == do.Identity()
         expected = jax.vmap(problem.solution)(condition.points)
         np.testing.assert_allclose(condition.values, expected, atol=1e-14)
     assert (initial.points[:, -1] == 0).all()
-    space = np.asarray(boundary.points)[:, :-1]
-    assert ((space == lower) | (space == upper)).any(axis=1).all()
+    places = np.asarray(boundary.points)[:, :-1]
+    assert ((places == lower) | (places == upper)).any(axis=1).all()
     assert slopes
-    for condition, (operator, axis, is_upper) in zip(slopes, problem.slopes(), strict=True):
-        assert (condition.points[:, axis] == (upper if is_upper else lower)[axis]).all()
+    for condition, (operator, face) in zip(slopes, problem.slopes(), strict=True):
+        axis, end = face.part.axis, upper if face.part.end == "upper" else lower
+        assert (condition.points[:, axis] == end[axis]).all()
         order = 2 if operator == do.Partial(axis, 2) else 1
         assert condition.operator == operator == do.Partial(axis, order)
         expected = jax.jit(jax.vmap(along(problem.solution, *order * [axis])))(condition.points)
@@ -180,8 +182,9 @@ def test_data_are_the_solution_at_the_start_and_on_the_boundary(name, getkey):
 
 
 def test_kp_asks_for_its_fourth_datum_where_the_fourth_root_decays():
-    ends = {p.sigma_squared: [end for *_, end in p.slopes()] for p in (KP2D(), PROBLEMS["KP-I"])}
-    assert ends == {1: [True, True], -1: [True, False]}
+    problems = (KP2D(), PROBLEMS["KP-I"])
+    ends = {p.sigma_squared: [face.part.end for _, face in p.slopes()] for p in problems}
+    assert ends == {1: ["upper", "upper"], -1: ["upper", "lower"]}
 
 
 def test_the_ansatz_sees_the_box_as_a_cube(problem):
@@ -195,7 +198,7 @@ def test_the_ansatz_sees_the_box_as_a_cube(problem):
     [
         (lambda: KdV2D(waves=()), "expects at least one wave"),
         (lambda: KdV2D(waves=(Wave((1.0,)),)), "with 2 coordinates of space, got waves="),
-        (lambda: KP2D(box=SpaceTimeBox((0.0,), (1.0,), 1.0)), "with 2 coordinates of space"),
+        (lambda: KP2D(box=SpaceTime(Box((0.0,), (1.0,)), 1.0)), "with 2 coordinates of space"),
         (lambda: KdV2D(waves=(Wave((1.0, 0.0)),)), r"\(1.0, 0.0\) has no frequency; choose"),
         (
             lambda: KP2D(waves=(Wave((1.5, 0.5)), Wave((1.0, -0.5)))),

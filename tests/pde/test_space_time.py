@@ -6,8 +6,8 @@ import pytest
 import diffop as do
 
 BOXES = {
-    2: do.pde.SpaceTimeBox((-12.0,), (8.0,), 3.0),
-    3: do.pde.SpaceTimeBox((-8.0, 1.0), (8.0, 2.0), 6.0),
+    2: do.pde.SpaceTime(do.pde.Box((-12.0,), (8.0,)), 3.0),
+    3: do.pde.SpaceTime(do.pde.Box((-8.0, 1.0), (8.0, 2.0)), 6.0),
 }
 
 
@@ -37,21 +37,21 @@ def test_points_are_uniform(box, getkey):
 
 
 def test_initial_points(box, getkey):
-    points = fractions(box, box.initial(getkey(), 4000))
+    points = fractions(box, box.initial.sample(getkey(), 4000))
     assert (points[:, -1] == 0).all()
     assert all(is_uniform(points[:, axis]) for axis in range(box.dim - 1))
 
 
-@pytest.mark.parametrize("upper", [False, True])
-def test_points_of_a_face(box, upper, getkey):
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_points_of_a_face(box, end, getkey):
     for axis in range(box.dim - 1):
-        points = fractions(box, box.face(getkey(), 4000, axis, upper))
-        assert (points[:, axis] == upper).all()
+        points = fractions(box, box.face(axis, end).sample(getkey(), 4000))
+        assert (points[:, axis] == (end == "upper")).all()
         assert all(is_uniform(points[:, other]) for other in range(box.dim) if other != axis)
 
 
 def test_boundary_points_are_on_all_faces_alike(box, getkey):
-    points = fractions(box, box.boundary(getkey(), 4000))
+    points = fractions(box, box.boundary.sample(getkey(), 4000))
     assert is_uniform(points[:, -1])
     on_faces = np.stack([points[:, :-1] == 0, points[:, :-1] == 1])
     assert (on_faces.sum(axis=(0, 2)) == 1).all()
@@ -84,10 +84,10 @@ def test_sections_at_three_times():
     [
         ((0.0,), (1.0, 2.0), 1.0, "as many above"),
         ((), (), 1.0, "at least one end below"),
-        ((0.0,), (0.0,), 1.0, "lower < upper and a positive duration"),
-        ((0.0,), (1.0,), 0.0, "lower < upper and a positive duration"),
+        ((0.0,), (0.0,), 1.0, "lower < upper in each coordinate"),
+        ((0.0,), (1.0,), 0.0, "SpaceTime expects a positive duration, got 0.0"),
     ],
 )
 def test_boxes_without_inside_are_refused(lower, upper, duration, message):
     with pytest.raises(ValueError, match=message):
-        do.pde.SpaceTimeBox(lower, upper, duration)
+        do.pde.SpaceTime(do.pde.Box(lower, upper), duration)

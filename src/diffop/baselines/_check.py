@@ -39,10 +39,12 @@ def _is_possible(term: Term) -> bool:
 
 def _is_simple(segment: Segment) -> bool:
     gradients = [isinstance(factor, GradientTerms) for factor in segment.factors]
+    if segment.entries:
+        return False
     if any(gradients):
         known = len(gradients) == 1 and segment.order == 1
     else:
-        known = segment.rank == 0 and segment.order <= 2
+        known = segment.componentwise and segment.order <= 2
     return known and all(_arguments(factor) == {0} for factor in segment.factors)
 
 

@@ -67,9 +67,16 @@ def has_probe(factors: Factors, probe: AbstractProbe) -> bool:
     """Whether an estimate with these probes has this product of factors as its expectation: they do
     not matter where nothing is sampled.
     """
-    if all(terms.single for terms, _ in factors) or any(terms.rank > 0 for terms, _ in factors):
+    if all(terms.single for terms, _ in factors) or not is_drawn(factors):
         return True
     return is_linear(factors) or probe.supports(factors)
+
+
+def is_drawn(factors: Factors) -> bool:
+    """Whether the factors are sets of terms, some of which can be taken: all but gradients and what
+    is arranged from derivatives are.
+    """
+    return all(isinstance(terms, Terms) for terms, _ in factors)
 
 
 def is_linear(factors: Factors) -> bool:

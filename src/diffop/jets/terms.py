@@ -9,7 +9,7 @@ may be a million.
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -36,6 +36,8 @@ class Factor(eqx.Module):
     """
 
     rank: AbstractClassVar[int]
+    mixes: ClassVar[bool] = False
+    """Whether u's values are combined with one another, so that taking one of them comes first."""
     constant: AbstractClassVar[bool]
     """Whether the factor is the same at every point, so that it commutes with derivatives."""
     exponents: AbstractClassVar[tuple[int, ...]]
@@ -47,6 +49,11 @@ class Factor(eqx.Module):
     @property
     def order(self) -> int:
         return sum(self.exponents)
+
+    @property
+    def componentwise(self) -> bool:
+        """Whether the factor does the same to each value of u, by itself."""
+        return self.rank == 0 and not self.mixes
 
     @property
     def single(self) -> bool:

@@ -43,6 +43,7 @@ class DivergenceTerms(ProbedTerms):
 
     exponents: ClassVar[tuple[int, ...]] = (1,)
     rank: ClassVar[int] = -1
+    mixes: ClassVar[bool] = True
     constant: ClassVar[bool] = True
     number: ClassVar[None] = None
 

@@ -7,6 +7,7 @@ from functools import reduce
 from jaxtyping import Array, Float, PyTree
 
 from ..equations.condition import AnyCondition, Condition, HasResiduals
+from ..equations.matching import Matching
 from .sharding import shard_points
 
 
@@ -35,6 +36,6 @@ def _telling(condition: AnyCondition) -> HasResiduals:
 
 def _sharded(condition: AnyCondition) -> AnyCondition:
     """With its points divided over the mesh of a fit."""
-    if not isinstance(condition, Condition):
+    if not isinstance(condition, Condition | Matching):
         return condition
     return condition._replace(points=shard_points(condition.points))

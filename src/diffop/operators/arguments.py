@@ -13,6 +13,7 @@ from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
+from .entries import Entry
 
 
 def checked_integer(value: Any, name: str, least: int) -> int:
@@ -47,6 +48,16 @@ def checked_dims(dims: Any) -> tuple[int, ...] | None:
     if len(set(result)) != len(result):
         raise ValueError(f"dims must name different coordinates; got {result}.")
     return result
+
+
+def checked_entry(entry: Any) -> Entry:
+    """An entry of what u returns, or a tuple of different ones."""
+    if isinstance(entry, tuple | list):
+        several = tuple(checked_entry(each) for each in entry)
+        if not several or len(set(several)) != len(several):
+            raise ValueError(f"Component takes at least one entry, and none twice; got {entry!r}.")
+        return several  # pyright: ignore
+    return entry if isinstance(entry, str) else checked_integer(entry, "the entry of Component", 0)
 
 
 def checked_coordinate(i: Any) -> Any:

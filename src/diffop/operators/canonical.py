@@ -75,9 +75,9 @@ def _segment(segment: Segment) -> dict[Hashable, Any]:
         for _ in range(power):
             product = _multiply(product, expansion)
     functions = frozenset(Counter(map(function_key, segment.functions)).items())
-    if not functions and product.keys() == {frozenset()}:
+    if not functions and not segment.entries and product.keys() == {frozenset()}:
         return {"identity": product[frozenset()]}
-    return {(functions, monomial): value for monomial, value in product.items()}
+    return {(functions, monomial, segment.entries): value for monomial, value in product.items()}
 
 
 def _multiply(left: Monomials, right: Monomials) -> Monomials:

@@ -88,10 +88,10 @@ def _of_both(
     control: Callable[..., PyTree],
     point: Point,
 ) -> Draws:
-    """Draw by draw, of the pair of both functions: from one push, but for a divergence, which is
-    taken of one vector field at a time.
+    """Draw by draw, of the pair of both functions: from one push, but for operators that tell u's
+    values apart, such as a divergence, which are taken of one function at a time.
     """
-    if not _is_contracted(samples):
+    if not _tells_apart(samples):
         return draws([samples], lambda *a, **k: (u(*a, **k), control(*a, **k)), point)
     first, second = (draws([samples], function, point) for function in (u, control))
     return Draws(
@@ -101,9 +101,11 @@ def _of_both(
     )
 
 
-def _is_contracted(samples: tuple[Part, ...]) -> bool:
-    words = [term.word for part in samples for term in part.terms]
-    return any(factor.rank < 0 for word in words for segment in word for factor in segment.factors)
+def _tells_apart(samples: tuple[Part, ...]) -> bool:
+    segments = [segment for part in samples for term in part.terms for segment in term.word]
+    return any(
+        segment.entries or any(factor.mixes for factor in segment.factors) for segment in segments
+    )
 
 
 Contributions: TypeAlias = Sequence[tuple[Any, PyTree]]

@@ -16,6 +16,7 @@ from ..jets.point import Point
 from ..jets.vector_terms import DivergenceTerms
 from .arguments import check_callable
 from .draws import make_draw
+from .entries import entries_of
 from .evaluate import apply, scaled
 from .one_point import of_one_point
 from .statistics import Stats, statistics
@@ -126,6 +127,7 @@ class Deflated(eqx.Module):
         trace = as_trace(term)
         assert trace is not None  # that is how terms were split
         _check_real(trace, u, point)
+        u = entries_of(u, term.head.entries)
         draw = partial(self._draw, key, trace.count(point), point.dtype(trace.argnum))
         if isinstance(trace, DivergenceTerms):
             values = draw(jacobian_products(trace, u, point))

@@ -120,7 +120,8 @@ class Mixed(DifferentialOperator):
 
 @final
 class Directional(DifferentialOperator):
-    """b·∇, the derivative along a vector field: one jet.
+    """b·∇, the derivative along a vector field: one jet. Along the outward normal of a part of a
+    boundary, `part.normal` of a [`diffop.pde.AbstractPart`][], it is the normal derivative.
 
     **Arguments:**
 

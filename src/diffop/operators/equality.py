@@ -23,7 +23,7 @@ from ..jets.fields import SparseColumns
 from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm
 from ..jets.probes.base import Draw
-from ..jets.products import is_linear
+from ..jets.products import is_drawn, is_linear
 from ..jets.terms import Factor
 from .canonical import agree, concrete, function_key, place, precision
 from .coefficients import plain
@@ -59,7 +59,7 @@ def _by_draw(parts: Sequence[Part]) -> Groups:
 
 
 def _never_drawn(segment: Segment) -> bool:
-    if any(factor.rank > 0 for factor in segment.factors):
+    if not is_drawn(segment.product):
         return True
     return all(factor.single for factor in segment.factors) or is_linear(segment.product)
 
@@ -160,8 +160,10 @@ def _coordinates(factor: Any, number: int) -> Hashable:
 
 
 def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray], Any]:
-    """The functions and the factors as keys without their arrays, those, and their scale."""
-    functions = tuple(sorted(map(hash, map(function_key, segment.functions))))
+    """The functions with the entries that are taken, and the factors, as keys without their arrays;
+    those, and their scale.
+    """
+    functions = (tuple(sorted(map(hash, map(function_key, segment.functions)))), segment.entries)
     found = [(_of_factor(factor), power) for factor, power in segment.product]
     found.sort(key=lambda each: str(each[0][0]))
     scale: Any = 1

@@ -18,17 +18,19 @@ from jaxtyping import Array, PyTree
 
 from .. import taylor
 from ..jets.directions import project
-from ..jets.expansion import Alpha
 from ..jets.fields import Number
 from ..jets.point import Point
 from ..jets.probes.base import Draw
-from ..jets.products import coordinate_jets, exact_jets, sampled_jets
+from ..jets.products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from ..jets.pushes import Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets
+from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times
+from .entries import entries_of, taken
 from .gradient import gradient
 from .rewriting import composed, product_rule
+from .shapes import check_shapes
 from .term import Part, Segment, Term, Word
 
 
@@ -54,8 +56,7 @@ def apply_all(
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        found = segment_values(heads, segment_jets(heads, point), function, point)
-        for i, value in zip(members, found, strict=True):
+        for i, (value, _) in zip(members, head_values(heads, function, point), strict=True):
             values[i] = scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
@@ -107,6 +108,8 @@ def _function_value(function: Callable[..., Any], point: Point) -> Array:
 
 
 def _add(values: Sequence[PyTree]) -> PyTree:
+    for value in values[1:]:
+        check_shapes("a term", value, "another term of the operator", values[0])
     return reduce(partial(jax.tree.map, added), values)
 
 
@@ -139,16 +142,35 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return lambda *args, **kwargs: jax.tree.map(of, u(*args, **kwargs))
 
 
-def segment_values(
+def head_values(
+    requests: Sequence[tuple[Segment, Draw | None]],
+    u: Callable[..., PyTree],
+    point: Point,
+    per_draw: bool = False,
+) -> list[tuple[PyTree, list[WeightedJets]]]:
+    """What each segment makes of u at a point, without its coefficient functions, and the jets that
+    it is read from: all in one push.
+
+    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    """
+    written = written_out(requests, point)
+    jets = segment_jets(written, point, per_draw)
+    values = zip(_values(written, jets, floating(u), point), jets, strict=True)
+    found = []
+    for factor, parts in gathered(requests, list(values), point):
+        own = [value for value, _ in parts]
+        value = own[0] if factor is None else factor.arrange(own)
+        found.append((value, [each for _, wanted in parts for each in wanted or ()]))
+    return found
+
+
+def _values(
     requests: Sequence[tuple[Segment, Draw | None]],
     jets: Sequence[list[WeightedJets] | None],
     u: Callable[..., PyTree],
     point: Point,
 ) -> list[PyTree]:
-    """The derivatives of each segment at a point, without its coefficient functions, in one push of
-    their jets.
-    """
-    u = floating(u)
+    """What is read for each segment, none of them arranged."""
     pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
     pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     results = []
@@ -156,12 +178,12 @@ def segment_values(
         if wanted is not None:
             found = [(each, readings[id(each)]) for each in wanted]
             results.append(_add([_read(pushed, *each, segment, point) for each in found]))
-        elif segment.rank > 0:
+        elif segment.factors:
             (factor,) = segment.factors
-            assert isinstance(factor, GradientTerms)
-            results.append(gradient(u, point, factor))
+            assert isinstance(factor, GradientTerms)  # only that has no jets
+            results.append(gradient(entries_of(u, segment.entries), point, factor))
         else:
-            results.append(pushed.value)
+            results.append(taken(segment.entries, pushed.value, pushed.value))
     return results
 
 
@@ -172,19 +194,16 @@ def segment_jets(
 
     With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
     """
-    derivatives: dict[Alpha, None] = {}
-    for segment, _ in requests:
-        if (alpha := segment.derivative) is not None:
-            segment.factors[0].count(point)  # the coordinates exist
-            derivatives[alpha] = None
-    planned = coordinate_jets(list(derivatives), point, point.plan) if derivatives else {}
+    derivatives = [derivatives_of(segment, point) for segment, _ in requests]
+    different = list(dict.fromkeys(alpha for each in derivatives for alpha in each))
+    planned = coordinate_jets(different, point, point.plan) if different else {}
     started: dict[Hashable, Draw] = {}
     result: list[list[WeightedJets] | None] = []
-    for segment, draw in requests:
-        if not segment.factors or segment.factors[0].rank > 0:
+    for (segment, draw), alphas in zip(requests, derivatives, strict=True):
+        if alphas:
+            result.append([each for alpha in alphas for each in planned[alpha]])
+        elif not segment.factors or not is_drawn(segment.product):
             result.append(None)
-        elif derivatives and (alpha := segment.derivative) is not None:
-            result.append(planned[alpha])
         elif draw is None:
             result.append(exact_jets(segment.product, point, point.plan))
         else:
@@ -208,9 +227,10 @@ def _by_draw(jets: WeightedJets) -> WeightedJets:
 def _read(
     pushed: taylor.Pushed, jets: WeightedJets, reading: Reading, segment: Segment, point: Point
 ) -> PyTree:
-    """Σ_r w_r (output of jet r) from what was pushed."""
+    """Σ_r w_r (output of jet r), of the entries that the segment acts on, from what was pushed."""
     derivatives = pushed.derivatives[reading.pushed][reading.place]
     outputs = jax.tree.map(lambda leaf: leaf[reading.rows], derivatives)
+    outputs = taken(segment.entries, outputs, pushed.value)
     if reading.summed:
         return outputs
     if jets.contracted:
@@ -240,6 +260,7 @@ def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Poin
     elif got != size:
         raise ValueError(
             f"{segment.text} needs a vector-valued u with one value for each of the {size} "
-            f"coordinates of argument {argnum}; got {got} value(s)."
+            f"coordinates of argument {argnum}; got {got} value(s). Of some of them: "
+            "Divergence(…) @ Component((0, 1))."
         )
     return project(jets.directions, argnum, flat)

@@ -37,6 +37,7 @@ from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
 from ..taylor.binding import own_copy
+from .entries import Entries
 from .term import Segment, Term, flux
 
 _MANY = 3
@@ -52,7 +53,7 @@ def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
             before, after = term.word[:position], term.word[position + 2 :]
             return tuple(
                 each
-                for segment in _written_out(left, field, grad.argnum, grad.dims)
+                for segment in _written_out(left, field, grad, right.entries)
                 for each in product_rule(Term(term.coefficient, (*before, segment, *after)), point)
             )
     return (term,)
@@ -75,13 +76,14 @@ def _scalar_field(grad: GradientTerms, point: Point) -> Callable[..., Any] | Non
 
 
 def _written_out(
-    div: Segment, a: Callable[..., Any], argnum: int, dims: tuple[int, ...] | None
+    div: Segment, a: Callable[..., Any], grad: GradientTerms, entries: Entries
 ) -> tuple[Segment, Segment]:
     """a Δ and ∇a·∇, each times the functions before the divergence."""
+    argnum, dims = grad.argnum, grad.dims
     slope = LinearForm(argnum, dims, _Slope(a, argnum, dims))
     return (
-        Segment((*div.functions, a), (PowerSum(argnum, dims, 2),), (1,)),
-        Segment(div.functions, (slope,), (1,)),
+        Segment((*div.functions, a), (PowerSum(argnum, dims, 2),), (1,), entries),
+        Segment(div.functions, (slope,), (1,), entries),
     )
 
 
@@ -110,7 +112,8 @@ def composed(term: Term, point: Point) -> Term:
         if len(segment.powers) == 1 and segment.powers[0] > 1 and _is_large(segment, point):
             once = Segment((), segment.factors, (1,))
             word += [Segment(segment.functions, segment.factors, (1,))]
-            word += [once] * (segment.powers[0] - 1)
+            word += [once] * (segment.powers[0] - 2)
+            word += [Segment((), segment.factors, (1,), segment.entries)]
         else:
             word.append(segment)
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
@@ -118,6 +121,6 @@ def composed(term: Term, point: Point) -> Term:
 
 def _is_large(segment: Segment, point: Point) -> bool:
     (factor,) = segment.factors
-    if not isinstance(factor, Terms) or factor.order != 2 or factor.rank != 0:
+    if not isinstance(factor, Terms) or factor.order != 2:
         return False
     return factor.constant and factor.count(point) >= _MANY

@@ -1,6 +1,7 @@
 """The rows of a plan: what the terms of an operator are, as formulas."""
 
 from ..jets import planner
+from ..jets.arranged_terms import ArrangedTerms, HessianTerms
 from ..jets.expansion import Alpha
 from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
 from ..jets.index_terms import INDICES, CoordinateTerms, Monomial, PowerSum
@@ -9,7 +10,7 @@ from ..jets.notation import dims_mark, variable_symbol
 from ..jets.planner import Kind, Planned
 from ..jets.probes import AbstractDenseProbe, AbstractProbe, Shifted
 from ..jets.probes.base import Factors, target_of
-from ..jets.products import is_linear, order_of
+from ..jets.products import is_drawn, is_linear, order_of
 from ..jets.scheme import Readout, Scheme
 from ..jets.table import PlanRow
 from ..jets.terms import Factor, ProbedTerms
@@ -35,10 +36,13 @@ def describe(
 ) -> tuple[PlanRow, Planned | None]:
     """The row of one product of factors, and the scheme of its terms' pattern if it needs one."""
     order = order_of(factors)
-    if any(terms.rank > 0 for terms, _ in factors):
-        return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
     if not factors:
         return PlanRow(name, 0, "1", "0", "", "", "primal"), None
+    if isinstance(arranged := factors[0][0], ArrangedTerms):
+        directions = _directions(arranged)
+        return PlanRow(name, order, _number(arranged), "1", directions, "1", "exact"), None
+    if not is_drawn(factors):
+        return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
     single = all(terms.single for terms, _ in factors)
     exact = draws is None or single or is_linear(factors)
     method = "exact" if exact else f"{draws} draws, exact if terms ≤ {draws}"
@@ -72,6 +76,8 @@ def _number(factor: Factor) -> str:
     if factor.number is not None:
         return str(factor.number)
     match factor:
+        case HessianTerms():
+            return "d(d+1)/2"
         case SquareRoot():
             return "columns of σ"
         case LowRankForm():
@@ -93,6 +99,8 @@ def _directions(factor: Factor) -> str:
             )
         case LinearForm():
             return "b"
+        case HessianTerms():
+            return "eᵢ, eⱼ"
         case MatrixForm() if not factor.is_diagonal:
             return "eᵢ, Ceᵢ"
         case SquareRoot():

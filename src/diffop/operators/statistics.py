@@ -11,16 +11,16 @@ from jaxtyping import Array, PyTree
 from ..jets.design import Design, variance_of_sum
 from ..jets.point import Point
 from ..jets.probes.base import Draw
-from ..jets.products import is_sampled
+from ..jets.products import is_drawn, is_sampled
 from ..jets.pushes import number_pushed
 from .evaluate import (
     added,
     apply_all,
     by_inner_function,
     floating,
+    head_values,
     scaled,
     segment_jets,
-    segment_values,
 )
 from .rewriting import product_rule
 from .term import Part, Segment
@@ -111,10 +111,9 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         requests: list[tuple[Segment, Draw | None]] = [
             (flat[i][1].head, flat[i][2]) for i in members
         ]
-        jets = segment_jets(requests, point, per_draw=True)
-        pushed += number_pushed([each for wanted in jets for each in wanted or ()])
-        values = segment_values(requests, jets, function, point)
-        for i, each, value in zip(members, jets, values, strict=True):
+        found = head_values(requests, function, point, per_draw=True)
+        pushed += number_pushed([each for _, jets in found for each in jets])
+        for i, (value, each) in zip(members, found, strict=True):
             position, term, draw = flat[i]
             value = scaled(value, term, point)
             design = each[0].design if each else None
@@ -184,7 +183,7 @@ def _checked(part: Part, point: Point) -> Part:
     """
     terms = tuple(each for term in part.terms for each in product_rule(term, point))
     for segment in (segment for term in terms for segment in term.word[1:]):
-        if part.draw is None or segment.rank > 0:
+        if part.draw is None or not is_drawn(segment.product):
             continue
         if is_sampled(segment.product, point, part.draw.probe, part.draw.n):
             raise ValueError(

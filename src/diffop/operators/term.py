@@ -1,10 +1,12 @@
 """Terms of an operator, and their sums: a scalar times a word of segments.
 
 A segment is a product of coefficient functions and of derivatives, evaluated together at a point:
-c(x) ∂^α. Inside a segment everything commutes. A word s₁ s₂ … is a composition: the function that
-s₂ … make of u is what s₁ differentiates, coefficient functions included. Constant coefficients
-commute with derivatives, so a segment absorbs a constant one on its right and words stay as short
-as they can be; `Laplacian() @ Laplacian()` is one segment, Δ².
+c(x) ∂^α. Inside a segment everything commutes. It may act on an entry of a vector-valued u, which
+is taken first: c(x) ∂^α u_i. Derivatives that do the same to every value of u commute with that.
+A word s₁ s₂ … is a composition: the function that s₂ … make of u is what s₁ differentiates,
+coefficient functions included. Constant coefficients commute with derivatives, so a segment absorbs
+a constant one on its right and words stay as short as they can be; `Laplacian() @ Laplacian()` is
+one segment, Δ².
 """
 
 from collections import Counter
@@ -14,6 +16,7 @@ from typing import Any, TypeAlias, final
 
 import equinox as eqx
 
+from ..jets.arranged_terms import HessianTerms
 from ..jets.expansion import Alpha
 from ..jets.fields import Number
 from ..jets.identity import by_object
@@ -23,23 +26,26 @@ from ..jets.probes.base import Draw, Factors
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .coefficients import ScalarCoefficient, add, multiply, sign_and_text
+from .entries import Entries, Entry, entry_text
 
 
 @final
 class Segment(eqx.Module):
-    """Π_i c_i(x) Π_j D_j^{m_j}."""
+    """Π_i c_i(x) Π_j D_j^{m_j}, of `entries` of what it acts on, one taken after the other."""
 
     functions: tuple[Callable[..., Any], ...]
     factors: tuple[Factor, ...]
     powers: tuple[int, ...] = eqx.field(static=True)
+    entries: Entries = eqx.field(static=True, default=())
 
     @property
     def order(self) -> int:
         return sum(t.order * m for t, m in self.product)
 
     @property
-    def rank(self) -> int:
-        return sum(t.rank for t in self.factors)
+    def componentwise(self) -> bool:
+        """Whether each value of what the segment acts on goes through it by itself."""
+        return all(t.componentwise for t in self.factors)
 
     @property
     def derivative(self) -> Alpha | None:
@@ -64,6 +70,7 @@ class Segment(eqx.Module):
         return (
             frozenset(Counter(map(by_object, self.functions)).items()),
             frozenset(factors.items()),
+            self.entries,
         )
 
     @property
@@ -72,7 +79,8 @@ class Segment(eqx.Module):
         factors = [
             t.symbol if m == 1 else f"{_parenthesised(t)}{superscript(m)}" for t, m in self.product
         ]
-        return "".join(functions) + (" ".join(factors) if factors else "I")
+        taken = [entry_text(entry) for entry in reversed(self.entries)]
+        return "".join(functions) + (" ".join([*factors, *taken]) or "I")
 
 
 Word: TypeAlias = tuple[Segment, ...]
@@ -100,14 +108,13 @@ class Term(eqx.Module):
         steps: list[Hashable] = []
         for segment in self.word:
             for factor in segment.factors:
-                if isinstance(factor, GradientTerms) and steps and steps[-1] == "divergence":
-                    steps.pop()
-                elif isinstance(factor, GradientTerms):
-                    field = None if factor.field is None else "sigma"
-                    steps.append(("gradient", factor.argnum, factor.dims, field))
-                elif isinstance(factor, DivergenceTerms):
-                    steps.append("divergence")
-        return tuple(steps)
+                _take_step(steps, factor)
+            for entry in reversed(segment.entries):
+                if not isinstance(entry, tuple):
+                    steps.append("entry")
+                elif steps[-1:] != ["contracted"]:  # which takes a vector of any length
+                    steps.append(("entries", len(entry)))
+        return tuple("entry" if step == "contracted" else step for step in steps)
 
     @property
     def signed_text(self) -> tuple[str, str]:
@@ -117,6 +124,29 @@ class Term(eqx.Module):
             for segment in self.word
         )
         return sign, " ".join(filter(None, [magnitude, word or "I"]))
+
+
+def _take_step(steps: list[Hashable], factor: Factor) -> None:
+    """What a factor does to the shape of what it acts on, behind what was applied after it."""
+    if isinstance(factor, GradientTerms):
+        field = None if factor.field is None else "sigma"
+        if steps[-1:] == ["contracted"]:
+            steps.pop()
+        else:
+            steps.append(("gradient", factor.argnum, factor.dims, field))
+    elif isinstance(factor, HessianTerms):
+        steps.append(factor.key)
+    elif _is_like_argument(factor, steps):
+        steps.pop()
+    elif factor.rank < 0:
+        steps.append("contracted")
+
+
+def _is_like_argument(factor: Factor, steps: Sequence[Hashable]) -> bool:
+    """Whether it is ∇ div, whose values are like the argument, as u's are."""
+    if not isinstance(factor, DivergenceTerms) or factor.dims is not None:
+        return False
+    return steps[-1:] == [("gradient", factor.argnum, None, None)]
 
 
 @final
@@ -137,6 +167,11 @@ def function_term(function: Callable[..., Any]) -> Term:
     return Term(Number(1), (Segment((function,), (), ()),))
 
 
+def entry_term(entry: Entry) -> Term:
+    """An entry of u, or several, as a term."""
+    return Term(Number(1), (Segment((), (), (), (entry,)),))
+
+
 def compose(left: Term, right: Term) -> Term:
     """The term that applies `right` first."""
     word = list(left.word)
@@ -152,8 +187,12 @@ def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
     trace = _divergence_of_gradient(last, segment)
     if trace is not None:
         return _append(word[:-1], trace)
-    if last.rank or (last.order and (segment.rank or not segment.constant)):
-        return [*word, segment]
+    if segment.factors or segment.functions:  # others only take an entry, before all else
+        moves = last.order > 0 or last.entries
+        if not last.componentwise or (moves and not segment.componentwise):
+            return [*word, segment]
+        if last.order and not segment.constant:
+            return [*word, segment]
     return [*word[:-1], _product(last, segment)]
 
 
@@ -162,12 +201,12 @@ def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
     grad = flux(left, right)
     if grad is None or grad.field is not None:
         return None
-    return Segment(left.functions, (PowerSum(grad.argnum, grad.dims, 2),), (1,))
+    return Segment(left.functions, (PowerSum(grad.argnum, grad.dims, 2),), (1,), right.entries)
 
 
 def flux(left: Segment, right: Segment) -> GradientTerms | None:
     """The gradient that a divergence is taken of, where both act on the same coordinates."""
-    if right.functions or len(left.factors) != 1 or len(right.factors) != 1:
+    if left.entries or right.functions or len(left.factors) != 1 or len(right.factors) != 1:
         return None
     div, grad = left.factors[0], right.factors[0]
     if not (isinstance(div, DivergenceTerms) and isinstance(grad, GradientTerms)):
@@ -197,6 +236,7 @@ def _product(left: Segment, right: Segment) -> Segment:
         left.functions + right.functions,
         tuple(factor for factor, _ in ordered),
         tuple(power for _, power in ordered),
+        right.entries + left.entries,
     )
 
 

@@ -1,14 +1,16 @@
-"""Operators that change the shape of the output: gradient and divergence."""
+"""Operators that change the shape of the output: gradient, Hessian, divergence, curl, component."""
 
 from typing import Any, final
 
 import equinox as eqx
 
+from ..jets.arranged_terms import CurlTerms, HessianTerms
 from ..jets.fields import Field
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .arguments import checked_argnum, checked_dims, checked_field
+from .arguments import checked_argnum, checked_dims, checked_entry, checked_field
 from .base import DifferentialOperator
-from .term import Term, factor_term
+from .entries import Entry
+from .term import Term, entry_term, factor_term
 
 
 @final
@@ -22,7 +24,8 @@ class Gradient(DifferentialOperator):
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
     **Returns** (when applied): without sigma and dims, like the argument, as `jax.grad` does;
-    otherwise a vector. For a u that is not scalar, behind u's own axes.
+    otherwise a vector. For a u that is not scalar, behind u's own axes: of a vector-valued u it is
+    the Jacobian J_ij = ∂_j u_i, and `J @ u` is the advection u·∇u of a residual.
 
     !!! example
 
@@ -60,7 +63,8 @@ class Divergence(DifferentialOperator):
 
     - `argnum`, `dims`: which argument, and which of its coordinates to sum over. u returns one
         value for each coordinate of the argument (or for each of `dims`), as an array or a pytree
-        like the argument.
+        like the argument. Of a u with more, such as (u, v, p), say which:
+        `Divergence() @ Component((0, 1))`.
 
     Exact: d first-order jets. Estimated: n of the d terms, or dense vᵀ(∂u)v.
 
@@ -83,3 +87,129 @@ class Divergence(DifferentialOperator):
 
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(DivergenceTerms(self.argnum, self.dims)),)
+
+
+@final
+class Hessian(DifferentialOperator):
+    """The matrix of all ∂_i∂_j u, symmetric.
+
+    **Arguments:**
+
+    - `argnum`, `dims`: which argument, and which of its coordinates, numbered as
+        `jax.flatten_util.ravel_pytree` numbers the argument.
+
+    **Returns** (when applied): shape (d, d), behind u's own axes: (m, d, d) for a u with m values.
+
+    One jet with a parameter for each coordinate, which is d + d(d+1)/2 coefficients, planned
+    together with other derivatives by single coordinates: first ones come for free. It is exact
+    in estimates too, since its entries are no sums. For a sum over them, such as C:∇²u, take
+    [`diffop.SecondOrder`][], which needs no matrix of derivatives; for products with it
+    `Directional(v) @ Gradient()`. It is meant for few coordinates: with 15 it takes seconds to
+    trace.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.Hessian().exact(lambda x: x[0] ** 2 * x[1])(jnp.ones(2))  # [[2, 2], [2, 0]]
+        ```
+    """
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+
+    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(HessianTerms(self.argnum, self.dims)),)
+
+
+@final
+class Curl(DifferentialOperator):
+    """curl u of a vector-valued u: in three coordinates a vector, in two ∂_0 u_1 − ∂_1 u_0.
+
+    **Arguments:**
+
+    - `argnum`, `dims`: which argument, and which two or three of its coordinates. u returns one
+        value for each of them; of a u with more, say which: `Curl() @ Component((0, 1, 2))`.
+
+    **Returns** (when applied): shape (3,), or a scalar for two coordinates.
+
+    A jet of order one for each coordinate, shared with other derivatives by single coordinates. It
+    is exact in estimates too.
+
+    **Raises:** `ValueError` for another number of coordinates, and, when it is applied, of values.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        rotation = lambda x: jnp.stack([-x[1], x[0], jnp.zeros(())])
+        do.Curl().exact(rotation)(jnp.ones(3))  # [0, 0, 2]
+        do.Curl(dims=(0, 1)).exact(lambda x: rotation(x)[:2])(jnp.ones(2))  # 2.0
+        ```
+    """
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] = (0, 1, 2)) -> None:
+        self.argnum = checked_argnum(argnum)
+        self.dims = checked_dims(dims) or ()
+        if len(self.dims) not in (2, 3):
+            raise ValueError(
+                f"Curl is taken in two or three coordinates; got dims={dims}. In the plane write "
+                "Curl(dims=(0, 1))."
+            )
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(CurlTerms(self.argnum, self.dims)),)
+
+
+@final
+class Component(DifferentialOperator):
+    """An entry u_i of a vector-valued u, or several: `A @ Component(i)` is A of that entry.
+
+    Taking an entry is linear, so it is an operator, composed as others are and, unlike an index of
+    what `A.exact(u)` returns, before a divergence or a sum with other terms. Entries of one u share
+    its jets.
+
+    **Arguments:**
+
+    - `entry`: the number of an entry along the first axis of what u returns, counted from 0, or
+        its key where that is a dict; or a tuple of these for several, as a vector.
+
+    **Raises:** `TypeError` for another kind of entry; `ValueError`, when it is applied, for an
+    entry that u does not have.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        flow = lambda x: jnp.stack([x[1] ** 2, x[0], x[0] * x[1]])  # u, v, p
+        velocity, pressure = do.Component((0, 1)), do.Component(2)
+        stokes = {
+            "viscous": do.Laplacian() @ velocity,
+            "force": do.Gradient() @ pressure,
+            "mass": do.Divergence() @ velocity,
+            "vorticity": do.Partial(0) @ do.Component(1) - do.Partial(1) @ do.Component(0),
+        }
+        do.exact(stokes)(flow)(jnp.ones(2))  # [2, 0], [1, 1], 0.0 and 1 - 2
+        ```
+    """
+
+    entry: Entry = eqx.field(static=True)
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = checked_entry(entry)
+
+    def terms(self) -> tuple[Term, ...]:
+        return (entry_term(self.entry),)

@@ -4,7 +4,9 @@ The room in reading order:
 
     _problem.py        what a problem is
     _recommended.py    the settings that suit it
-    sampling/          random points of the domains
+    sampling/          random points
+    domains/           where an equation holds, and the parts of its boundary
+    conditions/        what is prescribed there
     ball/              semilinear equations on the unit ball
     _whole_space.py    what problems in all of space and in time share
     semilinear/        parabolic equations with a value at the last time, known at one point
@@ -13,11 +15,15 @@ The room in reading order:
     poisson_box.py     the Poisson equation on a cube
     fokker_planck.py   a stationary density
     schroedinger.py    a ground state
+    kovasznay.py       the Navier-Stokes equations, a vector-valued unknown
+    plate.py           a plate with clamped and free edges
+    convection_diffusion.py    values and fluxes on the faces of a square
     solitons/          equations with mixed derivatives of order four
     _registry.py       problems by name
 """
 
 from ..equations.condition import Condition as Condition
+from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
 from ._problem import (
     AbstractProblem as AbstractProblem,
@@ -44,14 +50,29 @@ from .ball.sine_gordon import (
     SineGordonThreeBody as SineGordonThreeBody,
     SineGordonTwoBody as SineGordonTwoBody,
 )
+from .conditions.base import AbstractCondition as AbstractCondition, Conditions as Conditions
+from .conditions.periodic import Periodic as Periodic
+from .conditions.prescribed import (
+    Dirichlet as Dirichlet,
+    Initial as Initial,
+    Neumann as Neumann,
+    Prescribed as Prescribed,
+    Robin as Robin,
+)
+from .convection_diffusion import ConvectionDiffusion as ConvectionDiffusion
+from .domains.ball import Ball as Ball, Sphere as Sphere
+from .domains.box import Box as Box, Face as Face, Faces as Faces
+from .domains.domain import AbstractDomain as AbstractDomain, AbstractPart as AbstractPart
+from .domains.space_time import Instant as Instant, Lasting as Lasting, SpaceTime as SpaceTime
 from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
+from .kovasznay import Kovasznay as Kovasznay
+from .plate import Plate as Plate
 from .poisson_box import PoissonBox as PoissonBox
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals
 from .sampling.gaussian import gaussian_space_time as gaussian_space_time
 from .sampling.sobol import sobol as sobol
-from .sampling.space_time import SpaceTimeBox as SpaceTimeBox
 from .schroedinger import OscillatorChain as OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat as SemilinearHeat

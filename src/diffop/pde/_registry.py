@@ -12,7 +12,10 @@ from .ball.allen_cahn import AllenCahnThreeBody, AllenCahnTwoBody
 from .ball.biharmonic import BiharmonicWaves
 from .ball.poisson import PoissonThreeBody, PoissonTwoBody
 from .ball.sine_gordon import SineGordonThreeBody, SineGordonTwoBody
+from .convection_diffusion import ConvectionDiffusion
 from .fokker_planck import StationaryFokkerPlanck
+from .kovasznay import Kovasznay
+from .plate import Plate
 from .poisson_box import PoissonBox
 from .schroedinger import OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn
@@ -39,7 +42,10 @@ def _without_coefficients(problem: Callable[[int], Problem]) -> _Make:
     return lambda dim, _: problem(dim)
 
 
-def _in_one_dimension(problem: type[KdV1D] | type[KdV2D] | type[KP2D]) -> _Make:
+_Fixed = KdV1D | KdV2D | KP2D | Kovasznay | Plate | ConvectionDiffusion
+
+
+def _in_one_dimension(problem: type[_Fixed]) -> _Make:
     """Nothing in these problems is random."""
     own = problem.recommended.dim
 
@@ -75,6 +81,9 @@ _MAKERS: dict[type[Problem], _Make] = {
     KdV1D: _in_one_dimension(KdV1D),
     KdV2D: _in_one_dimension(KdV2D),
     KP2D: _in_one_dimension(KP2D),
+    Kovasznay: _in_one_dimension(Kovasznay),
+    Plate: _in_one_dimension(Plate),
+    ConvectionDiffusion: _in_one_dimension(ConvectionDiffusion),
 }
 _PROBLEMS = {problem.name: problem for problem in _MAKERS}
 

@@ -8,7 +8,9 @@ from jaxtyping import Array, Float, PyTree
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
 from .._recommended import Recommended
-from ..sampling.space_time import SpaceTimeBox
+from ..domains.box import Box
+from ..domains.domain import AbstractPart
+from ..domains.space_time import SpaceTime
 from .hirota import Wave
 from .problem import AbstractSoliton
 
@@ -25,7 +27,7 @@ class KdV1D(AbstractSoliton):
 
     **Arguments:**
 
-    - `box`: where and how long, a `diffop.pde.SpaceTimeBox` with one coordinate of space.
+    - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with one coordinate of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k,)`.
     - `alpha`: α, positive.
 
@@ -58,7 +60,7 @@ class KdV1D(AbstractSoliton):
         gpinn=0.01,
     )
 
-    box: SpaceTimeBox = SpaceTimeBox((-12.0,), (12.0,), 12.0)
+    box: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)
     waves: tuple[Wave, ...] = eqx.field(static=True, default=(Wave((1.0,), 6.0),))
     alpha: int | float = eqx.field(static=True, default=1.0)
 
@@ -79,7 +81,7 @@ class KdV1D(AbstractSoliton):
         k, omega = wave_vector
         return omega * k + self.alpha * k**4
 
-    def slopes(self) -> tuple[tuple[Operator, int, bool], ...]:
+    def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:
         # d/dt ½ ∫ v² for the difference v of two solutions, of the linear part: α [v_x²/2 − v v_xx]
         # at the ends. With v = 0 at both, α v_x²/2 at the upper end is what makes it grow.
-        return ((Partial(0), 0, True),)
+        return ((Partial(0), self.box.face(0, "upper")),)

@@ -8,7 +8,9 @@ from jaxtyping import Array, Float, PyTree
 from ...operators.base import Operator
 from ...operators.elementary import Mixed, Partial
 from .._recommended import Recommended
-from ..sampling.space_time import SpaceTimeBox
+from ..domains.box import Box
+from ..domains.domain import AbstractPart
+from ..domains.space_time import SpaceTime
 from .hirota import Wave
 from .problem import AbstractSoliton
 
@@ -26,7 +28,7 @@ class KdV2D(AbstractSoliton):
 
     **Arguments:**
 
-    - `box`: where and how long, a `diffop.pde.SpaceTimeBox` with two coordinates of space.
+    - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, l ≠ 0.
 
     **Raises:** `ValueError` if box and waves do not fit, or the waves have no regular
@@ -56,7 +58,7 @@ class KdV2D(AbstractSoliton):
         probes="exact",
     )
 
-    box: SpaceTimeBox = SpaceTimeBox((-12.0, -5.0), (12.0, 5.0), 6.0)
+    box: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)
     waves: tuple[Wave, ...] = eqx.field(
         static=True, default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625))
     )
@@ -84,8 +86,8 @@ class KdV2D(AbstractSoliton):
         k, l, omega = wave_vector  # noqa: E741
         return omega * l + k**3 * l - k**2 + 2 * l**2
 
-    def slopes(self) -> tuple[tuple[Operator, int, bool], ...]:
+    def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:
         # Modes e^(st + κx + ily) of the linear part have κ³ ≈ −s for large s: one root decays into
         # the domain from the lower end, two from the upper end, which needs u_x beside u. Modes
         # e^(st + ikx + λy) have λ ≈ −s/2 and λ ≈ −k²/s, both decaying from the lower end: u_y.
-        return ((Partial(0), 0, True), (Partial(1), 1, False))
+        return ((Partial(0), self.box.face(0, "upper")), (Partial(1), self.box.face(1, "lower")))

@@ -8,7 +8,9 @@ from jaxtyping import Array, Float, PyTree
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Mixed, Partial
 from .._recommended import Recommended
-from ..sampling.space_time import SpaceTimeBox
+from ..domains.box import Box
+from ..domains.domain import AbstractPart
+from ..domains.space_time import SpaceTime
 from .hirota import Wave
 from .problem import AbstractSoliton
 
@@ -24,7 +26,7 @@ class KP2D(AbstractSoliton):
 
     **Arguments:**
 
-    - `box`: where and how long, a `diffop.pde.SpaceTimeBox` with two coordinates of space.
+    - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, k ≠ 0.
     - `sigma_squared`: σ², 1 for KP-II or −1 for KP-I.
 
@@ -56,7 +58,7 @@ class KP2D(AbstractSoliton):
         probes="exact",
     )
 
-    box: SpaceTimeBox = SpaceTimeBox((-7.0, -6.0), (7.0, 6.0), 1.5)
+    box: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)
     waves: tuple[Wave, ...] = eqx.field(
         static=True, default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8))
     )
@@ -84,12 +86,12 @@ class KP2D(AbstractSoliton):
         k, l, omega = wave_vector  # noqa: E741
         return omega * k + k**4 + 3 * self.sigma_squared * l**2
 
-    def slopes(self) -> tuple[tuple[Operator, int, bool], ...]:
+    def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:
         # Modes e^(st + κx + ily) of the linear part, sκ + κ⁴ = 3σ²l², have for large s three roots
         # κ³ ≈ −s, of which one decays into the domain from the lower end and two from the upper
         # end, and κ ≈ 3σ²l²/s, which decays from the upper end if σ² > 0. So beside u the equation
         # needs u_x at the upper end, and one datum more at the end that the fourth root belongs to.
-        upper = (Partial(0), 0, True)
+        upper = (Partial(0), self.box.face(0, "upper"))
         if self.sigma_squared > 0:
-            return (upper, (Partial(0, 2), 0, True))
-        return (upper, (Partial(0), 0, False))
+            return (upper, (Partial(0, 2), self.box.face(0, "upper")))
+        return (upper, (Partial(0), self.box.face(0, "lower")))

@@ -4,16 +4,19 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...equations.condition import Condition
+from ...equations.matching import Matching
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity
 from .._problem import AbstractSolvedProblem, Section
-from ..sampling.space_time import SpaceTimeBox
+from ..conditions.base import Conditions
+from ..conditions.prescribed import Prescribed
+from ..domains.domain import AbstractPart
+from ..domains.space_time import SpaceTime
 from .hirota import Tau, Wave, tau
 
 
@@ -30,11 +33,11 @@ class AbstractSoliton(AbstractSolvedProblem):
     A subclass is final, has the attributes below, and defines the equation, its `bilinear` form and
     its `slopes`.
 
-    - `box`: a `diffop.pde.SpaceTimeBox`.
+    - `box`: a `diffop.pde.SpaceTime` of a `diffop.pde.Box`.
     - `waves`: a tuple of `diffop.pde.Wave`, one for each soliton.
     """
 
-    box: eqx.AbstractVar[SpaceTimeBox]
+    box: eqx.AbstractVar[SpaceTime]
     waves: eqx.AbstractVar[tuple[Wave, ...]]
 
     def __check_init__(self) -> None:
@@ -51,8 +54,8 @@ class AbstractSoliton(AbstractSolvedProblem):
         """The polynomial P of the equation's bilinear form at (k, …, ω); it is linear in ω."""
 
     @abstractmethod
-    def slopes(self) -> tuple[tuple[Operator, int, bool], ...]:
-        """The derivatives known on faces of the box: operator, axis, and whether the upper end."""
+    def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:
+        """The derivatives that are known on faces of the box, and on which."""
 
     def tau(self) -> Tau:
         """Hirota's F."""
@@ -64,20 +67,14 @@ class AbstractSoliton(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return self.box.sample(key, count)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        slopes = self.slopes()
-        initial_key, boundary_key, *slope_keys = jax.random.split(key, 2 + len(slopes))
-        return (
-            self._condition(Identity(), self.box.initial(initial_key, count)),
-            self._condition(Identity(), self.box.boundary(boundary_key, count)),
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        known = [(Identity(), self.box.initial), (Identity(), self.box.boundary), *self.slopes()]
+        return Conditions(
             *(
-                self._condition(operator, self.box.face(slope_key, count, axis, upper))
-                for slope_key, (operator, axis, upper) in zip(slope_keys, slopes, strict=True)
-            ),
-        )
-
-    def _condition(self, operator: Operator, points: Float[Array, "count dim"]) -> Condition:
-        return Condition(operator, points, jax.vmap(operator.exact(self.solution))(points))
+                Prescribed(operator, operator.exact(self.solution), on=part)
+                for operator, part in known
+            )
+        )(key, count)
 
     def ansatz(self, net: Callable) -> Callable:
         return BoxInput(net, self.box.first, self.box.last)

@@ -1,0 +1,50 @@
+"""Values that are the same at two points."""
+
+from collections.abc import Callable
+from typing import NamedTuple, final
+
+import jax
+from jaxtyping import Array, Float, Shaped
+
+from ..operators.base import Operator
+from .condition import Condition
+
+
+@final
+class Matching(NamedTuple):
+    """What is to be the same at two points: `operator.exact(u)(x) = operator.exact(u)(x + step)`.
+
+    - `operator`: what of u is compared.
+    - `points`: shape `(count, dim)`.
+    - `step`: from each point to its partner, shape `(dim,)`.
+    - `weight`: how much it counts beside the problem's other conditions.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        ends = do.pde.Matching(do.Identity(), jnp.zeros((1, 1)), jnp.array([2.0]))
+        ends.misfit(lambda x: jnp.sin(jnp.pi * x[0]))  # 0 up to rounding
+        ```
+    """
+
+    operator: Operator
+    points: Float[Array, "count dim"]
+    step: Float[Array, " dim"]
+    weight: int | float = 1.0
+
+    def misfit(self, u: Callable) -> Float[Array, ""]:
+        """What `u` misses: the weight times the mean over the points of the squared difference."""
+        return self._prescribed(u).misfit(u)
+
+    def residuals(self, u: Callable) -> Shaped[Array, "count ..."]:
+        """What `u` misses at each point, so scaled that the squares add up to `misfit(u)`."""
+        return self._prescribed(u).residuals(u)
+
+    def _prescribed(self, u: Callable) -> Condition:
+        """The values at the partners, as a condition at the points."""
+        partners = self.points + self.step.astype(self.points.dtype)[None]
+        there = jax.vmap(self.operator.exact(u))(partners)
+        return Condition(self.operator, self.points, there, self.weight)

@@ -1,0 +1,118 @@
+"""Factors that are arranged from derivatives by single coordinates: the Hessian and the curl.
+
+Their entries are no sums over directions, so there is nothing to draw: the derivatives are planned
+together with all others by single coordinates, and read from the same jets.
+"""
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from .point import Point
+from .terms import Located
+
+Derivative: TypeAlias = tuple[tuple[tuple[int, int], int], ...]
+"""((argnum, coordinate), order), sorted."""
+
+
+class ArrangedTerms(Located):
+    """A factor as an arrangement of coordinate derivatives."""
+
+    constant: ClassVar[bool] = True
+
+    @abstractmethod
+    def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        """Those that it is made of."""
+
+    @abstractmethod
+    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+        """What it makes of them, in their order."""
+
+
+@final
+class HessianTerms(ArrangedTerms):
+    """The matrix of ∂_i∂_j, behind u's own axes."""
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] | None = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1, 1)
+    rank: ClassVar[int] = 2
+    number: ClassVar[None] = None
+
+    @property
+    def symbol(self) -> str:
+        return f"∇∇ᵀ{self.mark}"
+
+    def count(self, point: Point) -> int:
+        size = self.dimension(point)
+        return size * (size + 1) // 2
+
+    def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        places = sorted((self.argnum, i) for i in self.positions(point).tolist())
+        return tuple(
+            ((a, 2),) if a == b else ((a, 1), (b, 1))
+            for a, b in itertools.combinations_with_replacement(places, 2)
+        )
+
+    def arrange(self, values: Sequence[PyTree]) -> PyTree:
+        size = int((2 * len(values)) ** 0.5)  # d(d + 1)/2 lies between d²/2 and (d + 1)²/2
+        upper = np.zeros((size, size), np.int32)
+        upper[np.triu_indices(size)] = np.arange(len(values))
+        order = np.arange(size) if self.dims is None else np.argsort(np.argsort(self.dims))
+        places = np.maximum(upper, upper.T)[np.ix_(order, order)].reshape(-1)
+
+        def matrix(*entries: Array) -> Array:
+            stacked = jnp.stack([entries[place] for place in places], axis=-1)
+            return stacked.reshape(*stacked.shape[:-1], size, size)
+
+        return jax.tree.map(matrix, *values)
+
+
+@final
+class CurlTerms(ArrangedTerms):
+    """∂_a u_b − ∂_b u_a of a vector-valued u in two coordinates, the vector of these in three."""
+
+    argnum: int = eqx.field(static=True)
+    dims: tuple[int, ...] = eqx.field(static=True)
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    mixes: ClassVar[bool] = True
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims) - 3
+
+    @property
+    def number(self) -> int:
+        return len(self.dims)
+
+    @property
+    def symbol(self) -> str:
+        return f"curl{self.mark}"
+
+    def count(self, point: Point) -> int:
+        return self.dimension(point)
+
+    def derivatives(self, point: Point) -> tuple[Derivative, ...]:
+        self.count(point)
+        return tuple((((self.argnum, i), 1),) for i in self.dims)
+
+    def arrange(self, values: Sequence[PyTree]) -> Array:
+        size = len(self.dims)
+        flat = [jnp.concatenate([jnp.ravel(y) for y in jax.tree.leaves(v)]) for v in values]
+        if flat[0].size != size:
+            raise ValueError(
+                f"{self.symbol} needs a vector-valued u with one value for each of the {size} "
+                f"coordinates {', '.join(map(str, self.dims))}; got {flat[0].size} value(s). Of "
+                f"some of them: Curl(…) @ Component({tuple(range(size))})."
+            )
+        if size == 2:
+            return flat[0][1] - flat[1][0]
+        pairs = [(1, 2), (2, 0), (0, 1)]
+        return jnp.stack([flat[a][b] - flat[b][a] for a, b in pairs])

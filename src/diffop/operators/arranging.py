@@ -1,0 +1,60 @@
+"""Arranged factors among others: written out as coordinate derivatives, and gathered again."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from ..jets.arranged_terms import ArrangedTerms
+from ..jets.expansion import Alpha
+from ..jets.index_terms import Monomial
+from ..jets.point import Point
+from .term import Segment
+
+Draw = TypeVar("Draw")
+Result = TypeVar("Result")
+
+
+def written_out(
+    requests: Sequence[tuple[Segment, Draw | None]], point: Point
+) -> list[tuple[Segment, Draw | None]]:
+    """The requests with each arranged factor as the derivatives that it is made of, which are
+    exact.
+    """
+    result: list[tuple[Segment, Draw | None]] = []
+    for segment, draw in requests:
+        factor = _arranged(segment)
+        if factor is None:
+            result.append((segment, draw))
+        else:
+            result += [
+                (Segment((), (Monomial(alpha),), (1,), segment.entries), None)
+                for alpha in factor.derivatives(point)
+            ]
+    return result
+
+
+def gathered(
+    requests: Sequence[tuple[Segment, Any]], results: Sequence[Result], point: Point
+) -> Iterator[tuple[ArrangedTerms | None, list[Result]]]:
+    """For each request its arranged factor, if it is one, and what belongs to it among the results
+    of those written out.
+    """
+    rest = iter(results)
+    for segment, _ in requests:
+        factor = _arranged(segment)
+        count = 1 if factor is None else len(factor.derivatives(point))
+        yield factor, [next(rest) for _ in range(count)]
+
+
+def _arranged(segment: Segment) -> ArrangedTerms | None:
+    factor = segment.factors[0] if segment.factors else None
+    return factor if isinstance(factor, ArrangedTerms) else None
+
+
+def derivatives_of(segment: Segment, point: Point) -> tuple[Alpha, ...]:
+    """The derivatives by single coordinates that a segment is, or is arranged from."""
+    if (factor := _arranged(segment)) is not None:
+        return factor.derivatives(point)
+    if (alpha := segment.derivative) is None:
+        return ()
+    segment.factors[0].count(point)  # the coordinates exist
+    return (alpha,)

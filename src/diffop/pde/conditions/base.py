@@ -1,0 +1,155 @@
+"""What a condition is that names a part of a boundary instead of points."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+
+from ...equations.condition import Condition
+from ...equations.matching import Matching
+from ...operators.arguments import checked_entry, is_function
+from ...operators.base import Operator
+from ...operators.entries import Entry
+from ...operators.vector import Component
+from ..domains.domain import AbstractPart
+
+Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[[Any], Any]
+"""What is prescribed: a number or an array, the same everywhere, or a function of the point."""
+
+
+def as_value(value: Any) -> Value:
+    """A value that may be prescribed.
+
+    **Raises:** `TypeError` for anything else.
+    """
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number or isinstance(value, jax.Array | np.ndarray) or is_function(value):
+        return value
+    raise TypeError(
+        "a condition expects numbers, arrays or functions of the point for its values, got "
+        f"{value!r} of type {type(value).__name__}."
+    )
+
+
+def as_component(component: Any) -> Entry | None:
+    """An entry, as `diffop.Component` takes it, or None."""
+    return None if component is None else checked_entry(component)
+
+
+class AbstractCondition(eqx.Module):
+    """A condition on a part of a boundary, whose points are drawn anew whenever they are needed.
+
+    A subclass is final, and defines `draw`. It has by keyword
+
+    - `component`: of which entry of a vector-valued u, as [`diffop.Component`][] takes it; None for
+        all of u.
+    - `weight`: how much it counts beside the others.
+    """
+
+    component: Entry | None = eqx.field(
+        static=True, kw_only=True, default=None, converter=as_component
+    )
+    weight: int | float = eqx.field(static=True, kw_only=True, default=1.0)
+
+    @abstractmethod
+    def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        """The condition at `count` random points.
+
+        **Arguments:**
+
+        - `key`: a key from `jax.random.key`.
+        - `count`: how many.
+        """
+
+    def of_component(self, operator: Operator) -> Operator:
+        """The operator, of the component that the condition is for."""
+        return operator if self.component is None else operator @ Component(self.component)
+
+
+@final
+class Conditions(eqx.Module):
+    """Several conditions, each with random points of its own: what the `conditions` of a
+    [`diffop.nn.Equation`][] may be, and those of a problem may return.
+
+    **Arguments:**
+
+    - `*given`: such as [`diffop.pde.Dirichlet`][] and [`diffop.pde.Neumann`][].
+
+    **Returns:** called with a key and a number of points, a tuple of [`diffop.pde.Condition`][]s
+    and [`diffop.pde.Matching`][]s at points that the key determines.
+
+    **Raises:** `TypeError` for anything else among the conditions.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        rod = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=2.0)
+        conditions = do.pde.Conditions(
+            do.pde.Initial(lambda x: jnp.sin(jnp.pi * x[0]), on=rod),
+            do.pde.Dirichlet(0.0, on=rod.face(0, "lower")),
+            do.pde.Neumann(0.0, on=rod.face(0, "upper")),
+        )
+        first, second, third = conditions(jax.random.key(0), 64)
+        second.points  # (64, 2), all with x = 0
+        ```
+    """
+
+    given: tuple[AbstractCondition, ...]
+
+    def __init__(self, *given: AbstractCondition):
+        for each in given:
+            if not isinstance(each, AbstractCondition):
+                raise TypeError(
+                    "Conditions expects conditions such as diffop.pde.Dirichlet(0.0, on=part), got "
+                    f"{each!r} of type {type(each).__name__}."
+                )
+        self.given = given
+
+    def __call__(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        made = [
+            condition.draw(jax.random.fold_in(key, place), count)
+            for place, condition in enumerate(self.given)
+        ]
+        return tuple(each for several in made for each in several)
+
+
+def at_points(value: Value, points: Float[Array, "count dim"]) -> Shaped[Array, "count ..."]:
+    """What is prescribed at each of the points."""
+    if callable(value) and not isinstance(value, jax.Array):
+        return jax.vmap(value)(points)
+    return jax.lax.broadcast(jnp.asarray(value, points.dtype), (len(points),))
+
+
+def check_part(whose: Any, part: Any) -> None:
+    """Refuses what is no part of a boundary.
+
+    **Raises:** `TypeError` naming the condition.
+    """
+    if not isinstance(part, AbstractPart):
+        raise TypeError(
+            f"{type(whose).__name__} expects a part of a boundary, such as box.face(0, 'lower') or "
+            f"ball.boundary, got {part!r}."
+        )
+
+
+def check_normal(whose: Any, part: Any) -> None:
+    """Refuses what has no outward normal.
+
+    **Raises:** `TypeError` for no part, `ValueError` for one without a normal.
+    """
+    check_part(whose, part)
+    if part.normal is None:
+        raise ValueError(
+            f"{type(whose).__name__} expects a part with an outward normal, got {part!r}, which "
+            "has none: it is not defined at the corners of a box, nor at one time; give each face "
+            "a condition of its own, such as [Neumann(0.0, on=face) for face in box.faces]."
+        )

@@ -1,0 +1,65 @@
+"""Opposite faces as one."""
+
+from typing import final
+
+import equinox as eqx
+from jaxtyping import PRNGKeyArray
+
+from ...equations.matching import Matching
+from ...operators.arguments import checked_integer
+from ...operators.elementary import Directional
+from ..domains.domain import AbstractPart
+from .base import AbstractCondition, check_part
+
+
+def _as_orders(orders: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(checked_integer(order, "an order of Periodic", 0) for order in orders)
+
+
+@final
+class Periodic(AbstractCondition):
+    """u at a face is u at the opposite face, and so are its derivatives along the normal.
+
+    **Arguments:**
+
+    - `on`: a face of a box, such as `box.face(0, "lower")`, also where there is time.
+    - `orders`: which derivatives along the normal, 0 being u itself. An equation of order k in that
+        coordinate needs those below k.
+    - `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
+
+    **Raises:** `TypeError` for something else in place of a part; `ValueError` for a part without
+    an opposite one.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        ring = do.pde.Periodic(on=do.pde.Box((0.0,), (2.0,)).face(0, "lower"))
+        value, slope = ring.draw(jax.random.key(0), 8)
+        slope.misfit(lambda x: jnp.sin(jnp.pi * x[0]))  # 0 up to rounding
+        ```
+    """
+
+    on: AbstractPart = eqx.field(kw_only=True)
+    orders: tuple[int, ...] = eqx.field(
+        static=True, kw_only=True, default=(0, 1), converter=_as_orders
+    )
+
+    def __check_init__(self) -> None:
+        check_part(self, self.on)
+        if self.on.across is None:
+            raise ValueError(
+                f"Periodic joins opposite faces of a box, got {self.on!r}, which has no opposite; "
+                "take a face, such as box.face(0, 'lower')."
+            )
+
+    def draw(self, key: PRNGKeyArray, count: int) -> tuple[Matching, ...]:
+        points, step, slope = self.on.sample(key, count), self.on.across, self.on.normal
+        assert step is not None  # it was checked
+        return tuple(
+            Matching(self.of_component(Directional(slope) ** order), points, step, self.weight)
+            for order in self.orders
+        )

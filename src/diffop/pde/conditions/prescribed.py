@@ -1,0 +1,214 @@
+"""Values that are given: of u, of its normal derivative, of anything else."""
+
+from abc import abstractmethod
+from typing import final
+
+import equinox as eqx
+from jaxtyping import PRNGKeyArray
+
+from ...equations.condition import Condition
+from ...operators.arguments import checked_integer
+from ...operators.base import Operator
+from ...operators.elementary import Directional, Identity, Partial
+from ..domains.domain import AbstractPart
+from ..domains.space_time import SpaceTime
+from .base import AbstractCondition, Value, as_value, at_points, check_normal, check_part
+
+
+class _AbstractPrescribed(AbstractCondition):
+    """What an operator makes of u has given values."""
+
+    @abstractmethod
+    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+        """The operator, of all of u, what it has to give, and where."""
+
+    def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition]:
+        operator, value, part = self.prescribed()
+        points = part.sample(key, count)
+        values = at_points(value, points)
+        return (Condition(self.of_component(operator), points, values, self.weight),)
+
+
+@final
+class Prescribed(_AbstractPrescribed):
+    """`operator.exact(u) = value` on a part of a boundary, for any operator.
+
+    **Arguments:**
+
+    - `operator`: what of u is prescribed.
+    - `value`: a number, an array, or a function of the point, in the shape of what the operator
+        makes of u.
+    - `on`, `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
+
+    **Raises:** as `diffop.pde.Dirichlet`, and `TypeError` for something else in place of an
+    operator.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        edge = do.pde.Box((0.0, 0.0), (1.0, 1.0)).face(1, "upper")
+        n = do.Directional(edge.normal)
+        moment = do.pde.Prescribed(0.3 * do.Laplacian() + 0.7 * n @ n, 0.0, on=edge)
+        ```
+    """
+
+    operator: Operator
+    value: Value = eqx.field(converter=as_value)
+    on: AbstractPart = eqx.field(kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_part(self, self.on)
+        if not isinstance(self.operator, Operator):
+            raise TypeError(
+                f"Prescribed expects an operator, such as diffop.Partial(0), got {self.operator!r}."
+            )
+
+    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+        return self.operator, self.value, self.on
+
+
+@final
+class Dirichlet(_AbstractPrescribed):
+    """u = value on a part of a boundary.
+
+    **Arguments:**
+
+    - `value`: a number, an array, or a function of the point that returns one: in the shape of u,
+        or of its component.
+    - `on`: the part, such as `box.face(0, "lower")` or `ball.boundary`.
+    - `component`: of which entry of a vector-valued u, as [`diffop.Component`][] takes it: a
+        number, a name, or a tuple of these; all of u if it is not given.
+    - `weight`: how much it counts beside the others.
+
+    **Raises:** `TypeError` for something else in place of a value or a part; `ValueError`, when a
+    loss is computed, for a component that u does not have, and for values of another shape.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        channel = do.pde.Box((0.0, -1.0), (4.0, 1.0))
+        inflow = do.pde.Dirichlet(
+            lambda x: jnp.stack([1 - x[1] ** 2, jnp.zeros(())]),
+            on=channel.face(0, "lower"),
+            component=(0, 1),
+        )
+        no_slip = do.pde.Dirichlet(jnp.zeros(2), on=channel.face(1, "upper"), component=(0, 1))
+        ```
+    """
+
+    value: Value = eqx.field(converter=as_value)
+    on: AbstractPart = eqx.field(kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_part(self, self.on)
+
+    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+        return Identity(), self.value, self.on
+
+
+@final
+class Neumann(_AbstractPrescribed):
+    """∂u/∂n = value on a part of a boundary, n being its outward normal.
+
+    **Arguments:** as for [`diffop.pde.Dirichlet`][].
+
+    **Raises:** as `diffop.pde.Dirichlet`, and `ValueError` for a part without a normal.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        flux = do.pde.Neumann(2.0, on=do.pde.Ball(3).boundary)
+        (condition,) = flux.draw(jax.random.key(0), 10)
+        condition.misfit(lambda x: x @ x)  # 0 up to rounding: ∂(r²)/∂r = 2 at r = 1
+        ```
+    """
+
+    value: Value = eqx.field(converter=as_value)
+    on: AbstractPart = eqx.field(kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_normal(self, self.on)
+
+    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+        return Directional(self.on.normal), self.value, self.on
+
+
+@final
+class Robin(_AbstractPrescribed):
+    """a u + b ∂u/∂n = value on a part of a boundary, n being its outward normal.
+
+    **Arguments:**
+
+    - `a`, `b`: numbers, or functions of the point.
+    - `value`, `on`, `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
+
+    **Raises:** as `diffop.pde.Neumann`.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        wall = do.pde.Box((0.0, 0.0), (1.0, 1.0)).face(0, "upper")
+        cooling = do.pde.Robin(2.0, 1.0, 0.0, on=wall)  # ∂u/∂n = −2 u
+        ```
+    """
+
+    a: Value = eqx.field(converter=as_value)
+    b: Value = eqx.field(converter=as_value)
+    value: Value = eqx.field(converter=as_value)
+    on: AbstractPart = eqx.field(kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_normal(self, self.on)
+
+    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+        mixed = self.a * Identity() + self.b * Directional(self.on.normal)
+        return mixed, self.value, self.on
+
+
+@final
+class Initial(_AbstractPrescribed):
+    """u = value at time 0, or a derivative of u by time.
+
+    **Arguments:**
+
+    - `value`: as for [`diffop.pde.Dirichlet`][]; a function takes the whole point (x, …, 0).
+    - `on`: a [`diffop.pde.SpaceTime`][].
+    - `order`: 0 for u, 1 for ∂u/∂t.
+    - `component`, `weight`: as for `diffop.pde.Dirichlet`.
+
+    **Raises:** as `diffop.pde.Dirichlet`, and `TypeError` for a domain without time.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        string = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=2.0)
+        at_rest = do.pde.Initial(0.0, on=string, order=1)
+        ```
+    """
+
+    value: Value = eqx.field(converter=as_value)
+    on: SpaceTime = eqx.field(kw_only=True)
+    order: int = eqx.field(static=True, kw_only=True, default=0)
+
+    def __check_init__(self) -> None:
+        checked_integer(self.order, "order of Initial", 0)
+        if not isinstance(self.on, SpaceTime):
+            raise TypeError(
+                f"Initial expects a domain with time, a diffop.pde.SpaceTime, got {self.on!r}."
+            )
+
+    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+        rate = Partial(self.on.dim - 1, self.order) if self.order else Identity()
+        return rate, self.value, self.on.initial

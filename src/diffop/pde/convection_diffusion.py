@@ -1,0 +1,110 @@
+"""Convection and diffusion, with a layer where the flow leaves.
+
+For u = X(x) cos πy the equation ∂u/∂x = ε Δu is ε X'' − X' − επ² X = 0, with the exponents
+r = (1 ± √(1 + 4π²ε²))/2ε.
+"""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..equations.condition import Condition
+from ..equations.matching import Matching
+from ..nn import BoxInput
+from ..operators.elementary import Directional
+from ..operators.laplacian import Laplacian
+from ._problem import AbstractSolvedProblem, Section
+from ._recommended import Recommended
+from .conditions.base import Conditions
+from .conditions.prescribed import Dirichlet, Neumann
+from .domains.box import Box
+
+_BOX = Box((0.0, 0.0), (1.0, 1.0))
+
+
+@final
+class ConvectionDiffusion(AbstractSolvedProblem):
+    """Convection-diffusion, ∂u/∂x − ε Δu = 0 on the unit square, values and fluxes on its faces.
+
+    u is cos πy where the flow enters, x = 0, and 0 where it leaves, x = 1; nothing passes through
+    the walls y = 0 and y = 1. Before x = 1 there is a layer of width ε. The null model is
+    (1 − x) cos πy.
+
+    **Arguments:**
+
+    - `diffusivity`: ε, positive.
+
+    **Raises:** `ValueError` if it is not positive.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        problem = do.pde.ConvectionDiffusion(diffusivity=0.05)
+        x = jnp.array([0.5, 0.2])
+        values = do.exact(problem.operators())(problem.solution)(x)
+        problem.residual(values, x)  # 0 up to rounding
+        ```
+    """
+
+    name: ClassVar[str] = "convection-diffusion"
+    dim: ClassVar[int] = 2
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=2,
+        steps=5_000,
+        learning_rate=1e-2,
+        batch=128,
+        data_batch=64,
+        data_weight=10.0,
+        width=32,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
+    )
+
+    diffusivity: int | float = eqx.field(static=True, default=0.1)
+
+    def __check_init__(self) -> None:
+        if not self.diffusivity > 0:
+            raise ValueError(f"{self.name} expects a positive diffusivity, got {self.diffusivity}.")
+
+    def operators(self) -> PyTree:
+        return Directional(jnp.array([1.0, 0.0])) - self.diffusivity * Laplacian()
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return values
+
+    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.zeros((), x.dtype)
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        inlet, outlet, *walls = _BOX.faces
+        return Conditions(
+            Dirichlet(lambda x: jnp.cos(jnp.pi * x[1]), on=inlet),
+            Dirichlet(0.0, on=outlet),
+            *(Neumann(0.0, on=wall) for wall in walls),
+        )(key, count)
+
+    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        root = math.hypot(1.0, 2 * math.pi * self.diffusivity)
+        fast, slow = ((1 + sign * root) / (2 * self.diffusivity) for sign in (1, -1))
+        layer = jnp.exp(fast * (x[0] - 1) + slow)
+        return (jnp.exp(slow * x[0]) - layer) / -math.expm1(slow - fast) * jnp.cos(jnp.pi * x[1])
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        return _BOX.sample(key, count)
+
+    def ansatz(self, net: Callable) -> Callable:
+        return BoxInput(net, _BOX.lower, _BOX.upper)
+
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return (1 - x[0]) * jnp.cos(jnp.pi * x[1])
+
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        return _BOX.sections(resolution)

@@ -1,0 +1,1 @@
+"""Where equations hold: domains, and the parts of their boundaries."""

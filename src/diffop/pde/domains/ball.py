@@ -1,0 +1,110 @@
+"""A ball and its sphere."""
+
+from collections.abc import Callable
+from typing import final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..sampling.ball import unit_ball
+from .domain import AbstractDomain, AbstractPart
+
+
+@final
+class Ball(AbstractDomain):
+    """The points with |x − center| ≤ `radius`.
+
+    Points inside have a uniform *radius*, as those of [`diffop.pde.unit_ball`][].
+
+    **Arguments:**
+
+    - `dim`: the number of coordinates, at least 1.
+    - `radius`: positive.
+    - `center`: as many numbers; the origin if it is not given.
+
+    **Raises:** `ValueError` if one of them is out of range.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        disc = do.pde.Ball(2, radius=0.5, center=(1.0, 0.0))
+        disc.sample(jax.random.key(0), 100)  # (100, 2)
+        disc.boundary.normal(jnp.array([1.5, 0.0]))  # [1, 0]
+        ```
+    """
+
+    dim: int = eqx.field(static=True)
+    radius: int | float = eqx.field(static=True, default=1.0)
+    center: tuple[int | float, ...] | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self) -> None:
+        known = self.dim if self.center is None else len(self.center)
+        if self.dim < 1 or not self.radius > 0 or known != self.dim:
+            raise ValueError(
+                f"Ball expects a dim of at least 1, a positive radius and a center with as many "
+                f"coordinates, got dim={self.dim}, radius={self.radius} and center={self.center}."
+            )
+
+    @property
+    def boundary(self) -> "Sphere":
+        """The sphere around it."""
+        return Sphere(self)
+
+    @property
+    def middle(self) -> Float[Array, " dim"]:
+        """The center."""
+        return jnp.zeros(self.dim) if self.center is None else jnp.array(self.center, float)
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, with uniform direction and uniform radius."""
+        return self.middle[None] + self.radius * unit_ball(key, count, self.dim)
+
+
+@final
+class Sphere(AbstractPart):
+    """The boundary of a [`diffop.pde.Ball`][].
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        sphere = do.pde.Ball(3).boundary
+        x = sphere.sample(jax.random.key(0), 1)[0]
+        sphere.normal(x)  # x itself
+        ```
+    """
+
+    ball: Ball
+
+    @property
+    def normal(self) -> Callable[[Float[Array, " dim"]], Float[Array, " dim"]]:
+        """The function x ↦ (x − center) / |x − center|."""
+        return _Outward(self.ball)
+
+    @property
+    def across(self) -> None:
+        """None: there is no opposite face."""
+        return None
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform on the sphere."""
+        directions = jax.random.normal(key, (count, self.ball.dim))
+        lengths = jnp.linalg.norm(directions, axis=1, keepdims=True)
+        return self.ball.middle[None] + self.ball.radius * directions / lengths
+
+
+@final
+class _Outward(eqx.Module):
+    ball: Ball
+
+    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        step = x - self.ball.middle.astype(x.dtype)
+        return step / jnp.linalg.norm(step)

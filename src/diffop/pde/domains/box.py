@@ -1,0 +1,170 @@
+"""A box and its faces."""
+
+from typing import Literal, TypeAlias, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .._problem import Section
+from ..sampling.box import Unit, box, box_boundary, uniform
+from .domain import AbstractDomain, AbstractPart
+from .sections import AXES, section
+
+End: TypeAlias = Literal["lower", "upper"]
+ENDS = ("lower", "upper")
+
+
+@final
+class Box(AbstractDomain):
+    """The points with `lower` ≤ x ≤ `upper`; with one coordinate an interval.
+
+    **Arguments:**
+
+    - `lower`, `upper`: two ends for each coordinate, of which there is at least one.
+
+    **Raises:** `ValueError` if an end is not below the other, or there is none.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        channel = do.pde.Box((0.0, -1.0), (4.0, 1.0))
+        channel.sample(jax.random.key(0), 100)  # (100, 2)
+        channel.face(1, "upper").sample(jax.random.key(1), 100)  # y = 1
+        channel.face(1, "upper").normal  # [0, 1]
+        ```
+    """
+
+    lower: tuple[int | float, ...] = eqx.field(static=True, converter=tuple)
+    upper: tuple[int | float, ...] = eqx.field(static=True, converter=tuple)
+
+    def __check_init__(self) -> None:
+        if len(self.lower) != len(self.upper) or not self.lower:
+            raise ValueError(
+                f"Box expects at least one end below and as many above, got lower={self.lower} "
+                f"and upper={self.upper}."
+            )
+        if not np.less(self.lower, self.upper).all():
+            raise ValueError(
+                f"Box expects lower < upper in each coordinate, got lower={self.lower} and "
+                f"upper={self.upper}."
+            )
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+        return len(self.lower)
+
+    @property
+    def boundary(self) -> "Faces":
+        """All faces together; no normal, as there is none at a corner."""
+        return Faces(self)
+
+    @property
+    def faces(self) -> tuple["Face", ...]:
+        """The faces one by one, the lower before the upper of each coordinate."""
+        return tuple(Face(self, axis, end) for axis in range(self.dim) for end in ENDS)
+
+    def face(self, axis: int, end: End) -> "Face":
+        """The points at one end of one coordinate.
+
+        **Arguments:**
+
+        - `axis`: the number of the coordinate, counted from 0.
+        - `end`: `"lower"` or `"upper"`.
+
+        **Raises:** `ValueError` if there is no such face.
+        """
+        return Face(self, axis, end)
+
+    def sample(
+        self, key: PRNGKeyArray, count: int, unit: Unit = uniform
+    ) -> Float[Array, "count dim"]:
+        """`count` points, uniform as those of the unit cube are; see `diffop.pde.box`."""
+        return box(key, count, self.lower, self.upper, unit)
+
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        """The whole of a box with two coordinates, to draw on; none of another."""
+        if self.dim != 2:
+            return ()
+        return (section("over the box", AXES, self.lower, self.upper, resolution),)
+
+
+@final
+class Face(AbstractPart):
+    """One face of a [`diffop.pde.Box`][]; made by its method `face`.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        left = do.pde.Box((0.0, 0.0), (2.0, 1.0)).face(0, "lower")
+        left.normal, left.across  # [-1, 0], [2, 0]
+        ```
+    """
+
+    box: Box
+    axis: int = eqx.field(static=True)
+    end: End = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        if self.axis not in range(self.box.dim) or self.end not in ENDS:
+            raise ValueError(
+                f"a face of a box is an axis, 0 to {self.box.dim - 1}, and an end, 'lower' or "
+                f"'upper', got {self.axis!r} and {self.end!r}."
+            )
+
+    @property
+    def normal(self) -> Float[Array, " dim"]:
+        """The outward unit normal, the same at all points."""
+        return jnp.zeros(self.box.dim).at[self.axis].set(1.0 if self.end == "upper" else -1.0)
+
+    @property
+    def across(self) -> Float[Array, " dim"]:
+        """The step to the opposite face."""
+        length = self.box.upper[self.axis] - self.box.lower[self.axis]
+        return -length * self.normal
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform on the face."""
+        place = getattr(self.box, self.end)[self.axis]
+        return self.box.sample(key, count).at[:, self.axis].set(place)
+
+
+@final
+class Faces(AbstractPart):
+    """All faces of a [`diffop.pde.Box`][]; its `boundary`.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        square = do.pde.Box((0.0, 0.0), (1.0, 1.0))
+        square.boundary.sample(jax.random.key(0), 100)  # a random face for each point
+        square.boundary.normal  # None: take square.faces one by one
+        ```
+    """
+
+    box: Box
+
+    @property
+    def normal(self) -> None:
+        """None: there is no normal at a corner."""
+        return None
+
+    @property
+    def across(self) -> None:
+        """None: each face has its own."""
+        return None
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points: a random face each, uniform on the face."""
+        return box_boundary(key, count, self.box.lower, self.box.upper)

@@ -1,0 +1,164 @@
+"""A thin plate with edges of three kinds.
+
+For the load sin πx the deflection is W(y) sin πx with
+
+    D (W'''' − 2π² W'' + π⁴ W) = 1,
+    W = 1/(Dπ⁴) + a cosh πy + b sinh πy + c πy cosh πy + d πy sinh πy,
+
+which is simply supported where sin πx = 0 (Lévy). Four linear equations for a, b, c and d say that
+the edge y = 0 is clamped and the edge y = 1 free.
+"""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..equations.condition import Condition
+from ..equations.matching import Matching
+from ..nn import BoxInput
+from ..operators.base import Operator
+from ..operators.elementary import Directional
+from ..operators.laplacian import Biharmonic, Laplacian
+from ._problem import AbstractSolvedProblem, Section
+from ._recommended import Recommended
+from .conditions.base import Conditions
+from .conditions.prescribed import Dirichlet, Neumann, Prescribed
+from .domains.box import Box, Face
+
+_BOX = Box((0.0, 0.0), (1.0, 1.0))
+
+
+@final
+class Plate(AbstractSolvedProblem):
+    """Kirchhoff's plate, D Δ²w = sin πx on the unit square, edges supported, clamped and free.
+
+    The edges x = 0 and x = 1 are simply supported, w = 0 and M = 0; y = 0 is clamped, w = 0 and
+    ∂w/∂n = 0; y = 1 is free, M = 0 and V = 0. With n the outward normal of a straight edge
+
+        M = −D (ν Δw + (1 − ν) ∂²w/∂n²),   V = −D ∂/∂n (Δw + (1 − ν) (Δw − ∂²w/∂n²)),
+
+    the bending moment and Kirchhoff's effective shear force. D = π⁻⁴, so that deflections are about
+    1. The null model is y² sin πx. Source: Timoshenko and Woinowsky-Krieger 1959, "Theory of plates
+    and shells", chapter 6.
+
+    **Arguments:**
+
+    - `poisson`: ν, Poisson's ratio, at least 0 and below 1.
+
+    **Raises:** `ValueError` if it is out of range.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        plate = do.pde.Plate()
+        x = jnp.array([0.5, 0.2])
+        values = do.exact(plate.operators())(plate.solution)(x)
+        plate.residual(values, x)  # 0 up to rounding
+        ```
+    """
+
+    name: ClassVar[str] = "plate"
+    dim: ClassVar[int] = 2
+    rigidity: ClassVar[float] = math.pi**-4
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=2,
+        learning_rate=2e-2,
+        batch=128,
+        data_batch=32,
+        data_weight=10.0,
+        width=32,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
+    )
+
+    poisson: int | float = eqx.field(static=True, default=0.3)
+
+    def __check_init__(self) -> None:
+        if not 0 <= self.poisson < 1:
+            raise ValueError(
+                f"{self.name} expects a Poisson's ratio from 0 to below 1, got {self.poisson}."
+            )
+
+    def operators(self) -> PyTree:
+        return Biharmonic()
+
+    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return self.rigidity * values - self.source(x)
+
+    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.sin(jnp.pi * x[0])
+
+    def moment(self, edge: Face) -> Operator:
+        """M at an edge."""
+        across = Directional(edge.normal) ** 2
+        return -self.rigidity * (self.poisson * Laplacian() + (1 - self.poisson) * across)
+
+    def shear(self, edge: Face) -> Operator:
+        """V at an edge."""
+        normal = Directional(edge.normal)
+        along = Laplacian() - normal**2
+        return -self.rigidity * normal @ (Laplacian() + (1 - self.poisson) * along)
+
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        left, right, clamped, free = _BOX.faces
+        supported = [
+            condition
+            for edge in (left, right)
+            for condition in (
+                Dirichlet(0.0, on=edge),
+                Prescribed(self.moment(edge), 0.0, on=edge),
+            )
+        ]
+        return Conditions(
+            *supported,
+            Dirichlet(0.0, on=clamped),
+            Neumann(0.0, on=clamped),
+            Prescribed(self.moment(free), 0.0, on=free),
+            Prescribed(self.shear(free), 0.0, on=free),
+        )(key, count)
+
+    def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        a, b, c, d = self._coefficients()
+        z = jnp.pi * x[1]
+        even, odd = a * jnp.cosh(z) + d * z * jnp.sinh(z), b * jnp.sinh(z) + c * z * jnp.cosh(z)
+        return (1 + even + odd) * jnp.sin(jnp.pi * x[0])
+
+    def _coefficients(self) -> list[float]:
+        """a, b, c and d, from W and its derivatives by z = πy."""
+        nu, z = self.poisson, math.pi
+        cosh, sinh = math.cosh(z), math.sinh(z)
+        # W by z up to the third derivative, of cosh z, sinh z, z cosh z and z sinh z
+        value = [cosh, sinh, z * cosh, z * sinh]
+        slope = [sinh, cosh, cosh + z * sinh, sinh + z * cosh]
+        second = [cosh, sinh, 2 * sinh + z * cosh, 2 * cosh + z * sinh]
+        third = [sinh, cosh, 3 * cosh + z * sinh, 3 * sinh + z * cosh]
+        matrix = np.array(
+            [
+                [1.0, 0.0, 0.0, 0.0],
+                [0.0, 1.0, 1.0, 0.0],
+                np.subtract(second, nu * np.array(value)),
+                np.subtract(third, (2 - nu) * np.array(slope)),
+            ]
+        )
+        return np.linalg.solve(matrix, np.array([-1.0, 0.0, nu, 0.0])).tolist()
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        return _BOX.sample(key, count)
+
+    def ansatz(self, net: Callable) -> Callable:
+        return BoxInput(net, _BOX.lower, _BOX.upper)
+
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return x[1] * x[1] * jnp.sin(jnp.pi * x[0])
+
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        return _BOX.sections(resolution)

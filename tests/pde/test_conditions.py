@@ -1,0 +1,297 @@
+"""Conditions on parts of a boundary, beside derivatives by nested autodiff in float64."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+SQUARE = do.pde.Box((0.0, -1.0), (2.0, 1.0))
+WALL = SQUARE.face(0, "lower")
+BALL = do.pde.Ball(3, radius=2.0)
+ROD = do.pde.SpaceTime(do.pde.Box((0.0,), (2.0,)), 3.0)
+COUNT = 12
+
+
+def u(x):
+    return jnp.sin(x[0] + 0.5) * jnp.exp(0.3 * x[1]) + x[-1] ** 2
+
+
+def flow(x):
+    return jnp.stack([u(x), x[0] * x[1] ** 2, jnp.cos(x[0] - x[1])])
+
+
+def normal_derivative(function, normal):
+    return lambda x: jax.jacfwd(function)(x) @ normal(x)
+
+
+def constant(*normal):
+    return lambda x: jnp.array(normal)
+
+
+def outward(x):
+    return x / jnp.linalg.norm(x)
+
+
+def time_derivative(function):
+    return lambda x: jax.jacfwd(function)(x)[..., -1]
+
+
+CASES = {
+    "dirichlet": (do.pde.Dirichlet(0.5, on=WALL), u, u, 0.5),
+    "neumann": (do.pde.Neumann(0.5, on=WALL), u, normal_derivative(u, constant(-1.0, 0.0)), 0.5),
+    "neumann on a sphere": (
+        do.pde.Neumann(lambda x: x[1], on=BALL.boundary),
+        u,
+        normal_derivative(u, outward),
+        lambda x: x[1],
+    ),
+    "neumann in time": (
+        do.pde.Neumann(0.0, on=ROD.face(0, "upper")),
+        u,
+        normal_derivative(u, constant(1.0, 0.0)),
+        0.0,
+    ),
+    "neumann of a component": (
+        do.pde.Neumann(0.0, on=SQUARE.face(1, "upper"), component=1),
+        flow,
+        lambda x: jax.jacfwd(flow)(x)[1, 1],
+        0.0,
+    ),
+    "robin": (
+        do.pde.Robin(2.0, lambda x: x[1], 1.0, on=WALL),
+        u,
+        lambda x: 2 * u(x) - x[1] * jax.grad(u)(x)[0],
+        1.0,
+    ),
+    "robin of a component": (
+        do.pde.Robin(2.0, 3.0, 1.0, on=WALL, component=2),
+        flow,
+        lambda x: 2 * flow(x)[2] - 3 * jax.jacfwd(flow)(x)[2, 0],
+        1.0,
+    ),
+    "dirichlet of components": (
+        do.pde.Dirichlet(lambda x: x[::-1], on=SQUARE.boundary, component=(2, 0)),
+        flow,
+        lambda x: flow(x)[jnp.array([2, 0])],
+        lambda x: x[::-1],
+    ),
+    "dirichlet of everything": (
+        do.pde.Dirichlet(np.array([0.1, 0.2, 0.3]), on=WALL),
+        flow,
+        flow,
+        np.array([0.1, 0.2, 0.3]),
+    ),
+    "prescribed": (
+        do.pde.Prescribed(do.Laplacian(), lambda x: x[0], on=WALL),
+        u,
+        lambda x: jnp.trace(jax.hessian(u)(x)),
+        lambda x: x[0],
+    ),
+    "initial": (do.pde.Initial(lambda x: x[0], on=ROD), u, u, lambda x: x[0]),
+    "initial rate": (do.pde.Initial(0.0, on=ROD, order=1), u, time_derivative(u), 0.0),
+    "initial component": (
+        do.pde.Initial(0.0, on=ROD, order=1, component=2),
+        flow,
+        lambda x: time_derivative(flow)(x)[2],
+        0.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_misfit_is_the_mean_square_of_what_is_missed(name, getkey):
+    condition, function, left, right = CASES[name]
+    (drawn,) = condition.draw(getkey(), COUNT)
+    assert drawn.points.shape == (COUNT, condition.prescribed()[2].sample(getkey(), 1).shape[1])
+    missed = [left(x) - (right(x) if callable(right) else jnp.asarray(right)) for x in drawn.points]
+    expected = np.mean([jnp.sum(each**2) for each in missed])
+    assert expected > 1e-3
+    np.testing.assert_allclose(drawn.misfit(function), expected, rtol=1e-11)
+
+
+def test_weights(getkey):
+    key = getkey()
+    (plain,), (heavy,) = (
+        do.pde.Dirichlet(0.0, on=WALL, weight=weight).draw(key, COUNT) for weight in (1.0, 3.0)
+    )
+    np.testing.assert_allclose(heavy.misfit(u), 3 * plain.misfit(u))
+
+
+@pytest.mark.parametrize("face", [SQUARE.face(0, "upper"), ROD.face(0, "lower")])
+def test_periodic(face, getkey):
+    around = lambda x: jnp.sin(jnp.pi * x[0]) * jnp.exp(x[1])
+    drawn = do.pde.Periodic(on=face, orders=(0, 1, 2)).draw(getkey(), COUNT)
+    assert len(drawn) == 3
+    for order, condition in enumerate(drawn):
+        assert condition.misfit(around) < 1e-25
+        along = u
+        for _ in range(order):
+            along = normal_derivative(along, constant(*face.normal))
+        gaps = [along(x) - along(x + face.across) for x in condition.points]
+        np.testing.assert_allclose(condition.misfit(u), np.mean(np.square(gaps)), rtol=1e-11)
+
+
+def test_periodic_of_a_component(getkey):
+    value, slope = do.pde.Periodic(on=WALL, component=2).draw(getkey(), COUNT)
+    gaps = [flow(x)[2] - flow(x + WALL.across)[2] for x in value.points]
+    np.testing.assert_allclose(value.misfit(flow), np.mean(np.square(gaps)), rtol=1e-11)
+    assert str(slope.operator) == "b·∇ I₂"
+
+
+def test_squares_of_residuals_add_up_to_the_misfit(getkey):
+    conditions = do.pde.Conditions(
+        do.pde.Dirichlet(jnp.zeros(2), on=SQUARE.boundary, component=(0, 1), weight=3.0),
+        do.pde.Periodic(on=WALL, weight=2.0),
+    )
+    for condition in conditions(getkey(), COUNT):
+        squares = np.sum(np.square(condition.residuals(flow)))
+        np.testing.assert_allclose(squares, condition.misfit(flow), rtol=1e-12)
+
+
+def test_an_equation_has_them(getkey):
+    """Of a system, by a PINN that holds a function of its own."""
+    equation = do.nn.Equation(
+        do.Divergence(dims=(0, 1)) @ do.Component((0, 1)),
+        lambda v, x: v,
+        conditions=do.pde.Conditions(do.pde.Neumann(0.0, on=WALL, component=2)),
+    )
+    (condition,) = equation.conditions(getkey(), COUNT)
+    expected = np.mean([np.square(jax.jacfwd(flow)(x)[2, 0]) for x in condition.points])
+    np.testing.assert_allclose(condition.misfit(flow), expected, rtol=1e-11)
+
+
+def test_each_condition_has_points_of_its_own(getkey):
+    conditions = do.pde.Conditions(
+        do.pde.Dirichlet(0.0, on=SQUARE.boundary),
+        do.pde.Dirichlet(1.0, on=SQUARE.boundary),
+        do.pde.Periodic(on=SQUARE.face(1, "lower")),
+    )
+    key = getkey()
+    drawn = conditions(key, COUNT)
+    assert [type(each).__name__ for each in drawn] == ["Condition"] * 2 + ["Matching"] * 2
+    assert not np.isin(drawn[0].points, [-1, 0, 1, 2, *drawn[1].points.ravel()]).all(axis=1).any()
+    again = jax.jit(conditions, static_argnums=1)(key, COUNT)
+    np.testing.assert_allclose(again[0].points, drawn[0].points)
+    assert not np.array_equal(conditions(getkey(), COUNT)[0].points, drawn[0].points)
+
+
+def test_a_loss_takes_them(getkey):
+    """u_t = Δu on a ring, as a problem is written."""
+
+    class Ring(do.pde.AbstractSolvedProblem):
+        name = "ring"
+        dim: int = 2
+
+        def operators(self):
+            return do.Partial(1) - do.Partial(0, 2)
+
+        def residual(self, values, x):
+            return values
+
+        def source(self, x):
+            return jnp.zeros(())
+
+        def solution(self, x):
+            return jnp.exp(-(jnp.pi**2) * x[1]) * jnp.sin(jnp.pi * x[0])
+
+        def sample(self, key, count):
+            return ROD.sample(key, count)
+
+        def conditions(self, key, count):
+            start = do.pde.Initial(self.solution, on=ROD)
+            return do.pde.Conditions(start, do.pde.Periodic(on=ROD.face(0, "lower")))(key, count)
+
+        def ansatz(self, net):
+            return net
+
+        def null_shape(self, x):
+            return jnp.ones(())
+
+        def sections(self, resolution):
+            return ROD.sections(resolution)
+
+    problem = Ring()
+    loss = do.train.ResidualLoss(problem, batch=8, n=1, probes="exact")
+    assert loss(problem.solution, getkey()) < 1e-20
+    terms = loss.terms(u, getkey())
+    assert terms["data"] > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda key: do.pde.Neumann(0.0, on=SQUARE.boundary),
+            ValueError,
+            r"^Neumann expects a part with an outward normal, got Faces\(.*\), which has none: "
+            r"it is not defined at the corners of a box, nor at one time; give each face a "
+            r"condition of its own, such as \[Neumann\(0.0, on=face\) for face in box.faces\]\.$",
+        ),
+        (
+            lambda key: do.pde.Robin(1.0, 1.0, 0.0, on=ROD.initial),
+            ValueError,
+            r"^Robin expects a part with an outward normal, got Instant\(",
+        ),
+        (
+            lambda key: do.pde.Dirichlet(0.0, on=SQUARE),
+            TypeError,
+            r"^Dirichlet expects a part of a boundary, such as box.face\(0, 'lower'\) or "
+            r"ball.boundary, got Box\(",
+        ),
+        (
+            lambda key: do.pde.Dirichlet("hot", on=WALL),
+            TypeError,
+            "expects numbers, arrays or functions of the point for its values, got 'hot' of type s",
+        ),
+        (
+            lambda key: do.pde.Prescribed(1.0, 0.0, on=WALL),
+            TypeError,
+            r"Prescribed expects an operator, such as diffop.Partial\(0\), got 1.0",
+        ),
+        (
+            lambda key: do.pde.Initial(0.0, on=SQUARE),
+            TypeError,
+            "Initial expects a domain with time, a diffop.pde.SpaceTime, got Box",
+        ),
+        (
+            lambda key: do.pde.Periodic(on=BALL.boundary),
+            ValueError,
+            r"Periodic joins opposite faces of a box, got Sphere\(.*\), which has no opposite",
+        ),
+        (
+            lambda key: do.pde.Conditions(do.Identity()),
+            TypeError,
+            r"Conditions expects conditions such as diffop.pde.Dirichlet\(0.0, on=part\), got I of",
+        ),
+        (
+            lambda key: do.pde.Dirichlet(0.0, on=WALL, component=3).draw(key, 4)[0].misfit(flow),
+            ValueError,
+            r"Component\(3\) takes an entry that u does not have: u returns an array of shape \(3,",
+        ),
+        (
+            lambda key: do.pde.Dirichlet(0.0, on=WALL).draw(key, 4)[0].misfit(flow),
+            ValueError,
+            r"I of u at a point has shape \(3,\), and what is prescribed shape \(\); no shape is "
+            r"broadcast",
+        ),
+        (
+            lambda key: (
+                do.pde.Dirichlet(lambda x: x[:1], on=WALL, component=0).draw(key, 4)[0].misfit(flow)
+            ),
+            ValueError,
+            r"I₀ of u at a point has shape \(\), and what is prescribed shape \(1,\); no shape",
+        ),
+        (
+            lambda key: do.pde.Neumann(0.0, on=WALL, component=(0, 1)).draw(key, 4)[0].misfit(flow),
+            ValueError,
+            r"b·∇ I\[0, 1\] of u at a point has shape \(2,\), and what is prescribed shape \(\)",
+        ),
+    ],
+)
+def test_errors(call, error, message, getkey, as_users_see_it):
+    with pytest.raises(error, match=message):
+        call(getkey())
