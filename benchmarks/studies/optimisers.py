@@ -248,7 +248,7 @@ def picture(equation: str, path: pathlib.Path) -> None:
             seconds, errors = curves.setdefault(line["optimiser"], ([], []))
             seconds.append(line["processor"])
             errors.append(line["error"])
-    draw(Curves("", "seconds of processors", "relative L2 error", curves), str(path))
+    draw(Curves("", "seconds of processors", "relative L2 error", {**curves}), str(path))
 
 
 def main() -> None:
