@@ -46,7 +46,8 @@ def test_of_problems(name):
     """The loss is that of all components by jets, which are tested beside nested jvp."""
     dim = min(4, do.pde.recommended(name).dim)
     problem = do.pde.make(name, dim=dim, key=jax.random.key(0))
-    net = eqx.nn.MLP(problem.dim, "scalar", 5, 1, activation=jnp.tanh, key=jax.random.key(1))
+    sizes = problem.dim, problem.outputs, 5, 1
+    net = eqx.nn.MLP(*sizes, activation=jnp.tanh, key=jax.random.key(1))
 
     @eqx.filter_jit
     def losses(problem, u):
