@@ -6,9 +6,10 @@ BIN := .venv/bin
 JOBS ?= 2
 OUT ?= out/demo
 
-# The demo's settings: 1000 dimensions, eight jets a step, the input scaled by 5.
-DEMO = solve allen-cahn-two-body --dim 1000 --steps 10000 --n 8 --seed 0 \
-	--learning-rate 0.005 --input-scale 5
+# The demo's settings: 100,000 dimensions, 200 steps of ten points and eight jets, and of each point
+# the residual's whole gradient.
+DEMO = solve allen-cahn-two-body --dim 100000 --steps 200 --batch 10 --n 8 --seed 0 \
+	--gpinn 1 --output-scale source --fan-in-rate 0.1
 
 TORCH_PYTHON ?= python3.12
 

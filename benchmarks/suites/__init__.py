@@ -15,7 +15,7 @@ from .precision import Precision
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
 from .step import Step
-from .trained import Problems, Recipe, Solitons
+from .trained import Problems, Recipe, Solitons, WholeGradient
 from .unit_ball import ThreeBodyError, ThreeBodySpeed, TwoBodyError, TwoBodySpeed
 from .weight_sharing import WeightSharingError, WeightSharingSpeed
 
@@ -42,6 +42,7 @@ SUITES: dict[str, AbstractSuite] = {
         Precision(),
         Compiling(),
         Recipe(),
+        WholeGradient(),
         Solitons(),
         Problems(),
     )

@@ -60,6 +60,33 @@ class Recipe(AbstractTrained):
                 yield self.case(OURS, problem="allen-cahn-two-body", **sizes, **more, seed=seed)
 
 
+_WHOLE: dict[str, Size] = {
+    "batch": 10,
+    "gpinn": 1.0,
+    "output_scale": "source",
+    "fan_in_rate": 0.1,
+}
+_BY_DIM: dict[int, dict[str, Size]] = {
+    1000: {"steps": 2000, "n": 32, "input_scale": 5.0, "learning_rate": 3e-3},
+    10_000: {"steps": 2000, "n": 8, "input_scale": 0.5},
+    100_000: {"steps": 200, "n": 8},
+    1_000_000: {"steps": 200, "n": 8},
+}
+
+
+class WholeGradient(AbstractTrained):
+    name = "whole-gradient"
+    title = "errors on two-body Allen-Cahn of losses that see the residual's whole gradient"
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        dims = scope.pick([10], [1000], list(_BY_DIM))
+        for dim in dims:
+            for seed in SEEDS if scope.level == "full" and dim < 1_000_000 else [0]:
+                sizes = {"dim": dim, **_BY_DIM.get(dim, {"n": 4}), **_WHOLE}
+                more = MINI if scope.level == "mini" else {}
+                yield self.case(OURS, problem="allen-cahn-two-body", **{**sizes, **more}, seed=seed)
+
+
 class Solitons(AbstractTrained):
     name = "solitons"
     title = "errors on equations with mixed derivatives of order four, as recommended"
