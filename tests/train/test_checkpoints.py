@@ -265,15 +265,15 @@ def test_a_full_disk(error, tmp_path, monkeypatch):
 
     said = []
     checkpoints = do.train.Checkpoints(tmp_path, every=10, tell=said.append)
-    save = ocp.CheckpointManager.save
+    save = ocp.Checkpointer.save
 
-    def full(self, step, **items):
-        if step in (20, 30):
-            (tmp_path / f"{step}.orbax-checkpoint-tmp").mkdir()
+    def full(self, directory, **items):
+        if directory.name in ("20.unfinished", "30.unfinished"):
+            directory.with_name(f"{directory.name}.orbax-checkpoint-tmp").mkdir()
             raise error
-        return save(self, step, **items)
+        return save(self, directory, **items)
 
-    monkeypatch.setattr(ocp.CheckpointManager, "save", full)
+    monkeypatch.setattr(ocp.Checkpointer, "save", full)
     result = fit(optax.sgd(1e-2), checkpoints=checkpoints, steps=40)
     assert equal(result.model, fit(optax.sgd(1e-2), steps=40).model)
     assert [f"the checkpoint {tmp_path / str(step)} could not be" in text for step, text in
@@ -293,7 +293,8 @@ def test_a_disk_without_room_is_not_written_to(tmp_path, monkeypatch):
 def test_what_a_killed_save_has_left_is_removed(tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path)
     checkpoints.save(state(1))
-    shutil.copytree(checkpoints.path(1), tmp_path / "2.orbax-checkpoint-tmp")
+    for name in ("2.unfinished", "2.unfinished.orbax-checkpoint-tmp", "2.orbax-checkpoint-tmp"):
+        shutil.copytree(checkpoints.path(1), tmp_path / name)
     assert checkpoints.steps == (1,)
     checkpoints.save(state(2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]

@@ -10,8 +10,10 @@ import pathlib
 import shutil
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import diffop as do
 from diffop.train import _durable, _output
 from diffop.train._metrics import METRICS, MetricsFile
 
@@ -132,3 +134,43 @@ def test_new_folders_have_their_names_on_the_disk(recorded):
     _durable.make_folder(folder / "a" / "b")
     _durable.make_folder(folder / "a" / "b")
     assert record.calls == [("fsync", "."), ("fsync", "a")]
+
+
+def state(step):
+    losses = np.zeros(step, np.float32)
+    return do.train.State(step, {"w": jnp.full(5, step / 7)}, (jnp.array(step),), losses, 1.5, 2.5)
+
+
+def test_a_checkpoint_is_there_as_a_whole_or_not_at_all(recorded):
+    """At each moment a kill leaves the one before or the new one, and none that is damaged."""
+    record, folder = recorded
+    checkpoints = do.train.Checkpoints(folder, keep=1)
+    checkpoints.save(state(1))
+    record.forget()
+    checkpoints.save(state(2))
+    files = {path.relative_to(folder / "2").as_posix() for path in (folder / "2").rglob("*")}
+    assert "SHA256SUMS" in files
+    renamed = record.calls.index(("replace", "2.unfinished", "2"))
+    before = record.calls[:renamed]
+    assert {("fsync", f"2.unfinished/{name}") for name in files} < set(before)
+    assert before[-1] == ("fsync", "2.unfinished")
+    assert record.calls[renamed + 1 :] == [("fsync", ".")]
+    newest = []
+    for moment in record.moments:
+        said = []
+        saved = do.train.Checkpoints(moment, tell=said.append).newest(state(0))
+        assert saved is not None and not said
+        newest.append(saved.state.step)
+    assert newest == [1] * (2 * renamed + 1) + [2] * 3
+
+
+def test_the_metrics_are_on_the_disk_before_the_checkpoint(recorded):
+    record, folder = recorded
+    settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4)
+    do.train.solve(settings, folder / "new", checkpoint_every=2)
+    calls = [call for call in record.calls if call[0] == "replace" or "metrics" in call[1]]
+    commit = calls.index(("replace", "new/checkpoints/2.unfinished", "new/checkpoints/2"))
+    assert calls[commit - 1] == ("fsync", f"new/{METRICS}")
+    moment = record.moments[2 * record.calls.index(calls[commit])]
+    assert (moment / "new" / METRICS).read_text().count("\n") == 1
+    assert calls[-1] == ("replace", "new/report.json.tmp", "new/report.json")

@@ -10,9 +10,7 @@ def write_digests(directory: pathlib.Path) -> None:
     """Writes the digests of all files in the directory beside them: its last file."""
     names = sorted(path for path in directory.rglob("*") if path.is_file())
     lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in names]
-    unfinished = directory / f"{_NAME}.tmp"
-    unfinished.write_text("".join(lines))
-    unfinished.replace(directory / _NAME)
+    (directory / _NAME).write_text("".join(lines))
 
 
 def damage(directory: pathlib.Path) -> str | None:
