@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import os
 import pathlib
 import sys
 import textwrap
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     **Returns:** the exit code: 0 for success, 1 for a run that failed, 2 for input that cannot be
     used, 130 for a run that was interrupted by Ctrl-C, 143 by SIGTERM.
 
-    **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`.
+    **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`;
+    `KeyboardInterrupt` at a second Ctrl-C.
 
     !!! example
 
@@ -237,8 +239,6 @@ def _solved(options: argparse.Namespace) -> int:
         if is_first():
             print(f"diffop: {error}", file=sys.stderr)
         return 128 + error.signal
-    except KeyboardInterrupt:
-        return _complain("interrupted; no results were written.", _INTERRUPTED)
     if is_first():
         print(report.as_text())
         print(f"results: {options.out}/{', '.join(written(options.out))}")
@@ -297,5 +297,18 @@ def _complain(error: Exception | str, code: int) -> int:
     return code
 
 
+def process() -> NoReturn:
+    """The command line as a process of its own: Ctrl-C that is not noted ends it at once, without
+    waiting for what XLA is at.
+    """
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    process()
