@@ -9,6 +9,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from ._checkpoints import Checkpoints
 from ._iterate import Loss, Optimiser, State, iterate
+from ._processes import is_first
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], None]
 
@@ -110,4 +111,6 @@ def fit(
         made = state.step
         if checkpoints is not None and checkpoints.due(state.step):
             checkpoints.save(state)
+    if checkpoints is not None and is_first():
+        checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)

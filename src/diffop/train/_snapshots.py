@@ -28,6 +28,8 @@ from ._processes import by_first, is_first, succeeded_everywhere
 
 _MARGIN = 2**20  # bytes for names, shapes and digests
 _UNFINISHED = ".unfinished"
+NOTES = "notes/"
+"""Where notes are in a checkpoint."""
 
 
 Arrays: TypeAlias = dict[str, list[Any]]

@@ -181,6 +181,7 @@ def solve(
     def save() -> None:
         _output.save_model(path, state.model)
         _draw(path, settings, problem, points, state, progress)
+        checkpoints.remove_damaged()
         _output.save_report(path, report)
 
     try:
