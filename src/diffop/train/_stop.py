@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, final
 
+from ._processes import gathered
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -63,6 +65,10 @@ class Stop:
             self._writer.close()  # the thread reads its end, and ends
             self._thread.join()
             self._reader.close()
+
+    def everywhere(self) -> int | None:
+        """The signal that this process or any other one was sent; the same in all."""
+        return max(gathered(self.signal or 0)) or None
 
     def _note(self, number: int, _: object) -> None:
         if self.signal is None:
