@@ -4,6 +4,7 @@ import ctypes
 import gc
 import itertools
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -141,6 +142,14 @@ def types_elsewhere(types):
     """For cases in a file of `TYPED` that make calls of the same types as others there."""
     if not types:
         jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture
+def ctrl_c_is_heard():
+    """A shell's background jobs ignore Ctrl-C, and so do their children; not so handlers."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

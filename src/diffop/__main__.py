@@ -2,11 +2,12 @@
 
 import argparse
 import dataclasses
+import os
 import pathlib
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import NoReturn, final
+from typing import Any, NoReturn, final
 
 import jax
 from jax.sharding import Mesh
@@ -26,6 +27,7 @@ from .train._settings import SOURCE
 from .train._summary import save_plot, table
 from .train._trackers import TRACKERS
 
+_NONE = "none"
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 
 
@@ -47,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     **Returns:** the exit code: 0 for success, 1 for a run that failed, 2 for input that cannot be
     used, 130 for a run that was interrupted by Ctrl-C, 143 by SIGTERM.
 
-    **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`.
+    **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`;
+    `KeyboardInterrupt` at a second Ctrl-C.
 
     !!! example
 
@@ -72,13 +75,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _integer_or_none(text: str) -> int | None:
+    try:
+        return None if text == _NONE else int(text)
+    except ValueError:
+        message = f"expected an integer or {_NONE}, got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
 _OPTIONS = (
     ("dim", int, "dimensions"),
     ("steps", int, "steps of the optimiser"),
     ("n", int, "draws of jets at each step"),
     ("learning-rate", float, "the first step's"),
     ("batch", int, "fresh points at each step"),
-    ("data-batch", int, "of initial or boundary data; as many as --batch if not given"),
+    ("data-batch", _integer_or_none, "of initial or boundary data; none for as many as --batch"),
     ("pool", int, "times as many points from which those of large residuals are chosen"),
     ("input-scale", float, "the network sees the point times this"),
     ("width", int, "units of each hidden layer"),
@@ -87,7 +98,7 @@ _OPTIONS = (
     ("channels", int, "numbers that each block is seen through"),
     ("data-weight", float, "weight of initial and boundary data in the loss"),
     ("gpinn", float, "weight of the residual's squared gradient in the loss, 0 for none"),
-    ("gpinn-terms", int, "components of that gradient at each step; the whole if not given"),
+    ("gpinn-terms", _integer_or_none, "components of that gradient at each step; none for all"),
     ("fan-in-rate", float, "matrices of m inputs learn at most at this over √m, 0 for no bound"),
 )
 """The settings that each problem recommends a number for."""
@@ -122,26 +133,34 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_devices(parser.add_argument_group("several devices"))
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
     for name, kind, text in _OPTIONS:
-        parser.add_argument(f"--{name}", type=kind, help=text)
-    parser.add_argument(
-        "--output-scale",
+        metavar = f"NUMBER|{_NONE}" if kind is _integer_or_none else None
+        _add_setting(parser, name, type=kind, metavar=metavar, help=text)
+    _add_setting(
+        parser,
+        "output-scale",
         type=lambda text: text if text == SOURCE else float(text),
         metavar=f"NUMBER|{SOURCE}",
         help="the network's values are multiplied by this, or by what the source tells of the "
         "solution's size",
     )
     names = (*PROBES, *baselines.names())
-    parser.add_argument(
-        "--probes",
+    _add_setting(
+        parser,
+        "probes",
         choices=names,
         metavar="NAME",
         help=f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
         f"{', '.join(baselines.names())}",
     )
-    parser.add_argument("--estimator", choices=names, metavar="NAME", help=argparse.SUPPRESS)
-    parser.add_argument("--square", choices=SQUARES, help="how an estimated residual is squared")
-    parser.add_argument("--optimiser", choices=OPTIMISERS, help="how the network is trained")
-    parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate decays")
+    _add_setting(parser, "estimator", choices=names, metavar="NAME", help=argparse.SUPPRESS)
+    _add_setting(parser, "square", choices=SQUARES, help="how an estimated residual is squared")
+    _add_setting(parser, "optimiser", choices=OPTIMISERS, help="how the network is trained")
+    _add_setting(parser, "schedule", choices=SCHEDULES, help="how the learning rate decays")
+
+
+def _add_setting(parser: argparse.ArgumentParser, name: str, **how: Any) -> None:
+    """One that is among the options only where it is given: its value may be None."""
+    parser.add_argument(f"--{name}", default=argparse.SUPPRESS, **how)
 
 
 def _add_devices(group: argparse._ArgumentGroup) -> None:
@@ -237,8 +256,6 @@ def _solved(options: argparse.Namespace) -> int:
         if is_first():
             print(f"diffop: {error}", file=sys.stderr)
         return 128 + error.signal
-    except KeyboardInterrupt:
-        return _complain("interrupted; no results were written.", _INTERRUPTED)
     if is_first():
         print(report.as_text())
         print(f"results: {options.out}/{', '.join(written(options.out))}")
@@ -266,8 +283,8 @@ def _plot(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> train.Settings:
     """What was given on the command line; the problem recommends the rest."""
-    if options.estimator is not None:
-        if options.probes is not None:
+    if "estimator" in options:
+        if "probes" in options:
             raise ValueError("estimator is the old name of probes; leave --estimator out.")
         print("diffop: --estimator is now called --probes; say that.", file=sys.stderr)
         options.probes = options.estimator
@@ -275,7 +292,7 @@ def _settings(options: argparse.Namespace) -> train.Settings:
     given = {name: value for name, value in vars(options).items() if name in names}
     if ":" in given["problem"]:
         given["problem"] = imported(given["problem"])
-    return train.Settings(**{name: value for name, value in given.items() if value is not None})
+    return train.Settings(**given)
 
 
 def _mesh(options: argparse.Namespace) -> Mesh | None:
@@ -297,5 +314,18 @@ def _complain(error: Exception | str, code: int) -> int:
     return code
 
 
+def process() -> NoReturn:
+    """The command line as a process of its own: Ctrl-C that is not noted ends it at once, without
+    waiting for what XLA is at.
+    """
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    process()

@@ -1,5 +1,6 @@
 """The command line: what it prints, its exit codes, and its messages for input it cannot use."""
 
+import dataclasses
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
+from diffop.train import _settings
 
 SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
 
@@ -50,6 +52,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--data-weight", "0"], "data-weight must be a finite positive number, got 0.0."),
         (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
         (["--gpinn-terms", "0"], "gpinn-terms must be an integer of at least 1, got 0."),
+        (["--data-batch", "some"], "--data-batch: expected an integer or none, got 'some'"),
         (["--square", "product", "--probes", "exact"], "random jets, got the probes 'exact'"),
         (["--square", "pairs", "--n", "1"], "a standard error needs at least 2 draws"),
         (["--square", "both"], "argument --square: invalid choice: 'both'"),
@@ -95,6 +98,23 @@ def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
     assert settings["batch"] == 8
     for name in ("learning_rate", "probes", "data_weight", "gpinn"):
         assert settings[name] == getattr(recommended, name)
+
+
+@pytest.mark.parametrize("name", ["data_batch", "gpinn_terms"])
+def test_none_is_said_where_a_problem_recommends_a_number(name, tmp_path, monkeypatch):
+    recommended = dataclasses.replace(do.pde.recommended("kovasznay"), **{name: 7})
+    monkeypatch.setattr(_settings, "recommended", lambda _: recommended)
+    words, seen = ["solve", "kovasznay", "--out", str(tmp_path)], []
+    monkeypatch.setattr(do.train, "check", lambda settings, *_, **__: stop(seen.append(settings)))
+    for more in ([], [f"--{name.replace('_', '-')}", "none"]):
+        assert main([*words, *more]) == 2
+    assert [getattr(settings, name) for settings in seen] == [7, None]
+    again = do.train.Settings(**seen[1].as_json())  # as a run that goes on reads it
+    assert getattr(again, name) is None
+
+
+def stop(_):
+    raise ValueError("enough was seen")
 
 
 def test_help_shows_what_problems_recommend(capsys):

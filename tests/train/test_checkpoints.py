@@ -10,7 +10,7 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import _checkpoints, _snapshots
+from diffop.train import _checkpoints, _digests, _snapshots
 
 KEY = jax.random.key(0)
 MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
@@ -216,6 +216,50 @@ def test_all_damaged(tmp_path):
     assert checkpoints.save(state(1))
 
 
+def test_damaged_ones_are_removed_in_the_end(tmp_path):
+    """When a fit has ended, not before; they are part of what is cleared, too."""
+    checkpoints = do.train.Checkpoints(tmp_path, every=20, tell=lambda _: None)
+    with pytest.raises(Killed):
+        fit(optax.sgd(1e-2), checkpoints=checkpoints, observe=killed_after(50))
+    (checkpoints.path(40) / "SHA256SUMS").write_text("")
+    (tmp_path / "notes.damaged").write_text("mine")
+    kept = []
+
+    def observe(step, *_):
+        kept.append((tmp_path / "40.damaged").is_dir())
+
+    fit(optax.sgd(1e-2), checkpoints=checkpoints, observe=observe)
+    assert kept == [True] * 4 and not (tmp_path / "40.damaged").exists()
+    shutil.copytree(checkpoints.path(60), tmp_path / "50.damaged-2")
+    checkpoints.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.damaged"]
+
+
+def test_what_is_read_to_find_one(tmp_path, monkeypatch):
+    """Of the newest nothing, of the best what tells which it is, all of a restored one."""
+    checkpoints = do.train.Checkpoints(tmp_path, keep=3)
+    for step, score in [(1, 2.0), (2, 1.0), (3, 3.0)]:
+        checkpoints.save(state(step), score=score)
+    read, digest = [], _digests._digest
+
+    def recorded(path):
+        read.append(path.relative_to(tmp_path).as_posix())
+        return digest(path)
+
+    monkeypatch.setattr(_digests, "_digest", recorded)
+    assert checkpoints.last() == 3 and read == []
+    assert checkpoints.best() == 2
+    assert read and all(name.startswith("3/notes/") for name in read)
+    read.clear()
+    checkpoints.restore(2, state(0))
+    files = [path for path in checkpoints.path(2).rglob("*") if path.is_file()]
+    names = {path.relative_to(tmp_path).as_posix() for path in files}
+    assert sorted(read) == sorted(names - {"2/SHA256SUMS"})
+    for path in (checkpoints.path(3) / "notes").iterdir():
+        path.write_bytes(b"")
+    assert checkpoints.best() == 2  # as the one before says
+
+
 def test_one_that_was_asked_for(tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path)
     for step in (1, 2):
@@ -265,15 +309,15 @@ def test_a_full_disk(error, tmp_path, monkeypatch):
 
     said = []
     checkpoints = do.train.Checkpoints(tmp_path, every=10, tell=said.append)
-    save = ocp.CheckpointManager.save
+    save = ocp.Checkpointer.save
 
-    def full(self, step, **items):
-        if step in (20, 30):
-            (tmp_path / f"{step}.orbax-checkpoint-tmp").mkdir()
+    def full(self, directory, **items):
+        if directory.name in ("20.unfinished", "30.unfinished"):
+            directory.with_name(f"{directory.name}.orbax-checkpoint-tmp").mkdir()
             raise error
-        return save(self, step, **items)
+        return save(self, directory, **items)
 
-    monkeypatch.setattr(ocp.CheckpointManager, "save", full)
+    monkeypatch.setattr(ocp.Checkpointer, "save", full)
     result = fit(optax.sgd(1e-2), checkpoints=checkpoints, steps=40)
     assert equal(result.model, fit(optax.sgd(1e-2), steps=40).model)
     assert [f"the checkpoint {tmp_path / str(step)} could not be" in text for step, text in
@@ -293,7 +337,8 @@ def test_a_disk_without_room_is_not_written_to(tmp_path, monkeypatch):
 def test_what_a_killed_save_has_left_is_removed(tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path)
     checkpoints.save(state(1))
-    shutil.copytree(checkpoints.path(1), tmp_path / "2.orbax-checkpoint-tmp")
+    for name in ("2.unfinished", "2.unfinished.orbax-checkpoint-tmp", "2.orbax-checkpoint-tmp"):
+        shutil.copytree(checkpoints.path(1), tmp_path / name)
     assert checkpoints.steps == (1,)
     checkpoints.save(state(2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]

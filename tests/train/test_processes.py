@@ -65,6 +65,17 @@ def test_a_signal_to_one_stops_both(seen):
     )
 
 
+def test_ctrl_c_under_fit_stops_both(seen):
+    """And the same call goes on from there; x is multiplied by 0.98 at each step."""
+    (first, second), directory = seen
+    path = directory / "fit" / "20"
+    stopped = f"stopped by SIGINT after step 20 of 40 (the last good checkpoint is {path}); the"
+    for (message, number), made, _ in (first["fit stopped"], second["fit stopped"]):
+        assert message == f"{stopped} same call goes on." and number == signal.SIGINT
+        assert made == [30, 40]
+    np.testing.assert_allclose(first["fit stopped"][-1], 0.98**40, rtol=1e-5)
+
+
 def test_both_go_on_to_the_result_of_one(seen, tmp_path, monkeypatch):
     (first, second), directory = seen
     assert first["resumed"] == second["resumed"]

@@ -7,7 +7,6 @@ import pathlib
 import re
 import signal
 import threading
-import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -230,7 +229,6 @@ def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
         call(self, state)
         if state.step == 200:
             signal.raise_signal(signal.SIGTERM)
-            time.sleep(0.2)  # for the thread that listens
 
     with monkeypatch.context() as patch:
         patch.setattr(_watch.Progress, "__call__", interrupt)

@@ -118,6 +118,8 @@ def test_a_rate_that_there_is_not(name):
 
 def test_data_batch():
     assert do.train.Settings(NAME, data_batch=7).data_batch == 7
+    assert do.train.Settings("kovasznay").data_batch == 128
+    assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
     with pytest.raises(ValueError, match="^data-batch must be an integer of at least 1, got 0.$"):
         do.train.Settings(NAME, data_batch=0)
 

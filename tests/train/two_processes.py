@@ -8,7 +8,6 @@ import os
 import pathlib
 import signal
 import sys
-import time
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +29,7 @@ def main(port, process, directory):
     seen = {
         "stopped": stopped(process, mesh, directory),
         "resumed": resumed(mesh, directory),
+        "fit stopped": fit_stopped(process, mesh, directory),
         "not finite": not_finite(mesh),
         "whole": whole(mesh),
         "failed first": message(lambda: by_first(lambda: 1 // 0)),
@@ -46,7 +46,6 @@ def stopped(process, mesh, directory):
         call(self, state)
         if process == 1 and state.step == 4:
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(0.5)  # a thread notes it
 
     _watch.Progress.__call__ = signalled
     try:
@@ -60,6 +59,35 @@ def stopped(process, mesh, directory):
 def resumed(mesh, directory):
     report = do.train.solve(SETTINGS, directory / "run", mesh=mesh, resume=True)
     return [report.rel_l2, report.resumed_at, report.mesh]
+
+
+def fit_stopped(process, mesh, directory):
+    """Ctrl-C in the second process, after step 20; then the same call once more."""
+
+    def fit(observe):
+        checkpoints = do.train.Checkpoints(directory / "fit", every=1000)
+        return do.train.fit(
+            *(jnp.ones(2), lambda x, key: x @ x, optax.sgd(0.01), 40),
+            key=jax.random.key(0),
+            steps_per_dispatch=10,
+            observe=observe,
+            checkpoints=checkpoints,
+            mesh=mesh,
+        )
+
+    def interrupt(step, *_):
+        if process == 1 and step == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background job ignores
+    seen = []
+    try:
+        fit(interrupt)
+    except do.train.Interrupted as error:
+        seen.append([str(error), error.signal])
+    made = []
+    result = fit(lambda step, *_: made.append(step))
+    return [*seen, made, on_host(result.model).tolist()]
 
 
 def not_finite(mesh):

@@ -18,13 +18,14 @@ from ._iterate import State
 from ._leaves import described, filled, numbers, plain
 from ._mesh import in_words, sizes_of
 from ._processes import by_first, gathered, is_first
-from ._snapshots import read_arrays, read_notes, unfinished, write
+from ._snapshots import NOTES, read_arrays, read_notes, unfinished, write
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one part in so many of the time
 _LENGTH = 200  # characters of a reason, of which tensorstore gives many
 _NAMED = 8  # differences in one message
 _RECENT = 100  # steps over which the loss is averaged
+_DAMAGED = ".damaged"
 _WRITE_ERRORS = (OSError, ValueError, RuntimeError)  # tensorstore says of a full disk: ValueError
 
 
@@ -64,9 +65,9 @@ class Checkpoints:
     its last 100 losses.
 
     A checkpoint that was damaged since it was written is renamed (`300` to `300.damaged`) and the
-    one before it is used. One that cannot be written, on a full disk for instance, is given up with
-    a warning, and training goes on. One that was made with other versions of the packages, or on
-    another device, is used with a warning.
+    one before it is used; a fit that ends removes it. One that cannot be written, on a full disk
+    for instance, is given up with a warning, and training goes on. One that was made with other
+    versions of the packages, or on another device, is used with a warning.
 
     A checkpoint of a fit on a mesh of devices may be gone on from on another mesh, or on one
     device: `tell` says so. Where several processes train together all of them have to call the
@@ -165,14 +166,18 @@ class Checkpoints:
         return self._gone_back_to(step, like) if step else None
 
     def last(self) -> int | None:
-        """The step of the newest checkpoint that is not damaged; None if there is none."""
-        sound = (step for step in reversed(self.steps) if damage(self.path(step)) is None)
-        return next(sound, None)
+        """The step of the newest checkpoint; None if there is none. Nothing of it is read: whether
+        it was damaged since it was written is seen when it is.
+        """
+        steps = self.steps
+        return steps[-1] if steps else None
 
     def best(self) -> int | None:
         """The step of the checkpoint with the lowest score; None if there is no checkpoint."""
-        last = self.last()
-        return None if last is None else read_notes(self.path(last))["best"]["step"]
+        for step in reversed(self.steps):
+            if damage(self.path(step), NOTES) is None:
+                return read_notes(self.path(step))["best"]["step"]
+        return None
 
     def restore(self, step: int, like: State) -> Saved:
         """The checkpoint of a step.
@@ -245,11 +250,15 @@ class Checkpoints:
             self._remove_old()
         return True
 
+    def remove_damaged(self) -> None:
+        """Removes the damaged checkpoints that were renamed."""
+        for path in self._damaged():
+            self._remove(path)
+
     def clear(self) -> None:
         """Removes all checkpoints, and the directory if there is nothing else in it."""
-        for step in self.steps:
-            shutil.rmtree(self.path(step))
-        for path in unfinished(self.directory):
+        whole = [self.path(step) for step in self.steps]
+        for path in (*whole, *self._damaged(), *unfinished(self.directory)):
             shutil.rmtree(path)
         if self.directory.is_dir() and not any(self.directory.iterdir()):
             self.directory.rmdir()
@@ -320,10 +329,17 @@ class Checkpoints:
     def _remove_old(self) -> None:
         best = () if self._best is None else (self._best["step"],)
         for step in {*self.steps[: -self._keep]}.difference(best):
-            try:
-                shutil.rmtree(self.path(step))
-            except OSError as error:
-                self._tell(f"the old checkpoint {self.path(step)} could not be removed: {error}.")
+            self._remove(self.path(step))
+
+    def _remove(self, path: pathlib.Path) -> None:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            self._tell(f"the old checkpoint {path} could not be removed: {error}.")
+
+    def _damaged(self) -> list[pathlib.Path]:
+        paths = self.directory.glob(f"*{_DAMAGED}*")
+        return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
 
     def _give_up(self, step: int, error: Exception) -> None:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -334,7 +350,8 @@ class Checkpoints:
 
     def _set_aside(self, step: int, reason: str) -> None:
         path = self.path(step)
-        names = (f"{step}.damaged", *(f"{step}.damaged-{number}" for number in range(2, 1000)))
+        first = f"{step}{_DAMAGED}"
+        names = (first, *(f"{first}-{number}" for number in range(2, 1000)))
         aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
         path.rename(aside)
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")

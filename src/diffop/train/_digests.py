@@ -10,13 +10,13 @@ def write_digests(directory: pathlib.Path) -> None:
     """Writes the digests of all files in the directory beside them: its last file."""
     names = sorted(path for path in directory.rglob("*") if path.is_file())
     lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in names]
-    unfinished = directory / f"{_NAME}.tmp"
-    unfinished.write_text("".join(lines))
-    unfinished.replace(directory / _NAME)
+    (directory / _NAME).write_text("".join(lines))
 
 
-def damage(directory: pathlib.Path) -> str | None:
-    """What is wrong with the files of a directory: None if all are as they were written."""
+def damage(directory: pathlib.Path, below: str = "") -> str | None:
+    """What is wrong with the files of a directory, or with those in one of its folders (`below`,
+    which ends with a slash): None if all are as they were written.
+    """
     try:
         lines = (directory / _NAME).read_text().splitlines()
     except (OSError, UnicodeDecodeError):
@@ -25,6 +25,8 @@ def damage(directory: pathlib.Path) -> str | None:
         return f"it has no {_NAME}, so it was not written to its end"
     for line in lines:
         expected, _, name = line.partition("  ")
+        if not name.startswith(below):
+            continue
         try:
             found = _digest(directory / name)
         except OSError:

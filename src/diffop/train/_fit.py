@@ -1,6 +1,10 @@
 """Minimising a random loss in one call."""
 
+import contextlib
+import signal
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -9,6 +13,10 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from ._checkpoints import Checkpoints
 from ._iterate import Loss, Optimiser, State, iterate
+from ._mesh import has_several_processes
+from ._processes import is_first
+from ._stop import Interrupted, Stop
+from ._watch import newest
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], None]
 
@@ -79,7 +87,9 @@ def fit(
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the mesh has other axes, or
     if it has several devices and the optimiser is not from optax; `TypeError` if the loss does not
     say what it is the sum of squares of and the optimiser asks for that; what
-    `diffop.train.Checkpoints.newest` raises.
+    `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of several processes
+    Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the running
+    steps and a last checkpoint.
 
     !!! example
 
@@ -95,19 +105,39 @@ def fit(
     if checkpoints is not None and (saved := checkpoints.newest(state)):
         state = saved.state
     made = state.step
-    for state in iterate(
-        model,
-        loss,
-        optimiser,
-        steps,
-        key=key,
-        steps_per_dispatch=steps_per_dispatch,
-        start=state,
-        mesh=mesh,
-    ):
-        if observe is not None:
-            observe(state.step, state.model, state.losses[made:])
-        made = state.step
-        if checkpoints is not None and checkpoints.due(state.step):
-            checkpoints.save(state)
+    with _stop(mesh) as stop:
+        for state in iterate(
+            model,
+            loss,
+            optimiser,
+            steps,
+            key=key,
+            steps_per_dispatch=steps_per_dispatch,
+            start=state,
+            mesh=mesh,
+        ):
+            if observe is not None:
+                observe(state.step, state.model, state.losses[made:])
+            made = state.step
+            number = None if stop is None else stop.everywhere()
+            if checkpoints is not None:
+                last = number is not None and checkpoints.wanted
+                if last or checkpoints.due(state.step):
+                    checkpoints.save(state)
+            if number is not None:
+                raise Interrupted(_where(number, state.step, steps, checkpoints), number)
+    if checkpoints is not None and is_first():
+        checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
+
+
+def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:
+    """Processes that train together wait for one another, so none may leave alone."""
+    if mesh is None or not has_several_processes(mesh):
+        return contextlib.nullcontext()
+    return Stop(lambda text: print(f"diffop: {text}", file=sys.stderr))
+
+
+def _where(number: int, step: int, steps: int, checkpoints: Checkpoints | None) -> str:
+    there = "" if checkpoints is None else f" ({newest(checkpoints)}); the same call goes on"
+    return f"stopped by {signal.Signals(number).name} after step {step} of {steps}{there}."

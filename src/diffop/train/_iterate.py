@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 from ._chunks import largest_divisor
 from ._layout import Layout
 from ._outcome import Outcome, check_finite
+from ._waiting import interruptible
 from .methods._base import AbstractMethod, Objective
 from .methods._first_order import as_method
 from .methods._protocol import HasPointwise, HasResiduals
@@ -151,7 +152,7 @@ def _states(
             continue
         program = programs.compiled_for(carry, indices)
         started = time.perf_counter()
-        carry, made = jax.block_until_ready(program(carry, indices))
+        carry, made = interruptible(jax.block_until_ready, program(carry, indices))
         seconds += time.perf_counter() - started
         first, last = int(indices[0]), int(indices[-1]) + 1
         check_finite(made, first, steps, helps)
@@ -239,7 +240,8 @@ class _Programs:
             started = time.perf_counter()
             with self._layout.context():
                 jitted = self._layout.jit(self._run, carry)
-                self._programs[length] = jitted.lower(carry, *self._arguments, indices).compile()
+                lowered = jitted.lower(carry, *self._arguments, indices)
+            self._programs[length] = interruptible(lowered.compile)
             self.compile_seconds += time.perf_counter() - started
         program = self._programs[length]
         return lambda carry, indices: program(carry, *self._arguments, indices)

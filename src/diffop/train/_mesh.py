@@ -29,6 +29,11 @@ def checked(mesh: Mesh | None) -> Mesh | None:
     return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * len(mesh.axis_names))
 
 
+def has_several_processes(mesh: Mesh) -> bool:
+    """Whether devices of several processes are in it."""
+    return len({device.process_index for device in mesh.devices.flat}) > 1
+
+
 def in_context(mesh: Mesh | None) -> contextlib.AbstractContextManager[Any]:
     """In which programs are traced, so that what is inside them finds the mesh, if there is one."""
     return contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh)

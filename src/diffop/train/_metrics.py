@@ -1,10 +1,13 @@
 """The numbers that a run notes while it goes on, in a file that can be read at any time."""
 
 import abc
+import contextlib
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, final
+
+from ._durable import replacing, sync
 
 METRICS = "metrics.jsonl"
 
@@ -33,6 +36,12 @@ class AbstractLogger(abc.ABC):
         """Notes the numbers of a dispatch."""
 
     @abc.abstractmethod
+    def sync(self) -> None:
+        """Forces what was noted to where it stays, before a checkpoint is written that comes after
+        it.
+        """
+
+    @abc.abstractmethod
     def close(self, failed: bool) -> None:
         """Ends, after the last one."""
 
@@ -53,21 +62,28 @@ class MetricsFile(AbstractLogger):
         self._tell = tell
         self._told = False
         kept = [metric for metric in read_metrics(directory) if metric.step <= step]
-        unfinished = self._path.with_suffix(".tmp")
-        unfinished.write_text("".join(map(_line, kept)))
-        unfinished.replace(self._path)
+        with replacing(self._path) as file:
+            file.write("".join(map(_line, kept)).encode())
 
     def log(self, metric: Metric) -> None:
+        with self._telling(), self._path.open("a") as file:
+            file.write(_line(metric))
+
+    def sync(self) -> None:
+        with self._telling():
+            sync(self._path)
+
+    def close(self, failed: bool) -> None:
+        self.sync()
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
         try:
-            with self._path.open("a") as file:
-                file.write(_line(metric))
+            yield
         except OSError as error:
             if not self._told:
                 self._tell(f"{self._path} could not be written: {error}; training goes on.")
             self._told = True
-
-    def close(self, failed: bool) -> None:
-        pass  # every line was written when it was logged
 
 
 def read_metrics(directory: pathlib.Path) -> list[Metric]:

@@ -10,6 +10,7 @@ import equinox as eqx
 from jaxtyping import PyTree
 
 from ._checkpoints import Checkpoints, check_equal
+from ._durable import make_folder, replacing
 from ._metrics import METRICS
 from ._report import Report
 from ._settings import Settings
@@ -80,7 +81,7 @@ def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
     """
     if resume and (path / RUN).is_file():
         return
-    path.mkdir(parents=True, exist_ok=True)
+    make_folder(path)
     for name in (*RESULTS, RUN, METRICS):
         (path / name).unlink(missing_ok=True)
     for events in (path / EVENTS).glob("events.out.tfevents.*"):
@@ -91,10 +92,8 @@ def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
 
 def save_model(directory: pathlib.Path, model: PyTree) -> None:
     """Writes `model.eqx`."""
-    unfinished = directory / f"{MODEL}.tmp"
-    with unfinished.open("wb") as file:
+    with replacing(directory / MODEL) as file:
         eqx.tree_serialise_leaves(file, model)
-    unfinished.replace(directory / MODEL)
 
 
 def save_report(directory: pathlib.Path, report: Report) -> None:
@@ -131,6 +130,5 @@ def read_json(path: pathlib.Path) -> Any:
 
 
 def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(value, indent=2) + "\n")
-    unfinished.replace(path)
+    with replacing(path) as file:
+        file.write((json.dumps(value, indent=2) + "\n").encode())

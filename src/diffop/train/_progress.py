@@ -64,7 +64,11 @@ class Progress:
         self._bar.move(metric)
 
     def notes(self) -> dict[str, Any]:
-        """What a run that goes on from here has to know of the past, beside the state."""
+        """What a run that goes on from here has to know of the past, beside the state and what the
+        loggers have, which is on the disk then.
+        """
+        for logger in self._loggers:
+            logger.sync()
         return {
             "errors": self.errors,
             "seconds": self._seconds(),

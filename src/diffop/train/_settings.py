@@ -35,8 +35,15 @@ _CHOICES: dict[str, Collection[str]] = {
 SOURCE = "source"
 """The output scale that a problem tells from its source."""
 
-THE_PROBLEMS: Any = None
-"""The default of a setting that each problem recommends a value for."""
+
+@final
+class _TheProblems:
+    def __repr__(self) -> str:
+        return "as the problem recommends"
+
+
+THE_PROBLEMS: Any = _TheProblems()
+"""The default of a setting that each problem recommends a value for, which may be None."""
 
 
 @renamed(estimator="probes")
@@ -153,7 +160,8 @@ class Settings:
         if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
             return found
         own: Any = problem.dim  # there is no other
-        _expect("dim", self.dim, f"{own}, as the problem's, or left out", (own, None).__contains__)
+        known = (own, THE_PROBLEMS)
+        _expect("dim", self.dim, f"{own}, as the problem's, or left out", known.__contains__)
         return dataclasses.replace(found, dim=own)
 
     def as_json(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Single checkpoints on disk, written and read by orbax.
 
-Orbax writes into a directory beside the checkpoint's and renames it at the end, so that a
-checkpoint is there as a whole or not at all. It does not see all damage that is done later (its
-arrays have no checksums), and says what it sees in many lines; so digests of all files are written
-after it, and a checkpoint is one that has them.
+Orbax writes into a directory beside the checkpoint's. It does not see all damage that is done later
+(its arrays have no checksums), and says what it sees in many lines; so digests of all files are
+written after it. Then the directory is forced to the disk and renamed: a checkpoint is there as a
+whole, with its digests, or not at all.
 
 Arrays on several devices are written piece by piece, each by a process that has it, into a
 directory that all processes see, and read as they are to lie then.
@@ -22,10 +22,14 @@ import jax
 import numpy as np
 
 from ._digests import write_digests
+from ._durable import commit, make_folder
 from ._leaves import is_spread
 from ._processes import by_first, is_first, succeeded_everywhere
 
 _MARGIN = 2**20  # bytes for names, shapes and digests
+_UNFINISHED = ".unfinished"
+NOTES = "notes/"
+"""Where notes are in a checkpoint."""
 
 
 Arrays: TypeAlias = dict[str, list[Any]]
@@ -36,47 +40,53 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
     """Writes the checkpoint of a step, and removes what is left of those that were not finished.
 
     **Raises:** `OSError` or `ValueError` if it cannot be written, such as on a full disk, in any
-    process. Nothing of it is left then.
+    process. Nothing of it is left then, unless all of it is.
     """
     import orbax.checkpoint as ocp  # an extra: imported where it is used
 
     items = ocp.args.Composite(arrays=ocp.args.StandardSave(arrays), notes=ocp.args.JsonSave(notes))
-    options = ocp.CheckpointManagerOptions(
-        cleanup_tmp_directories=True,
-        # the arrays are donated to the next dispatch
-        enable_async_checkpointing=False,
-    )
+    place = directory / str(step)
+    started = directory / f"{step}{_UNFINISHED}"
 
     def save() -> None:
-        with _quiet(), ocp.CheckpointManager(directory.absolute(), options=options) as manager:
-            manager.save(step, args=items)
+        # not by its asynchronous one: the arrays are donated to the next dispatch
+        with _quiet(), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as writer:
+            writer.save(started.absolute(), args=items)
+
+    def finish() -> None:
+        write_digests(started)
+        commit(started, place)
 
     size = sum(array.nbytes for each in arrays.values() for array in each)
-    by_first(lambda: _prepare(directory, step, size))
+    by_first(lambda: _prepare(place, size))
     try:
         succeeded_everywhere(save)
-        by_first(lambda: write_digests(directory / str(step)))
+        by_first(finish)
     except BaseException:
         if is_first():
-            for path in (directory / str(step), *unfinished(directory)):
+            for path in unfinished(directory):
                 shutil.rmtree(path, ignore_errors=True)
         raise
 
 
-def _prepare(directory: pathlib.Path, step: int, size: int) -> None:
+def _prepare(place: pathlib.Path, size: int) -> None:
     """Orbax would notice that there is no room, too, but its threads would go on and print
     tracebacks.
     """
-    if (directory / str(step)).exists():
-        raise FileExistsError(f"{directory / str(step)} exists")
-    directory.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        raise FileExistsError(f"{place} exists")
+    directory = place.parent
+    make_folder(directory)
+    for path in unfinished(directory):
+        shutil.rmtree(path)
     if shutil.disk_usage(directory).free < size + _MARGIN:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
 
 
 def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
     """What is left of checkpoints that were never finished."""
-    return list(directory.glob("*.orbax-checkpoint-tmp"))
+    names = (f"*{_UNFINISHED}", "*.orbax-checkpoint-tmp")
+    return [path for name in names for path in directory.glob(name)]
 
 
 def read_notes(path: pathlib.Path) -> dict[str, Any]:

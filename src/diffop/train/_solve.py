@@ -106,7 +106,7 @@ def solve(
     A run survives being stopped: it writes checkpoints, and with `resume` it goes on from the
     newest one to the results of a run that never stopped, bit for bit where equal programs give
     equal numbers: on the CPUs of the same machine. Ctrl-C and SIGTERM stop it after the running
-    steps with a last checkpoint; a second Ctrl-C stops at once.
+    steps with a last checkpoint; a second Ctrl-C raises `KeyboardInterrupt` at once.
 
     **Arguments:**
 
@@ -131,7 +131,8 @@ def solve(
 
     **Raises:** what `diffop.train.check` raises; `diffop.train.NonFiniteLossError` naming the step
     at which the loss ceased to be finite and the newest checkpoint; `diffop.train.Interrupted` if
-    the run was stopped by a signal; `OSError` if the results cannot be written.
+    the run was stopped by a signal, and `KeyboardInterrupt` at a second Ctrl-C; `OSError` if the
+    results cannot be written.
 
     !!! example
 
@@ -180,6 +181,7 @@ def solve(
     def save() -> None:
         _output.save_model(path, state.model)
         _draw(path, settings, problem, points, state, progress)
+        checkpoints.remove_damaged()
         _output.save_report(path, report)
 
     try:

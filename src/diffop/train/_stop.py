@@ -1,11 +1,12 @@
 """Stopping a run by a signal: after the running dispatch, or at once."""
 
-import os
 import signal
 import socket
 import threading
 from collections.abc import Callable
 from typing import Any, final
+
+from ._processes import gathered
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -26,10 +27,10 @@ class Interrupted(KeyboardInterrupt):
 class Stop:
     """Notes SIGINT and SIGTERM while it is open: the run is to look at `signal` now and then.
 
-    The interpreter runs signal handlers between two of its instructions, so not while it waits for
-    a program that runs or is being compiled. But it writes the signal's number into a socket at
-    once, and a thread reads it there: it says what will happen, and ends the process at the second
-    Ctrl-C.
+    Ctrl-C after that raises `KeyboardInterrupt`, at once where the run waits by `interruptible`.
+
+    What will happen is said by a thread, which reads the signal's number from a socket that the
+    interpreter writes it into: a handler may have interrupted another sentence.
 
     Signals are left alone outside the main thread, where handlers cannot be set.
 
@@ -51,8 +52,8 @@ class Stop:
             self._before_fd = signal.set_wakeup_fd(self._writer.fileno())
             # what is ignored, as Ctrl-C by a shell's background jobs, stays so
             heard = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
-            self._before = {each: signal.signal(each, lambda *_: None) for each in heard}
-            self._thread = threading.Thread(target=self._watch, daemon=True)
+            self._before = {each: signal.signal(each, self._note) for each in heard}
+            self._thread = threading.Thread(target=self._say, daemon=True)
             self._thread.start()
         return self
 
@@ -65,15 +66,20 @@ class Stop:
             self._thread.join()
             self._reader.close()
 
-    def _watch(self) -> None:
-        while read := self._reader.recv(1):
-            if read[0] in self._before:
-                self._note(read[0])
+    def everywhere(self) -> int | None:
+        """The signal that this process or any other one was sent; the same in all."""
+        return max(gathered(self.signal or 0)) or None
 
-    def _note(self, number: int) -> None:
+    def _note(self, number: int, _: object) -> None:
         if self.signal is None:
             self.signal = number
-            name = signal.Signals(number).name
-            self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")
         elif number == signal.SIGINT:
-            os._exit(128 + number)
+            raise KeyboardInterrupt
+
+    def _say(self) -> None:
+        told = False
+        while read := self._reader.recv(1):
+            if read[0] in self._before and not told:
+                told = True
+                name = signal.Signals(read[0]).name
+                self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")

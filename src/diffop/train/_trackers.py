@@ -31,6 +31,9 @@ class TensorBoard(AbstractLogger):
         for name, value in _values(metric).items():
             self._writer.add_scalar(name, value, metric.step)
 
+    def sync(self) -> None:
+        self._writer.flush()
+
     def close(self, failed: bool) -> None:
         self._writer.close()
 
@@ -61,6 +64,9 @@ class WeightsAndBiases(AbstractLogger):
 
     def log(self, metric: Metric) -> None:
         self._run.log({"step": metric.step, **_values(metric)})
+
+    def sync(self) -> None:
+        pass  # wandb has a process of its own for that
 
     def close(self, failed: bool) -> None:
         self._run.finish(exit_code=int(failed))

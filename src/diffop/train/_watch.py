@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from ._checkpoints import Checkpoints
 from ._iterate import State
 from ._outcome import NonFiniteLossError
-from ._processes import gathered
 from ._progress import Progress
 from ._stop import Interrupted, Stop
 
@@ -40,7 +39,7 @@ def watch(
     try:
         for state in states:
             progress(state)
-            number = _signal(stop)
+            number = stop.everywhere()
             if number is not None:
                 break
             if checkpoints.due(state.step):
@@ -49,17 +48,12 @@ def watch(
     except NonFiniteLossError as error:
         # the bad dispatch was not seen here, so every checkpoint is from before it
         raise error.with_checkpoint(newest(checkpoints)) from None
-    number = number or _signal(stop)
+    number = number or stop.everywhere()
     if number is not None:
         if checkpoints.wanted and saved != state.step:
             _save(state, progress, checkpoints)
         raise _interrupted(number, state.step, steps, checkpoints)
     return state
-
-
-def _signal(stop: Stop) -> int | None:
-    """The signal that this process or any other one was sent; the same in all."""
-    return max(gathered(stop.signal or 0)) or None
 
 
 def newest(checkpoints: Checkpoints) -> str:

@@ -1,0 +1,91 @@
+"""Ctrl-C in a process that lives on, as a notebook's does."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import diffop as do
+from diffop.train import _stop
+from diffop.train._stop import Stop
+from diffop.train._waiting import interruptible
+
+pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
+
+
+def workers():
+    return [each for each in threading.enumerate() if "(act)" in each.name]
+
+
+def ctrl_c(times, ready):
+    """Ctrl-C, as often as told, when something is ready; to the process as a whole."""
+
+    def send():
+        while not ready():
+            time.sleep(0.01)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+def test_what_is_waited_for_is_left_at_once():
+    """It ends alone."""
+    release = threading.Event()
+    sender = ctrl_c(1, workers)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(release.wait)
+    (worker,) = workers()
+    release.set()
+    worker.join()
+    sender.join()
+
+
+def test_what_comes_of_waiting():
+    assert interruptible(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        interruptible(divmod, 7, 0)
+
+
+def test_signals_are_said_once_and_restored():
+    before, said = signal.getsignal(signal.SIGINT), []
+    with Stop(said.append) as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.signal == signal.SIGTERM
+        os.kill(os.getpid(), signal.SIGTERM)  # once more is not more
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert stop.signal == signal.SIGTERM
+    assert said == ["SIGTERM: stopping after the running steps; Ctrl-C stops at once."]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):
+    """`solve` raises while XLA is still at it, and goes on when it is called again."""
+    noted = []
+    monkeypatch.setattr(_stop.Stop, "_note", noting(_stop.Stop._note, noted))
+    settings = do.train.Settings(
+        "allen-cahn-two-body", dim=4, steps=100, n=2, width=64, depth=5, batch=2000
+    )
+    sender = ctrl_c(2, workers)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        do.train.solve(settings, tmp_path / "run", checkpoint_every=100)
+    assert caught.type is KeyboardInterrupt and noted == [signal.SIGINT] * 2
+    (worker,) = workers()
+    sender.join()
+    worker.join()
+    assert not list((tmp_path / "run").glob("checkpoints/*"))
+    do.train.check(settings, tmp_path / "run", resume=True)
+
+
+def noting(note, noted):
+    def call(self, number, frame):
+        noted.append(number)
+        note(self, number, frame)
+
+    return call
