@@ -42,11 +42,10 @@ def test_is_nested_differentiation(name):
         close(ours, expected)
 
 
-@pytest.mark.parametrize("threshold", [0, 0.6, 6])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    "name, threshold", [*((name, 0) for name in FUNCTIONS), ("slater", 0.6), ("slater", 6)]
+)
 def test_is_folx(theirs, name, threshold):
-    if threshold and name != "slater":
-        pytest.skip("folx's own sparsity is compared once")
     x = electrons()
     ours = folx.forward_laplacian(FUNCTIONS[name], threshold)(x)
     other = theirs.forward_laplacian(FUNCTIONS[name], threshold)(x)
@@ -270,6 +269,16 @@ def test_all_names_of_a_program_that_imports_folx(theirs):
         *("wrap_forward_laplacian", "warp_without_fwd_laplacian"),
     }
     assert importlib.import_module("diffop.compat.folx.api").FwdLaplArray
+
+
+@pytest.mark.parametrize("name", ["register_function", "wrap_forward_laplacian"])
+def test_rules_are_not_needed(name):
+    with pytest.raises(
+        AttributeError, match=f"has no '{name}': it needs no rules.* jax.custom_jvp"
+    ):
+        getattr(folx, name)
+    with pytest.raises(AttributeError, match="has no attribute 'other'"):
+        folx.other
 
 
 def test_errors():

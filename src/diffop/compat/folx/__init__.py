@@ -9,3 +9,4 @@ from ._operators import (
     LoopLaplacianOperator as LoopLaplacianOperator,
     ParallelLaplacianOperator as ParallelLaplacianOperator,
 )
+from ._rules import __getattr__ as __getattr__

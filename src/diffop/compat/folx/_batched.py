@@ -61,12 +61,12 @@ def batched_vmap(
         found = jax.lax.map(at, mapped, batch_size=max_batch_size)
         outputs, structure_out = jax.tree.flatten(found)
         to = _for_each_leaf(out_axes, found)
-        if None in to:
+        if any(a is None for a in to):
             raise ValueError(
                 "batched_vmap puts an axis of points into each output; got None in out_axes. Take "
                 "what does not depend on the point out of the function."
             )
-        moved = [jnp.moveaxis(y, 0, a) for y, a in zip(outputs, to, strict=True)]
+        moved = [jnp.moveaxis(y, 0, a) for y, a in zip(outputs, to, strict=True) if a is not None]
         return jax.tree.unflatten(structure_out, moved)
 
     return batched

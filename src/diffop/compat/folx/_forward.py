@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from ...taylor.bundle import Families, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Zero, scale, zeros
 from ...taylor.pushforward import SeriesLeaf, derivative_of, is_series_leaf, push_series
 from ...taylor.tangents import is_inexact
-from .api import FwdJacobian, FwdLaplArray, is_forward
+from ._arrays import FwdJacobian, FwdLaplArray, is_forward
 
 
 def forward_laplacian(
@@ -42,11 +43,11 @@ def forward_laplacian(
 
     - The n coordinates are those of all floating arrays among the positional arguments, in order.
         Integers and what is given by keyword do not move.
-    - Arguments may be such results. Those are derivatives by the coordinates that they came from,
-        and other arguments are constants.
+    - Arguments may be such results. Then derivatives are by the coordinates behind those, and all
+        other arguments are constants.
     - `weights=` by keyword: derivatives are by x_i / w_i, so that the Laplacian is Σ w_i² ∂_i². A
         number, or a tuple of them for each argument or for each array in these, or arrays like
-        those.
+        those. Results as arguments have theirs already.
 
     **Raises:** `TypeError` where fn is no function, and, when it is called, where no argument is
     floating; `ValueError` then for weights of another structure, and for arguments with derivatives
@@ -85,7 +86,7 @@ def _pushed(fn: Callable[..., PyTree], args: tuple[PyTree, ...], weights: PyTree
         series, size = _continued(leaves)
     else:
         series, size = _started(leaves, _each_weight(weights, args, leaves))
-    values = [leaf.x if is_forward(leaf) else leaf for leaf in leaves]
+    values = [leaf.x if isinstance(leaf, FwdLaplArray) else leaf for leaf in leaves]
     families = (Family(np.ones(size, np.int32), Truncation.curve(2), size),)
     point = jax.tree.unflatten(structure, values)
     _, outputs = push_series(fn, point, families, [series])
@@ -102,7 +103,7 @@ def _started(leaves: Sequence[Any], weights: Sequence[Any]) -> tuple[list[Series
         )
     sizes = [jnp.size(leaf) if is_inexact(leaf) else 0 for leaf in leaves]
     size = sum(sizes)
-    starts = np.cumsum([0, *sizes])
+    starts = accumulate(sizes, initial=0)
     return [
         _basis(leaf, weight, start, size) if count else zeros(2)
         for leaf, weight, start, count in zip(leaves, weights, starts, sizes, strict=False)
