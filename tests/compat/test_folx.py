@@ -168,6 +168,12 @@ def test_mixed_types_integers_and_keywords():
     assert third.dtype == x.dtype
 
 
+def test_is_compiled_unless_it_is_not_wanted():
+    assert folx.forward_laplacian(mlp).lower(electrons()).as_text()
+    assert not hasattr(folx.forward_laplacian(mlp, disable_jit=True), "lower")
+    assert folx.forward_laplacian(jnp.square, disable_jit=True)(3.0).laplacian == 2
+
+
 def test_under_transformations():
     xs = jax.random.normal(jax.random.key(0), (5, *SHAPE), float)
     forward = folx.forward_laplacian(slater, disable_jit=True)

@@ -76,9 +76,10 @@ def forward_laplacian(
     def forward(*args: PyTree, weights: PyTree = None, **kwargs: Any) -> PyTree:
         return _pushed(partial(fn, **kwargs), args, weights)
 
-    return short_tracebacks(forward if disable_jit else jax.jit(forward))
+    return forward if disable_jit else jax.jit(forward)
 
 
+@short_tracebacks
 def _pushed(fn: Callable[..., PyTree], args: tuple[PyTree, ...], weights: PyTree) -> PyTree:
     leaves, structure = jax.tree.flatten(args, is_leaf=is_forward)
     leaves = [jnp.asarray(x) if isinstance(x, float | complex) else x for x in leaves]
