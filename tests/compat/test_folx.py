@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import diffop as do
 from diffop.compat import folx
 
 from .functions import FUNCTIONS, SHAPE, electrons, mlp, nested, slater
@@ -166,6 +167,39 @@ def test_mixed_types_integers_and_keywords():
     close(second.laplacian, 18)
     close(third.jacobian.data, [*[6] * 3, *[2 * jnp.sum(x)] * 2])
     assert third.dtype == x.dtype
+
+
+def test_complex_arguments(theirs):
+    """Of functions that are holomorphic, and of those that are not."""
+    z = electrons() + 1j * jnp.arange(3.0)
+    for f in (lambda z: jnp.sum(jnp.sin(z) * z[0]), lambda z: jnp.sum(z.real**3 * z.imag)):
+        ours, other = (p.forward_laplacian(f)(z) for p in (folx, theirs))
+        real = nested(lambda x, f=f: f(x + 1j * z.imag), z.real)
+        for mine, expected, exact in zip(parts(ours), parts(other), real, strict=True):
+            assert mine.dtype == expected.dtype
+            close(mine, expected)
+            close(mine, exact)
+
+
+def test_of_one_another_and_of_operators():
+    x, f = jnp.arange(1.0, 4.0), lambda x: jnp.sum(x**4) * x[0]
+    laplacian = lambda x: folx.forward_laplacian(f)(x).laplacian
+    expected = do.Biharmonic().exact(f)(x)
+    close(do.Laplacian().exact(laplacian)(x), expected)
+    close(folx.forward_laplacian(laplacian)(x).laplacian, expected)
+    _, gradient, fourth = nested(lambda x: nested(f, x)[2], x)
+    close(expected, fourth)
+    close(folx.forward_laplacian(laplacian)(x).jacobian.dense_array, gradient)
+
+
+def test_loops_and_branches():
+    def f(x):
+        x = jax.lax.fori_loop(0, 3, lambda _, c: jnp.sin(c) * c[::-1], x)
+        return jax.lax.cond(x[0] > 0, jnp.tanh, jnp.cos, x)
+
+    x = electrons()[0]
+    for ours, expected in zip(parts(folx.forward_laplacian(f)(x)), nested(f, x), strict=True):
+        close(ours, expected)
 
 
 def test_is_compiled_unless_it_is_not_wanted():
