@@ -2,6 +2,7 @@
 
 from . import (
     baselines as baselines,
+    compat as compat,
     jets as jets,
     nn as nn,
     pde as pde,

@@ -18,6 +18,7 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 ARROWS = {
     "taylor": set(),
     "jets": {"taylor"},
+    "compat": {"taylor"},
     "operators": {"taylor", "jets"},
     "equations": {"operators"},
     "baselines": {"jets", "operators"},
@@ -57,6 +58,11 @@ def public(module):
 
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
     f"{name}.": getattr(do, name) for name in ("taylor", "nn", "pde", "baselines", "train")
+}
+ROOMS |= {
+    "compat.jet.": do.compat.jet,
+    "compat.folx.": do.compat.folx,
+    "compat.folx.api.": do.compat.folx.api,
 }
 NAMES = {
     f"diffop.{room}{name}": value

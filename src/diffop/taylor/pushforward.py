@@ -147,7 +147,7 @@ def _push_together(
     families = tuple(family for _, family in jets)
     leaves = jax.tree.leaves(args)
     series = [flat_tangents(*each, args, leaves) for each in jets]
-    value, outputs = _push(u, args, families, series)
+    value, outputs = push_series(u, args, families, series)
     return Pushed(
         value,
         [
@@ -155,9 +155,9 @@ def _push_together(
                 None
                 if each.top_only and not family.is_top(place)
                 else jax.tree.map(
-                    lambda leaf: _derivative(leaf, families, index, place),
+                    lambda leaf: derivative_of(leaf, families, index, place),
                     outputs,
-                    is_leaf=_is_leaf,
+                    is_leaf=is_series_leaf,
                 )
                 for place in family.places
             )
@@ -206,7 +206,7 @@ def jet(
         )
     primals = tuple(primals)
     per_leaf = [
-        terms for i in range(len(primals)) for terms in _leaf_series(primals[i], series[i], i)
+        terms for i in range(len(primals)) for terms in leaf_series(primals[i], series[i], i)
     ]
     orders = {len(terms) for terms in per_leaf}
     if len(orders) != 1 or 0 in orders:
@@ -223,15 +223,15 @@ def jet(
         )
         for leaf, terms in zip(leaves, per_leaf, strict=True)
     ]
-    value, outputs = _push(fun, primals, (family,), [coefficients])
+    value, outputs = push_series(fun, primals, (family,), [coefficients])
     return value, jax.tree.map(
-        lambda leaf: [_derivative(leaf, (family,), 0, place) for place in family.places],
+        lambda leaf: [derivative_of(leaf, (family,), 0, place) for place in family.places],
         outputs,
-        is_leaf=_is_leaf,
+        is_leaf=is_series_leaf,
     )
 
 
-def _leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[Any]]:
+def leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[Any]]:
     """The K terms of each leaf of a primal."""
     structure = jax.tree.structure(primal)
     if jax.tree_util.treedef_is_leaf(structure):
@@ -249,7 +249,7 @@ def _leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[An
         ) from error
 
 
-def _push(
+def push_series(
     u: Callable[..., PyTree],
     args: tuple[PyTree, ...],
     families: Families,
@@ -275,22 +275,22 @@ def _push(
     values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]
-    return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(_Leaf, values))
+    return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(SeriesLeaf, values))
 
 
 @final
-class _Leaf:
+class SeriesLeaf:
     """A value of the interpreter as a leaf of the output's structure."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
 
 
-def _is_leaf(node: Any) -> bool:
-    return isinstance(node, _Leaf)
+def is_series_leaf(node: Any) -> bool:
+    return isinstance(node, SeriesLeaf)
 
 
-def _derivative(leaf: _Leaf, families: Families, index: int, place: int) -> Array:
+def derivative_of(leaf: SeriesLeaf, families: Families, index: int, place: int) -> Array:
     """∂^γ by t at 0: γ! times the Taylor coefficient."""
     family = families[index]
     primal = jnp.asarray(primal_of(leaf.value))

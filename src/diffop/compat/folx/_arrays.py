@@ -1,0 +1,189 @@
+"""What `forward_laplacian` returns, with the attributes that folx gives it."""
+
+from typing import Any, NamedTuple, final
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+
+@final
+class FwdJacobian(NamedTuple):
+    """The Jacobian of an array by all n coordinates of the arguments, one after the other.
+
+    folx has sparse ones too. Here directions are sparse [while they are pushed][diffop.taylor.push]
+    and written out in the end, as folx's are by `sparsity_threshold=0`: `x0_idx` is None, `weak`
+    False, and `data`, `dense_array`, `dense_or_sparse` are one array.
+
+    **Arguments:**
+
+    - `data`: of shape `(n, *shape)`, coordinates first.
+
+    **Raises:** `ValueError` for `sparse`, which there is not.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        from diffop.compat import folx
+
+        jacobian = folx.forward_laplacian(lambda x: x**2)(jnp.ones(3)).jacobian
+        jacobian.dense_array  # 2 I
+        ```
+    """
+
+    data: Array
+
+    @property
+    def x0_idx(self) -> None:
+        return None
+
+    @property
+    def weak(self) -> bool:
+        return False
+
+    @property
+    def dense_array(self) -> Array:
+        return self.data
+
+    @property
+    def dense_or_sparse(self) -> Array:
+        return self.data
+
+    @property
+    def sparse(self) -> Array:
+        raise ValueError(
+            "Jacobians of diffop.compat.folx are dense (weak is False), and have no attribute "
+            "'sparse'; read 'dense_or_sparse'."
+        )
+
+    @property
+    def as_dense(self) -> "FwdJacobian":
+        return self
+
+    @property
+    def max_n(self) -> int:
+        return self.data.shape[0]
+
+    @property
+    def unique_idx(self) -> Int[np.ndarray, " n"]:
+        return np.arange(self.max_n)
+
+    @property
+    def mask(self) -> np.ndarray:
+        numbers = self.unique_idx.astype(np.int32).reshape(-1, *(1,) * (self.ndim - 1))
+        return np.broadcast_to(numbers, self.data.shape)
+
+    @property
+    def data_shape(self) -> tuple[int, ...]:
+        return self.data.shape[1:]
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @classmethod
+    def from_dense(cls, array: Array) -> "FwdJacobian":
+        return cls(array)
+
+    def __add__(self, other: "FwdJacobian") -> "FwdJacobian":  # pyright: ignore
+        return FwdJacobian(self.data + other.data)
+
+    def astype(self, dtype: Any) -> "FwdJacobian":
+        return FwdJacobian(self.data.astype(dtype))
+
+    @property
+    def real(self) -> "FwdJacobian":
+        return FwdJacobian(self.data.real)
+
+    @property
+    def imag(self) -> "FwdJacobian":
+        return FwdJacobian(self.data.imag)
+
+    def conj(self) -> "FwdJacobian":
+        return FwdJacobian(self.data.conj())
+
+
+@final
+class FwdLaplArray(NamedTuple):
+    """An array with its Jacobian and its Laplacian by the coordinates of the arguments.
+
+    **Arguments:**
+
+    - `x`: the value.
+    - `jacobian`: a [`diffop.compat.folx.api.FwdJacobian`][].
+    - `laplacian`: like the value.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        from diffop.compat import folx
+
+        value, jacobian, laplacian = folx.forward_laplacian(lambda x: x**2)(jnp.ones(3))
+        laplacian  # [2, 2, 2]
+        ```
+    """
+
+    x: Array
+    jacobian: FwdJacobian
+    laplacian: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.x.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.x.ndim
+
+    @property
+    def size(self) -> int:
+        return self.x.size
+
+    @property
+    def dtype(self) -> Any:
+        return self.x.dtype
+
+    @property
+    def dense_jacobian(self) -> Array:
+        return self.jacobian.dense_array
+
+    @property
+    def is_jacobian_weak(self) -> bool:
+        return self.jacobian.weak
+
+    @property
+    def sparse_jacobian(self) -> Array:
+        return self.jacobian.sparse
+
+    @property
+    def jacobian_mask(self) -> np.ndarray:
+        return self.jacobian.mask
+
+    @property
+    def dense(self) -> "FwdLaplArray":
+        return self
+
+    def astype(self, dtype: Any) -> "FwdLaplArray | Array":
+        """The same in another type; an array without derivatives where that is no floating one."""
+        if not jnp.issubdtype(dtype, jnp.inexact):
+            return self.x.astype(dtype)
+        jacobian = self.jacobian.astype(dtype)
+        return FwdLaplArray(self.x.astype(dtype), jacobian, self.laplacian.astype(dtype))
+
+    @property
+    def real(self) -> "FwdLaplArray":
+        return FwdLaplArray(self.x.real, self.jacobian.real, self.laplacian.real)
+
+    @property
+    def imag(self) -> "FwdLaplArray":
+        return FwdLaplArray(self.x.imag, self.jacobian.imag, self.laplacian.imag)
+
+    def conj(self) -> "FwdLaplArray":
+        return FwdLaplArray(self.x.conj(), self.jacobian.conj(), self.laplacian.conj())
+
+
+def is_forward(node: Any) -> bool:
+    """Whether a node of a pytree is an array with its derivatives."""
+    return isinstance(node, FwdLaplArray)
