@@ -75,6 +75,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _number_or_word(text: str) -> float | str:
+    """The settings say which words there are."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _integer_or_none(text: str) -> int | None:
     try:
         return None if text == _NONE else int(text)
@@ -138,7 +146,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_setting(
         parser,
         "output-scale",
-        type=lambda text: text if text == SOURCE else float(text),
+        type=_number_or_word,
         metavar=f"NUMBER|{SOURCE}",
         help="the network's values are multiplied by this, or by what the source tells of the "
         "solution's size",

@@ -48,6 +48,10 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--depth", "0"], "depth must be an integer of at least 1, got 0."),
         (["--seed", "-1"], "seed must be a non-negative integer, got -1."),
         (["--learning-rate", "nan"], "learning-rate must be a finite positive number, got nan."),
+        (
+            ["--output-scale", "sauce"],
+            "output-scale must be a finite positive number, or source, got 'sauce'.",
+        ),
         (["--input-scale", "0"], "input-scale must be a finite positive number, got 0.0."),
         (["--data-weight", "0"], "data-weight must be a finite positive number, got 0.0."),
         (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
