@@ -321,7 +321,7 @@ def test_rules_are_not_needed(name):
         folx.other
 
 
-def test_errors():
+def test_errors(as_users_see_it):
     x = jnp.ones(3)
     f = lambda *xs: sum(jnp.sum(x) for x in xs)
     with pytest.raises(TypeError, match="takes a function; got ArrayImpl. Its arguments come af"):

@@ -83,7 +83,7 @@ def test_primitives_that_jax_has_no_rule_for():
     close(second, 3 * s * (1 - s))
 
 
-def test_errors():
+def test_errors(as_users_see_it):
     one, two = [1.0], [1.0, 2.0]
     for scaled in (True, False):
         call = functools.partial(compat.jet, jnp.add, factorial_scaled=scaled)
