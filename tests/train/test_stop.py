@@ -8,7 +8,7 @@ import time
 import pytest
 
 import diffop as do
-from diffop.train import _stop
+from diffop.train import _iterate, _stop
 from diffop.train._stop import Stop
 from diffop.train._waiting import interruptible
 
@@ -69,14 +69,21 @@ def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):
     """`solve` raises while XLA is still at it, and goes on when it is called again."""
     noted = []
     monkeypatch.setattr(_stop.Stop, "_note", noting(_stop.Stop._note, noted))
+    release = threading.Event()  # XLA takes as long as the test wants it to
+
+    def slow(action, *arguments):
+        return interruptible(lambda: release.wait() and action(*arguments))
+
+    monkeypatch.setattr(_iterate, "interruptible", slow)
     settings = do.train.Settings(
-        "allen-cahn-two-body", dim=4, steps=100, n=2, width=64, depth=5, batch=2000
+        "allen-cahn-two-body", dim=4, steps=10, n=2, width=8, depth=1, batch=10
     )
     sender = ctrl_c(2, workers)
     with pytest.raises(KeyboardInterrupt) as caught:
         do.train.solve(settings, tmp_path / "run", checkpoint_every=100)
     assert caught.type is KeyboardInterrupt and noted == [signal.SIGINT] * 2
     (worker,) = workers()
+    release.set()
     sender.join()
     worker.join()
     assert not list((tmp_path / "run").glob("checkpoints/*"))
