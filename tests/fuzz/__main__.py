@@ -30,6 +30,7 @@ RARE = 0.005
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="where a run that was stopped goes on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=np.inf, help="after which none begins")
@@ -40,20 +41,20 @@ def main() -> None:
 
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
-    start = time.monotonic()
+    begun = time.monotonic()
     until = time.time() + 60 * options.minutes
     fresh = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(options.processes, fresh, set_up) as pool:
-        numbers = range(options.programs)
+        numbers = range(options.first, options.programs)
         jobs = [
-            pool.submit(run_batch, options.seed, numbers[first : first + OF_A_BATCH], until)
-            for first in numbers[::OF_A_BATCH]
+            pool.submit(run_batch, options.seed, numbers[start : start + OF_A_BATCH], until)
+            for start in range(0, len(numbers), OF_A_BATCH)
         ]
         for job in concurrent.futures.as_completed(jobs):
             found, disagree = job.result()
             counts += found
             failures += disagree
-            seconds = time.monotonic() - start
+            seconds = time.monotonic() - begun
             print(f"{counts['programs']} programs, {seconds:.0f} s", file=sys.stderr, flush=True)
             print("\n".join(disagree), end="\n" if disagree else "", file=sys.stderr, flush=True)
     report(counts, failures)
