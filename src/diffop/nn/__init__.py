@@ -11,6 +11,7 @@ from ._modified_mlp import ModifiedMLP as ModifiedMLP
 from ._pinn import PINN as PINN
 from ._scaling import (
     BoxInput as BoxInput,
+    JoinedInput as JoinedInput,
     ScaledInput as ScaledInput,
     ScaledOutput as ScaledOutput,
 )
