@@ -13,6 +13,7 @@ from jaxtyping import Array, PyTree
 from .._traceback import short_tracebacks
 from .._types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
+from ..jets.probes.base import Draw
 from ..jets.vector_terms import DivergenceTerms
 from .arguments import check_callable
 from .draws import make_draw
@@ -75,8 +76,7 @@ class Deflated(eqx.Module):
     """
 
     collected: tuple[Term, ...]
-    key: Key
-    n: int = eqx.field(static=True)
+    made: Draw
     method: str = eqx.field(static=True)
 
     def __call__(self, u: Callable[..., PyTree], *point: Any) -> Callable[..., PyTree]:
@@ -116,10 +116,10 @@ class Deflated(eqx.Module):
         exact, sampled = [], []
         for i, term in enumerate(self.collected):
             trace = as_trace(term)
-            if trace is None or trace.count(point) <= self.n:
+            if trace is None or trace.count(point) <= self.made.n:
                 exact.append(term)
             else:
-                sampled.append((term, jax.random.fold_in(self.key, i)))
+                sampled.append((term, jax.random.fold_in(self.made.key, i)))
         return tuple(exact), sampled
 
     def _estimates(self, term: Term, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -139,17 +139,18 @@ class Deflated(eqx.Module):
         """Estimates of the trace of a matrix of this size."""
         dtype = dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32  # a basis needs it
         if self.method == "xtrace":
-            return xtrace(products, jax.random.normal(key, (self.n // 2, size), dtype))
-        third, (for_sketch, for_probes) = self.n // 3, jax.random.split(key)
+            return xtrace(products, jax.random.normal(key, (self.made.n // 2, size), dtype))
+        third, (for_sketch, for_probes) = self.made.n // 3, jax.random.split(key)
         # Gaussian, so that no direction is missed for sure; Rademacher probes vary least.
         sketch = jax.random.normal(for_sketch, (third, size), dtype)
-        probes = jax.random.rademacher(for_probes, (self.n - 2 * third, size), dtype)
+        probes = jax.random.rademacher(for_probes, (self.made.n - 2 * third, size), dtype)
         return hutch_plus_plus(products, sketch, probes)
 
     def _products(self, estimates: PyTree) -> int:
         """How many products with matrices a term took: n (an even number for XTrace) a value."""
         values = sum(leaf[0].size for leaf in jax.tree.leaves(estimates))
-        return values * (self.n - self.n % 2 if self.method == "xtrace" else self.n)
+        n = self.made.n
+        return values * (n - n % 2 if self.method == "xtrace" else n)
 
 
 def deflated(terms: Sequence[Term], key: Any, n: Any, method: Any) -> Deflated:
@@ -169,7 +170,7 @@ def deflated(terms: Sequence[Term], key: Any, n: Any, method: Any) -> Deflated:
                 f"ParabolicTrace) and Divergence, times coefficients; got {term.signed_text[1]}. "
                 "Use L.estimate(key, n) for this part and add the results."
             )
-    return Deflated(tuple(terms), draw.key, draw.n, method)
+    return Deflated(tuple(terms), draw, method)
 
 
 def _for_each_value(
