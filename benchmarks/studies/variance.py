@@ -64,7 +64,7 @@ def quadratic(hessian: Array) -> Callable[[Array], Array]:
 
 def trained(dim: int, steps: int = 2_000) -> Callable[[Array], Array]:
     """A network that was trained on the two-body Allen-Cahn equation."""
-    problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0))
+    problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
     net = eqx.nn.MLP(dim, "scalar", 128, 3, activation=jnp.tanh, key=jax.random.key(1))
     loss = do.train.ResidualLoss(problem, batch=100, n=8, probes="sparse")
     parameters, static = eqx.partition(problem.ansatz(net), eqx.is_inexact_array)

@@ -44,11 +44,11 @@ class Quasilinear(Frozen):
 
 
 def allen_cahn(dim):
-    return Frozen(do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0)))
+    return Frozen(do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0)))
 
 
 def quasilinear(dim):
-    return Quasilinear(do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0)))
+    return Quasilinear(do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0)))
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,9 @@ The room in reading order:
     _registry.py       problems by name
 """
 
+import functools as _functools
+
+from .._renamed import old_names as _old_names
 from ..equations.condition import Condition as Condition
 from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
@@ -35,21 +38,9 @@ from ._problem import (
 from ._recommended import Recommended as Recommended
 from ._registry import make as make, names as names, recommended as recommended
 from ._whole_space import AbstractWholeSpace as AbstractWholeSpace
-from .ball.allen_cahn import (
-    AllenCahnThreeBody as AllenCahnThreeBody,
-    AllenCahnTwoBody as AllenCahnTwoBody,
-)
 from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
-from .ball.poisson import PoissonThreeBody as PoissonThreeBody, PoissonTwoBody as PoissonTwoBody
-from .ball.problem import (
-    AbstractBallProblem as AbstractBallProblem,
-    AbstractThreeBody as AbstractThreeBody,
-    AbstractTwoBody as AbstractTwoBody,
-)
-from .ball.sine_gordon import (
-    SineGordonThreeBody as SineGordonThreeBody,
-    SineGordonTwoBody as SineGordonTwoBody,
-)
+from .ball.many_body import ManyBody as ManyBody
+from .ball.problem import AbstractBallProblem as AbstractBallProblem
 from .conditions.base import AbstractCondition as AbstractCondition, Conditions as Conditions
 from .conditions.periodic import Periodic as Periodic
 from .conditions.prescribed import (
@@ -90,3 +81,19 @@ from .terminal_value.hjb_lin import HJBLin as HJBLin
 from .terminal_value.hjb_lqg import HJBLQG as HJBLQG
 from .terminal_value.problem import AbstractTerminalValue as AbstractTerminalValue
 from .wave import WaveEquation as WaveEquation
+
+__getattr__ = _old_names(
+    __name__,
+    {
+        f"{equation}{sum_}Body": (
+            f'ManyBody("{name}", {bodies}, …)',
+            _functools.partial(ManyBody, name, bodies),
+        )
+        for equation, name in (
+            ("Poisson", "poisson"),
+            ("AllenCahn", "allen-cahn"),
+            ("SineGordon", "sine-gordon"),
+        )
+        for sum_, bodies in (("Two", 2), ("Three", 3))
+    },
+)

@@ -65,7 +65,7 @@ class AbstractProblem(AbstractEquation):
     `outputs`, how many values a network has at a point.
     """
 
-    name: eqx.AbstractClassVar[str]
+    name: eqx.AbstractVar[str]
     dim: eqx.AbstractVar[int]
     recommended: ClassVar[Recommended] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"

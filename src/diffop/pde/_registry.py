@@ -1,17 +1,16 @@
 """Problems by name, for the command line."""
 
 import difflib
+import itertools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from jaxtyping import PRNGKeyArray
 
 from ._problem import AbstractReferenceProblem, AbstractSolvedProblem
 from ._recommended import Recommended
-from .ball.allen_cahn import AllenCahnThreeBody, AllenCahnTwoBody
 from .ball.biharmonic import BiharmonicWaves
-from .ball.poisson import PoissonThreeBody, PoissonTwoBody
-from .ball.sine_gordon import SineGordonThreeBody, SineGordonTwoBody
+from .ball.many_body import EQUATIONS, SUMS, ManyBody
 from .convection_diffusion import ConvectionDiffusion
 from .fokker_planck import StationaryFokkerPlanck
 from .kovasznay import Kovasznay
@@ -42,10 +41,7 @@ def _without_coefficients(problem: Callable[[int], Problem]) -> _Make:
     return lambda dim, _: problem(dim)
 
 
-_Fixed = KdV1D | KdV2D | KP2D | Kovasznay | Plate | ConvectionDiffusion
-
-
-def _in_one_dimension(problem: type[_Fixed]) -> _Make:
+def _in_one_dimension(problem: Any) -> _Make:
     """Nothing in these problems is random."""
     own = problem.recommended.dim
 
@@ -60,32 +56,50 @@ def _in_one_dimension(problem: type[_Fixed]) -> _Make:
     return make
 
 
-_MAKERS: dict[type[Problem], _Make] = {
-    PoissonTwoBody: _in_any_dimension(PoissonTwoBody),
-    PoissonThreeBody: _in_any_dimension(PoissonThreeBody),
-    AllenCahnTwoBody: _in_any_dimension(AllenCahnTwoBody),
-    AllenCahnThreeBody: _in_any_dimension(AllenCahnThreeBody),
-    SineGordonTwoBody: _in_any_dimension(SineGordonTwoBody),
-    SineGordonThreeBody: _in_any_dimension(SineGordonThreeBody),
-    SemilinearHeat: _without_coefficients(SemilinearHeat),
-    SemilinearAllenCahn: _without_coefficients(SemilinearAllenCahn),
-    SemilinearSineGordon: _without_coefficients(SemilinearSineGordon),
-    BiharmonicWaves: _in_any_dimension(BiharmonicWaves),
-    PoissonBox: _in_any_dimension(PoissonBox),
-    StationaryFokkerPlanck: _in_any_dimension(StationaryFokkerPlanck),
-    OscillatorChain: _without_coefficients(OscillatorChain),
-    HJBLin: _without_coefficients(HJBLin),
-    HJBLQG: _without_coefficients(HJBLQG),
-    BlackScholesBarenblatt: _without_coefficients(BlackScholesBarenblatt),
-    WaveEquation: _without_coefficients(WaveEquation),
-    KdV1D: _in_one_dimension(KdV1D),
-    KdV2D: _in_one_dimension(KdV2D),
-    KP2D: _in_one_dimension(KP2D),
-    Kovasznay: _in_one_dimension(Kovasznay),
-    Plate: _in_one_dimension(Plate),
-    ConvectionDiffusion: _in_one_dimension(ConvectionDiffusion),
+class _Entry(NamedTuple):
+    make: _Make
+    recommended: Recommended
+    summary: str
+
+
+def _on_the_ball(equation: str, bodies: int) -> tuple[str, _Entry]:
+    """An equation with a sum."""
+    summary = f"{EQUATIONS[equation].text} on the unit ball, u = 0 on the sphere, "
+    return f"{equation}-{SUMS[bodies].text}", _Entry(
+        lambda dim, key: ManyBody(equation, bodies, dim, key=key),
+        ManyBody.recommended,
+        f"{summary}{SUMS[bodies].text} solution.",
+    )
+
+
+_MAKERS: dict[Any, _Make] = (
+    {
+        BiharmonicWaves: _in_any_dimension(BiharmonicWaves),
+        PoissonBox: _in_any_dimension(PoissonBox),
+        StationaryFokkerPlanck: _in_any_dimension(StationaryFokkerPlanck),
+    }
+    | {
+        problem: _without_coefficients(problem)
+        for problem in (
+            SemilinearHeat,
+            SemilinearAllenCahn,
+            SemilinearSineGordon,
+            OscillatorChain,
+            HJBLin,
+            HJBLQG,
+            BlackScholesBarenblatt,
+            WaveEquation,
+        )
+    }
+    | {
+        problem: _in_one_dimension(problem)
+        for problem in (KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion)
+    }
+)
+_PROBLEMS = dict(_on_the_ball(*pair) for pair in itertools.product(EQUATIONS, SUMS)) | {
+    problem.name: _Entry(make, problem.recommended, (problem.__doc__ or "").strip().splitlines()[0])
+    for problem, make in _MAKERS.items()
 }
-_PROBLEMS = {problem.name: problem for problem in _MAKERS}
 
 
 def names() -> tuple[str, ...]:
@@ -106,7 +120,7 @@ def names() -> tuple[str, ...]:
 
 def summary(name: str) -> str:
     """The first line of the documentation of the problem called `name`."""
-    return (_PROBLEMS[name].__doc__ or "").strip().splitlines()[0]
+    return _PROBLEMS[name].summary
 
 
 def recommended(name: str) -> Recommended:
@@ -155,11 +169,11 @@ def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> Problem:
         problem = do.pde.make("allen-cahn-two-body", 1000, key=jax.random.key(0))
         ```
     """
-    problem = _find(name)
-    return _MAKERS[problem](problem.recommended.dim if dim is None else dim, key)
+    entry = _find(name)
+    return entry.make(entry.recommended.dim if dim is None else dim, key)
 
 
-def _find(name: str) -> type[Problem]:
+def _find(name: str) -> _Entry:
     if name not in _PROBLEMS:
         near = difflib.get_close_matches(name, names(), cutoff=0.3) or names()
         raise ValueError(

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _nonlinearities
+from .. import nonlinearities
 from .._problem import Reference
 from .problem import AbstractSemilinear
 
@@ -40,7 +40,7 @@ class SemilinearAllenCahn(AbstractSemilinear):
     name: ClassVar[str] = "semilinear-allen-cahn"
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
-        return _nonlinearities.allen_cahn(u)
+        return nonlinearities.allen_cahn(u)
 
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
         return jnp.arctan(jnp.max(x))
