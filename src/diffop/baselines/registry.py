@@ -2,15 +2,11 @@
 
 from typing import Any
 
-from ._base import AbstractBaseline
-from ._finite_differences import FiniteDifferences
-from ._folx import Folx
-from ._forward_over_reverse import ForwardOverReverse
-from ._hte import HTE
-from ._jet import Jet
-from ._sdgd import SDGD
-from ._sdgd_loop import SDGDLoop
-from ._stein import Stein
+from .autodiff import HTE, SDGD, ForwardOverReverse, Jet, SDGDLoop
+from .base import AbstractBaseline
+from .finite_differences import FiniteDifferences
+from .folx import Folx
+from .stein import Stein
 
 _ALL: tuple[AbstractBaseline, ...] = (
     SDGDLoop(),

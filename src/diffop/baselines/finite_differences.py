@@ -14,8 +14,8 @@ from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
 from ..operators.gradient import gradient
 from ..operators.term import Part
-from ._base import AbstractBaseline, Local, ScalarFunction
-from ._directions import drawn_directions, mapped, summed
+from .base import AbstractBaseline, Local, ScalarFunction
+from .directions import drawn_directions, mapped, summed
 
 
 @final

@@ -19,9 +19,9 @@ from ..operators.draws import make_draw
 from ..operators.evaluate import scaled
 from ..operators.term import Part, Segment
 from ..operators.together import flatten
-from ._base import AbstractBaseline, Local
-from ._check import check_parts, checked_point
-from ._names import as_baseline
+from .base import AbstractBaseline, Local
+from .check import check_parts, checked_point
+from .registry import as_baseline
 
 
 def estimate(method: str | AbstractBaseline, ops: PyTree, key: Key, n: int) -> Function:

@@ -16,8 +16,8 @@ from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..operators.gradient import gradient
 from ..operators.term import Part
-from ._base import AbstractBaseline, Local, ScalarFunction
-from ._directions import Weighted, all_directions, array, summed
+from .base import AbstractBaseline, Local, ScalarFunction
+from .directions import Weighted, all_directions, array, summed
 
 
 @final
