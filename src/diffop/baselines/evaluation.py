@@ -14,7 +14,8 @@ from ..jets.directions import to_dense
 from ..jets.point import Point
 from ..jets.products import exact_jets
 from ..jets.vector_terms import GradientTerms
-from ..operators.base import Function, check_function
+from ..operators.arguments import check_callable
+from ..operators.base import Function
 from ..operators.draws import make_draw
 from ..operators.evaluate import scaled
 from ..operators.term import Part, Segment
@@ -74,7 +75,7 @@ def estimate(method: str | AbstractBaseline, ops: PyTree, key: Key, n: int) -> F
         baseline.check(each)
 
     def applied(u: Function, *point: Any) -> Function:
-        check_function(u, point)
+        check_callable(u, point)
 
         @short_tracebacks
         def at(*args: Any) -> PyTree:

@@ -150,7 +150,11 @@ def is_function(value: Any) -> bool:
 
 
 def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
-    """Refuse what is no function in place of one, and a point beside it."""
+    """Refuse what is no function in place of one, and a point beside it. Operators are recognised
+    before what can be called.
+    """
+    if hasattr(type(u), "is_operator"):
+        raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
     if point:
         raise TypeError(
             "an operator is applied to a function u alone, and the result to a point: "

@@ -27,7 +27,8 @@ from .._types import Key
 from ..jets.point import Point
 from ..jets.probes import NAMED
 from ..jets.table import ResolvedPlan, text_table
-from .base import DifferentialOperator, Function, Operator, check_function
+from .arguments import check_callable
+from .base import DifferentialOperator, Function, Operator
 from .deflation import LEAST
 from .draws import make_draw, supports
 from .plans import resolved_plan
@@ -66,7 +67,7 @@ class Pilot:
     """
 
     def __init__(self, u: Function, *args: Any, repeats: int = 4) -> None:
-        check_function(u)
+        check_callable(u)
         sizes = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(args)}
         if len(sizes) != 1 or sizes == {()}:
             raise ValueError(

@@ -9,16 +9,18 @@ is close to s g. The best s is Cov[E(u), E(g)]/Var[E(g)].
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
 from ..jets.design import variance_of_sum
+from ..jets.planner import Kind
 from ..jets.point import Point
 from .evaluate import added, apply, common_kind
+from .one_point import applied
 from .shapes import check_shapes
 from .statistics import Draws, Stats, draws
 from .term import Part
@@ -44,17 +46,30 @@ class Controlled:
         self._value = value
         self._scale = scale
 
-    def __call__(self, u: Callable[..., PyTree]) -> Callable[..., PyTree]:
-        """The controlled estimate as a function with u's own signature."""
-        return lambda *args, **kwargs: self._stats(u, Point(args, kwargs)).mean
+    def __call__(
+        self,
+        u: Callable[..., PyTree],
+        *point: Any,
+        chunk: int | None = None,
+        plan: Kind = "auto",
+    ) -> Callable[..., PyTree]:
+        """The controlled estimate as a function with u's own signature; `chunk` and `plan` as for
+        `Operator.exact`.
+        """
+        return applied(u, point, lambda point: self._stats(u, point).mean, chunk, plan)
 
-    def stats(self, u: Callable[..., PyTree]) -> Callable[..., Stats]:
+    def stats(
+        self,
+        u: Callable[..., PyTree],
+        *point: Any,
+        chunk: int | None = None,
+        plan: Kind = "auto",
+    ) -> Callable[..., Stats]:
         """The controlled estimate with its standard error: that of E(u − s g). A fitted s counts as
         if it were given.
         """
-        return lambda *args, **kwargs: self._stats(u, Point(args, kwargs), error=True)
+        return applied(u, point, partial(self._stats, u, error=True), chunk, plan)
 
-    @short_tracebacks
     def _stats(self, u: Callable[..., PyTree], point: Point, error: bool = False) -> Stats:
         found = _of_both(self._samples, u, self._control, point)
         known = self._known(point)

@@ -10,16 +10,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
 from .._types import Key, PerDirection, ScalarArray
+from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.vector_terms import DivergenceTerms
-from .arguments import check_callable
 from .draws import make_draw
 from .entries import entries_of
 from .evaluate import apply, scaled
-from .one_point import of_one_point
+from .one_point import applied
 from .statistics import Stats, statistics
 from .term import Part, Term
 from .trace_estimators import Products, hutch_plus_plus, xtrace
@@ -79,18 +78,30 @@ class Deflated(eqx.Module):
     made: Draw
     method: str = eqx.field(static=True)
 
-    def __call__(self, u: Callable[..., PyTree], *point: Any) -> Callable[..., PyTree]:
-        """The estimate as a function with u's own signature."""
-        check_callable(u, point)
-        return of_one_point(u, lambda *args, **kwargs: self._value(u, Point(args, kwargs)))
+    def __call__(
+        self,
+        u: Callable[..., PyTree],
+        *point: Any,
+        chunk: int | None = None,
+        plan: Kind = "auto",
+    ) -> Callable[..., PyTree]:
+        """The estimate as a function with u's own signature; `chunk`, which bounds products too,
+        and `plan` as for `Operator.exact`.
+        """
+        return applied(u, point, partial(self._value, u), chunk, plan)
 
-    def stats(self, u: Callable[..., PyTree]) -> Callable[..., Stats]:
+    def stats(
+        self,
+        u: Callable[..., PyTree],
+        *point: Any,
+        chunk: int | None = None,
+        plan: Kind = "auto",
+    ) -> Callable[..., Stats]:
         """The estimate with its standard error: `(mean, standard_error, jets)`.
 
         **Raises:** `ValueError` for "hutch++" with n = 3, whose one probe has no spread.
         """
-        check_callable(u)
-        return lambda *args, **kwargs: self._stats(u, Point(args, kwargs))
+        return applied(u, point, partial(self._stats, u), chunk, plan)
 
     def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
         exact, sampled = self._split(point)
@@ -99,7 +110,6 @@ class Deflated(eqx.Module):
             values.append(apply([Part(exact, None)], u, point))
         return _add(values)
 
-    @short_tracebacks
     def _stats(self, u: Callable[..., PyTree], point: Point) -> Stats:
         exact, sampled = self._split(point)
         estimates = [self._estimates(term, key, u, point) for term, key in sampled]

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from .._traceback import short_tracebacks
 from ..jets.directions import SparseRows
 from ..jets.point import Point
 from ..jets.probes import Importance, RunningMagnitudes
@@ -17,7 +16,6 @@ from .statistics import draws
 from .term import Part, Segment
 
 
-@short_tracebacks
 def observe(
     memory: RunningMagnitudes, parts: Sequence[Part], u: Callable[..., PyTree], point: Point
 ) -> RunningMagnitudes:

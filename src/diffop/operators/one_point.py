@@ -2,16 +2,35 @@
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 from jaxtyping import PyTree
 
 from .._traceback import short_tracebacks
+from ..jets.point import Point
+from .arguments import check_callable, checked_chunk, checked_plan
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def applied(
+    u: Any, beside: tuple[Any, ...], at: Callable[[Point], R], chunk: Any, plan: Any
+) -> Callable[..., R]:
+    """What is made of a function u: a function of its arguments, from what is made at a point.
+
+    **Arguments:**
+
+    - `u`: a function; anything else is refused.
+    - `beside`: what was given beside u, where nothing may be.
+    - `at`: what to do at a point.
+    - `chunk`, `plan`: as for `Operator.exact`.
+    """
+    check_callable(u, beside)
+    chunk, plan = checked_chunk(chunk), checked_plan(plan)
+    return of_one_point(u, lambda *args, **kwargs: at(Point(args, kwargs, chunk, plan)))
 
 
 def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable[P, R]:

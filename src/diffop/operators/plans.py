@@ -13,12 +13,19 @@ from ..jets.planner import Kind, Planned
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, PlanRow, ResolvedPlan
+from .arguments import checked_plan
 from .evaluate import segment_jets
 from .rewriting import product_rule
 from .rows import describe, describe_derivative
 from .term import Part, Segment, Word
 
 _I = Segment((), (), ())
+
+
+def plan_of(parts: Sequence[Part], args: tuple[Any, ...], kind: Any) -> Plan | ResolvedPlan:
+    """As formulas in d, or resolved where there are arguments of u."""
+    kind = checked_plan(kind)
+    return resolved_plan(parts, args, kind) if args else symbolic_plan(parts, kind)
 
 
 def symbolic_plan(parts: Sequence[Part], kind: Kind) -> Plan:

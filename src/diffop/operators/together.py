@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
+from .._renamed import warn_of
 from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.design import Design, variance_of_sum
@@ -17,17 +18,17 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from .arguments import checked_chunk, checked_plan
-from .base import Function, Operator, check_function
+from .arguments import checked_plan
+from .base import Function, Operator
 from .draws import check_probes, make_draw
 from .evaluate import added, apply_all, floating
-from .one_point import of_one_point
-from .plans import resolved_plan, symbolic_plan
+from .one_point import applied
+from .plans import plan_of
 from .statistics import Draws, Stats, draws, real_kind
 from .term import Part
 
 
-def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
+def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
     All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
@@ -36,13 +37,13 @@ def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
     **Arguments:**
 
     - `ops`: a pytree of operators.
-    - `plan`: how mixed derivatives are computed, as for `Operator.exact`. Those of all operators
-        are planned together.
+    - `plan`: has to be given beside u, as for `Operator.exact`; here it works with a warning for a
+        release.
 
     **Returns:**
 
-    A map from functions to functions; like `Operator.exact` it takes `chunk=` by keyword. Its
-    `.jets()` shows the common plan.
+    A map from functions to functions; like `Operator.exact` it takes `chunk=` and `plan=` beside u.
+    Mixed derivatives of all operators are planned together; its `.jets()` shows the common plan.
 
     !!! example
 
@@ -55,6 +56,9 @@ def exact(ops: PyTree, plan: Kind = "auto") -> "Joint":
         ```
     """
     flatten(ops)  # refuses what is not an operator
+    if plan is None:
+        return Joint(ops, None, "auto")
+    warn_of("exact(ops, plan=…)(u) is exact(ops)(u, plan=…) now")
     return Joint(ops, None, checked_plan(plan))
 
 
@@ -71,7 +75,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
 
     **Returns:**
 
-    A map from functions to functions.
+    A map from functions to functions, which takes `chunk=` and `plan=` beside u.
 
     !!! example
 
@@ -217,8 +221,8 @@ class Joint(eqx.Module):
     It is a pytree: the arrays of the operators are leaves and can be learnt, and the key of an
     estimate is one, so that functions compiled for one key serve all.
 
-    Called with a function u, and how many directions to push together at most (`chunk`), it returns
-    the function that the operators make of u, whose values have the structure of the operators.
+    Called with a function u it returns the function that the operators make of u, whose values have
+    the structure of the operators; `chunk` and `plan` beside u are as for `Operator.exact`.
 
     !!! example
 
@@ -251,22 +255,25 @@ class Joint(eqx.Module):
             return f"exact({self.operators!r})"
         return f"estimate({self.operators!r}, {self.draw.n} × {self.draw.probe.name})"
 
-    def __call__(self, u: Function, *point: Any, chunk: int | None = None) -> Function:
-        check_function(u, point)
-        size, (parts, structure) = checked_chunk(chunk), self._parts()
-        return of_one_point(
-            u,
-            lambda *args, **kwargs: jax.tree.unflatten(
-                structure, apply_all(parts, u, Point(args, kwargs, size, self.plan))
-            ),
-        )
+    def __call__(
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind | None = None
+    ) -> Function:
+        parts, structure = self._parts()
 
-    def draws(self, u: Function) -> Callable[..., JointDraws]:
+        def at(point: Point) -> PyTree:
+            return jax.tree.unflatten(structure, apply_all(parts, u, point))
+
+        return applied(u, point, at, chunk, self.plan if plan is None else plan)
+
+    def draws(
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind | None = None
+    ) -> Callable[..., JointDraws]:
         """The estimates draw by draw: from them the variance of what is made of them follows.
 
         **Arguments:**
 
         - `u`: a function of arrays or pytrees; traced as under `jax.jit`.
+        - `chunk`, `plan` (by keyword): as for `Operator.exact`.
 
         **Returns:** a function with u's own signature, for one point, to a
         [`diffop.JointDraws`][].
@@ -286,19 +293,20 @@ class Joint(eqx.Module):
             drawn.contributions  # [[[27, 27, 27, 27], [54, 54, 54, 54]]]: one source, 4 draws
             ```
         """
-        check_function(u)
         parts, structure = self._parts()
 
-        def at(*args: Any, **kwargs: Any) -> JointDraws:
-            point = Point(args, kwargs, None, self.plan)
+        def at(point: Point) -> JointDraws:
             return _by_source(draws(parts, u, point), structure)
 
-        return of_one_point(u, at)
+        return applied(u, point, at, chunk, self.plan if plan is None else plan)
 
-    def stats(self, u: Function) -> Callable[..., Stats]:
+    def stats(
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind | None = None
+    ) -> Callable[..., Stats]:
         """The estimates with their standard errors: `joint.stats(u)(*args)` is a
         [`diffop.Stats`][] whose `mean` and `standard_error` have the structure of the operators,
-        and whose `jets` is the number pushed for all of them.
+        and whose `jets` is the number pushed for all of them; `chunk` and `plan` as for
+        `Operator.exact`.
 
         **Raises:** `ValueError`, when it is called, where one draw was made or the probes have no
         standard error, and for a composition with variable coefficients, whose inner operator is
@@ -315,7 +323,7 @@ class Joint(eqx.Module):
             joint.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0)).standard_error  # u: 0.0
             ```
         """
-        drawn = self.draws(u)
+        drawn = self.draws(u, *point, chunk=chunk, plan=plan)
 
         @short_tracebacks
         def at(*args: Any, **kwargs: Any) -> Stats:
@@ -325,9 +333,7 @@ class Joint(eqx.Module):
 
         return at
 
-    def jets(self, *args: Any) -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: Kind | None = None) -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
         every = [part for parts in self._parts()[0] for part in parts]
-        if args:
-            return resolved_plan(every, args, self.plan)
-        return symbolic_plan(every, self.plan)
+        return plan_of(every, args, self.plan if plan is None else plan)

@@ -68,7 +68,7 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
         left, right = _same, factor.product(point)
     moved = _moved(factor, function, point, left)
     origin = own_copy(moved, _origin(factor, point))
-    return _linearised(jax.grad(moved), origin, right)
+    return _linearised(jax.grad(moved), origin, right, point.chunk)
 
 
 def _same(v: Vector) -> Vector:
@@ -88,7 +88,7 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
         )
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
     moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
-    return _linearised(moved, own_copy(moved, _origin(factor, point)), _same)
+    return _linearised(moved, own_copy(moved, _origin(factor, point)), _same, point.chunk)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:
@@ -118,9 +118,14 @@ def _origin(factor: Trace, point: Point) -> Vector:
 
 
 def _linearised(
-    function: Callable[[Vector], Array], origin: Vector, right: Callable[[Vector], Vector]
+    function: Callable[[Vector], Array],
+    origin: Vector,
+    right: Callable[[Vector], Vector],
+    chunk: int | None,
 ) -> Products:
-    """Derivatives at the origin along `right` of each row, in the rows' own precision."""
+    """Derivatives at the origin along `right` of each row, in the rows' own precision; of so many
+    rows at once.
+    """
     axes = varying_axes(origin)
     _, tangent = jax.linearize(function, origin)
 
@@ -129,6 +134,8 @@ def _linearised(
         return tangent(varying_over(step, axes)).astype(v.dtype)
 
     def products(rows: SubRows) -> SubRows:
-        return jax.vmap(product)(rows)
+        if chunk is None:
+            return jax.vmap(product)(rows)
+        return jax.lax.map(product, rows, batch_size=chunk)
 
     return products

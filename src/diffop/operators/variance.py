@@ -26,7 +26,8 @@ from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
-from .base import DifferentialOperator, check_function
+from .arguments import check_callable
+from .base import DifferentialOperator
 from .draws import check_probes, make_draw
 from .evaluate import apply, segment_jets
 from .statistics import draws, plus, real_kind
@@ -92,7 +93,7 @@ def variance(
         raise TypeError(
             f"variance is that of an operator's estimates, such as do.Laplacian(); got {op!r}."
         )
-    check_function(u)
+    check_callable(u)
     draw = make_draw(jax.random.key(0) if key is None else key, n, probes)
     check_probes(op.parts, draw.probe)
     point = Point(args)
