@@ -15,7 +15,7 @@ from jaxtyping import Array, PyTree
 from .._types import Key, ScalarArray
 from ..jets.design import Design
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe, Sparse, Stratified, Systematic
+from ..jets.probes import AbstractProbe, Sparse
 from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..taylor.binding import (
@@ -26,7 +26,7 @@ from ..taylor.binding import (
     zeros_for,
 )
 from .arguments import checked_integer
-from .draws import make_draw
+from .draws import make_draw, without_error
 from .evaluate import added, common_kind, segment_jets
 from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
 from .statistics import draws
@@ -117,10 +117,9 @@ def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
     **Raises:** `ValueError` for others.
     """
     draw = make_draw(key, batch, probes)
-    if isinstance(draw.probe, Systematic | Stratified):  # they know when one of many terms is drawn
-        unknown = draw.probe.select(jax.random.key(0), 4 * batch, batch).unknown
-        if unknown is not None:
-            raise ValueError(f"an accuracy needs a standard error, but {unknown}")
+    unknown = without_error(draw.probe, batch)
+    if unknown is not None:
+        raise ValueError(f"an accuracy needs a standard error, but {unknown}")
     return draw
 
 

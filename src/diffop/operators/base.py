@@ -142,8 +142,24 @@ class Operator(eqx.Module):
 
 
 class DifferentialOperator(Operator):
-    """An operator whose terms are known: everything but an `Estimate`. Subclasses say what the
-    terms are.
+    """An operator whose terms are known: everything but an `Estimate`. A subclass says what they
+    are; most easily those of an expression.
+
+    !!! example
+
+        ```python
+        import equinox as eqx
+        import jax.numpy as jnp
+        import diffop as do
+
+        class Helmholtz(do.DifferentialOperator):
+            wavenumber: float = eqx.field(static=True)
+
+            def terms(self):
+                return (do.Laplacian() + self.wavenumber**2 * do.Identity()).terms()
+
+        Helmholtz(2.0).exact(lambda x: jnp.sum(x**2))(jnp.ones(3))  # 6 + 4 · 3 = 18
+        ```
     """
 
     @abstractmethod

@@ -10,6 +10,8 @@ from ..jets.identity import is_key_array
 from ..jets.probes import (
     NAMED as NAMED,
     AbstractProbe as AbstractProbe,
+    Stratified,
+    Systematic,
     as_probe as as_probe,
 )
 from ..jets.probes.base import Draw, Factors
@@ -53,6 +55,19 @@ def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:
 def supports(parts: Sequence[Part], probe: AbstractProbe) -> bool:
     """Whether probes are unbiased for all of an operator."""
     return all(has_probe(segment.product, probe) for segment in _segments(parts))
+
+
+def is_unsampled(operator: Any) -> bool:
+    """Whether it is an operator, and no estimate of one."""
+    known = hasattr(type(operator), "is_operator")
+    return known and all(part.draw is None for part in operator.parts)
+
+
+def without_error(probe: AbstractProbe, n: int) -> str | None:
+    """Why n draws of many terms have no standard error; None where they have one."""
+    if not isinstance(probe, Systematic | Stratified):
+        return None
+    return probe.select(jax.random.key(0), 4 * n, n).unknown
 
 
 def _segments(parts: Sequence[Part]) -> list[Segment]:

@@ -8,6 +8,7 @@ any C.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, final
 
 import jax
@@ -16,9 +17,10 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
+from .._renamed import warn_of
 from .._types import Key
 from ..jets.design import Stratum
+from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractDenseProbe, AbstractProbe, Drawn
 from ..jets.probes.base import Draw, Factors, target_of
@@ -26,10 +28,9 @@ from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
-from .arguments import check_callable
-from .base import DifferentialOperator
-from .draws import check_probes, make_draw
+from .draws import check_probes, is_unsampled, make_draw
 from .evaluate import apply, segment_jets
+from .one_point import applied
 from .statistics import draws, plus, real_kind
 from .term import Part, Term
 
@@ -49,31 +50,34 @@ class Variance(NamedTuple):
     jets: int
 
 
-@short_tracebacks
 def variance(
-    op: DifferentialOperator,
-    u: Callable[..., PyTree],
+    op: Any,
+    u: Callable[..., PyTree] | None = None,
     *args: Any,
-    probes: str | AbstractProbe = "auto",
     n: int = 1,
+    probes: str | AbstractProbe = "auto",
     key: Key | None = None,
     pilot: int = 64,
     max_jets: int = 4096,
-) -> Variance:
-    """The variance of `op.estimate(key, n, probes)(u)(*args)` over keys.
+) -> Any:
+    """The variance of `op.estimate(key, n, probes)(u)(*args)` over keys:
+    `do.variance(op, n=n, probes=probes)(u)(*args)`.
 
     **Arguments:**
 
-    - `op`: the operator; `u`, `*args`: a function and a point.
-    - `probes`, `n`: as for `Operator.estimate`.
+    - `op`: the operator.
+    - `n`, `probes`: as for `Operator.estimate`.
     - `key`, `pilot`: where there is no formula, the variance is the sample variance of estimates
         with this many keys made from `key`; its relative error is about √(2/(pilot − 1)).
     - `max_jets`: formulas that need more jets than this are not used; a quadratic form in d
         dimensions needs d(d+1)/2, a sum of N terms N.
 
+    `u` and `*args` beside the operator work with a warning for a release.
+
     **Returns:**
 
-    A [`diffop.Variance`][].
+    A map from functions to functions of a point, which takes `chunk=` and `plan=` beside u; these
+    return a [`diffop.Variance`][].
 
     **Raises:** `ValueError` where a pilot is needed and no key is given, or where a pilot has
     values that are not finite; what `Operator.estimate` raises.
@@ -85,31 +89,41 @@ def variance(
         import diffop as do
 
         u = lambda x: x[0] * x[1] + x[2] ** 2
-        do.variance(do.Laplacian(), u, jnp.ones(3), probes="rademacher").value  # 4.0
-        do.variance(do.Laplacian(), u, jnp.ones(3), probes="sparse").value  # 8.0
+        do.variance(do.Laplacian(), probes="rademacher")(u)(jnp.ones(3)).value  # 4.0
+        do.variance(do.Laplacian(), probes="sparse")(u)(jnp.ones(3)).value  # 8.0
         ```
     """
-    if not isinstance(op, DifferentialOperator):
+    if not is_unsampled(op):
         raise TypeError(
             f"variance is that of an operator's estimates, such as do.Laplacian(); got {op!r}."
         )
-    check_callable(u)
     draw = make_draw(jax.random.key(0) if key is None else key, n, probes)
     check_probes(op.parts, draw.probe)
-    point = Point(args)
-    total, methods, jets = None, [], 0
-    for group in _groups(op.parts, draw, point).values():
-        terms = [term for term, _ in group]
-        found = _formula(terms, [factors for _, factors in group], u, point, draw, max_jets)
-        if found is None:
-            found = _pilot(terms, u, point, draw, key, pilot)
-        total = plus(total, found.value)
-        methods.append(found.method)
-        jets += found.jets
-    if total is None:  # nothing is sampled
-        shape = jax.eval_shape(lambda: apply(op.parts, u, point))
-        total = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, real_kind(leaf.dtype)), shape)
-    return Variance(total, " and ".join(sorted(set(methods))) or "formula", jets)
+
+    def at(u: Callable[..., PyTree], point: Point) -> Variance:
+        total, methods, jets = None, [], 0
+        for group in _groups(op.parts, draw, point).values():
+            terms = [term for term, _ in group]
+            found = _formula(terms, [factors for _, factors in group], u, point, draw, max_jets)
+            if found is None:
+                found = _pilot(terms, u, point, draw, key, pilot)
+            total = plus(total, found.value)
+            methods.append(found.method)
+            jets += found.jets
+        if total is None:  # nothing is sampled
+            shape = jax.eval_shape(lambda: apply(op.parts, u, point))
+            total = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, real_kind(leaf.dtype)), shape)
+        return Variance(total, " and ".join(sorted(set(methods))) or "formula", jets)
+
+    def of(
+        u: Callable[..., PyTree], *beside: Any, chunk: int | None = None, plan: Kind = "auto"
+    ) -> Callable[..., Variance]:
+        return applied(u, beside, partial(at, u), chunk, plan)
+
+    if u is None:
+        return of
+    warn_of("variance(op, u, *args) is variance(op)(u)(*args) now")
+    return of(u)(*args)
 
 
 def _groups(
