@@ -10,8 +10,8 @@ import pytest
 
 import diffop as do
 from diffop import probes
+from diffop.estimators.control import _slopes
 from diffop.jets import sampling
-from diffop.operators.control import _slopes
 
 from .jets.test_enumeration import signs, subsets
 

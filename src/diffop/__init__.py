@@ -10,19 +10,28 @@ from . import (
     train as train,
 )
 from ._renamed import old_names as _old_names
+from .estimators import before as _before
+from .estimators.adaptive import Adaptive as Adaptive
+from .estimators.choice import Choice as Choice, Way as Way, choose as choose
+from .estimators.control import Controlled as Controlled
+from .estimators.deflation import Deflated as Deflated
+from .estimators.statistics import Stats as Stats
+from .estimators.together import (
+    Joint as Joint,
+    JointDraws as JointDraws,
+    Moments as Moments,
+    estimate as estimate,
+    exact as exact,
+)
+from .estimators.variance import Variance as Variance, variance as variance
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank
-from .operators import before as _before
-from .operators.adaptive import Adaptive as Adaptive
 from .operators.base import (
     DifferentialOperator as DifferentialOperator,
     Estimate as Estimate,
     Operator as Operator,
 )
-from .operators.choice import Choice as Choice, Way as Way, choose as choose
-from .operators.control import Controlled as Controlled
-from .operators.deflation import Deflated as Deflated
 from .operators.divergence_form import DivergenceForm as DivergenceForm
 from .operators.elementary import (
     Directional as Directional,
@@ -37,16 +46,7 @@ from .operators.laplacian import (
     PolyLaplacian as PolyLaplacian,
 )
 from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
-from .operators.statistics import Stats as Stats
 from .operators.tensor import TensorOperator as TensorOperator
-from .operators.together import (
-    Joint as Joint,
-    JointDraws as JointDraws,
-    Moments as Moments,
-    estimate as estimate,
-    exact as exact,
-)
-from .operators.variance import Variance as Variance, variance as variance
 from .operators.vector import (
     Component as Component,
     Curl as Curl,

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 import diffop as do
-from diffop.operators.trace_estimators import hutch_plus_plus, xtrace
+from diffop.estimators.trace_estimators import hutch_plus_plus, xtrace
 
 from .. import oracle
 

@@ -21,13 +21,15 @@ ARROWS = {
     "taylor": set(),
     "jets": {"taylor"},
     "compat": {"taylor"},
-    "operators": {"taylor", "jets"},
-    "equations": {"operators"},
-    "baselines": {"jets", "operators"},
-    "losses": {"operators", "equations", "baselines"},
-    "nn": {"operators", "equations", "losses"},
-    "pde": {"operators", "equations", "losses", "nn"},
-    "train": {"operators", "equations", "losses", "nn", "pde", "baselines"},
+    "terms": {"taylor", "jets"},
+    "estimators": {"taylor", "jets", "terms"},
+    "operators": {"jets", "terms", "estimators"},
+    "equations": {"terms", "estimators", "operators"},
+    "baselines": {"jets", "terms", "estimators"},
+    "losses": {"terms", "estimators", "operators", "equations", "baselines"},
+    "nn": {"terms", "estimators", "equations", "losses"},
+    "pde": {"terms", "operators", "equations", "losses", "nn"},
+    "train": {"terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 
 

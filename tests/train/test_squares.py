@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.estimators.draws import make_draw
 from diffop.jets import sampling
 from diffop.losses.squares import SQUARES
-from diffop.operators.draws import make_draw
 
 from .toy import Wrapped
 

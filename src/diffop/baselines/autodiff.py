@@ -11,12 +11,12 @@ import jax.numpy as jnp
 from jax.experimental import jet
 
 from .._types import ScalarArray, Vector
+from ..estimators.draws import check_probes
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Rademacher, Sparse
 from ..jets.probes.base import Draw, Factors
-from ..operators.draws import check_probes
-from ..operators.gradient import gradient
-from ..operators.term import Part
+from ..terms.gradient import gradient
+from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
 from .directions import Second, Weighted, drawn_directions, looped, mapped, summed
 

@@ -10,7 +10,7 @@ from .._types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.term import Part
+from ..terms.term import Part
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar

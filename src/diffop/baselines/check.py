@@ -11,7 +11,7 @@ from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import GradientTerms
-from ..operators.term import Part, Segment, Term
+from ..terms.term import Part, Segment, Term
 
 
 def check_parts(parts: Sequence[Part]) -> None:

@@ -10,16 +10,15 @@ from jaxtyping import PyTree
 
 from .._traceback import short_tracebacks
 from .._types import Key
+from ..estimators.draws import make_draw
+from ..estimators.together import flatten
 from ..jets.directions import to_dense
 from ..jets.point import Point
 from ..jets.products import exact_jets
 from ..jets.vector_terms import GradientTerms
-from ..operators.arguments import check_callable
-from ..operators.base import Function
-from ..operators.draws import make_draw
-from ..operators.evaluate import scaled
-from ..operators.term import Part, Segment
-from ..operators.together import flatten
+from ..terms.arguments import Function, check_callable
+from ..terms.evaluate import scaled
+from ..terms.term import Part, Segment
 from .base import AbstractBaseline, Local
 from .check import check_parts, checked_point
 from .registry import as_baseline

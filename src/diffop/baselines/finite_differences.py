@@ -12,8 +12,8 @@ from ..jets.point import Point
 from ..jets.probes import Sparse
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.gradient import gradient
-from ..operators.term import Part
+from ..terms.gradient import gradient
+from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
 from .directions import drawn_directions, mapped, summed
 

@@ -14,8 +14,8 @@ from .._types import ScalarArray, Vector
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
-from ..operators.gradient import gradient
-from ..operators.term import Part
+from ..terms.gradient import gradient
+from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
 from .directions import Weighted, all_directions, array, summed
 

@@ -13,8 +13,8 @@ from ..jets.directions import Rows, SparseRows
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
-from ..operators.gradient import gradient
-from ..operators.term import Part
+from ..terms.gradient import gradient
+from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
 from .directions import Weighted, all_directions, summed
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..operators.shapes import check_shape
+from ..terms.shapes import check_shape
 from .residual import norm_of
 
 

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Inexact
 
-from ..operators.shapes import check_shape
+from ..terms.shapes import check_shape
 from ._point import check_point
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
-from ..operators.arguments import checked_integer
+from ..terms.arguments import checked_integer
 from ._point import check_point
 
 

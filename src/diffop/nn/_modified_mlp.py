@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
-from ..operators.arguments import checked_integer
+from ..terms.arguments import checked_integer
 from ._point import check_point
 
 

@@ -10,11 +10,11 @@ import jax
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation, Equation, Known, as_equation
+from ..estimators.draws import AbstractProbe
 from ..losses.loss import Drawn, ResidualLoss
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key
-from ..operators.draws import AbstractProbe
-from ..operators.shapes import residual_of
+from ..terms.shapes import residual_of
 
 
 @final

@@ -6,29 +6,27 @@ from functools import partial
 from typing import Any, ClassVar, NoReturn, final
 
 import equinox as eqx
-from jaxtyping import PyTree
 
 from .._renamed import warn_of
 from .._types import Key
+from ..estimators.adaptive import Adaptive, adaptive, checked_accuracy, make_round
+from ..estimators.control import Controlled, Scale
+from ..estimators.deflation import Deflated, deflated
+from ..estimators.draws import check_probes, make_draw
+from ..estimators.observation import observe
+from ..estimators.statistics import Stats, statistics
 from ..jets.fields import Number
 from ..jets.planner import Kind
 from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
-from .coefficients import ScalarCoefficient, as_coefficient, multiply
-from .control import Controlled, Scale
-from .deflation import Deflated, deflated
-from .draws import check_probes, make_draw
-from .equality import same
-from .evaluate import apply
-from .observation import observe
-from .one_point import applied
-from .plans import plan_of
-from .statistics import Stats, statistics
-from .term import Part, Term, compose, function_term, merged, text
-
-Function = Callable[..., PyTree]
+from ..terms.arguments import Function
+from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
+from ..terms.equality import same
+from ..terms.evaluate import apply
+from ..terms.one_point import applied
+from ..terms.plans import plan_of
+from ..terms.term import Part, Term, compose, function_term, merged, text
 
 
 class Operator(eqx.Module):

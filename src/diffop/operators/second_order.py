@@ -9,9 +9,9 @@ from ..jets.field_terms import MatrixForm, SquareRoot
 from ..jets.fields import Field, is_bcoo, sparse_columns
 from ..jets.low_rank import LowRank, LowRankForm
 from ..jets.terms import Terms
-from .arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
+from ..terms.arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
+from ..terms.term import Term, factor_term
 from .base import DifferentialOperator
-from .term import Term, factor_term
 
 
 @final

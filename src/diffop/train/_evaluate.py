@@ -7,8 +7,8 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
-from ..operators.shapes import check_shape
 from ..pde import AbstractProblem
+from ..terms.shapes import check_shape
 from ._mesh import checked, in_context
 from ._test_points import Measured, measured_points
 

@@ -13,7 +13,7 @@ from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.products import is_drawn, is_sampled
 from ..jets.pushes import number_pushed
-from .evaluate import (
+from ..terms.evaluate import (
     added,
     apply_all,
     by_inner_function,
@@ -22,8 +22,8 @@ from .evaluate import (
     scaled,
     segment_jets,
 )
-from .rewriting import product_rule
-from .term import Part, Segment
+from ..terms.rewriting import product_rule
+from ..terms.term import Part, Segment
 
 
 class Stats(NamedTuple):

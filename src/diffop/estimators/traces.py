@@ -24,7 +24,7 @@ from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
 from ..taylor.binding import own_copy, varying_axes, varying_over
-from .term import Term
+from ..terms.term import Term
 from .trace_estimators import Products
 
 Trace: TypeAlias = PowerSum | QuadraticTerms | DivergenceTerms

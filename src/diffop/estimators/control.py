@@ -19,11 +19,11 @@ from jaxtyping import Array, PyTree
 from ..jets.design import variance_of_sum
 from ..jets.planner import Kind
 from ..jets.point import Point
-from .evaluate import added, apply, common_kind
-from .one_point import applied
-from .shapes import check_shapes
+from ..terms.evaluate import added, apply, common_kind
+from ..terms.one_point import applied
+from ..terms.shapes import check_shapes
+from ..terms.term import Part
 from .statistics import Draws, Stats, draws
-from .term import Part
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 

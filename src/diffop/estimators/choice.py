@@ -23,11 +23,11 @@ from .._types import Key
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
 from ..jets.table import text_table
-from .arguments import check_callable, checked_integer
+from ..terms.arguments import check_callable, checked_integer
+from ..terms.term import Part
 from .deflation import LEAST, deflated
 from .draws import is_unsampled, make_draw, supports, without_error
 from .statistics import draws
-from .term import Part
 from .together import Joint, flatten
 from .traces import as_trace, is_exact
 

@@ -18,14 +18,13 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from .arguments import checked_plan
-from .base import Function, Operator
+from ..terms.arguments import Function, checked_plan, is_operator
+from ..terms.evaluate import added, apply_all, floating
+from ..terms.one_point import applied
+from ..terms.plans import plan_of
+from ..terms.term import Part
 from .draws import check_probes, make_draw
-from .evaluate import added, apply_all, floating
-from .one_point import applied
-from .plans import plan_of
 from .statistics import Draws, Stats, draws, real_kind
-from .term import Part
 
 
 def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
@@ -95,11 +94,11 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
     return Joint(ops, draw, "auto")
 
 
-def flatten(ops: PyTree) -> tuple[list[Operator], Any]:
+def flatten(ops: PyTree) -> tuple[list[Any], Any]:
     """The operators in a pytree of them, and its structure."""
-    leaves, structure = jax.tree.flatten(ops, is_leaf=lambda node: isinstance(node, Operator))
+    leaves, structure = jax.tree.flatten(ops, is_leaf=is_operator)
     for leaf in leaves:
-        if not isinstance(leaf, Operator):
+        if not is_operator(leaf):
             raise TypeError(
                 f"expected a pytree of operators; got {leaf!r} of type {type(leaf).__name__}."
             )

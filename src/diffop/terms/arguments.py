@@ -1,19 +1,23 @@
 """Checking what operators are made from: one clear sentence at the call that made the mistake."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import PyTree
 
 from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
 from .entries import Entry
+
+Function: TypeAlias = Callable[..., PyTree]
+"""u: from any arguments to arrays or pytrees of them."""
 
 
 def checked_integer(value: Any, name: str, least: int) -> int:
@@ -142,18 +146,23 @@ def checked_plan(plan: Any) -> Kind:
     return plan
 
 
+def is_operator(value: Any) -> bool:
+    """Whether a value is an operator or an estimate, whose class is in a room above."""
+    return hasattr(type(value), "is_operator")
+
+
 def is_function(value: Any) -> bool:
     """Whether a value may stand for u, or for a coefficient. Operators can be called too, estimates
     with u and the others to say how they are applied, and are no functions of points.
     """
-    return callable(value) and not hasattr(type(value), "is_operator")
+    return callable(value) and not is_operator(value)
 
 
 def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
     """Refuse what is no function in place of one, and a point beside it. Operators are recognised
     before what can be called.
     """
-    if hasattr(type(u), "is_operator"):
+    if is_operator(u):
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
     if point:
         raise TypeError(

@@ -62,7 +62,7 @@ def hutch_plus_plus(products: Products, sketch: SketchRows, probes: SubRows) -> 
 
         ```python
         import jax.numpy as jnp
-        from diffop.operators.trace_estimators import hutch_plus_plus
+        from diffop.estimators.trace_estimators import hutch_plus_plus
 
         sketch, probes = jnp.ones((1, 4)), jnp.array([[1.0, -1.0, 1.0, 1.0]])
         hutch_plus_plus(lambda rows: rows.at[:, 1:].set(0), sketch, probes)  # [1.0]
@@ -110,7 +110,7 @@ def xtrace(products: Products, tests: SubRows) -> PerDirection:
 
         ```python
         import jax
-        from diffop.operators.trace_estimators import xtrace
+        from diffop.estimators.trace_estimators import xtrace
 
         tests = jax.random.normal(jax.random.key(0), (2, 5))
         xtrace(lambda rows: rows.at[:, 1:].set(0), tests)  # [1.0, 1.0]

@@ -11,9 +11,9 @@ from ..jets.directions import SparseRows
 from ..jets.point import Point
 from ..jets.probes import Importance, RunningMagnitudes
 from ..jets.probes.base import Draw
-from .evaluate import segment_jets
+from ..terms.evaluate import segment_jets
+from ..terms.term import Part, Segment
 from .statistics import draws
-from .term import Part, Segment
 
 
 def observe(

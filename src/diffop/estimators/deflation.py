@@ -15,12 +15,12 @@ from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.vector_terms import DivergenceTerms
+from ..terms.entries import entries_of
+from ..terms.evaluate import apply, scaled
+from ..terms.one_point import applied
+from ..terms.term import Part, Term
 from .draws import make_draw
-from .entries import entries_of
-from .evaluate import apply, scaled
-from .one_point import applied
 from .statistics import Stats, statistics
-from .term import Part, Term
 from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
 
@@ -55,7 +55,7 @@ class Deflated(eqx.Module):
     and the products (and jets of exact terms) that it took. The directions depend on u and on the
     point: unlike [`diffop.Estimate`][] this is not an operator, linear in u with fixed jets. It
     needs a real u that can be differentiated in reverse mode. Gradients through u's parameters are
-    unbiased too, see the derivation in `diffop.operators.trace_estimators`.
+    unbiased too, see the derivation in `diffop.estimators.trace_estimators`.
 
     Sources: Meyer, Musco, Musco, Woodruff (2021) for Hutch++; Epperly, Tropp, Webber (2024) for
     XTrace with normalised test vectors.

@@ -28,11 +28,11 @@ from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
+from ..terms.evaluate import apply, segment_jets
+from ..terms.one_point import applied
+from ..terms.term import Part, Term
 from .draws import check_probes, is_unsampled, make_draw
-from .evaluate import apply, segment_jets
-from .one_point import applied
 from .statistics import draws, plus, real_kind
-from .term import Part, Term
 
 
 @final

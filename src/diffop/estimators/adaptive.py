@@ -25,12 +25,12 @@ from ..taylor.binding import (
     varying_over,
     zeros_for,
 )
-from .arguments import checked_integer
+from ..terms.arguments import checked_integer
+from ..terms.evaluate import added, common_kind, segment_jets
+from ..terms.term import Part, Term
 from .draws import make_draw, without_error
-from .evaluate import added, common_kind, segment_jets
 from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
 from .statistics import draws
-from .term import Part, Term
 
 _LEAST = 16
 """So many draws at least, and two rounds: k of them know their spread to about 1/√(2k), a fifth

@@ -16,7 +16,8 @@ from ..jets.probes import (
 )
 from ..jets.probes.base import Draw, Factors
 from ..jets.products import has_probe
-from .term import Part, Segment
+from ..terms.arguments import is_operator
+from ..terms.term import Part, Segment
 
 
 def make_draw(key: Any, n: Any, probes: Any) -> Draw:
@@ -59,8 +60,7 @@ def supports(parts: Sequence[Part], probe: AbstractProbe) -> bool:
 
 def is_unsampled(operator: Any) -> bool:
     """Whether it is an operator, and no estimate of one."""
-    known = hasattr(type(operator), "is_operator")
-    return known and all(part.draw is None for part in operator.parts)
+    return is_operator(operator) and all(part.draw is None for part in operator.parts)
 
 
 def without_error(probe: AbstractProbe, n: int) -> str | None:
