@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
+from .._traceback import short_tracebacks
 from .._types import Key
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
@@ -150,6 +151,7 @@ def choose(
     def of(u: Callable[..., PyTree], *beside: Any) -> Callable[..., Choice]:
         check_callable(u, beside)
 
+        @short_tracebacks
         def at(*points: Any) -> Choice:
             pilot = _Pilot(ops, u, points, key, repeats)
             return _chosen(pilot, pilot.unbiased() if asked is None else asked, n)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
-from .._problem import AbstractSolvedProblem, Section
+from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
 
 _SOURCES = 16

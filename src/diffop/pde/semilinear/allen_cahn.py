@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import nonlinearities
-from .._problem import Reference
+from ..problem import Reference
 from .problem import AbstractSemilinear
 
 _PUBLISHED = {10: 0.89060, 100: 1.04510, 1000: 1.09100, 10_000: 1.11402}

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import nonlinearities
-from .._problem import Reference
+from ..problem import Reference
 from .heat import profile
 from .problem import AbstractSemilinear
 from .radial import REL_ERROR, value_at_origin

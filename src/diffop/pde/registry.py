@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from jaxtyping import PRNGKeyArray
 
-from ._problem import AbstractReferenceProblem, AbstractSolvedProblem
 from ._recommended import Recommended
 from .ball.biharmonic import BiharmonicWaves
 from .ball.many_body import EQUATIONS, SUMS, ManyBody
@@ -16,6 +15,7 @@ from .fokker_planck import StationaryFokkerPlanck
 from .kovasznay import Kovasznay
 from .plate import Plate
 from .poisson_box import PoissonBox
+from .problem import AbstractReferenceProblem, AbstractSolvedProblem
 from .schroedinger import OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
 from ..terms.arguments import checked_integer
-from ._point import check_point
+from .point import check_point
 
 
 @final

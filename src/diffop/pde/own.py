@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxtyping import PRNGKeyArray
 
-from ._problem import AbstractProblem
+from .problem import AbstractProblem
 
 
 def imported(path: str) -> type[AbstractProblem]:

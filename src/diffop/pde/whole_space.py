@@ -2,7 +2,7 @@
 
 import equinox as eqx
 
-from ._problem import AbstractProblem
+from .problem import AbstractProblem
 
 
 class AbstractWholeSpace(AbstractProblem):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact
 
 from ..terms.shapes import check_shape
-from ._point import check_point
+from .point import check_point
 
 
 @final

@@ -17,7 +17,7 @@ from ...taylor.bundle import Families, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Zero, scale, zeros
 from ...taylor.pushforward import SeriesLeaf, derivative_of, is_series_leaf, push_series
 from ...taylor.tangents import is_inexact
-from ._arrays import FwdJacobian, FwdLaplArray, is_forward
+from .arrays import FwdJacobian, FwdLaplArray, is_forward
 
 
 def forward_laplacian(

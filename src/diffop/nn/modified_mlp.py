@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
 from ..terms.arguments import checked_integer
-from ._point import check_point
+from .point import check_point
 
 
 @final
