@@ -15,8 +15,8 @@ from jax.sharding import Mesh
 from . import baselines, pde, train
 from .losses.probes import PROBES
 from .losses.squares import SQUARES
-from .pde._own import imported
-from .pde._registry import summary
+from .pde.own import imported
+from .pde.registry import summary
 from .train._distributed import connect, leave
 from .train._mesh import make, parsed
 from .train._optimisers import OPTIMISERS, SCHEDULES

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from ..operators.base import Operator
-from ..operators.shapes import check_shape
+from ..terms.shapes import check_shape
 
 
 @runtime_checkable

@@ -25,7 +25,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from ..equations.equation import AbstractEquation
 from ..operators.base import Operator
 from ..operators.elementary import Partial
-from ..operators.shapes import residual_of
+from ..terms.shapes import residual_of
 
 Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
 """Python numbers, or traced ones where they are random."""

@@ -11,10 +11,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.condition import Condition
 from ..operators.elementary import Identity
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
 from .ball.problem import random_coefficients
 from .ball.two_body_sum import two_body_sum, two_body_terms
+from .problem import AbstractSolvedProblem
 from .sampling.box import box, box_boundary
 
 

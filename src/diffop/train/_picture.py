@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..operators.shapes import check_shape
 from ..pde import Section
+from ..terms.shapes import check_shape
 from ._test_points import flat
 
 

@@ -9,7 +9,7 @@ from .. import baselines, pde
 from .._renamed import renamed
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
-from ..pde._own import size_of
+from ..pde.own import size_of
 from ._identity import Problem, identity, recommended
 from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 

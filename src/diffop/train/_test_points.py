@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.condition import Condition
 from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
-from ..operators.shapes import check_shape
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..terms.shapes import check_shape
 from ._chunks import largest_divisor
 from ._mesh import on_all
 

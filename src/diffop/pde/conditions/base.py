@@ -12,10 +12,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, Shaped
 
 from ...equations.condition import Condition
 from ...equations.matching import Matching
-from ...operators.arguments import checked_entry, is_function
 from ...operators.base import Operator
-from ...operators.entries import Entry
 from ...operators.vector import Component
+from ...terms.arguments import checked_entry, is_function
+from ...terms.entries import Entry
 from ..domains.domain import AbstractPart
 
 Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[[Any], Any]

@@ -6,8 +6,8 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ...equations.matching import Matching
-from ...operators.arguments import checked_integer
 from ...operators.elementary import Directional
+from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
 from .base import AbstractCondition, check_part
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._problem import Section
+from ..problem import Section
 from .ball import Ball
 from .box import Box, End
 from .domain import AbstractDomain, AbstractPart, Normal

@@ -13,10 +13,10 @@ from ...equations.condition import Condition
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._problem import AbstractReferenceProblem
 from .._recommended import Recommended
-from .._whole_space import AbstractWholeSpace
+from ..problem import AbstractReferenceProblem
 from ..sampling.brownian import brownian_marginals
+from ..whole_space import AbstractWholeSpace
 
 _GRADIENT_WEIGHT = 0.05
 
