@@ -55,7 +55,7 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes do not suit it, if `overwrite` and
+    measure an error with there, if the probes or the weights do not suit it, if `overwrite` and
     `resume` are both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError`
     if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
     which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
@@ -79,8 +79,10 @@ def check(
     checked(mesh)
     by_first(lambda: _output.check_directory(directory, settings, overwrite, resume))
     problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
-    build_loss(settings, problem)
-    eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
+    loss = build_loss(settings, problem)
+    u = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
+    if settings.weights is not None or isinstance(settings.data_weight, list):
+        eqx.filter_eval_shape(loss, u, jax.random.key(0))  # which names and numbers there are
     if isinstance(problem, AbstractReferenceProblem):
         problem.reference()
 
