@@ -15,12 +15,13 @@ from jax.sharding import Mesh
 from . import baselines, pde, train
 from .losses.probes import PROBES
 from .losses.squares import SQUARES
-from .pde._own import imported
-from .pde._registry import summary
+from .pde.own import imported
+from .pde.registry import summary
 from .train._distributed import connect, leave
 from .train._mesh import make, parsed
 from .train._optimisers import OPTIMISERS, SCHEDULES
 from .train._output import written
+from .train._precision import PRECISIONS
 from .train._processes import failure, is_first
 from .train._runs import find_runs
 from .train._settings import SOURCE
@@ -197,6 +198,9 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_setting(parser, "square", choices=SQUARES, help="how an estimated residual is squared")
     _add_setting(parser, "optimiser", choices=OPTIMISERS, help="how the network is trained")
     _add_setting(parser, "schedule", choices=SCHEDULES, help="how the learning rate decays")
+    _add_setting(
+        parser, "precision", choices=PRECISIONS, help="double, or as JAX is configured: single"
+    )
 
 
 def _add_setting(parser: argparse.ArgumentParser, name: str, **how: Any) -> None:

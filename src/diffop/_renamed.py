@@ -1,4 +1,4 @@
-"""Names of arguments that have changed, for a release in which the old ones are taken too."""
+"""Names that have changed, for a release in which the old ones are taken too."""
 
 import functools
 import sys
@@ -31,6 +31,21 @@ def renamed(**names: str) -> Callable[[type[T]], type[T]]:
         return cls
 
     return decorated
+
+
+def old_names(module: str, names: dict[str, tuple[str, Any]]) -> Callable[[str], Any]:
+    """A `__getattr__` of a module that gives what old names were: for each of them what to write
+    now, and the object. Using one is a `DeprecationWarning`.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        new, value = names[name]
+        warn_of(f"{module}.{name} is now {new}")
+        return value
+
+    return __getattr__
 
 
 def _new(whose: str, kwargs: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

@@ -4,9 +4,12 @@ of a sparse direction."""
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped, UInt32
 
 Key: TypeAlias = PRNGKeyArray
+
+KeyWords: TypeAlias = UInt32[Array, "*keys w"]
+"""The w numbers of 32 bits that a key is made of."""
 
 AnyArray: TypeAlias = Shaped[Array, "..."]
 ScalarArray: TypeAlias = Shaped[Array, ""]

@@ -90,7 +90,7 @@ def test_points_that_are_given_are_those_of_each_call():
 
 
 def test_a_problem_may_be_trained_at_other_points():
-    problem = do.pde.AllenCahnTwoBody(3, key=KEY)
+    problem = do.pde.ManyBody("allen-cahn", 2, 3, key=KEY)
     points = problem.sample(KEY, 4)
     loss = do.train.ResidualLoss(problem, probes="exact", points=points)
     pinn = do.nn.PINN(problem.solution, problem, lambda net: net)
@@ -297,7 +297,7 @@ def test_old_names_of_options():
     old = {"problem": name, "estimator": "hte"}
     settings = old_and_new(do.train.Settings, old, {"problem": name, "probes": "hte"})
     assert settings == do.train.Settings(name, probes="hte")
-    problem = do.pde.AllenCahnTwoBody(3, key=KEY)
+    problem = do.pde.ManyBody("allen-cahn", 2, 3, key=KEY)
     rest = {"equation": problem, "batch": 3, "n": 2}
     loss = old_and_new(
         do.train.ResidualLoss, rest | {"estimator": "exact"}, rest | {"probes": "exact"}

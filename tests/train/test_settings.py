@@ -49,6 +49,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "optimiser": "adam",
         "fan_in_rate": 0.0,
         "schedule": "linear",
+        "precision": "default",
     }
 
 
@@ -151,7 +152,11 @@ def test_estimator():
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("optimiser", "adam, adamw, lion, muon"), ("schedule", "linear, cosine, exponential, const")],
+    [
+        ("optimiser", "adam, adamw, lion, muon"),
+        ("schedule", "linear, cosine, exponential, const"),
+        ("precision", "default, double"),
+    ],
 )
 def test_training(name, known):
     with pytest.raises(ValueError, match=f"^{name} must be one of {known}.*, got 'lbfgs'.$"):

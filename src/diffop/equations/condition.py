@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from ..operators.base import Operator
-from ..operators.shapes import check_shape
+from ..terms.shapes import check_shape
 from .points import Points, at_each, check_arguments, count_of
 
 

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
-from ..operators.arguments import is_function
+from ..estimators.together import flatten
 from ..operators.base import Operator
-from ..operators.shapes import check_shapes
-from ..operators.together import flatten
+from ..terms.arguments import is_function
+from ..terms.shapes import check_shapes
 from .condition import AnyCondition
 from .points import check_arguments
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from ..operators.shapes import Shape, check_shape
+from ..terms.shapes import Shape, check_shape
 from .equation import AbstractEquation
 from .points import Point, arguments, check_arguments
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.points import Points, at_each, check_arguments, chosen
-from ..operators.shapes import check_shape
+from ..terms.shapes import check_shape
 from .residual import norm_of
 
 
@@ -53,7 +53,7 @@ def residual_adaptive(
         import jax
         import diffop as do
 
-        problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+        problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
         u = problem.ansatz(lambda x: x[0])
 
         def residual(x):

@@ -112,7 +112,7 @@ class ResidualLoss(eqx.Module):
         import jax
         import diffop as do
 
-        problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+        problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
         loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse", square="pairs")
         loss(problem.solution, jax.random.key(1))
         ```
@@ -245,7 +245,7 @@ class ResidualLoss(eqx.Module):
             import jax
             import diffop as do
 
-            problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+            problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
             loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse")
             key = jax.random.key(1)
             loss.bias(problem.solution, key) / loss(problem.solution, key)  # about 1: all is noise

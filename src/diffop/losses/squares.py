@@ -44,7 +44,7 @@ from jaxtyping import Array, Float, PyTree
 
 from .._types import Key
 from ..equations.points import Point, Points, arguments
-from ..operators.together import Joint, JointDraws, Moments
+from ..estimators.together import Joint, JointDraws, Moments
 from .residual import Residual, with_gradient
 
 # A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for

@@ -5,9 +5,9 @@ from typing import final
 import equinox as eqx
 
 from ..jets.index_terms import PowerSum
-from .arguments import checked_argnum, checked_dims, checked_order
+from ..terms.arguments import checked_argnum, checked_dims, checked_order
+from ..terms.term import Term, factor_term
 from .base import DifferentialOperator
-from .term import Term, factor_term
 
 
 @final

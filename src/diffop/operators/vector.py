@@ -7,10 +7,10 @@ import equinox as eqx
 from ..jets.arranged_terms import CurlTerms, HessianTerms
 from ..jets.fields import Field
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .arguments import checked_argnum, checked_dims, checked_entry, checked_field
+from ..terms.arguments import checked_argnum, checked_dims, checked_entry, checked_field
+from ..terms.entries import Entry
+from ..terms.term import Term, entry_term, factor_term
 from .base import DifferentialOperator
-from .entries import Entry
-from .term import Term, entry_term, factor_term
 
 
 @final

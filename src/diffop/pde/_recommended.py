@@ -49,3 +49,4 @@ class Recommended:
     optimiser: str = "adam"
     fan_in_rate: int | float = 0.0
     schedule: str = "linear"
+    precision: str = "default"

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ..equations.points import at_each
-from ..operators.shapes import check_shape
 from ..pde import Section
+from ..terms.shapes import check_shape
 from ._test_points import flat
 
 

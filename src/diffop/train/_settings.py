@@ -9,9 +9,10 @@ from .. import baselines, pde
 from .._renamed import renamed
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
-from ..pde._own import size_of
+from ..pde.own import size_of
 from ._identity import Problem, identity, recommended
 from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
+from ._precision import PRECISIONS
 
 _POSITIVE_INTEGERS = (
     "dim",
@@ -27,6 +28,7 @@ _POSITIVE_INTEGERS = (
 _POSITIVE_NUMBERS = ("learning_rate", "input_scale")
 _CHOICES: dict[str, Collection[str]] = {
     "optimiser": OPTIMISERS,
+    "precision": PRECISIONS,
     "schedule": SCHEDULES,
     "probes": (*PROBES, *baselines.names()),
     "square": SQUARES,
@@ -97,6 +99,8 @@ class Settings:
         ([why](../devdocs/scales.md)); 0 for no such bound.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
         150th, or not at all: `"constant"`.
+    - `precision`: `"double"`, for this run alone; or `"default"`, as JAX is configured: single
+        precision, unless it is told otherwise.
 
     **Raises:** `ValueError` naming the setting, what it expects and what it got.
 
@@ -134,6 +138,7 @@ class Settings:
     optimiser: str = THE_PROBLEMS
     fan_in_rate: int | float = THE_PROBLEMS
     schedule: str = THE_PROBLEMS
+    precision: str = THE_PROBLEMS
 
     def __post_init__(self) -> None:
         self._complete(self._recommended())

@@ -15,8 +15,8 @@ from ..equations.condition import Condition
 from ..equations.points import Points, arguments, at_each, check_arguments, chosen, count_of
 from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
-from ..operators.shapes import check_shape
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..terms.shapes import check_shape
 from ._chunks import largest_divisor
 from ._mesh import on_all
 

@@ -13,11 +13,11 @@ from jaxtyping import Array, PRNGKeyArray, Shaped
 from ...equations.condition import Condition
 from ...equations.matching import Matching
 from ...equations.points import Points, at_each, check_arguments, count_of
-from ...operators.arguments import checked_entry, is_function
 from ...operators.base import Operator
 from ...operators.elementary import Directional
-from ...operators.entries import Entry
 from ...operators.vector import Component
+from ...terms.arguments import checked_entry, is_function
+from ...terms.entries import Entry
 from ..domains.domain import AbstractPart
 
 Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[..., Any]

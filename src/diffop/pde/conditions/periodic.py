@@ -6,7 +6,7 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ...equations.matching import Matching
-from ...operators.arguments import checked_integer
+from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
 from .base import AbstractCondition, along_normal, check_part
 

@@ -7,9 +7,9 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ...equations.condition import Condition
-from ...operators.arguments import checked_integer
 from ...operators.base import Operator
 from ...operators.elementary import Identity
+from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...equations.points import Point, Points
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
-from .._problem import Section
+from ..problem import Section
 from .ball import Ball
 from .box import Box, End
 from .domain import AbstractDomain, AbstractPart, Normal

@@ -14,13 +14,13 @@ from ...equations.matching import Matching
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._problem import AbstractReferenceProblem
 from .._recommended import Recommended
-from .._whole_space import AbstractWholeSpace
 from ..conditions.base import Conditions
 from ..conditions.prescribed import Dirichlet, Prescribed
 from ..domains.domain import AbstractPart
+from ..problem import AbstractReferenceProblem
 from ..sampling.brownian import brownian_marginals
+from ..whole_space import AbstractWholeSpace
 
 _GRADIENT_WEIGHT = 0.05
 
