@@ -25,7 +25,7 @@ from ..equations.equation import AbstractEquation
 from ..equations.points import Point
 from ..equations.residual import residual_of
 from ..operators.base import Operator
-from .enhancement import Coordinates
+from .enhancement import Coordinate, Coordinates
 from .weights import weighted
 
 
@@ -118,14 +118,19 @@ def residual(
     value, derivative = jax.linearize(
         weighted(residual_of(equation, u), weights), values["own"], point
     )
-    flat, unravel = _ravelled(point)
     gradient = [
-        derivative(tangents, unravel(jax.nn.one_hot(j, flat.size, dtype=flat.dtype)))
+        derivative(tangents, _unit(j, point))
         for j, tangents in zip(coordinates, values["derivatives"], strict=True)
     ]
     return Residual(
         value, jax.tree.map(lambda *leaves: jnp.stack(leaves), *gradient) if gradient else None
     )
+
+
+def _unit(coordinate: Coordinate, point: Point) -> Point:
+    """e_j, as a point is."""
+    flat, unravel = _ravelled(point)
+    return unravel(jax.nn.one_hot(coordinate, flat.size, dtype=flat.dtype))
 
 
 def norm_of(residual: PyTree) -> Float[Array, ""]:

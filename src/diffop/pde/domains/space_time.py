@@ -105,7 +105,12 @@ class SpaceTime(AbstractDomain):
         return self.space
 
     def rate(self, order: int) -> Operator:
-        """∂/∂t, so many times."""
+        """The derivative by time, where time is.
+
+        **Arguments:**
+
+        - `order`: how often, 0 for u itself.
+        """
         if not order:
             return Identity()
         if self.argnum is not None:
