@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.losses.residual import spread
+from diffop.losses.enhancement import spread
 
 from .toy import Wrapped
 

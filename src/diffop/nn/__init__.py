@@ -11,6 +11,7 @@ from .modified_mlp import ModifiedMLP as ModifiedMLP
 from .pinn import PINN as PINN
 from .scaling import (
     BoxInput as BoxInput,
+    JoinedInput as JoinedInput,
     ScaledInput as ScaledInput,
     ScaledOutput as ScaledOutput,
 )

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any, final
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Inexact
+from jaxtyping import Array, Inexact, PyTree
 
+from ..equations.points import check_arguments
 from ..terms.shapes import check_shape
 from .point import check_point
 
@@ -62,16 +64,17 @@ class HardConstraint(eqx.Module):
 
     **Arguments:**
 
-    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`.
-    - `value`: g, from a point to an array shaped like `net(x)`, or a scalar.
-    - `factor`: φ, from a point to a scalar, or an array shaped like `net(x)`.
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
+        arguments, x and t.
+    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
+    - `factor`: φ, from the same to a scalar, or an array shaped like `net(x)`.
 
     The array leaves of all three are learnable, as those of any module: a g or φ that was itself
     trained stays as it is behind `jax.lax.stop_gradient`.
 
-    **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`.
+    **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if `x` is not a vector, or g or φ has another shape.
+    **Raises:** `ValueError` if the one argument is not a vector, or g or φ has another shape.
 
     !!! example
 
@@ -90,9 +93,11 @@ class HardConstraint(eqx.Module):
     value: Callable
     factor: Callable
 
-    def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
-        check_point("HardConstraint", x)
-        net, value, factor = self.net(x), self.value(x), self.factor(x)
+    def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
+        if len(args) == 1:
+            check_point("HardConstraint", *args)
+        check_arguments("the network", self.net, args)
+        net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
         _check_like_net("the value of HardConstraint", value, net)
         _check_like_net("the factor of HardConstraint", factor, net)
         return value + factor * net
@@ -102,23 +107,26 @@ class HardConstraint(eqx.Module):
 class InitialCondition(eqx.Module):
     """A network with prescribed values at one time: `u(x) = g(x) + (t − start) net(x)`.
 
-    Time is one of the coordinates of the point. g sees all of them, and only its values at
-    t = start matter for the condition. With the last time as start, terminal data are prescribed.
+    Time is one of the coordinates of the point, or an argument of its own: u(x, t) = g(x, t) +
+    (t − start) net(x, t). g sees all of the point, and only its values at t = start matter for the
+    condition. With the last time as start, terminal data are prescribed.
 
     Source: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and
     partial differential equations".
 
     **Arguments:**
 
-    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`.
-    - `value`: g, from a point to an array shaped like `net(x)`, or a scalar.
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
+        arguments.
+    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
     - `time`: the number of the time coordinate; by default the last.
     - `start`: the time of the data, a setting that is not trained.
+    - `argnum`: which argument is time, a scalar; None where it is a coordinate of the only one.
 
-    **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`.
+    **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if `x` is not a vector or has no coordinate with this number, or g has
-    another shape.
+    **Raises:** `ValueError` if the one argument is not a vector or has no coordinate with this
+    number, if there is no scalar argument with the other, or g has another shape.
 
     !!! example
 
@@ -136,17 +144,39 @@ class InitialCondition(eqx.Module):
     value: Callable
     time: int = eqx.field(static=True, default=-1)
     start: int | float = eqx.field(static=True, default=0.0)
+    argnum: int | None = eqx.field(static=True, default=None)
 
-    def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
+    def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
+        time = self._time(*args)
+        check_arguments("the network", self.net, args)
+        net, value = self.net(*args), self.value(*args)
+        _check_like_net("the value of InitialCondition", value, net)
+        return value + (time - self.start) * net
+
+    def _time(self, *args: PyTree) -> Inexact[Array, ""]:
+        if self.argnum is None and len(args) == 1:
+            return self._coordinate(*args)
+        shapes = ", ".join(str(jnp.shape(leaf)) for leaf in jax.tree.leaves(args))
+        if self.argnum is None:
+            raise ValueError(
+                "InitialCondition expects argnum, which argument is time, where there are several, "
+                f"got {len(args)} of shape {shapes}; say for instance argnum=1."
+            )
+        if self.argnum not in range(len(args)) or jnp.shape(args[self.argnum]):
+            raise ValueError(
+                f"InitialCondition with argnum={self.argnum} expects time there, a scalar, got "
+                f"{len(args)} argument(s) of shape {shapes}."
+            )
+        return args[self.argnum]
+
+    def _coordinate(self, x: Inexact[Array, "*point"]) -> Inexact[Array, ""]:
         check_point("InitialCondition", x)
         if not -x.size <= self.time < x.size:
             raise ValueError(
                 f"InitialCondition with time={self.time} expects a point with that coordinate, got "
                 f"one of shape {x.shape}."
             )
-        net, value = self.net(x), self.value(x)
-        _check_like_net("the value of InitialCondition", value, net)
-        return value + (x[self.time] - self.start) * net
+        return x[self.time]
 
 
 def _check_like_net(what: str, got: Any, net: Array) -> None:

@@ -1,20 +1,21 @@
 """A network and the equation that it is to solve."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, final
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation, Equation, Known, as_equation
+from ..equations.points import Point, Points, arguments, check_arguments, count_of, size_of
+from ..equations.residual import residual_of
 from ..estimators.draws import AbstractProbe
 from ..losses.loss import Drawn, ResidualLoss
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key
-from ..terms.shapes import residual_of
 
 
 @final
@@ -31,7 +32,8 @@ class PINN(eqx.Module):
 
     **Arguments:**
 
-    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`.
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`; for an equation of
+        u(x, t) one of both, such as `diffop.nn.JoinedInput` makes.
     - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
         problem of `diffop.pde`.
     - `ansatz`: from a network to the function u that satisfies what is known, such as
@@ -39,7 +41,7 @@ class PINN(eqx.Module):
 
     **Attributes:** `u`, the network in its ansatz, and `equation`.
 
-    **Returns:** called at a point `x`, `u(x)`.
+    **Returns:** called as u is, `u(x)`.
 
     **Raises:** `TypeError` if `equation` is none.
 
@@ -78,12 +80,12 @@ class PINN(eqx.Module):
         self.equation = equation if isinstance(equation, Equation) else Known(equation)
         self.u = (self.equation.ansatz if ansatz is None else ansatz)(net)
 
-    def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
-        return self.u(x)
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.u(*args)
 
     def residual(
         self,
-        x: Float[Array, " d"],
+        x: Point,
         key: PRNGKeyArray | None = None,
         n: int | None = None,
         probes: str | AbstractProbe = "auto",
@@ -92,7 +94,7 @@ class PINN(eqx.Module):
 
         **Arguments:**
 
-        - `x`: one point.
+        - `x`: one point: an array, or a tuple of what u is called with.
         - `key`, `n`, `probes`: as for `diffop.estimate`.
 
         **Returns:** what the equation's residual returns, mostly a scalar.
@@ -100,18 +102,19 @@ class PINN(eqx.Module):
         **Raises:** `ValueError` if some of `key`, `n` and `probes` are given without `key` or
         without `n`, and as `diffop.estimate`.
         """
-        values = self._joint(key, n, probes)(self.u)(x)
+        check_arguments("u", self.u, x)
+        values = self._joint(key, n, probes)(self.u)(*arguments(x))
         return residual_of(self.equation, self.u)(values, x)
 
     def loss(
         self,
-        points: Float[Array, "points d"],
+        points: Points,
         key: PRNGKeyArray | None = None,
         n: int | None = None,
         square: str = "biased",
         probes: str | AbstractProbe = "auto",
         *,
-        data_weight: int | float = 1.0,
+        data_weight: int | float | Sequence[int | float] = 1.0,
         gpinn: int | float = 0.0,
         gpinn_terms: int | None = None,
         data_batch: int | None = None,
@@ -126,7 +129,7 @@ class PINN(eqx.Module):
 
         **Arguments:**
 
-        - `points`: shape `(points, d)`.
+        - `points`: shape `(points, d)`; for u(x, t) a tuple of arrays, points along the first axes.
         - `key`, `n`, `probes`: as for `diffop.estimate`; with the probes `"exact"` the key is for
             the points of conditions, and for what gPINN takes.
         - `square`: `"biased"`, the square of the estimate, whose mean has the estimate's variance
@@ -153,13 +156,13 @@ class PINN(eqx.Module):
             probes=_probes(key, n, probes),
             data_weight=data_weight,
             gpinn=gpinn,
-            gpinn_terms=gpinn_terms if gpinn_terms is None or key is not None else points.shape[-1],
+            gpinn_terms=gpinn_terms and (size_of(points) if key is None else gpinn_terms),
             square=square,
             points=points,
             weights=weights,
         )
         key = jax.random.key(0) if key is None else key
-        data = self.equation.conditions(data_key(key), data_batch or len(points))
+        data = self.equation.conditions(data_key(key), data_batch or count_of(points))
         return reduce(operator.add, loss.terms_of(self.u, Drawn(points, data, key)).values())
 
     def _joint(

@@ -1,4 +1,4 @@
-"""Bringing inputs to the size that a network's initialisation expects."""
+"""Bringing inputs to the size, and the form, that a network expects."""
 
 import itertools
 import math
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
+import jax
+import jax.flatten_util
 import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float, Inexact, Int, PyTree
@@ -52,8 +54,8 @@ class ScaledInput(eqx.Module):
                 f"point as it is."
             )
 
-    def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
-        return self.net(self.scale * x)
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.net(*jax.tree.map(lambda x: self.scale * x, args))
 
 
 @final
@@ -98,8 +100,8 @@ class ScaledOutput(eqx.Module):
         self.net = net
         self.exponent = jnp.round(jnp.log2(scale)).astype(int)
 
-    def __call__(self, x: Inexact[Array, " d"]) -> Inexact[Array, "..."]:
-        value = self.net(x)
+    def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
+        value = self.net(*args)
         return jnp.ldexp(jnp.ones((), jnp.real(value).dtype), self.exponent) * value
 
 
@@ -147,3 +149,37 @@ class BoxInput(eqx.Module):
     def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
         lower, upper = jnp.asarray(self.lower, x.dtype), jnp.asarray(self.upper, x.dtype)
         return self.net((x - 0.5 * (lower + upper)) * (2 / (upper - lower)))
+
+
+@final
+class JoinedInput(eqx.Module):
+    """A function of several arguments from a network of one vector: `u(x, t) = net((x, t))`.
+
+    The coordinates of all arguments come one after another, as `jax.flatten_util.ravel_pytree`
+    numbers them.
+
+    **Arguments:**
+
+    - `net`: any callable from a vector, such as `equinox.nn.MLP`, or a network in a
+        [`diffop.nn.BoxInput`][]. Its array leaves stay learnable.
+
+    **Returns:** called with any arguments, arrays or pytrees of arrays, what `net` returns for all
+    their entries.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(3, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.JoinedInput(net)
+        heat = do.Partial(argnum=1) - do.Laplacian()
+        heat.exact(u)(jnp.ones(2), jnp.array(0.5))  # u_t − Δu, of x and t
+        ```
+    """
+
+    net: Callable
+
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.net(jax.flatten_util.ravel_pytree(args)[0])

@@ -1,12 +1,13 @@
 """What a problem is: everything that a solver has to know, and nothing about how it is solved."""
 
 from abc import abstractmethod
-from typing import ClassVar, Literal, NamedTuple, final
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
+from ..equations.points import Points
 from ._recommended import Recommended
 
 
@@ -14,13 +15,13 @@ from ._recommended import Recommended
 class Reference(NamedTuple):
     """Points at which the solution's value is known, from elsewhere.
 
-    - `points`: shape `(count, dim)`.
+    - `points`: shape `(count, dim)`, or a tuple of arrays, one for each argument of u.
     - `values`: the solution there, shape `(count,)`, or `(count, …)` for one with several values.
     - `rel_error`: how exact these values are, relative to the largest; an error of a network that
         is not above it says nothing more.
     """
 
-    points: Float[Array, "count dim"]
+    points: Points
     values: Float[Array, "count ..."]
     rel_error: float
 
@@ -32,13 +33,14 @@ class Section(NamedTuple):
     - `title`: which plane it is.
     - `axes`: the names of its horizontal and its vertical coordinate.
     - `extent`: left, right, bottom and top.
-    - `points`: a grid of points, shape `(rows, columns, dim)`, the bottom row first.
+    - `points`: a grid of points, shape `(rows, columns, dim)`, the bottom row first; or a tuple of
+        arrays, one for each argument of u.
     """
 
     title: str
     axes: tuple[str, str]
     extent: tuple[float, float, float, float]
-    points: Float[Array, "rows columns dim"]
+    points: PyTree[Float[Array, "rows columns ..."]]
 
 
 class AbstractProblem(AbstractEquation):
@@ -50,7 +52,8 @@ class AbstractProblem(AbstractEquation):
     about how derivatives are computed.
 
     Boundary and initial data are built into the network by `ansatz`, or asked of it by
-    `conditions`, or both. A point is one vector; where there is time, it is the last coordinate.
+    `conditions`, or both. A point is what u is called with: one vector, where time is the last
+    coordinate if there is time, as for all problems of the library; or a tuple, such as (x, t).
 
     What is known of the solution, to measure errors with, is another matter:
 
@@ -71,8 +74,10 @@ class AbstractProblem(AbstractEquation):
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
 
     @abstractmethod
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` random points of the domain, for training and for measuring errors alike."""
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
+        """`count` random points of the domain, for training and for measuring errors alike: an
+        array of shape `(count, dim)`; or a tuple of arrays, one for each argument of u.
+        """
 
     def magnitude(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
         """The size of the solution, as far as the source or the data tell it; 1 unless a problem
@@ -94,13 +99,17 @@ class AbstractSolvedProblem(AbstractProblem):
     """
 
     @abstractmethod
-    def solution(self, x: Float[Array, " dim"]) -> PyTree:
-        """The known solution at a point `x` of shape `(dim,)`, to measure errors with: a scalar, or
-        for a system what u is like.
+    def solution(self, *args: Any, **kwargs: Any) -> PyTree:
+        """The known solution at a point, to measure errors with: a scalar, or for a system what u
+        is like.
+
+        **Arguments:**
+
+        - `*args`: the point, as u takes it: `solution(self, x)`, or `solution(self, x, t)`.
         """
 
     @abstractmethod
-    def null_shape(self, x: Float[Array, " dim"]) -> PyTree:
+    def null_shape(self, *args: Any, **kwargs: Any) -> PyTree:
         """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the solution.
 
         It should satisfy the boundary or initial condition and know nothing else; a network is
@@ -137,7 +146,7 @@ class AbstractReferenceProblem(AbstractProblem):
         """
 
     @abstractmethod
-    def null_shape(self, x: Float[Array, " dim"]) -> PyTree:
+    def null_shape(self, *args: Any, **kwargs: Any) -> PyTree:
         """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the data.
 
         To the data, since a number fitted to a single reference value has no error: a is the best

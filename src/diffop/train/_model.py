@@ -44,6 +44,7 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         n=settings.n,
         probes=settings.probes,
         data_weight=settings.data_weight,
+        weights=settings.weights,
         gpinn=settings.gpinn,
         gpinn_terms=settings.gpinn_terms,
         square=settings.square,
