@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._types import Key, PerDirection, ScalarArray
+from ..array_types import Key, PerDirection, ScalarArray
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes.base import Draw

@@ -9,20 +9,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._renamed import warn_of
-from .._traceback import short_tracebacks
-from .._types import Key
+from ..array_types import Key
 from ..jets.design import Design, variance_of_sum
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..renamed import warn_of
 from ..terms.arguments import Function, checked_plan, is_operator
 from ..terms.evaluate import added, apply_all, floating
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
+from ..tracebacks import short_tracebacks
 from .draws import check_probes, make_draw
 from .statistics import Draws, Stats, draws, real_kind
 

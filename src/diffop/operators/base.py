@@ -7,8 +7,7 @@ from typing import Any, ClassVar, NoReturn, final
 
 import equinox as eqx
 
-from .._renamed import warn_of
-from .._types import Key
+from ..array_types import Key
 from ..estimators.adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from ..estimators.control import Controlled, Scale
 from ..estimators.deflation import Deflated, deflated
@@ -20,6 +19,7 @@ from ..jets.planner import Kind
 from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..renamed import warn_of
 from ..terms.arguments import Function
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
