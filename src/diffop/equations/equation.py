@@ -166,7 +166,8 @@ class Equation(AbstractEquation):
         if not _are_conditions(conditions):
             raise TypeError(
                 "Equation expects conditions that are a list of diffop.pde.Condition, or a "
-                f"function (key, count) that returns one, got {conditions!r}."
+                "function (key, count) that returns one, such as diffop.pde.Conditions(*given) "
+                f"makes of diffop.pde.Dirichlet and others, got {_in_words(conditions)}."
             )
         self._learnt, known = eqx.partition((operators, residual), trainable)
         self._known = _Held((known, conditions))
@@ -218,6 +219,12 @@ def _are_conditions(given: Any) -> bool:
     if is_function(given):
         return True
     return isinstance(given, Sequence) and all(isinstance(c, AnyCondition) for c in given)
+
+
+def _in_words(given: Any) -> str:
+    if isinstance(given, list):
+        return f"a list of {', '.join(type(each).__name__ for each in given)}"
+    return type(given).__name__
 
 
 def as_equation(whose: str, given: Any) -> AbstractEquation:

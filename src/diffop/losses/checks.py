@@ -1,15 +1,19 @@
 """What is known to be wrong with a loss before it is called."""
 
+from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import PRNGKeyArray, PyTree
 
 from ..baselines import AbstractBaseline
 from ..equations.equation import AbstractEquation
+from ..equations.points import arguments, chosen
 from .drawn import Where, domain
 from .probes import Probes, exact_name
-from .squares import SQUARES
+from .squares import SQUARES, RandomResidual
 
 
 def check_square(square: str, probes: Probes) -> None:
@@ -88,3 +92,31 @@ def _are_points(where: Any, shapes: list[tuple[int, ...]]) -> bool:
     if isinstance(where, jax.Array):
         return where.ndim == 2
     return len({shape[:1] for shape in shapes}) == 1 and all(shapes)
+
+
+def check_variance(random: Callable[[PRNGKeyArray], RandomResidual]) -> None:
+    """Whether there is one, which depends on the shapes of the sampled operators alone.
+
+    **Arguments:**
+
+    - `random`: from a key to the residual at any points, of any scalar function: a system's
+        residual, and its size, need its u, and are not asked for.
+
+    **Raises:** `ValueError` where there is none.
+    """
+
+    def variance(random: Callable[[PRNGKeyArray], RandomResidual], key: PRNGKeyArray) -> PyTree:
+        found = random(key)
+        draws = found.draws(0)
+        try:
+            drawn = draws(*arguments(chosen(found.points, 0)))
+        except (TypeError, ValueError):
+            return None  # of vector-valued functions: the call will tell
+        return drawn.moments(lambda values: values).variance
+
+    try:
+        eqx.filter_eval_shape(variance, random, jax.random.key(0))
+    except ValueError as error:
+        raise ValueError(
+            f"the square 'pairs' takes the variance of an estimate away: {error}"
+        ) from None

@@ -1,6 +1,5 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -12,13 +11,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation, as_equation
-from ..equations.points import Points, arguments, check_arguments, chosen, count_of
+from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..renamed import renamed
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
-from .checks import check_draws, check_gpinn, check_points, check_square
+from .checks import check_draws, check_gpinn, check_points, check_square, check_variance
 from .drawn import Drawn, Where, as_where, sampler
 from .enhancement import Enhancement, along
 from .misfit import DataWeight
@@ -26,7 +25,13 @@ from .pointwise import Pointwise
 from .probes import Probes, as_probes, joint
 from .residual import Residual, norm_of, operators, residual
 from .sharding import shard_points
-from .squares import SQUARES, RandomResidual, draw_keys, mean_over_points
+from .squares import (
+    SQUARES,
+    RandomResidual,
+    draw_keys,
+    mean_over_points,
+    scaled_over_points,
+)
 
 
 @renamed(problem="equation", estimator="probes")
@@ -134,7 +139,7 @@ class ResidualLoss(eqx.Module):
         # probes that are biased for an operator are refused here, before any training
         self._joint([Partial(0)] if self._enhancement.by_jets else (), jax.random.key(0))
         if self.square == "pairs":
-            self._check_variance()
+            check_variance(self._at_any_points)
 
     def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         return reduce(operator.add, self.terms(u, key).values())
@@ -269,10 +274,10 @@ class ResidualLoss(eqx.Module):
         """`residuals`, for what was drawn elsewhere."""
         self._check_squares()
         random = self._random(u, drawn).draw(0)
-        scaled = {"residual": _over_points(random.value, 1.0)}
+        scaled = {"residual": scaled_over_points(random.value, 1.0)}
         if self.gpinn:
             weight = self._enhancement.weight_at(drawn.points)
-            scaled["gpinn"] = _over_points(random.gradient, weight)
+            scaled["gpinn"] = scaled_over_points(random.gradient, weight)
         if drawn.data:
             scaled["data"] = misfit.residuals(drawn.data, self.data_weight, u)
         return scaled
@@ -329,33 +334,11 @@ class ResidualLoss(eqx.Module):
     def _enhancement(self) -> Enhancement:
         return Enhancement(self.gpinn, self.gpinn_terms)
 
-    def _check_variance(self) -> None:
-        """Whether there is one depends on the shapes of the sampled operators alone."""
-
-        def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> PyTree:
-            # of the operators at any points: a system's residual, and its size, need its u
-            points = sampler(loss.equation, loss.points)(key, loss.batch or 0)
-            random = loss._random(_total, Drawn(points, (), key))
-            draws = random.draws(0)
-            try:
-                drawn = draws(*arguments(chosen(random.points, 0)))
-            except (TypeError, ValueError):
-                return None  # of vector-valued functions: the call will tell
-            return drawn.moments(lambda values: values).variance
-
-        try:
-            eqx.filter_eval_shape(variance, self, jax.random.key(0))
-        except ValueError as error:
-            raise ValueError(
-                f"the square 'pairs' takes the variance of an estimate away: {error}"
-            ) from None
-
-
-def _over_points(residuals: PyTree, weight: float) -> PyTree:
-    """Numbers whose squares add up to the weighted mean over the points."""
-    return jax.tree.map(lambda leaf: math.sqrt(weight / len(leaf)) * leaf, residuals)
+    def _at_any_points(self, key: PRNGKeyArray) -> RandomResidual:
+        """Of a u that takes any arguments."""
+        points = sampler(self.equation, self.points)(key, self.batch or 0)
+        return self._random(_total, Drawn(points, (), key))
 
 
 def _total(*args: PyTree) -> Float[Array, ""]:
-    """A function of any arguments."""
-    return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(args))  # pyright: ignore
+    return jax.tree.reduce(operator.add, jax.tree.map(jnp.sum, args))

@@ -32,6 +32,7 @@ network's parameters θ, so that E[∂_θ loss] = ∂_θ E[loss]: where the mean
 is that of its gradient.
 """
 
+import math
 import operator
 from collections.abc import Callable
 from typing import TypeAlias, final
@@ -136,6 +137,11 @@ def mean_over_points(squares: PyTree) -> Float[Array, ""]:
     """
     means = jax.tree.map(lambda leaf: jnp.sum(leaf) / leaf.shape[0], squares)
     return jax.tree.reduce(operator.add, means)
+
+
+def scaled_over_points(residuals: PyTree, weight: float) -> PyTree:
+    """Numbers whose squares add up to the weighted mean over the points."""
+    return jax.tree.map(lambda leaf: math.sqrt(weight / len(leaf)) * leaf, residuals)
 
 
 def biased(random: RandomResidual) -> PyTree:

@@ -1,5 +1,6 @@
 """What u gives beside what is asked of it: nothing is broadcast from one to the other."""
 
+import math
 from typing import TypeAlias
 
 import jax
@@ -9,6 +10,8 @@ from jaxtyping import PyTree
 Shape: TypeAlias = tuple[int, ...]
 
 _SCALAR = 'let it be a scalar: eqx.nn.MLP(d, "scalar", ...), or u = lambda x: net(x)[0]'
+_SAME = "give both the same shape"
+_ENTRY = f"{_SAME}, or take an entry of it by diffop.Component, or component="
 
 
 def check_shape(what: str, got: Shape, asked_by: str, asked: Shape) -> None:
@@ -17,7 +20,8 @@ def check_shape(what: str, got: Shape, asked_by: str, asked: Shape) -> None:
     **Raises:** `ValueError` naming both.
     """
     if got != asked:
-        remedy = _SCALAR if asked == () else "give both the same shape"
+        several = _ENTRY if math.prod(got) > 1 else _SCALAR
+        remedy = _SAME if asked else several
         raise ValueError(
             f"{what} at a point has shape {got}, and {asked_by} shape {asked}; no shape is "
             f"broadcast: {remedy}."

@@ -56,8 +56,9 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes or the weights do not suit it, if `overwrite` and
-    `resume` are both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError`
+    measure an error with there, if the probes, the weights or the network do not suit it, if
+    `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
+    `NotADirectoryError`
     if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
     which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
     `train`, or that of a logger, is not installed.
@@ -83,10 +84,18 @@ def check(
         problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
         loss = build_loss(settings, problem)
         u = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
-        if settings.weights is not None or isinstance(settings.data_weight, list):
-            eqx.filter_eval_shape(loss, u, jax.random.key(0))  # which names and numbers there are
+        if _may_not_fit(settings):
+            eqx.filter_eval_shape(loss, u, jax.random.key(0))
         if isinstance(problem, AbstractReferenceProblem):
             problem.reference()
+
+
+def _may_not_fit(settings: Settings) -> bool:
+    """Whether the weights may have other names than the residuals, or the network other arguments
+    or another shape than the problem takes. Tracing the loss tells.
+    """
+    weighted = settings.weights is not None or isinstance(settings.data_weight, list)
+    return weighted or not isinstance(settings.problem, str)
 
 
 def solve(
