@@ -111,7 +111,9 @@ def measure(name: str, order: int, width: int, jets: int, budget: float) -> tupl
     compiled: Any = jax.jit(jax.grad(loss(function, order))).lower(*arguments).compile()
     seconds = ""
     if budget:
-        seconds = f"{1e3 * float(np.median(interleaved([lambda: compiled(*arguments)], budget))):.3g}"
+        seconds = (
+            f"{1e3 * float(np.median(interleaved([lambda: compiled(*arguments)], budget))):.3g}"
+        )
     return (
         name,
         str(order),
