@@ -9,7 +9,6 @@ from . import (
     taylor as taylor,
     train as train,
 )
-from ._renamed import old_names as _old_names
 from .estimators import before as _before
 from .estimators.adaptive import Adaptive as Adaptive
 from .estimators.choice import Choice as Choice, Way as Way, choose as choose
@@ -54,6 +53,7 @@ from .operators.vector import (
     Gradient as Gradient,
     Hessian as Hessian,
 )
+from .renamed import old_names as _old_names
 
 _COMPARED = "choose(ops, key, n)(u)(*points)"
 

@@ -61,9 +61,9 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 
 def test_explicit_settings_override():
-    settings = do.train.Settings("g-kdv-1d", steps=7, gpinn=0.0, square="product")
-    assert (settings.steps, settings.gpinn, settings.square) == (7, 0.0, "product")
-    assert settings.dim == 2 and settings.probes == "exact"
+    settings = do.train.Settings("kp-2d", steps=7, gpinn=0.5, square="product")
+    assert (settings.steps, settings.gpinn, settings.square) == (7, 0.5, "product")
+    assert settings.dim == 3 and settings.probes == "exact"
 
 
 def test_unknown_problem():

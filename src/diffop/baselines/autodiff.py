@@ -10,7 +10,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.experimental import jet
 
-from .._types import ScalarArray, Vector
+from ..array_types import ScalarArray, Vector
 from ..estimators.draws import check_probes
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Rademacher, Sparse

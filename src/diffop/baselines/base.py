@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 import equinox as eqx
 
-from .._types import ScalarArray, Vector
+from ..array_types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms

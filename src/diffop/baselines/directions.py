@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 import jax
 import jax.numpy as jnp
 
-from .._types import RowArray, ScalarArray, Vector, Weights
+from ..array_types import RowArray, ScalarArray, Vector, Weights
 from ..jets.directions import Rows, SparseRows, to_dense
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._traceback import short_tracebacks
-from .._types import Key
+from ..array_types import Key
 from ..estimators.draws import make_draw
 from ..estimators.together import flatten
 from ..jets.directions import to_dense
@@ -19,6 +18,7 @@ from ..jets.vector_terms import GradientTerms
 from ..terms.arguments import Function, check_callable
 from ..terms.evaluate import scaled
 from ..terms.term import Part, Segment
+from ..tracebacks import short_tracebacks
 from .base import AbstractBaseline, Local
 from .check import check_parts, checked_point
 from .registry import as_baseline

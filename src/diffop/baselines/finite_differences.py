@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._types import ScalarArray, Vector
+from ..array_types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes import Sparse
 from ..jets.probes.base import Draw, Factors

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._extras import require
-from .._types import ScalarArray, Vector
+from ..array_types import ScalarArray, Vector
+from ..extras import require
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._types import PerDirection, Probes, ScalarArray, Vector
+from ..array_types import PerDirection, Probes, ScalarArray, Vector
 from ..jets.directions import Rows, SparseRows
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .._types import Key, ScalarArray
+from ..array_types import Key, ScalarArray
 from ..jets.design import Design
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse

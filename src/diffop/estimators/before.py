@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._types import Key
+from ..array_types import Key
 from ..jets.probes import AbstractProbe
 from .choice import Choice, Way, choose
 from .together import estimate

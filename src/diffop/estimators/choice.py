@@ -19,13 +19,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
-from .._types import Key
+from ..array_types import Key
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
 from ..jets.table import text_table
 from ..terms.arguments import check_callable, checked_integer
 from ..terms.term import Part
+from ..tracebacks import short_tracebacks
 from .deflation import LEAST, deflated
 from .draws import is_unsampled, make_draw, supports, without_error
 from .statistics import draws

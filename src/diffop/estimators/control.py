@@ -9,7 +9,6 @@ is close to s g. The best s is Cov[E(u), E(g)]/Var[E(g)].
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Literal, TypeAlias, final
 
 import jax
@@ -17,84 +16,58 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..jets.design import variance_of_sum
-from ..jets.planner import Kind
 from ..jets.point import Point
 from ..terms.evaluate import added, apply, common_kind
-from ..terms.one_point import applied
 from ..terms.shapes import check_shapes
 from ..terms.term import Part
+from .estimator import AbstractEstimator
 from .statistics import Draws, Stats, draws
 
 Scale: TypeAlias = float | Array | Literal["fitted"]
 
 
 @final
-class Controlled:
+class Controlled(AbstractEstimator):
     """An estimate with a control variate; made by `Estimate.controlled`. Call it on a function:
-    `(u)(*args)`, or ask for its `stats`.
+    `(u)(*args)`, or ask for its `stats`, which are those of E(u − s g). A fitted s counts as if it
+    were given.
     """
 
-    def __init__(
-        self,
-        samples: tuple[Part, ...],
-        control: Callable[..., PyTree],
-        value: Callable[..., PyTree] | None,
-        scale: Scale,
-    ) -> None:
-        self._samples = samples
-        self._control = control
-        self._value = value
-        self._scale = scale
+    samples: tuple[Part, ...]
+    control: Callable[..., PyTree]
+    value: Callable[..., PyTree] | None
+    scale: Scale
 
-    def __call__(
-        self,
-        u: Callable[..., PyTree],
-        *point: Any,
-        chunk: int | None = None,
-        plan: Kind = "auto",
-    ) -> Callable[..., PyTree]:
-        """The controlled estimate as a function with u's own signature; `chunk` and `plan` as for
-        `Operator.exact`.
-        """
-        return applied(u, point, lambda point: self._stats(u, point).mean, chunk, plan)
+    def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
+        return self._by_source(u, point)[0]
 
-    def stats(
-        self,
-        u: Callable[..., PyTree],
-        *point: Any,
-        chunk: int | None = None,
-        plan: Kind = "auto",
-    ) -> Callable[..., Stats]:
-        """The controlled estimate with its standard error: that of E(u − s g). A fitted s counts as
-        if it were given.
-        """
-        return applied(u, point, partial(self._stats, u, error=True), chunk, plan)
+    def _stats(self, u: Callable[..., PyTree], point: Point) -> Stats:
+        mean, contributions, jets = self._by_source(u, point)
+        total = jax.tree.map(lambda leaf: jnp.zeros_like(jnp.real(leaf)), mean)
+        for (_, design), z in contributions:
+            spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
+            total = jax.tree.map(added, total, spread)
+        return Stats(mean, jax.tree.map(jnp.sqrt, total), jets)
 
-    def _stats(self, u: Callable[..., PyTree], point: Point, error: bool = False) -> Stats:
-        found = _of_both(self._samples, u, self._control, point)
+    def _by_source(
+        self, u: Callable[..., PyTree], point: Point
+    ) -> tuple[PyTree, "Contributions", int]:
+        """The estimate, what the draws of each source contribute, and the jets pushed."""
+        found = _of_both(self.samples, u, self.control, point)
         known = self._known(point)
         estimate, control = found.mean(0)
         check_shapes("the estimate of u", estimate, "that of the control", control)
         check_shapes("the value of the control", known, "its estimate", control)
-        if isinstance(self._scale, str):
-            mean, contributions = _fitted(found, known)
-        else:
-            mean, contributions = _scaled(found, known, self._scale)
-        zero = jax.tree.map(lambda leaf: jnp.zeros_like(jnp.real(leaf)), mean)
-        if not error:
-            return Stats(mean, zero, found.jets)
-        total = zero
-        for (_, design), z in contributions:
-            spread = jax.tree.map(lambda leaf, design=design: variance_of_sum(leaf, design), z)
-            total = jax.tree.map(added, total, spread)
-        return Stats(mean, jax.tree.map(jnp.sqrt, total), found.jets)
+        if isinstance(self.scale, str):
+            return *_fitted(found, known), found.jets
+        return *_scaled(found, known, self.scale), found.jets
 
     def _known(self, point: Point) -> PyTree:
         """L g."""
-        if self._value is not None:
-            return point.value_of(self._value)
-        exact = [Part(part.terms, None) for part in self._samples]
-        return apply(exact, self._control, point)
+        if self.value is not None:
+            return point.value_of(self.value)
+        exact = [Part(part.terms, None) for part in self.samples]
+        return apply(exact, self.control, point)
 
 
 def _of_both(

@@ -10,16 +10,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._types import Key, PerDirection, ScalarArray
-from ..jets.planner import Kind
+from ..array_types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.vector_terms import DivergenceTerms
 from ..terms.entries import entries_of
 from ..terms.evaluate import apply, scaled
-from ..terms.one_point import applied
 from ..terms.term import Part, Term
 from .draws import make_draw
+from .estimator import AbstractEstimator
 from .statistics import Stats, statistics
 from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
@@ -29,7 +28,7 @@ LEAST = {"xtrace": 4, "hutch++": 3}
 
 
 @final
-class Deflated(eqx.Module):
+class Deflated(AbstractEstimator):
     """An unbiased estimate of an operator that is a trace, its large part exact: what
     `L.deflate(key, n, method)` returns.
 
@@ -52,10 +51,13 @@ class Deflated(eqx.Module):
     is exact, and so are terms of order one and zero and single derivatives.
 
     `D(u)(*args)` is the estimate, `D.stats(u)(*args)` a [`diffop.Stats`][] with its standard error
-    and the products (and jets of exact terms) that it took. The directions depend on u and on the
-    point: unlike [`diffop.Estimate`][] this is not an operator, linear in u with fixed jets. It
-    needs a real u that can be differentiated in reverse mode. Gradients through u's parameters are
-    unbiased too, see the derivation in `diffop.estimators.trace_estimators`.
+    and the products (and jets of exact terms) that it took; `chunk=` beside u bounds products too.
+    The directions depend on u and on the point: unlike [`diffop.Estimate`][] this is not an
+    operator, linear in u with fixed jets. It needs a real u that can be differentiated in reverse
+    mode. Gradients through u's parameters are unbiased too, see the derivation in
+    `diffop.estimators.trace_estimators`.
+
+    **Raises:** `ValueError`, by `stats` of "hutch++" with n = 3, whose one probe has no spread.
 
     Sources: Meyer, Musco, Musco, Woodruff (2021) for Hutch++; Epperly, Tropp, Webber (2024) for
     XTrace with normalised test vectors.
@@ -77,31 +79,6 @@ class Deflated(eqx.Module):
     collected: tuple[Term, ...]
     made: Draw
     method: str = eqx.field(static=True)
-
-    def __call__(
-        self,
-        u: Callable[..., PyTree],
-        *point: Any,
-        chunk: int | None = None,
-        plan: Kind = "auto",
-    ) -> Callable[..., PyTree]:
-        """The estimate as a function with u's own signature; `chunk`, which bounds products too,
-        and `plan` as for `Operator.exact`.
-        """
-        return applied(u, point, partial(self._value, u), chunk, plan)
-
-    def stats(
-        self,
-        u: Callable[..., PyTree],
-        *point: Any,
-        chunk: int | None = None,
-        plan: Kind = "auto",
-    ) -> Callable[..., Stats]:
-        """The estimate with its standard error: `(mean, standard_error, jets)`.
-
-        **Raises:** `ValueError` for "hutch++" with n = 3, whose one probe has no spread.
-        """
-        return applied(u, point, partial(self._stats, u), chunk, plan)
 
     def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
         exact, sampled = self._split(point)

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import AnyArray, ScalarArray
+from ..array_types import AnyArray, ScalarArray
 from ..jets.design import Design, Stratum, variance_of_sum
 from ..jets.probes.windows import is_window
 

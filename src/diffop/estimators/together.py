@@ -9,21 +9,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .._renamed import warn_of
-from .._traceback import short_tracebacks
-from .._types import Key
+from ..array_types import Key
 from ..jets.design import Design, variance_of_sum
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..renamed import warn_of
 from ..terms.arguments import Function, checked_plan, is_operator
 from ..terms.evaluate import added, apply_all, floating
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
 from .draws import check_probes, make_draw
+from .estimator import AbstractEstimator
 from .statistics import Draws, Stats, draws, real_kind
 
 
@@ -214,7 +214,7 @@ def _by_source(found: Draws, structure: Any) -> JointDraws:
 
 
 @final
-class Joint(eqx.Module):
+class Joint(AbstractEstimator):
     """What `diffop.exact` and `diffop.estimate` return: several operators as one map.
 
     It is a pytree: the arrays of the operators are leaves and can be learnt, and the key of an
@@ -254,18 +254,27 @@ class Joint(eqx.Module):
             return f"exact({self.operators!r})"
         return f"estimate({self.operators!r}, {self.draw.n} × {self.draw.probe.name})"
 
-    def __call__(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind | None = None
-    ) -> Function:
+    def _at(self, point: Point) -> Point:
+        """With the plan of before u was known, where there was one."""
+        if self.plan == "auto":
+            return point
+        return Point(point.args, point.kwargs, point.chunk, self.plan)
+
+    def _value(self, u: Function, point: Point) -> PyTree:
         parts, structure = self._parts()
+        return jax.tree.unflatten(structure, apply_all(parts, u, self._at(point)))
 
-        def at(point: Point) -> PyTree:
-            return jax.tree.unflatten(structure, apply_all(parts, u, point))
+    def _drawn(self, u: Function, point: Point) -> JointDraws:
+        parts, structure = self._parts()
+        return _by_source(draws(parts, u, self._at(point)), structure)
 
-        return applied(u, point, at, chunk, self.plan if plan is None else plan)
+    def _stats(self, u: Function, point: Point) -> Stats:
+        found = self._drawn(u, point)
+        mean, spread = found.variance()
+        return Stats(mean, jax.tree.map(jnp.sqrt, spread), found.jets)
 
     def draws(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind | None = None
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Callable[..., JointDraws]:
         """The estimates draw by draw: from them the variance of what is made of them follows.
 
@@ -292,47 +301,9 @@ class Joint(eqx.Module):
             drawn.contributions  # [[[27, 27, 27, 27], [54, 54, 54, 54]]]: one source, 4 draws
             ```
         """
-        parts, structure = self._parts()
+        return applied(u, point, partial(self._drawn, u), chunk, plan)
 
-        def at(point: Point) -> JointDraws:
-            return _by_source(draws(parts, u, point), structure)
-
-        return applied(u, point, at, chunk, self.plan if plan is None else plan)
-
-    def stats(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind | None = None
-    ) -> Callable[..., Stats]:
-        """The estimates with their standard errors: `joint.stats(u)(*args)` is a
-        [`diffop.Stats`][] whose `mean` and `standard_error` have the structure of the operators,
-        and whose `jets` is the number pushed for all of them; `chunk` and `plan` as for
-        `Operator.exact`.
-
-        **Raises:** `ValueError`, when it is called, where one draw was made or the probes have no
-        standard error, and for a composition with variable coefficients, whose inner operator is
-        sampled too.
-
-        !!! example
-
-            ```python
-            import jax
-            import jax.numpy as jnp
-            import diffop as do
-
-            joint = do.estimate({"lap": do.Laplacian(), "u": do.Identity()}, jax.random.key(0), 8)
-            joint.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0)).standard_error  # u: 0.0
-            ```
-        """
-        drawn = self.draws(u, *point, chunk=chunk, plan=plan)
-
-        @short_tracebacks
-        def at(*args: Any, **kwargs: Any) -> Stats:
-            found = drawn(*args, **kwargs)
-            mean, spread = found.moments(lambda values: values)
-            return Stats(mean, jax.tree.map(jnp.sqrt, spread), found.jets)
-
-        return at
-
-    def jets(self, *args: Any, plan: Kind | None = None) -> Plan | ResolvedPlan:
+    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
         every = [part for parts in self._parts()[0] for part in parts]
-        return plan_of(every, args, self.plan if plan is None else plan)
+        return plan_of(every, args, self.plan if plan == "auto" else plan)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 
-from .._types import (
+from ..array_types import (
     AnyArray,
     ColumnArray,
     PerDirection,

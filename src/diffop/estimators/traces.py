@@ -16,7 +16,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
-from .._types import ScalarArray, SubRows, Vector
+from ..array_types import ScalarArray, SubRows, Vector
 from ..jets.field_terms import QuadraticTerms, SquareRoot
 from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm

@@ -17,8 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
-from .._renamed import warn_of
-from .._types import Key
+from ..array_types import Key
 from ..jets.design import Stratum
 from ..jets.planner import Kind
 from ..jets.point import Point
@@ -28,6 +27,7 @@ from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
+from ..renamed import warn_of
 from ..terms.evaluate import apply, segment_jets
 from ..terms.one_point import applied
 from ..terms.term import Part, Term

@@ -1,6 +1,6 @@
 """Plans: which jets, with which weights, compute an operator, exactly or in expectation."""
 
-from .._renamed import old_names as _old_names
+from ..renamed import old_names as _old_names
 from .cost import Cost as Cost
 from .directions import DenseRows as DenseRows, SparseRows as SparseRows
 from .expansion import Expansion as Expansion, expand as expand

@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from .._types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
+from ..array_types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
 from .identity import Known, split_known
 from .point import Point
 

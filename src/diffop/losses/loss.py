@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from .._renamed import renamed
 from ..equations.equation import AbstractEquation, as_equation
 from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
+from ..renamed import renamed
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
 from .checks import check_draws, check_gpinn, check_points, check_square, check_variance

@@ -42,7 +42,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._types import Key
+from ..array_types import Key
 from ..equations.points import Point, Points, arguments
 from ..estimators.together import Joint, JointDraws, Moments
 from .residual import Residual, with_gradient

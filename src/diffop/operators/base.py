@@ -6,20 +6,23 @@ from functools import partial
 from typing import Any, ClassVar, NoReturn, final
 
 import equinox as eqx
+from jaxtyping import PyTree
 
-from .._renamed import warn_of
-from .._types import Key
+from ..array_types import Key
 from ..estimators.adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from ..estimators.control import Controlled, Scale
 from ..estimators.deflation import Deflated, deflated
 from ..estimators.draws import check_probes, make_draw
+from ..estimators.estimator import AbstractEstimator
 from ..estimators.observation import observe
 from ..estimators.statistics import Stats, statistics
 from ..jets.fields import Number
 from ..jets.planner import Kind
+from ..jets.point import Point
 from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..renamed import warn_of
 from ..terms.arguments import Function
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
@@ -368,7 +371,7 @@ class Sum(DifferentialOperator):
 
 
 @final
-class Estimate(Operator):
+class Estimate(Operator, AbstractEstimator):
     """A random sample of an operator with fixed jets. It is an operator: linear, reusable, addable.
 
     Made by `L.estimate(key, n)`; call it on a function: `E(u)(x)`.
@@ -385,35 +388,11 @@ class Estimate(Operator):
         """The estimate itself: its jets are fixed already."""
         return self
 
-    def __call__(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
-    ) -> Function:
-        """Apply the fixed jets to a function: E(u)(*args); `chunk` and `plan` as for
-        `Operator.exact`.
-        """
-        return _applied(self.samples, u, point, chunk, plan)
+    def _value(self, u: Function, point: Point) -> PyTree:
+        return apply(self.samples, u, point)
 
-    def stats(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
-    ) -> Callable[..., Stats]:
-        """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error,
-        jets)`; `chunk` and `plan` as for `Operator.exact`.
-
-        **Raises:** `ValueError` where one draw was made (no standard error exists), or where the
-        operator's inner operator is sampled too (a composition with variable coefficients).
-
-        !!! example
-
-            ```python
-            import jax
-            import jax.numpy as jnp
-            import diffop as do
-
-            E = do.Laplacian().estimate(jax.random.key(0), 8)
-            mean, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
-            ```
-        """
-        return applied(u, point, partial(statistics, self.samples, u), chunk, plan)
+    def _stats(self, u: Function, point: Point) -> Stats:
+        return statistics(self.samples, u, point)
 
     def controlled(
         self,
@@ -488,13 +467,7 @@ class Exact(eqx.Module):
     def __call__(
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Function:
-        return _applied(self.operator.parts, u, point, chunk, plan)
-
-
-def _applied(
-    parts: tuple[Part, ...], u: Function, beside: tuple[Any, ...], chunk: Any, plan: Any
-) -> Function:
-    return applied(u, beside, partial(apply, parts, u), chunk, plan)
+        return applied(u, point, partial(apply, self.operator.parts, u), chunk, plan)
 
 
 def _from_parts(parts: tuple[Part, ...]) -> Operator:

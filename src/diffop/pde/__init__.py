@@ -24,10 +24,10 @@ The room in reading order:
 
 import functools as _functools
 
-from .._renamed import old_names as _old_names
 from ..equations.condition import Condition as Condition
 from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
+from ..renamed import old_names as _old_names
 from ._recommended import Recommended as Recommended
 from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
 from .ball.many_body import ManyBody as ManyBody

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import final
 
-from .._renamed import renamed
+from ..renamed import renamed
 
 
 @renamed(estimator="probes")

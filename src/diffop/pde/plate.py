@@ -70,14 +70,15 @@ class Plate(AbstractSolvedProblem):
     rigidity: ClassVar[float] = math.pi**-4
     recommended: ClassVar[Recommended] = Recommended(
         dim=2,
-        learning_rate=2e-2,
-        batch=128,
-        data_batch=32,
+        steps=120,
+        batch=250,
+        data_batch=40,
         data_weight=10.0,
-        width=32,
+        width=24,
+        depth=2,
         probes="exact",
-        optimiser="muon",
-        schedule="cosine",
+        optimiser="gauss-newton",
+        precision="double",
     )
 
     poisson: int | float = eqx.field(static=True, default=0.3)

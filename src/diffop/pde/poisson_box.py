@@ -50,7 +50,14 @@ class PoissonBox(AbstractSolvedProblem):
 
     name: ClassVar[str] = "poisson-box"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, data_weight=10.0, probes="exact"
+        dim=10,
+        steps=10_000,
+        data_weight=10.0,
+        learning_rate=1e-2,
+        width=64,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

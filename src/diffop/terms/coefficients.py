@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from .._types import ScalarArray
+from ..array_types import ScalarArray
 from ..jets.fields import Number, as_floating
 
 ScalarCoefficient: TypeAlias = Number | ScalarArray

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from .._traceback import short_tracebacks
 from ..jets.point import Point
+from ..tracebacks import short_tracebacks
 from .arguments import check_callable, checked_chunk, checked_plan
 
 P = ParamSpec("P")

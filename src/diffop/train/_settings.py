@@ -6,10 +6,10 @@ from collections.abc import Collection
 from typing import Any, final
 
 from .. import baselines, pde
-from .._renamed import renamed
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
 from ..pde.own import size_of
+from ..renamed import renamed
 from ._identity import Problem, identity, recommended
 from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 from ._precision import PRECISIONS

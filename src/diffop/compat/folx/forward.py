@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ..._traceback import short_tracebacks
 from ...taylor import ByEntry, Full, Numbers, Truncation
 from ...taylor.binding import at_run_time
 from ...taylor.bundle import Families, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Zero, scale, zeros
 from ...taylor.pushforward import SeriesLeaf, derivative_of, is_series_leaf, push_series
 from ...taylor.tangents import is_inexact
+from ...tracebacks import short_tracebacks
 from .arrays import FwdJacobian, FwdLaplArray, is_forward
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool
 
-from ..._types import Key, KeyWords, Probes, Weights
+from ...array_types import Key, KeyWords, Probes, Weights
 from ..design import Design, Stratum
 from ..identity import by_value
 from ..point import Point

@@ -17,7 +17,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..._types import Key, Magnitudes, TermNumbers, Weights
+from ...array_types import Key, Magnitudes, TermNumbers, Weights
 from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Terms

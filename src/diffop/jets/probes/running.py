@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from ..._types import Magnitudes, PerDirection, TermNumbers
+from ...array_types import Magnitudes, PerDirection, TermNumbers
 from .sparse import Importance
 
 

@@ -30,7 +30,16 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
     **Raises:** `ValueError` if `space_dim` is less than 1 or `duration` is not positive.
     """
 
-    recommended: ClassVar[Recommended] = Recommended(dim=100)
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=100,
+        steps=60,
+        batch=200,
+        width=32,
+        depth=2,
+        probes="exact",
+        optimiser="gauss-newton",
+        precision="double",
+    )
 
     @abstractmethod
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:

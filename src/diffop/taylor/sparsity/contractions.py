@@ -85,7 +85,7 @@ def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int
         "preferred_element_type": product.params["preferred_element_type"],
     }
     if moving.ndim == lead + 1 and still.ndim == 2 and _is_plain(moving, still):
-        matrix = still if contract[1 - side] == (0,) else still.T
+        matrix = still if contract[1 - side] == (0,) else product.transposed(still)
         return rows_dot(moving, matrix, **params)
     inner = tuple(axis + lead for axis in contract[side])
     array = lax.dot_general(moving, still, ((inner, contract[1 - side]), ((), ())), **params)
