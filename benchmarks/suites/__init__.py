@@ -15,7 +15,7 @@ from .precision import Precision
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
 from .step import Step
-from .trained import Problems, Recipe, Solitons, WholeGradient
+from .trained import Gradient, Problems, Recipe, Solitons, WholeGradient
 from .unit_ball import ThreeBodyError, ThreeBodySpeed, TwoBodyError, TwoBodySpeed
 from .weight_sharing import WeightSharingError, WeightSharingSpeed
 
@@ -45,6 +45,7 @@ SUITES: dict[str, AbstractSuite] = {
         WholeGradient(),
         Solitons(),
         Problems(),
+        Gradient(),
     )
 }
 

@@ -29,7 +29,7 @@ def test_errors_against_their_definition(getkey):
 
 
 def test_null_model_is_the_best_multiple(getkey):
-    problem = do.pde.AllenCahnTwoBody(8, key=getkey())
+    problem = do.pde.ManyBody("allen-cahn", 2, 8, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 2000)
     scales = np.linspace(-20, 20, 2001)
     shape, solution = (
@@ -60,7 +60,7 @@ def test_chunks_bound_the_memory(getkey, monkeypatch):
         jax.debug.callback(lambda x: sizes.append(np.shape(x)), x)
         return x[0]
 
-    problem = do.pde.AllenCahnTwoBody(4, key=getkey())
+    problem = do.pde.ManyBody("allen-cahn", 2, 4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
     assert points._points.size == 10
     points.errors(u)
@@ -70,7 +70,7 @@ def test_chunks_bound_the_memory(getkey, monkeypatch):
 
 def test_a_fraction_uses_the_first_chunks(getkey, monkeypatch):
     monkeypatch.setattr(_test_points, "_COORDINATES_AT_ONCE", 40)
-    problem = do.pde.AllenCahnTwoBody(4, key=getkey())
+    problem = do.pde.ManyBody("allen-cahn", 2, 4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
     part, whole = points._points.evaluate(jnp.sum, 0.25), points._points.evaluate(jnp.sum)
     assert part.size == 30

@@ -67,6 +67,7 @@ def test_every_method_of_least_squares_minimises(name):
 def test_a_run_by_least_squares(tmp_path):
     """Five steps of it, and of Adam, on a problem with conditions."""
     given = {"steps": 30, "width": 8, "depth": 1, "batch": 40, "data_batch": 20}
+    given |= {"learning_rate": 5e-3, "data_weight": 0.1, "precision": "default"}
     errors = {}
     for name in ("gauss-newton", "adam"):
         chosen = do.train.Settings("g-kdv-1d", optimiser=name, square="biased", **given)

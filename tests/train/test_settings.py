@@ -43,11 +43,13 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
+        "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
         "optimiser": "adam",
         "fan_in_rate": 0.0,
         "schedule": "linear",
+        "precision": "default",
     }
 
 
@@ -59,9 +61,9 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 
 def test_explicit_settings_override():
-    settings = do.train.Settings("g-kdv-1d", steps=7, gpinn=0.0, square="product")
-    assert (settings.steps, settings.gpinn, settings.square) == (7, 0.0, "product")
-    assert settings.dim == 2 and settings.probes == "exact"
+    settings = do.train.Settings("kp-2d", steps=7, gpinn=0.5, square="product")
+    assert (settings.steps, settings.gpinn, settings.square) == (7, 0.5, "product")
+    assert settings.dim == 3 and settings.probes == "exact"
 
 
 def test_unknown_problem():
@@ -84,12 +86,29 @@ def test_seed():
         do.train.Settings(NAME, seed=-1)
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "input_scale", "data_weight"])
+@pytest.mark.parametrize("name", ["learning_rate", "input_scale"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_numbers(name, value):
     option = name.replace("_", "-")
     with pytest.raises(ValueError, match=f"^{option} must be a finite positive number, got"):
         do.train.Settings(**{"problem": NAME, name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("data_weight", float("nan"), "a finite positive number, or a list with one for each cond"),
+        ("data_weight", [1.0, 0.0], "a finite positive number, or a list with one for each cond"),
+        ("data_weight", {"u": 1.0}, "a finite positive number, or a list with one for each cond"),
+        ("weights", 2.0, "none, or a dict or a list of finite non-negative numbers, one for each"),
+        ("weights", {}, "none, or a dict or a list of finite non-negative numbers, one for each"),
+        ("weights", {"mass": -1}, "none, or a dict or a list of finite non-negative numbers, one"),
+    ],
+)
+def test_weights(name, value, expected):
+    option = name.replace("_", "-")
+    with pytest.raises(ValueError, match=f"^{option} must be {expected}.*, got"):
+        do.train.Settings(NAME, **{name: value})
 
 
 @pytest.mark.parametrize("name", ["gpinn", "fan_in_rate"])
@@ -133,7 +152,11 @@ def test_estimator():
 
 @pytest.mark.parametrize(
     ("name", "known"),
-    [("optimiser", "adam, adamw, lion, muon"), ("schedule", "linear, cosine, exponential, const")],
+    [
+        ("optimiser", "adam, adamw, lion, muon"),
+        ("schedule", "linear, cosine, exponential, const"),
+        ("precision", "default, double"),
+    ],
 )
 def test_training(name, known):
     with pytest.raises(ValueError, match=f"^{name} must be one of {known}.*, got 'lbfgs'.$"):

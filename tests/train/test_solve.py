@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,11 +64,13 @@ def test_report_and_files(run):
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
+        "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
         "optimiser": "adam",
         "fan_in_rate": 0.0,
         "schedule": "linear",
+        "precision": "default",
         "test_points": 20_000,
     }
     assert written["skill"] == written["null_rel_l2"] / written["rel_l2"]
@@ -135,7 +138,10 @@ def test_every_problem_trains(name, changes, tmp_path):
 @pytest.mark.slow("trains networks")
 def test_a_soliton_is_learnt_from_its_data(tmp_path):
     """The null model, the initial profile held still, misses a soliton that moves away."""
-    settings = do.train.Settings("g-kdv-1d", steps=600, batch=64, depth=2, gpinn=0.0)
+    first_order = {"optimiser": "adam", "learning_rate": 5e-3, "precision": "default"}
+    settings = do.train.Settings(
+        "g-kdv-1d", steps=600, batch=64, data_batch=None, width=32, data_weight=0.1, **first_order
+    )
     report = do.train.solve(settings, tmp_path)
     assert report.null_rel_l2 > 0.9
     assert report.skill > 2
@@ -165,6 +171,22 @@ def test_the_model_can_be_loaded(tmp_path):
     problem = do.pde.make(settings.problem, settings.dim, key=problem_key)
     errors = do.train.FixedPoints(problem, test_key).errors(u)
     assert errors == (report.rel_l1, report.rel_l2)
+
+
+def test_double_precision_is_for_the_run_alone(tmp_path):
+    """It is the run of a session of double precision; its models are, and their checkpoints."""
+    settings = small(steps=4, precision="double")
+    report = do.train.solve(settings, tmp_path / "run", checkpoint_every=2)
+    assert jnp.zeros(3).dtype == jnp.float32
+    models = [do.train.load(tmp_path / "run", which) for which in (None, "last")]
+    for u in models:
+        leaves = jax.tree.leaves(eqx.filter(u, eqx.is_array))
+        assert {leaf.dtype.name for leaf in leaves} == {"float64"}
+    with jax.enable_x64(True):
+        last, ended = (u(jnp.zeros(4)) for u in models)
+        assert last == ended and last.dtype == jnp.float64
+        again = do.train.solve(small(steps=4), tmp_path / "session")
+    assert (again.rel_l1, again.rel_l2) == (report.rel_l1, report.rel_l2)
 
 
 def test_weights_are_shared_by_blocks(tmp_path):

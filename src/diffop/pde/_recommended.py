@@ -3,7 +3,7 @@
 import dataclasses
 from typing import final
 
-from .._renamed import renamed
+from ..renamed import renamed
 
 
 @renamed(estimator="probes")
@@ -42,9 +42,11 @@ class Recommended:
     output_scale: int | float | str = 1.0
     probes: str = "sparse"
     square: str = "biased"
-    data_weight: int | float = 1.0
+    data_weight: int | float | list[int | float] = 1.0
+    weights: dict[str, int | float] | list[int | float] | None = None
     gpinn: int | float = 0.0
     gpinn_terms: int | None = None
     optimiser: str = "adam"
     fan_in_rate: int | float = 0.0
     schedule: str = "linear"
+    precision: str = "default"

@@ -17,11 +17,11 @@ from ..equations.matching import Matching
 from ..nn import BoxInput
 from ..operators.elementary import Directional
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem, Section
 from ._recommended import Recommended
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann
 from .domains.box import Box
+from .problem import AbstractSolvedProblem, Section
 
 _BOX = Box((0.0, 0.0), (1.0, 1.0))
 
@@ -57,15 +57,15 @@ class ConvectionDiffusion(AbstractSolvedProblem):
     dim: ClassVar[int] = 2
     recommended: ClassVar[Recommended] = Recommended(
         dim=2,
-        steps=5_000,
-        learning_rate=1e-2,
-        batch=128,
-        data_batch=64,
+        steps=100,
+        batch=300,
+        data_batch=50,
         data_weight=10.0,
-        width=32,
+        width=20,
+        depth=2,
         probes="exact",
-        optimiser="muon",
-        schedule="cosine",
+        optimiser="gauss-newton",
+        precision="double",
     )
 
     diffusivity: int | float = eqx.field(static=True, default=0.1)

@@ -40,9 +40,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
-from ._ansatz import LogGaussian
-from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
+from .ansatz import LogGaussian
+from .problem import AbstractSolvedProblem
 
 
 @final
@@ -84,7 +84,14 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
 
     name: ClassVar[str] = "fokker-planck"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=20, steps=5_000, learning_rate=5e-3, probes="exact"
+        dim=20,
+        steps=6_000,
+        gpinn=1.0,
+        learning_rate=1e-2,
+        width=64,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

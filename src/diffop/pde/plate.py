@@ -24,11 +24,11 @@ from ..nn import BoxInput
 from ..operators.base import Operator
 from ..operators.elementary import Directional
 from ..operators.laplacian import Biharmonic, Laplacian
-from ._problem import AbstractSolvedProblem, Section
 from ._recommended import Recommended
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann, Prescribed
 from .domains.box import Box, Face
+from .problem import AbstractSolvedProblem, Section
 
 _BOX = Box((0.0, 0.0), (1.0, 1.0))
 
@@ -70,14 +70,15 @@ class Plate(AbstractSolvedProblem):
     rigidity: ClassVar[float] = math.pi**-4
     recommended: ClassVar[Recommended] = Recommended(
         dim=2,
-        learning_rate=2e-2,
-        batch=128,
-        data_batch=32,
+        steps=120,
+        batch=250,
+        data_batch=40,
         data_weight=10.0,
-        width=32,
+        width=24,
+        depth=2,
         probes="exact",
-        optimiser="muon",
-        schedule="cosine",
+        optimiser="gauss-newton",
+        precision="double",
     )
 
     poisson: int | float = eqx.field(static=True, default=0.3)

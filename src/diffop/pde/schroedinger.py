@@ -29,9 +29,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Gradient
-from ._ansatz import LogGaussian
-from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
+from .ansatz import LogGaussian
+from .problem import AbstractSolvedProblem
 
 
 @final
@@ -71,7 +71,16 @@ class OscillatorChain(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "schroedinger"
-    recommended: ClassVar[Recommended] = Recommended(dim=10, learning_rate=5e-3, probes="exact")
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=10,
+        steps=6_000,
+        gpinn=1.0,
+        learning_rate=1e-2,
+        width=64,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
+    )
 
     dim: int = eqx.field(static=True)
     trap: int | float = eqx.field(static=True, default=1.0)

@@ -9,10 +9,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..nn import HardConstraint
 from ..operators.elementary import Partial
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem
 from ._recommended import Recommended
-from ._whole_space import AbstractWholeSpace
+from .problem import AbstractSolvedProblem
 from .sampling.gaussian import gaussian_space_time
+from .whole_space import AbstractWholeSpace
 
 
 @final
@@ -46,7 +46,14 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
 
     name: ClassVar[str] = "wave"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, probes="exact"
+        dim=10,
+        steps=8_000,
+        gpinn=1.0,
+        learning_rate=1e-2,
+        width=64,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
     )
 
     def operators(self) -> PyTree:

@@ -1,6 +1,6 @@
 """Training: the loss, the fit, errors beside the null model's, and runs kept on disk."""
 
-from .._extras import MissingExtraError as MissingExtraError
+from ..extras import MissingExtraError as MissingExtraError
 from ..losses.loss import ResidualLoss as ResidualLoss
 from ..losses.pointwise import Pointwise as Pointwise
 from ..losses.sharding import shard_points as shard_points

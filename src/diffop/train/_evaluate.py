@@ -7,8 +7,8 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray
 
-from ..operators.shapes import check_shape
 from ..pde import AbstractProblem
+from ..terms.shapes import check_shape
 from ._mesh import checked, in_context
 from ._test_points import Measured, measured_points
 
@@ -62,7 +62,7 @@ class FixedPoints:
         import jax
         import diffop as do
 
-        problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+        problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
         points = do.train.FixedPoints(problem, jax.random.key(1), 1000)
         points.null_rel_l2  # what one fitted number achieves
         points.rel_error  # how exact the solution's values are: 0.0, as they are computed

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from .._extras import require
+from ..extras import require
 from ._trackers import TRACKERS
 
 _NEEDED = ("tqdm", "matplotlib", "orbax.checkpoint")

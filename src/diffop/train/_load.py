@@ -13,6 +13,7 @@ from ._identity import Problem, identity
 from ._iterate import State
 from ._model import build_optimiser, untrained
 from ._output import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
+from ._precision import PRECISIONS
 from ._settings import Settings
 
 
@@ -32,7 +33,9 @@ def load(
     - `problem`: that of the run, or its class, where it is one's own. Files only say which one it
         was: nothing in them is imported.
 
-    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar.
+    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. Where
+    the run had double precision, so have its parameters: ask for its values inside of
+    `jax.enable_x64(True)`.
 
     **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
     directory; `ValueError` if the model or checkpoint is damaged, if `checkpoint` is neither a step
@@ -62,9 +65,10 @@ def load(
             f'checkpoint="last".'
         )
     settings = _of(problem, settings_of(read_json(path / REPORT)), path)
-    skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
     try:
-        return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
+        with PRECISIONS[settings.precision]():
+            skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
+            return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
     except (ValueError, RuntimeError, EOFError) as error:
         raise ValueError(
             f"{path / MODEL} is not the network that {REPORT} describes: it is damaged, or of "
@@ -90,8 +94,9 @@ def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | No
         raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
     checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
     settings = _of(problem, settings_of({"settings": started}), path)
-    like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
-    return checkpoints.restore(_step(checkpoints, which), like).state.model
+    with PRECISIONS[settings.precision]():
+        like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
+        return checkpoints.restore(_step(checkpoints, which), like).state.model
 
 
 def _step(checkpoints: Checkpoints, which: int | str) -> int:

@@ -12,7 +12,7 @@ from .. import pde
 from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
-from ..pde._own import made
+from ..pde.own import made
 from ._identity import is_own
 from ._iterate import Optimiser
 from ._optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
@@ -44,6 +44,7 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         n=settings.n,
         probes=settings.probes,
         data_weight=settings.data_weight,
+        weights=settings.weights,
         gpinn=settings.gpinn,
         gpinn_terms=settings.gpinn_terms,
         square=settings.square,

@@ -19,7 +19,8 @@ from ._trackers import EVENTS
 REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
 RUN, CHECKPOINTS = "run.json", "checkpoints"
 _NEW_NAMES = {"estimator": "probes"}
-_BEFORE = {"output_scale": 1.0, "fan_in_rate": 0.0}  # of runs from before there were such settings
+# of runs from before there were such settings
+_BEFORE = {"output_scale": 1.0, "fan_in_rate": 0.0, "weights": None, "precision": "default"}
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
-from ..operators.shapes import check_shape
+from ..equations.points import at_each
 from ..pde import Section
+from ..terms.shapes import check_shape
 from ._test_points import flat
 
 
@@ -96,9 +97,9 @@ def _on_section(u: Callable, section: Section) -> np.ndarray:
 
 @eqx.filter_jit
 def _evaluate(
-    u: Callable, points: Float[Array, "rows columns d"]
+    u: Callable, points: PyTree[Float[Array, "rows columns ..."]]
 ) -> Float[Array, "rows columns ..."]:
-    return jax.vmap(jax.vmap(flat(u)))(points)
+    return at_each(jax.vmap(flat(u)), points)
 
 
 def _range(images: Sequence[np.ndarray]) -> tuple[float, float]:

@@ -6,12 +6,13 @@ from collections.abc import Collection
 from typing import Any, final
 
 from .. import baselines, pde
-from .._renamed import renamed
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
-from ..pde._own import size_of
+from ..pde.own import size_of
+from ..renamed import renamed
 from ._identity import Problem, identity, recommended
 from ._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
+from ._precision import PRECISIONS
 
 _POSITIVE_INTEGERS = (
     "dim",
@@ -24,9 +25,10 @@ _POSITIVE_INTEGERS = (
     "channels",
     "pool",
 )
-_POSITIVE_NUMBERS = ("learning_rate", "input_scale", "data_weight")
+_POSITIVE_NUMBERS = ("learning_rate", "input_scale")
 _CHOICES: dict[str, Collection[str]] = {
     "optimiser": OPTIMISERS,
+    "precision": PRECISIONS,
     "schedule": SCHEDULES,
     "probes": (*PROBES, *baselines.names()),
     "square": SQUARES,
@@ -81,7 +83,11 @@ class Settings:
         `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
         `"biased"`, `"product"` of two draws, or `"pairs"` of one.
-    - `data_weight`: the weight of the problem's conditions in the loss, if it has any.
+    - `data_weight`: the weight of the problem's conditions in the loss, if it has any; or a list
+        with one for each, in the order in which it returns them.
+    - `weights`: of the squares of a system's residuals: a dict with a number for each of their
+        names, such as `{"momentum": 1.0, "mass": 10.0}`, or a list for residuals that are an array;
+        None for ones.
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: None for the whole gradient, by reverse mode; or from how many coordinates'
         derivatives of the residual it is estimated at each step, by jets.
@@ -93,6 +99,8 @@ class Settings:
         ([why](../devdocs/scales.md)); 0 for no such bound.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
         150th, or not at all: `"constant"`.
+    - `precision`: `"double"`, for this run alone; or `"default"`, as JAX is configured: single
+        precision, unless it is told otherwise.
 
     **Raises:** `ValueError` naming the setting, what it expects and what it got.
 
@@ -123,12 +131,14 @@ class Settings:
     output_scale: int | float | str = THE_PROBLEMS
     probes: str = THE_PROBLEMS
     square: str = THE_PROBLEMS
-    data_weight: int | float = THE_PROBLEMS
+    data_weight: int | float | list[int | float] = THE_PROBLEMS
+    weights: dict[str, int | float] | list[int | float] | None = THE_PROBLEMS
     gpinn: int | float = THE_PROBLEMS
     gpinn_terms: int | None = THE_PROBLEMS
     optimiser: str = THE_PROBLEMS
     fan_in_rate: int | float = THE_PROBLEMS
     schedule: str = THE_PROBLEMS
+    precision: str = THE_PROBLEMS
 
     def __post_init__(self) -> None:
         self._complete(self._recommended())
@@ -140,6 +150,10 @@ class Settings:
         _expect("seed", self.seed, "a non-negative integer", _is_integer(0))
         for name in _POSITIVE_NUMBERS:
             _expect(name, getattr(self, name), "a finite positive number", _is_positive)
+        expected = "a finite positive number, or a list with one for each condition"
+        _expect("data_weight", self.data_weight, expected, _is_positive_or_several)
+        expected = "none, or a dict or a list of finite non-negative numbers, one for each residual"
+        _expect("weights", self.weights, expected, _are_weights)
         for name in ("gpinn", "fan_in_rate"):
             _expect(name, getattr(self, name), "a finite non-negative number", _is_not_negative)
         if self.output_scale != SOURCE:
@@ -192,6 +206,17 @@ def _is_integer(least: int):
 
 def _is_not_negative(value: object) -> bool:
     return type(value) in (int, float) and math.isfinite(value) and value >= 0  # pyright: ignore
+
+
+def _is_positive_or_several(value: object) -> bool:
+    return _is_positive(value) or (isinstance(value, list) and all(map(_is_positive, value)))
+
+
+def _are_weights(value: object) -> bool:
+    numbers = value.values() if isinstance(value, dict) else value
+    return value is None or (
+        isinstance(value, dict | list) and bool(value) and all(map(_is_not_negative, numbers))  # pyright: ignore
+    )
 
 
 def _is_zero(value: object) -> bool:

@@ -28,6 +28,7 @@ from ._mesh import checked
 from ._metrics import AbstractLogger, MetricsFile
 from ._model import build, build_loss, build_optimiser, build_problem, untrained
 from ._picture import save_picture
+from ._precision import PRECISIONS
 from ._processes import by_first, is_first, on_host
 from ._progress import Progress
 from ._report import Report, summarise
@@ -55,8 +56,9 @@ def check(
     **Arguments:** as for `diffop.train.solve`.
 
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes do not suit it, if `overwrite` and
-    `resume` are both set, or if the mesh has other axes; `FileExistsError` or `NotADirectoryError`
+    measure an error with there, if the probes, the weights or the network do not suit it, if
+    `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
+    `NotADirectoryError`
     if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
     which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
     `train`, or that of a logger, is not installed.
@@ -78,11 +80,22 @@ def check(
         )
     checked(mesh)
     by_first(lambda: _output.check_directory(directory, settings, overwrite, resume))
-    problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
-    build_loss(settings, problem)
-    eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
-    if isinstance(problem, AbstractReferenceProblem):
-        problem.reference()
+    with PRECISIONS[settings.precision]():
+        problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
+        loss = build_loss(settings, problem)
+        u = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
+        if _may_not_fit(settings):
+            eqx.filter_eval_shape(loss, u, jax.random.key(0))
+        if isinstance(problem, AbstractReferenceProblem):
+            problem.reference()
+
+
+def _may_not_fit(settings: Settings) -> bool:
+    """Whether the weights may have other names than the residuals, or the network other arguments
+    or another shape than the problem takes. Tracing the loss tells.
+    """
+    weighted = settings.weights is not None or isinstance(settings.data_weight, list)
+    return weighted or not isinstance(settings.problem, str)
 
 
 def solve(
@@ -154,10 +167,22 @@ def solve(
         assert ended is not None
         tell(f"the run in {directory} has ended: nothing to do.")
         return ended
+    with PRECISIONS[settings.precision]():
+        return _solved(settings, pathlib.Path(directory), resume, checkpoint_every, log, mesh)
+
+
+def _solved(
+    settings: Settings,
+    path: pathlib.Path,
+    resume: bool,
+    checkpoint_every: int | None,
+    log: Sequence[str],
+    mesh: Mesh | None,
+) -> Report:
+    """A run that was checked, from its beginning or from where it was stopped, to its results."""
     problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
     problem = build_problem(settings, problem_key)
     points = test_points(problem, test_key, mesh)
-    path = pathlib.Path(directory)
     by_first(lambda: _output.begin(path, _description(settings, points), resume))
     checkpoints = Checkpoints(
         path / _output.CHECKPOINTS,

@@ -12,10 +12,11 @@ from jax.tree_util import keystr, tree_leaves_with_path as leaves_with_path
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import Condition
+from ..equations.points import Points, arguments, at_each, check_arguments, chosen, count_of
 from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
-from ..operators.shapes import check_shape
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..terms.shapes import check_shape
 from ._chunks import largest_divisor
 from ._mesh import on_all
 
@@ -41,8 +42,10 @@ class RandomPoints:
         return self.evaluate(self._problem.solution)
 
     def names(self) -> tuple[str, ...]:
-        x = jax.ShapeDtypeStruct((self._problem.dim,), jnp.zeros(()).dtype)
-        return names_of(jax.eval_shape(lambda x: self._problem.solution(x), x))
+        def values(key: PRNGKeyArray) -> PyTree:
+            return self._problem.solution(*arguments(chosen(self._problem.sample(key, 1), 0)))
+
+        return names_of(jax.eval_shape(values, self._key))
 
     def null_model(self, solution: np.ndarray) -> np.ndarray:
         shape = self.evaluate(self._problem.null_shape)
@@ -70,10 +73,10 @@ class ReferencePoints:
         self._key = key
         self._reference = problem.reference()
         self.count = len(self._reference.values)
-        if self.count != len(self._reference.points):
+        if self.count != (points := count_of(self._reference.points)):
             raise ValueError(
-                f"{problem.name} expects a reference value for each of its "
-                f"{len(self._reference.points)} points, got {self.count}."
+                f"{problem.name} expects a reference value for each of its {points} points, got "
+                f"{self.count}."
             )
         self.rel_error = self._reference.rel_error
 
@@ -127,11 +130,11 @@ def names_of(value: PyTree) -> tuple[str, ...]:
     )
 
 
-def flat(u: Callable) -> Callable[[Float[Array, " dim"]], Array]:
+def flat(u: Callable) -> Callable[..., Array]:
     """u, the entries of a pytree as one vector."""
 
-    def values(x: Float[Array, " dim"]) -> Array:
-        value = u(x)
+    def values(*args: PyTree) -> Array:
+        value = u(*args)
         alone = jax.tree.structure(value) == jax.tree.structure(0)
         return value if alone else jax.flatten_util.ravel_pytree(value)[0]
 
@@ -150,12 +153,17 @@ def chunk_keys(key: PRNGKeyArray, chunks: int) -> Iterator[PRNGKeyArray]:
 def _on_chunk(
     problem: AbstractProblem, u: Callable, key: PRNGKeyArray, size: int
 ) -> Float[Array, "size ..."]:
-    return on_all(jax.vmap(flat(u))(shard_points(problem.sample(key, size))))
+    return _values(u, shard_points(problem.sample(key, size)))
 
 
 @eqx.filter_jit
-def _at(u: Callable, points: Float[Array, "count dim"]) -> Float[Array, "count ..."]:
-    return on_all(jax.vmap(flat(u))(points))
+def _at(u: Callable, points: Points) -> Float[Array, "count ..."]:
+    return _values(u, points)
+
+
+def _values(u: Callable, points: Points) -> Float[Array, "count ..."]:
+    check_arguments("u", u, points)
+    return on_all(at_each(flat(u), points))
 
 
 @eqx.filter_jit
@@ -170,7 +178,10 @@ def _on_data(
             f"{problem.name} has reference values but no condition on the values of u, which its "
             f"null model is fitted to; add one to its conditions."
         )
-    points, values = (
-        jnp.concatenate([getattr(c, name) for c in prescribed]) for name in ("points", "values")
+    shapes, values = (
+        jnp.concatenate(each)
+        for each in zip(
+            *((at_each(problem.null_shape, c.points), c.values) for c in prescribed), strict=True
+        )
     )
-    return on_all(jnp.stack([jax.vmap(problem.null_shape)(points), values]))
+    return on_all(jnp.stack([shapes, values]))

@@ -30,8 +30,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...nn import HardConstraint
 from ...operators.laplacian import Biharmonic
-from .._problem import AbstractSolvedProblem
 from .._recommended import Recommended
+from ..problem import AbstractSolvedProblem
 from ..sampling.ball import unit_ball
 from .problem import random_coefficients
 
@@ -68,7 +68,14 @@ class BiharmonicWaves(AbstractSolvedProblem):
 
     name: ClassVar[str] = "biharmonic"
     recommended: ClassVar[Recommended] = Recommended(
-        dim=5, steps=4_000, learning_rate=3e-3, input_scale=2.0, probes="exact"
+        dim=5,
+        steps=5_000,
+        input_scale=2.0,
+        learning_rate=1e-2,
+        width=64,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

@@ -21,9 +21,9 @@ class KdV1D(AbstractSoliton):
 
     The solution is 12α ∂_x² log F: for one wave 3c sech²(½ √(c/α) (x − ct − x0)), with c = αk² and
     x0 = −phase/k. By default c = α = 1: the soliton is 3.5 wide (where it is half as high) and
-    moves by 12, which is 3.4 widths. The gradient of the residual is part of the recommended loss
-    (gPINN). Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "High-order
-    PDEs".
+    moves by 12, which is 3.4 widths. Source: Shi et al. 2024, "Stochastic Taylor Derivative
+    Estimator", appendix "High-order PDEs", where the gradient of the residual is part of the loss
+    (gPINN).
 
     **Arguments:**
 
@@ -51,13 +51,16 @@ class KdV1D(AbstractSoliton):
     dim: ClassVar[int] = 2
     recommended: ClassVar[Recommended] = Recommended(
         dim=2,
-        learning_rate=5e-3,
-        batch=128,
-        width=32,
+        steps=160,
+        batch=500,
+        data_batch=80,
+        data_weight=10.0,
+        width=24,
+        depth=2,
         input_scale=3.0,
         probes="exact",
-        data_weight=0.1,
-        gpinn=0.01,
+        optimiser="gauss-newton",
+        precision="double",
     )
 
     box: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)

@@ -51,11 +51,13 @@ class KdV2D(AbstractSoliton):
     dim: ClassVar[int] = 3
     recommended: ClassVar[Recommended] = Recommended(
         dim=3,
-        steps=5_000,
-        learning_rate=5e-3,
+        steps=15_000,
+        learning_rate=1e-2,
         batch=128,
         width=32,
         probes="exact",
+        optimiser="muon",
+        schedule="cosine",
     )
 
     box: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)

@@ -1,5 +1,6 @@
 """A Hamilton-Jacobi-Bellman equation with a linear solution."""
 
+import dataclasses
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -8,6 +9,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
+from .._recommended import Recommended
 from .problem import AbstractTerminalValue
 
 
@@ -41,6 +43,11 @@ class HJBLin(AbstractTerminalValue):
     """
 
     name: ClassVar[str] = "hjb-lin"
+    recommended: ClassVar[Recommended] = dataclasses.replace(
+        AbstractTerminalValue.recommended,
+        steps=8,  # the solution is linear: after that errors are rounding
+    )
+
     power: int | float = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:

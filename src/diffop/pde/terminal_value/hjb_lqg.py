@@ -44,7 +44,14 @@ class HJBLQG(AbstractTerminalValue):
     name: ClassVar[str] = "hjb-lqg"
     # in 100 dimensions the solution falls steeply near the origin, which few points see
     recommended: ClassVar[Recommended] = Recommended(
-        dim=10, steps=5_000, learning_rate=5e-3, probes="exact"
+        dim=10,
+        steps=8_000,
+        gpinn=1.0,
+        learning_rate=1e-2,
+        width=64,
+        probes="exact",
+        optimiser="muon",
+        schedule="cosine",
     )
 
     mu: int | float = eqx.field(static=True, default=1.0)

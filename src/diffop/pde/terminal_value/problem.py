@@ -7,10 +7,10 @@ from typing import ClassVar
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn import HardConstraint
-from .._problem import AbstractSolvedProblem
 from .._recommended import Recommended
-from .._whole_space import AbstractWholeSpace
+from ..problem import AbstractSolvedProblem
 from ..sampling.gaussian import gaussian_space_time
+from ..whole_space import AbstractWholeSpace
 
 
 class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
@@ -30,7 +30,16 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
     **Raises:** `ValueError` if `space_dim` is less than 1 or `duration` is not positive.
     """
 
-    recommended: ClassVar[Recommended] = Recommended(dim=100)
+    recommended: ClassVar[Recommended] = Recommended(
+        dim=100,
+        steps=60,
+        batch=200,
+        width=32,
+        depth=2,
+        probes="exact",
+        optimiser="gauss-newton",
+        precision="double",
+    )
 
     @abstractmethod
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:

@@ -207,25 +207,26 @@ def broadcast(
 def _inner_product(
     product: BilinearMap, left: Coefficient, right: Coefficient
 ) -> ByDirection | ByEntry | Full | None:
-    """x · y of two vectors, both structured: the sum of the entrywise product."""
-    if product.form is not Form.DOT or jnp.ndim(product.output) != 0:
+    """x · y of two structured coefficients, of all that are not axes of a batch: the sum of the
+    entrywise product.
+    """
+    if product.form is not Form.DOT:
         return None
-    (contract, _) = _dimensions(product.params)
-    if len(contract[0]) != 1 or isinstance(left, Full) or isinstance(right, Full):
+    contract, batch = _dimensions(product.params)
+    if any(len(c) + len(b) != jnp.ndim(x) for c, b, x in zip(contract, batch, product.operands)):
         return None
     if isinstance(left, ByDirection) and isinstance(right, ByDirection):
+        if jnp.ndim(product.operands[0]) > 1:
+            return None
         return by_direction.to_dense(by_direction.product(left, right), 1, ())
     if isinstance(left, ByEntry) and isinstance(right, ByEntry):
+        orders = (tuple(b) + tuple(c) for c, b in zip(contract, batch, strict=True))
+        left, right = map(by_entry.transposed, (left, right), orders)
         entrywise = by_entry.product(left, right, product.output.dtype)
         if entrywise is not None:
-            return _as_dense(by_entry.sum_over(entrywise, (0,), product.output.dtype), product)
+            axes = tuple(range(len(batch[0]), len(batch[0]) + len(contract[0])))
+            return by_entry.sum_over(entrywise, axes, product.output.dtype)
     return None
-
-
-def _as_dense(coefficient: ByEntry | Full, product: BilinearMap) -> Full:
-    if isinstance(coefficient, Full):
-        return coefficient
-    return by_entry.to_dense(coefficient, product.output.dtype)
 
 
 class _Shapes(NamedTuple):
@@ -349,6 +350,9 @@ def _diagonal_dot(
 ) -> ByEntry | Full | None:
     if shapes.is_vector:
         return _rows(product, shapes, coefficient, array)
+    kept, _, left = by_entry.without_constant(coefficient.numbers, shapes.contract)
+    if not left:
+        return _blocks(product, shapes, coefficient, kept, array)
     contracted = math.prod(shapes.sizes(shapes.contract))
     if contracted * coefficient.numbers.count >= coefficient.size:
         return None
@@ -414,6 +418,26 @@ def _spread_many(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> An
     if chunks == 1:
         return step(zeros, jax.tree.map(lambda part: part[0], parts))[0]
     return lax.scan(step, varying_alike((zeros, values, matrix))[0], parts)[0]
+
+
+def _blocks(
+    product: BilinearMap, shapes: _Shapes, coefficient: ByEntry, kept: Numbers, array: Any
+) -> ByEntry:
+    """All that is contracted moves along the same directions, and so does what comes out: columns
+    are values like the operand's own. `kept` are the numbers along the other axes.
+    """
+    c = coefficient
+    columns, matrix = Full(by_entry.zero_elsewhere(c, array.dtype)), Full(array)
+    if shapes.side == 0:
+        values = dense(product, columns, matrix, (1, 0)).array
+    else:
+        values = dense(product, matrix, columns, (0, 1)).array
+    axes = [axis for axis in range(len(shapes.shape)) if axis not in shapes.contract]
+    order = (0, *(1 + axes.index(axis) for axis in shapes.batch + shapes.free))
+    first = len(order) if shapes.side == 0 else 1 + len(shapes.batch)
+    others = tuple(range(first, first + len(shapes.other_free)))
+    numbers = np.expand_dims(kept.array.transpose(order), others)
+    return ByEntry(values, Numbers(np.broadcast_to(numbers, values.shape)), c.size, c.factor)
 
 
 def _columns(
