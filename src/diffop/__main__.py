@@ -17,16 +17,16 @@ from .losses.probes import PROBES
 from .losses.squares import SQUARES
 from .pde.own import imported
 from .pde.registry import summary
-from .train._distributed import connect, leave
-from .train._mesh import make, parsed
-from .train._optimisers import OPTIMISERS, SCHEDULES
-from .train._output import written
-from .train._precision import PRECISIONS
-from .train._processes import failure, is_first
-from .train._runs import find_runs
-from .train._settings import SOURCE
-from .train._summary import save_plot, table
-from .train._trackers import TRACKERS
+from .train.distributed import connect, leave
+from .train.mesh import make, parsed
+from .train.optimisers import OPTIMISERS, SCHEDULES
+from .train.output import written
+from .train.precision import PRECISIONS
+from .train.processes import failure, is_first
+from .train.runs import find_runs
+from .train.settings import SOURCE
+from .train.summary import save_plot, table
+from .train.trackers import TRACKERS
 
 _NONE = "none"
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130

@@ -52,11 +52,8 @@ def test_imports_point_one_way(room):
 
 
 def test_files_have_plain_names():
-    """A leading underscore protects nothing: the `__init__.py` of a room says what is public. The
-    files of training, and the settings that suit problems, are still to be renamed.
-    """
-    hidden = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("_[a-z]*.py")}
-    assert {path for path in hidden if not path.startswith("train/")} == {"pde/_recommended.py"}
+    """A leading underscore protects nothing: the `__init__.py` of a room says what is public."""
+    assert not list(SOURCE.rglob("_[a-z]*.py"))
 
 
 # What takes long to import, and is used by few: imported where it is needed.

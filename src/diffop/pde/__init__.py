@@ -28,7 +28,6 @@ from ..equations.condition import Condition as Condition
 from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
 from ..renamed import old_names as _old_names
-from ._recommended import Recommended as Recommended
 from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
 from .ball.many_body import ManyBody as ManyBody
 from .ball.problem import AbstractBallProblem as AbstractBallProblem
@@ -57,6 +56,7 @@ from .problem import (
     Reference as Reference,
     Section as Section,
 )
+from .recommended import Recommended as Recommended
 from .registry import make as make, names as names, recommended as recommended
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary

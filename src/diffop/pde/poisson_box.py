@@ -10,13 +10,13 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.condition import Condition
 from ..equations.matching import Matching
 from ..operators.laplacian import Laplacian
-from ._recommended import Recommended
 from .ball.problem import random_coefficients
 from .ball.two_body_sum import two_body_sum, two_body_terms
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
 from .problem import AbstractSolvedProblem
+from .recommended import Recommended
 
 
 @final

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
-from ._recommended import Recommended
+from .recommended import Recommended
 
 
 @final

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from jaxtyping import PRNGKeyArray
 
-from ._recommended import Recommended
 from .ball.biharmonic import BiharmonicWaves
 from .ball.many_body import EQUATIONS, SUMS, ManyBody
 from .convection_diffusion import ConvectionDiffusion
@@ -16,6 +15,7 @@ from .kovasznay import Kovasznay
 from .plate import Plate
 from .poisson_box import PoissonBox
 from .problem import AbstractReferenceProblem, AbstractSolvedProblem
+from .recommended import Recommended
 from .schroedinger import OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..nn import HardConstraint
 from ..operators.elementary import Partial
 from ..operators.laplacian import Laplacian
-from ._recommended import Recommended
 from .problem import AbstractSolvedProblem
+from .recommended import Recommended
 from .sampling.gaussian import gaussian_space_time
 from .whole_space import AbstractWholeSpace
 

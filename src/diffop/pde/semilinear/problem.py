@@ -14,11 +14,11 @@ from ...equations.matching import Matching
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._recommended import Recommended
 from ..conditions.base import Conditions
 from ..conditions.prescribed import Dirichlet, Prescribed
 from ..domains.domain import AbstractPart
 from ..problem import AbstractReferenceProblem
+from ..recommended import Recommended
 from ..sampling.brownian import brownian_marginals
 from ..whole_space import AbstractWholeSpace
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn import HardConstraint
-from .._recommended import Recommended
 from ..problem import AbstractSolvedProblem
+from ..recommended import Recommended
 from ..sampling.gaussian import gaussian_space_time
 from ..whole_space import AbstractWholeSpace
 
