@@ -266,14 +266,14 @@ def broadcast_series(family: Family, series: Series, before: Any, after: Any) ->
     return tuple(broadcast(c, family.lead(place), *shapes) for place, c in enumerate(series))
 
 
-Expansion: TypeAlias = Callable[[Family, Sequence[Series]], Sequence[Series]]
+SeriesMap: TypeAlias = Callable[[Family, Sequence[Series]], Sequence[Series]]
 
 
 def expand(
     families: Families,
     operands: Sequence[Value],
     primals_out: Sequence[Any],
-    expansion: Expansion,
+    expansion: SeriesMap,
 ) -> list[Value]:
     """Run one rule along every family: `expansion` maps the operands' series to the outputs'
     series.

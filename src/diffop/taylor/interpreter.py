@@ -11,7 +11,7 @@ from jax.core import Tracer
 from .binding import bind, is_divided
 from .bundle import Bundle, Families, Value, dense_value, is_moving, laid_out, primal_of
 from .primitive import of, rule_of
-from .program import Atom, Known, Program, Step, Uses, flatten, stretches
+from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 from .sparsity.source import Source
 
 
@@ -106,7 +106,7 @@ class Walk:
 
 
 def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
-    return [atom.value if isinstance(atom, Known) else values[atom] for atom in atoms]
+    return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
 
 
 def push_equation(

@@ -10,14 +10,14 @@ from .primitive import Inner, of
 
 
 @final
-class Known:
+class Constant:
     """An input that is not a variable."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-Atom: TypeAlias = int | Known
+Atom: TypeAlias = int | Constant
 """A variable of the flat program, by number, or a known value."""
 
 
@@ -82,11 +82,11 @@ class _Flattening:
         inputs: Sequence[Atom],
         region: Region | None,
     ) -> list[Atom]:
-        names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Known, consts), strict=True))
+        names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Constant, consts), strict=True))
         names.update(zip(jaxpr.invars, inputs, strict=True))
 
         def atom(each: Any) -> Atom:
-            return Known(each.val) if isinstance(each, jex.Literal) else names[each]
+            return Constant(each.val) if isinstance(each, jex.Literal) else names[each]
 
         for eqn in live_equations(jaxpr):
             reads = [atom(each) for each in eqn.invars]

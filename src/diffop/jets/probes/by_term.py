@@ -123,10 +123,10 @@ def without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:
     return total
 
 
-Sets: TypeAlias = list[tuple[Terms, int]]
+SizedTerms: TypeAlias = list[tuple[Terms, int]]
 
 
-def split_by_size(factors: Factors, point: Point) -> tuple[Sets, Sets]:
+def split_by_size(factors: Factors, point: Point) -> tuple[SizedTerms, SizedTerms]:
     """The factors with many terms, and those with one."""
     sets = [(terms, power) for terms, power in factors if isinstance(terms, Terms)]
     large = [(terms, power) for terms, power in sets if terms.count(point) > 1]
@@ -142,7 +142,7 @@ def alike(factors: Factors, point: Point) -> Terms | None:
     return terms if terms.magnitudes(point) is None else None
 
 
-def with_constants(jets: WeightedJets, small: Sets, point: Point) -> WeightedJets:
+def with_constants(jets: WeightedJets, small: SizedTerms, point: Point) -> WeightedJets:
     """Drawn terms times factors of a single term."""
     for terms, power in small:
         one = power_of(terms.take(point, None), power)

@@ -36,13 +36,13 @@ def _traced(function: Callable[..., Any], *examples: Any) -> tuple[Callable[...,
     return evaluated, shapes
 
 
-Step: TypeAlias = Callable[..., tuple[list[Value], list[Value]]]
+Iteration: TypeAlias = Callable[..., tuple[list[Value], list[Value]]]
 """What an iteration makes of carried values and of its row: the next ones, and outputs."""
 
 
 def _iteration(
-    step: Step, initial: Sequence[Value], row: Sequence[Value], families: Families, name: str
-) -> tuple[Step, list[Value]]:
+    step: Iteration, initial: Sequence[Value], row: Sequence[Value], families: Families, name: str
+) -> tuple[Iteration, list[Value]]:
     """The step with the least structure of carried values that it maps into itself, and the initial
     values in it.
     """

@@ -40,7 +40,7 @@ from ..sparsity.source import Source
 from . import programs, recurrences
 from .by_jvp import fallback, piecewise_linear
 from .recomputed import is_of_arrays, recomputed
-from .recurrences import Step
+from .recurrences import Recurrence
 
 
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -106,7 +106,7 @@ class Further:
     and c_1 by a recurrence, or from all of them.
     """
 
-    recurrence: Step | None
+    recurrence: Recurrence | None
     order: int
 
     def __call__(self, values: Sequence[Any]) -> Sequence[Array]:
@@ -153,18 +153,18 @@ def _integrated(
         moving = broadcast_series(family, series[position], x, output)
         factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it chooses, as in relu
-            whole = Factor(factor)
+            whole = EntryFactor(factor)
             moving = tuple(settle(c, _factor_of(c, whole)) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
 
 
-def _factor_of(coefficient: Coefficient, factor: "Factor") -> "Factor":
+def _factor_of(coefficient: Coefficient, factor: "EntryFactor") -> "EntryFactor":
     """What a coefficient's entries are multiplied with."""
     if isinstance(coefficient, ByDirection):
         array = factor.array
-        return Factor(entries_at(array, coefficient.positions, array.shape))
+        return EntryFactor(entries_at(array, coefficient.positions, array.shape))
     return factor
 
 
@@ -205,7 +205,7 @@ def _is_sparse(value: Bundle) -> bool:
 
 
 @final
-class Factor:
+class EntryFactor:
     """A number for each entry, for coefficients of all orders to be multiplied with."""
 
     def __init__(self, array: Array) -> None:
@@ -241,7 +241,7 @@ class Factor:
         return self._where[lead]
 
 
-Settled: TypeAlias = Callable[[Coefficient, Factor], Coefficient]
+Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
 """A coefficient that is to be multiplied with a factor, without what may not count there."""
 
 
@@ -262,8 +262,8 @@ class Derivatives:
         self.primals = primals
         self.output = output
         self.settled = settled
-        self._everywhere: Sequence[Factor] | None = None
-        self._at_positions: dict[Source, Sequence[Factor]] = {}
+        self._everywhere: Sequence[EntryFactor] | None = None
+        self._at_positions: dict[Source, Sequence[EntryFactor]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
         """c_power times a coefficient."""
@@ -273,27 +273,27 @@ class Derivatives:
             factor = self._at(coefficient)[power - 1]
             return times_values(self._guarded(power, coefficient, factor), factor.array)
         if self._everywhere is None:
-            self._everywhere = [Factor(each) for each in self.program(self.primals)]
+            self._everywhere = [EntryFactor(each) for each in self.program(self.primals)]
         factor = self._everywhere[power - 1]
         c = self._guarded(power, coefficient, factor)
         if isinstance(c, Full):
             return Full(product_of(factor.behind(lead), c.base), c.factor)
         return bilinear_map(multiplication(self.output), Full(factor.array), c, (0, lead))
 
-    def _guarded(self, power: int, coefficient: Any, factor: Factor) -> Any:
+    def _guarded(self, power: int, coefficient: Any, factor: EntryFactor) -> Any:
         """The first power is the user's own: what JAX makes of it is made of it here."""
         return coefficient if power == 1 else self.settled(coefficient, factor)
 
-    def _at(self, coefficient: ByDirection) -> Sequence[Factor]:
+    def _at(self, coefficient: ByDirection) -> Sequence[EntryFactor]:
         source = coefficient.source
         if source not in self._at_positions:
             positions, shape = coefficient.positions, jnp.shape(self.output)
             entries = [entries_at(p, positions, shape) for p in self.primals]
-            self._at_positions[source] = [Factor(each) for each in self.program(entries)]
+            self._at_positions[source] = [EntryFactor(each) for each in self.program(entries)]
         return self._at_positions[source]
 
 
-def settle(coefficient: Coefficient, factor: Factor, whole: bool = False) -> Coefficient:
+def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
     """A coefficient that is to be multiplied with a factor, of a sparse one at its positions:
     without what is not finite where the factor vanishes, because the function does not change
     there. 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. What is
@@ -311,7 +311,7 @@ def settle(coefficient: Coefficient, factor: Factor, whole: bool = False) -> Coe
     return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
 
 
-def _as_it_is(coefficient: Coefficient, factor: Factor) -> Coefficient:
+def _as_it_is(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
     """Of a function that changes everywhere: a derivative is 0 at single points only."""
     return coefficient
 
@@ -329,7 +329,7 @@ def _enter(
     enter(names.split(), Primitive(rule, kind, entrywise=True, **known))
 
 
-def _enter_with(recurrence: Step, names: str, settled: Settled | None = None) -> None:
+def _enter_with(recurrence: Recurrence, names: str, settled: Settled | None = None) -> None:
     """Functions without a singularity on the way: derivatives of all orders have about one size."""
     _enter(names, recurrence=recurrence, in_range=math.inf, settled=settled)
 

@@ -23,10 +23,10 @@ from ..sparsity.by_direction_maps import ByDirectionMap, IndexMap, are_different
 from ..sparsity.by_entry_maps import ByEntryMap
 from .by_jvp import fallback
 
-Part: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]
+EquationMap: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]
 
 
-def linear(positions: slice, part: Part = lambda eqn: eqn) -> Rule:
+def linear(positions: slice, part: EquationMap = lambda eqn: eqn) -> Rule:
     """The rule of a primitive that is jointly linear in the operands at `positions`; the others do
     not move.
 

@@ -19,7 +19,7 @@ from ..one_jet import push_jet
 from ..primitive import Form, of
 from ..sparsity.by_entry_maps import moved
 from ..truncation import Truncation
-from .recurrences import Step, coefficients
+from .recurrences import Recurrence, coefficients
 
 
 def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
@@ -40,7 +40,9 @@ def taylor_coefficients(
     return continued(of(eqn).recurrence, order, primals[position], found)
 
 
-def continued(recurrence: Step | None, order: int, x: Any, found: Sequence[Array]) -> list[Array]:
+def continued(
+    recurrence: Recurrence | None, order: int, x: Any, found: Sequence[Array]
+) -> list[Array]:
     """All Taylor coefficients from the first ones: by the recurrence, where there is one."""
     if recurrence is None:
         return list(found)

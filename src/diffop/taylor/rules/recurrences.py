@@ -33,11 +33,11 @@ from jax import lax
 
 from ..arrays import plus, shifted, times
 
-Step: TypeAlias = Callable[[Sequence[Any], Any], Any]
+Recurrence: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""
 
 
-def coefficients(step: Step, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
+def coefficients(step: Recurrence, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
     """c_0, …, c_K."""
     found = [value, slope]
     while len(found) <= order:
@@ -49,8 +49,8 @@ def _factored(
     variable: Callable[[Any, Any], Any],
     middle: float,
     factors: Sequence[tuple[float, Fraction]],
-    later: Step,
-) -> Step:
+    later: Recurrence,
+) -> Recurrence:
     """c_2 = −w c_1 for w = v − m with a variable v, the value or x, and its middle m; for k = 3, 4
     c_k = a c_{k−2} (w² − p) by a and p; what comes later by another equation.
     """
@@ -79,15 +79,15 @@ def _times_difference(c: Any, v: Any, middle: float, square: Fraction) -> Any:
     return plus(lax.mul(near, shifted(v, root - 2 * middle)), times(c, -rest))
 
 
-def growing(rate: float) -> Step:
+def growing(rate: float) -> Recurrence:
     return lambda c, _: times(c[-1], rate / len(c))
 
 
-def oscillating(sign: int) -> Step:
+def oscillating(sign: int) -> Recurrence:
     return lambda c, _: times(c[-2], sign / (len(c) * (len(c) - 1)))
 
 
-def riccati(linear: int, quadratic: int) -> Step:
+def riccati(linear: int, quadratic: int) -> Recurrence:
     def step(c: Sequence[Any], _: Any) -> Any:
         k = len(c) - 1
         mixed = functools.reduce(plus, [lax.mul(c[i], c[k - i]) for i in range((k + 1) // 2)])
@@ -107,16 +107,16 @@ def gaussian(c: Sequence[Any], x: Any) -> Any:
     return plus(term, times(c[k - 1], -2 * (k - 1) / (k * (k + 1))))
 
 
-def of_erf() -> Step:
+def of_erf() -> Recurrence:
     factors = ((2 / 3, Fraction(1, 2)), (1 / 3, Fraction(3, 2)))
     return _factored(lambda _, x: x, 0.0, factors, gaussian)
 
 
-def of_logistic() -> Step:
+def of_logistic() -> Recurrence:
     factors = ((1.0, Fraction(1, 12)), (1.0, Fraction(1, 6)))
     return _factored(lambda y, _: y, 0.5, factors, riccati(1, -1))
 
 
-def of_tanh() -> Step:
+def of_tanh() -> Recurrence:
     factors = ((1.0, Fraction(1, 3)), (1.0, Fraction(2, 3)))
     return _factored(lambda y, _: y, 0.0, factors, riccati(0, -1))
