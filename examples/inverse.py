@@ -47,12 +47,12 @@ def main() -> None:
 
     net = eqx.nn.MLP(2, "scalar", 32, depth=2, activation=jnp.tanh, key=net_key)
     operators = {"u": do.Identity(), "diffusion": jnp.array(START) * do.Laplacian()}
-    equation = do.nn.Equation(operators, residual, trainable=True)
+    data = [do.pde.Condition(do.Identity(), sensors, measured)]
+    equation = do.nn.Equation(operators, residual, conditions=data, trainable=True)
     pinn = do.nn.PINN(net, equation, ansatz=do.nn.ZeroOnUnitSphere)
 
     def loss(pinn, key):
-        misfit = jnp.mean((jax.vmap(pinn)(sensors) - measured) ** 2)
-        return pinn.loss(do.pde.unit_ball(key, 100, 2)) + 10 * misfit
+        return pinn.loss(do.pde.unit_ball(key, 100, 2), data_weight=10.0)
 
     result = do.train.fit(
         pinn,

@@ -10,8 +10,8 @@ import pytest
 
 import diffop as do
 from diffop import probes
+from diffop.estimators.control import _slopes
 from diffop.jets import sampling
-from diffop.operators.control import _slopes
 
 from .jets.test_enumeration import signs, subsets
 
@@ -152,7 +152,7 @@ def learnt(operator, function, x, terms, n=2, steps=60):
 
     def step(memory, key):
         E = operator.estimate(key, n, probes=memory.probe())
-        return E.observe(memory, function)(x), E(function)(x)
+        return E.observe(memory)(function)(x), E(function)(x)
 
     memory = probes.RunningMagnitudes(terms)
     return jax.jit(lambda keys: jax.lax.scan(step, memory, keys))(jr.split(jr.key(0), steps))
@@ -198,7 +198,7 @@ def test_terms_that_vanish_are_still_drawn():
 def test_nothing_is_learnt_from_what_is_exact():
     memory = probes.RunningMagnitudes(D)
     E = do.Laplacian().estimate(jr.key(0), D, probes=memory.probe())
-    assert E.observe(memory, u)(jnp.asarray(X)) is memory
+    assert E.observe(memory)(u)(jnp.asarray(X)) is memory
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ UNOBSERVABLE = {
 def test_what_cannot_be_observed(name):
     make, message = UNOBSERVABLE[name]
     with pytest.raises(ValueError, match=message):
-        jax.eval_shape(make().observe(probes.RunningMagnitudes(D), u), jnp.asarray(X))
+        jax.eval_shape(make().observe(probes.RunningMagnitudes(D))(u), jnp.asarray(X))
 
 
 def test_fitted_scales_are_complex():

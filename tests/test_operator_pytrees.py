@@ -264,3 +264,23 @@ def test_joint_estimates_are_compiled_once():
     got = [apply(joint)[0] for joint in joints]
     np.testing.assert_allclose(got, [joint(u)(x)[0] for joint in joints], rtol=1e-12)
     assert len(traces) == 1 and len(set(map(float, got))) > 1
+
+
+ESTIMATES = {
+    "estimate": lambda key: 2.5 * do.Laplacian() + do.Laplacian().estimate(key, 2),
+    "joint": lambda key: do.estimate([do.Laplacian()], key, 2),
+    "deflated": lambda key: do.Laplacian().deflate(key, 4),
+}
+
+
+@pytest.mark.parametrize("generator", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize("name", ESTIMATES)
+def test_estimates_are_written_to_files(name, generator, tmp_path):
+    make = lambda seed: ESTIMATES[name](jax.random.key(seed, impl=generator))
+    u, x = lambda x: jnp.sum(x**4), jnp.arange(9.0)
+    path = tmp_path / "estimate.eqx"
+    eqx.tree_serialise_leaves(path, make(0))
+    got = eqx.tree_deserialise_leaves(path, make(1))
+    value = lambda estimate: np.asarray(jax.tree.leaves(estimate(u)(x)))
+    np.testing.assert_array_equal(value(got), value(make(0)))
+    assert (value(got) != value(make(1))).all()

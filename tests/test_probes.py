@@ -55,6 +55,15 @@ class Numbered(probes.AbstractTermProbe):
         return probes.Selection(np.array(self.numbers), weights, (probes.Stratum(n),))
 
 
+class Chosen(Numbered):
+    """Terms whose numbers are arrays."""
+
+    numbers: jax.Array
+
+    def select(self, key, total, n):
+        return probes.Selection(self.numbers, jnp.full(n, total / n), (probes.Stratum(n),))
+
+
 MATRIX = do.SecondOrder(jnp.asarray(SYMMETRIC))
 MATVEC = do.SecondOrder(do.MatVec(lambda v: jnp.asarray(SYMMETRIC) @ v))
 MADE = {
@@ -139,6 +148,15 @@ def test_traced_weights_are_checked(name):
     for weights in refused:
         with pytest.raises(Exception, match="weights of Importance must be positive and finite"):
             jax.block_until_ready(run(jnp.asarray(weights)))
+
+
+@pytest.mark.parametrize("numbers", [(1, 4), (-1, 2)])
+def test_traced_numbers_of_terms_are_checked(numbers):
+    run = eqx.filter_jit(lambda probe: value(do.Laplacian(), probe))
+    good, bad = Chosen(jnp.array([3, 0])), Chosen(jnp.array(numbers))
+    assert np.isfinite(run(good))
+    with pytest.raises(Exception, match="must select among the terms 0 … 3; got others"):
+        jax.block_until_ready(run(bad))
 
 
 def test_a_traced_matrix_is_checked_for_its_shift():

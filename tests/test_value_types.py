@@ -246,7 +246,7 @@ def test_integers_of_u_count_as_floating():
     L = do.Laplacian() + 0.5 * do.Identity()
     stats = L.estimate(key, 2).stats(three)(X3)
     assert (stats.mean, stats.standard_error) == (1.5, 0)
-    assert do.variance(L, three, X3).value == 0
+    assert do.variance(L)(three)(X3).value == 0
     assert L.estimate_to(key, batch=2, max_n=4)(three)(X3).mean == 1.5
     assert do.exact([L])(three)(X3) == [1.5]
     assert do.estimate([L], key, 2).stats(three)(X3).standard_error == [0]

@@ -168,7 +168,7 @@ def test_formulas(name, hessian):
     methods = set()
 
     def of(kind, n, x):
-        found = do.variance(operator, function, x, probes=kind, n=n)
+        found = do.variance(operator, probes=kind, n=n)(function)(x)
         methods.add(found.method)
         return found.value
 
@@ -183,7 +183,7 @@ def test_formulas(name, hessian):
 def test_entries_by_magnitude(hessian):
     """Of a matrix C entries are drawn with p ∝ |C_ij|, those of its symmetric part."""
     operator, S = do.SecondOrder(jnp.asarray(C)), symmetric(C)
-    got = jax.jit(lambda x: do.variance(operator, u, x, n=2).value)(jnp.asarray(X))
+    got = jax.jit(lambda x: do.variance(operator, n=2)(u)(x).value)(jnp.asarray(X))
     expected = of_tuples(np.ravel(S * hessian), np.abs(S).ravel(), 2)
     np.testing.assert_allclose(got, expected, rtol=1e-9)
 
@@ -191,7 +191,7 @@ def test_entries_by_magnitude(hessian):
 def method(operator, **kwargs):
     """How a variance is found, and with how many jets; nothing is computed."""
     found = []
-    jax.eval_shape(lambda x: found.append(do.variance(operator, u, x, **kwargs)), jnp.asarray(X))
+    jax.eval_shape(lambda x: found.append(do.variance(operator, **kwargs)(u)(x)), jnp.asarray(X))
     return found[0][1:]
 
 
@@ -225,7 +225,7 @@ def test_several_outputs():
         "importance": lambda A: OF_TERMS["importance"][2](np.diag(A)),
     }
     probe = lambda kind: OF_TERMS[kind][0] if kind == "importance" else kind
-    of = lambda kind, x: do.variance(do.Laplacian(), several, x, probes=probe(kind), n=2).value
+    of = lambda kind, x: do.variance(do.Laplacian(), probes=probe(kind), n=2)(several)(x).value
     got = jax.jit(lambda x: {kind: of(kind, x) for kind in kinds})(jnp.asarray(X))
     for kind, variance in kinds.items():
         expected = [variance(H) for H in hessians]
@@ -244,7 +244,7 @@ EXACT = {
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_operators_have_none(name):
     operator, probe, n = EXACT[name]
-    found = do.variance(operator, u, jnp.asarray(X), probes=probe, n=n)
+    found = do.variance(operator, probes=probe, n=n)(u)(jnp.asarray(X))
     assert found == (0.0, "formula", 0)
 
 
@@ -269,9 +269,9 @@ def test_pilot():
     """
     B, n = np.array([1.0, 0.5, -2.0, 1.5, 0.2]), 14
     square = lambda x: jnp.sum(jnp.asarray(B) * x**2) ** 2
-    of = lambda x: do.variance(
-        do.Biharmonic(), square, x, probes="gaussian", n=n, key=jr.key(0), pilot=PILOT
-    )
+    of = lambda x: do.variance(do.Biharmonic(), probes="gaussian", n=n, key=jr.key(0), pilot=PILOT)(
+        square
+    )(x)
     expected = of_squares(B) / n
     draws = 8 * (np.random.default_rng(0).normal(size=(200_000, D)) ** 2 @ B) ** 2
     error = expected * np.sqrt((2 + scipy.stats.kurtosis(draws) / n) / PILOT)
@@ -298,7 +298,7 @@ def test_shared_draws_with_different(name):
     assert found == ("pilot", 9 * 4 * jets)
 
     def both(x):
-        found = do.variance(operator, u, x, probes=probe, n=4, key=jr.key(0), pilot=2000)
+        found = do.variance(operator, probes=probe, n=4, key=jr.key(0), pilot=2000)(u)(x)
         one = lambda key: operator.estimate(key, 4, probes=probe)(u)(x)
         return found.value, jax.vmap(one)(jr.split(jr.key(1), 20_000))
 
@@ -314,7 +314,7 @@ def test_formula_and_pilot():
     kwargs = dict(probes="roots", n=2, key=jr.key(0), pilot=20)
     operators = (do.Laplacian() + do.DiagonalK(3), do.DiagonalK(3))
     assert [method(op, **kwargs)[0] for op in operators] == ["formula and pilot", "pilot"]
-    of = lambda x: [do.variance(op, pair, x, **kwargs).value for op in operators]
+    of = lambda x: [do.variance(op, **kwargs)(pair)(x).value for op in operators]
     both, third = jax.jit(of)(jnp.asarray(X))
     np.testing.assert_allclose(both - third, 2 * 2 * (2 * X[1]) ** 2 / 2, rtol=1e-9)
 
@@ -342,19 +342,14 @@ REFUSED = {
 def test_refused(name):
     operator, kwargs, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
-        do.variance(operator, u, jnp.asarray(X), **kwargs)
+        do.variance(operator, **kwargs)(u)(jnp.asarray(X))
 
 
 def test_pilot_that_is_not_finite():
     with pytest.raises(ValueError, match="not finite"):
-        do.variance(
-            do.Biharmonic(),
-            lambda x: jnp.log(x[0]) * x[1],
-            jnp.zeros(3),
-            probes="gaussian",
-            key=jr.key(0),
-            pilot=2,
-        )
+        do.variance(do.Biharmonic(), probes="gaussian", key=jr.key(0), pilot=2)(
+            lambda x: jnp.log(x[0]) * x[1]
+        )(jnp.zeros(3))
 
 
 def test_of_a_divergence():
@@ -362,15 +357,19 @@ def test_of_a_divergence():
     x = {"a": jnp.asarray(X[:2]), "b": jnp.asarray(X[2:])}
     field = lambda x: {"a": x["a"] ** 3, "b": x["b"] ** 2}
     terms = jnp.concatenate([3 * x["a"] ** 2, 2 * x["b"]])
-    found = do.variance(do.Divergence(), field, x, n=2)
+    found = do.variance(do.Divergence(), n=2)(field)(x)
     np.testing.assert_allclose(found.value, OF_TERMS["sparse"][2](np.asarray(terms)), rtol=1e-12)
-    ranked = do.rank_probes(do.Divergence(), field, x, jets=2, probes=["sparse"])
-    np.testing.assert_allclose(ranked[0].standard_error, np.sqrt(found.value), rtol=1e-12)
+
+
+def test_a_function_beside_the_operator_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"variance\(op, u, \*args\) is variance\(op\)"):
+        old = do.variance(do.Laplacian(), u, jnp.asarray(X), n=2)
+    assert old == do.variance(do.Laplacian(), n=2)(u)(jnp.asarray(X))
 
 
 def test_where_nothing_is_sampled():
     """In the estimate's structure and its real type, here a complex gradient."""
     turned = lambda x: {"u": jax.lax.complex(x[0], x[1]), "v": jnp.ones((), jnp.int32)}
-    found = do.variance(do.Gradient(), turned, jnp.asarray(X)).value
+    found = do.variance(do.Gradient())(turned)(jnp.asarray(X)).value
     assert jax.tree.map(jnp.shape, found) == {"u": (len(X),), "v": (len(X),)}
     assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(found))

@@ -69,7 +69,7 @@ def _shapes(case: Case, dim: int, points: int) -> tuple[PyTree, PyTree, PyTree]:
 
 def _start(case: Case, dim: int, points: int) -> tuple[PyTree, PyTree, PyTree]:
     """The network, the optimiser's state and the loss."""
-    problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0))
+    problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
     net = do.nn.WeightSharedMLP(dim, case.block, BASE.width, BASE.layers - 1, key=jax.random.key(1))
     u = problem.ansatz(net)
     loss = do.train.ResidualLoss(problem, batch=points, n=JETS, probes=case.probes)

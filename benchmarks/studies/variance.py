@@ -4,7 +4,7 @@
 
 The Hessians have the spectra of the literature on trace estimation (flat, polynomial and
 exponential decay), a large diagonal, a large off-diagonal part, or are those of a trained network.
-Every way may spend the operations of `--draws` sparse draws at a point. `diffop.evaluate` chooses
+Every way may spend the operations of `--draws` sparse draws at a point. `diffop.choose` chooses
 on a small pilot, whose operations are counted as if the estimates after it were for a thousand
 points.
 """
@@ -64,7 +64,7 @@ def quadratic(hessian: Array) -> Callable[[Array], Array]:
 
 def trained(dim: int, steps: int = 2_000) -> Callable[[Array], Array]:
     """A network that was trained on the two-body Allen-Cahn equation."""
-    problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0))
+    problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
     net = eqx.nn.MLP(dim, "scalar", 128, 3, activation=jnp.tanh, key=jax.random.key(1))
     loss = do.train.ResidualLoss(problem, batch=100, n=8, probes="sparse")
     parameters, static = eqx.partition(problem.ansatz(net), eqx.is_inexact_array)
@@ -109,10 +109,10 @@ class Result(NamedTuple):
 
 def measure(case: Case, dim: int, draws: int) -> Result:
     points = do.pde.unit_ball(jax.random.key(5), 16, dim)
-    long = do.Pilot(case.u, points, repeats=32)
-    every = do.evaluate(do.Laplacian(), jax.random.key(6), draws, long).explain()
-    short = do.Pilot(case.u, points[:4], repeats=2)
-    choice = do.evaluate(do.Laplacian(), jax.random.key(7), draws, short).explain()
+    long = do.choose(do.Laplacian(), jax.random.key(6), draws, repeats=32)
+    every = long(case.u)(points)
+    short = do.choose(do.Laplacian(), jax.random.key(7), draws, repeats=2)
+    choice = short(case.u)(points[:4])
     errors = {way.name: way.standard_error or 0.0 for way in every.ways}
     share = 8 * (len(choice.ways) - 1) / POINTS
     return Result(case, errors, choice.chosen.name, share)

@@ -79,7 +79,7 @@ PAPERS = tuple(_DRAWS)
 def _context(method: str, problem: Any, n: int, points: int) -> Any:
     if method in PAPERS:
         return problem
-    data = do.pde.recommended(type(problem).name).data_batch
+    data = do.pde.recommended(problem.name).data_batch
     return do.train.ResidualLoss(problem, points, n, estimator_of(method), data_batch=data)
 
 

@@ -9,20 +9,28 @@ from . import (
     taylor as taylor,
     train as train,
 )
+from .estimators import before as _before
+from .estimators.adaptive import Adaptive as Adaptive
+from .estimators.choice import Choice as Choice, Way as Way, choose as choose
+from .estimators.control import Controlled as Controlled
+from .estimators.deflation import Deflated as Deflated
+from .estimators.statistics import Stats as Stats
+from .estimators.together import (
+    Joint as Joint,
+    JointDraws as JointDraws,
+    Moments as Moments,
+    estimate as estimate,
+    exact as exact,
+)
+from .estimators.variance import Variance as Variance, variance as variance
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank
-from .operators.adaptive import Adaptive as Adaptive
-from .operators.base import Estimate as Estimate, Operator as Operator
-from .operators.choice import (
-    Evaluation as Evaluation,
-    Explanation as Explanation,
-    Pilot as Pilot,
-    Way as Way,
-    evaluate as evaluate,
+from .operators.base import (
+    DifferentialOperator as DifferentialOperator,
+    Estimate as Estimate,
+    Operator as Operator,
 )
-from .operators.control import Controlled as Controlled
-from .operators.deflation import Deflated as Deflated
 from .operators.divergence_form import DivergenceForm as DivergenceForm
 from .operators.elementary import (
     Directional as Directional,
@@ -36,26 +44,27 @@ from .operators.laplacian import (
     Laplacian as Laplacian,
     PolyLaplacian as PolyLaplacian,
 )
-from .operators.ranking import (
-    ProbeRanking as ProbeRanking,
-    RankedProbe as RankedProbe,
-    rank_probes as rank_probes,
-)
 from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
-from .operators.statistics import Stats as Stats
 from .operators.tensor import TensorOperator as TensorOperator
-from .operators.together import (
-    Joint as Joint,
-    JointDraws as JointDraws,
-    Moments as Moments,
-    estimate as estimate,
-    exact as exact,
-)
-from .operators.variance import Variance as Variance, variance as variance
 from .operators.vector import (
     Component as Component,
     Curl as Curl,
     Divergence as Divergence,
     Gradient as Gradient,
     Hessian as Hessian,
+)
+from .renamed import old_names as _old_names
+
+_COMPARED = "choose(ops, key, n)(u)(*points)"
+
+__getattr__ = _old_names(
+    __name__,
+    {
+        "evaluate": (_COMPARED, _before.evaluate),
+        "Evaluation": (f"Choice, which {_COMPARED} returns", _before.Evaluation),
+        "Explanation": (f"Choice, which {_COMPARED} returns", Choice),
+        "Pilot": (_COMPARED, _before.Pilot),
+        "RankedProbe": (f"Way, of which {_COMPARED} has some", Way),
+        "rank_probes": (_COMPARED, _before.rank_probes),
+    },
 )

@@ -15,18 +15,18 @@ from jax.sharding import Mesh
 from . import baselines, pde, train
 from .losses.probes import PROBES
 from .losses.squares import SQUARES
-from .pde._own import imported
-from .pde._registry import summary
-from .train._distributed import connect, leave
-from .train._mesh import make, parsed
-from .train._optimisers import OPTIMISERS, SCHEDULES
-from .train._output import written
-from .train._precision import PRECISIONS
-from .train._processes import failure, is_first
-from .train._runs import find_runs
-from .train._settings import SOURCE
-from .train._summary import save_plot, table
-from .train._trackers import TRACKERS
+from .pde.own import imported
+from .pde.registry import summary
+from .train.distributed import connect, leave
+from .train.mesh import make, parsed
+from .train.optimisers import OPTIMISERS, SCHEDULES
+from .train.output import written
+from .train.precision import PRECISIONS
+from .train.processes import failure, is_first
+from .train.runs import find_runs
+from .train.settings import SOURCE
+from .train.summary import save_plot, table
+from .train.trackers import TRACKERS
 
 _NONE = "none"
 _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
@@ -92,6 +92,26 @@ def _integer_or_none(text: str) -> int | None:
         raise argparse.ArgumentTypeError(message) from None
 
 
+def _numbers(text: str) -> float | list[float] | dict[str, float] | None:
+    """`1.5`, `1,2,3`, `a=1,b=2` or none; the settings say which of these they take."""
+    words = [word.rpartition("=") for word in text.split(",")]
+    names = [name for name, _, _ in words if name]
+    try:
+        numbers = [float(number) for _, _, number in words]
+    except ValueError:
+        numbers = []
+    if text == _NONE:
+        return None
+    if len(numbers) != len(words) or len(set(names)) not in (0, len(words)):
+        raise argparse.ArgumentTypeError(
+            f"expected numbers such as 1,10, or names with numbers such as a=1,b=10, each name "
+            f"once, got {text!r}"
+        )
+    if names:
+        return dict(zip(names, numbers, strict=True))
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
 _OPTIONS = (
     ("dim", int, "dimensions"),
     ("steps", int, "steps of the optimiser"),
@@ -105,7 +125,6 @@ _OPTIONS = (
     ("depth", int, "hidden layers"),
     ("block", int, "coordinates that share weights in the first layer, 1 for none"),
     ("channels", int, "numbers that each block is seen through"),
-    ("data-weight", float, "weight of initial and boundary data in the loss"),
     ("gpinn", float, "weight of the residual's squared gradient in the loss, 0 for none"),
     ("gpinn-terms", _integer_or_none, "components of that gradient at each step; none for all"),
     ("fan-in-rate", float, "matrices of m inputs learn at most at this over √m, 0 for no bound"),
@@ -141,6 +160,20 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     )
     _add_devices(parser.add_argument_group("several devices"))
     parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
+    _add_setting(
+        parser,
+        "data-weight",
+        type=_numbers,
+        metavar="NUMBER[,NUMBER…]",
+        help="weight of initial and boundary data in the loss, or one for each condition",
+    )
+    _add_setting(
+        parser,
+        "weights",
+        type=_numbers,
+        metavar="NAME=NUMBER,…",
+        help="weights of a system's residuals; NUMBER,… where they have no names, none for ones",
+    )
     for name, kind, text in _OPTIONS:
         metavar = f"NUMBER|{_NONE}" if kind is _integer_or_none else None
         _add_setting(parser, name, type=kind, metavar=metavar, help=text)

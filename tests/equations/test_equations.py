@@ -71,7 +71,25 @@ def test_conditions_at_random_points():
     np.testing.assert_array_equal(got.points, expected.points)
 
 
-@pytest.mark.parametrize("given", [ends(), [do.Identity()], 3, None])
-def test_what_are_no_conditions(given):
-    with pytest.raises(TypeError, match="Equation expects conditions that are a list of diffop.pd"):
+EDGES = do.pde.Dirichlet(0.0, on=do.pde.Box((0.0,), (1.0,)).boundary)
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        (ends(), "Condition"),
+        ([do.Identity()], "a list of Identity"),
+        (3, "int"),
+        (None, "NoneType"),
+        (EDGES, "Dirichlet"),
+        ([EDGES, ends()], "a list of Dirichlet, Condition"),
+    ],
+)
+def test_what_are_no_conditions(given, got):
+    message = (
+        "Equation expects conditions that are a list of diffop.pde.Condition, or a function "
+        r"\(key, count\) that returns one, such as diffop.pde.Conditions\(\*given\) makes of "
+        rf"diffop.pde.Dirichlet and others, got {got}\.$"
+    )
+    with pytest.raises(TypeError, match=message):
         do.nn.Equation(do.Laplacian(), lambda v, x: v, conditions=given)

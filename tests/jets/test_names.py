@@ -7,7 +7,7 @@ import diffop as do
 
 @pytest.mark.parametrize("old, new", [("Sparse", "SparseRows"), ("Dense", "DenseRows")])
 def test_old_names_warn_and_work(old, new):
-    with pytest.warns(DeprecationWarning, match=f"diffop.jets.{old} is {new} now"):
+    with pytest.warns(DeprecationWarning, match=f"diffop.jets.{old} is now {new}"):
         assert getattr(do.jets, old) is getattr(do.jets, new)
 
 

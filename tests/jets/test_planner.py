@@ -38,7 +38,7 @@ def expected(tensors, alpha):
 
 def exact(alphas, kind):
     ops = {alpha: do.Mixed(alpha) for alpha in alphas}
-    return jax.jit(do.exact(ops, plan=kind)(u))(jnp.asarray(X))
+    return jax.jit(do.exact(ops)(u, plan=kind))(jnp.asarray(X))
 
 
 @pytest.mark.parametrize("kind", ["auto", "power"])

@@ -90,7 +90,7 @@ def test_points_that_are_given_are_those_of_each_call():
 
 
 def test_a_problem_may_be_trained_at_other_points():
-    problem = do.pde.AllenCahnTwoBody(3, key=KEY)
+    problem = do.pde.ManyBody("allen-cahn", 2, 3, key=KEY)
     points = problem.sample(KEY, 4)
     loss = do.train.ResidualLoss(problem, probes="exact", points=points)
     pinn = do.nn.PINN(problem.solution, problem, lambda net: net)
@@ -199,6 +199,24 @@ def test_weights_of_other_names(names, weights, message):
         loss(u, KEY)
 
 
+def test_weights_of_conditions():
+    """One for each, in their order."""
+    options = {"probes": "exact", "points": np.ones((2, 2)), "data_batch": 5}
+    weighted = do.train.ResidualLoss(POISSON, **options, data_weight=[2.0, 0.5])
+
+    key = jax.random.fold_in(jax.random.split(KEY)[0], 0)
+    values, slopes = POISSON.conditions(key, 5)
+    expected = 2 * values.misfit(u) + 0.5 * slopes.misfit(u)
+    np.testing.assert_allclose(weighted.terms(u, KEY)["data"], expected, rtol=1e-12)
+    parts = weighted.pointwise(u, KEY)["data"], [weighted.residuals(u, KEY)["data"]]
+    for found in ([part(u) for part in parts[0]], parts[1]):
+        squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(found))
+        np.testing.assert_allclose(squares, expected, rtol=1e-12)
+    pinn = do.nn.PINN(u, POISSON)
+    with pytest.raises(ValueError, match=r"data_weight has 3 numbers, and the equation 2 condit"):
+        pinn.loss(jnp.ones((2, 2)), data_weight=[1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize("pool", [1, 2])
 def test_pairs_of_operators_on_vectors(pool):
     """Of u = (x², y²): R = ∇·u + Δu₀ = 2x + 2y + 2, with both of two terms of Δ no variance."""
@@ -279,7 +297,7 @@ def test_old_names_of_options():
     old = {"problem": name, "estimator": "hte"}
     settings = old_and_new(do.train.Settings, old, {"problem": name, "probes": "hte"})
     assert settings == do.train.Settings(name, probes="hte")
-    problem = do.pde.AllenCahnTwoBody(3, key=KEY)
+    problem = do.pde.ManyBody("allen-cahn", 2, 3, key=KEY)
     rest = {"equation": problem, "batch": 3, "n": 2}
     loss = old_and_new(
         do.train.ResidualLoss, rest | {"estimator": "exact"}, rest | {"probes": "exact"}

@@ -26,7 +26,7 @@ class Frozen(Wrapped):
 
 
 def allen_cahn():
-    return Frozen(do.pde.AllenCahnTwoBody(DIM, key=jax.random.key(0)))
+    return Frozen(do.pde.ManyBody("allen-cahn", 2, DIM, key=jax.random.key(0)))
 
 
 def u(x):
@@ -129,7 +129,7 @@ def test_one_residual_has_one_reverse_pass():
     """No array of points × dimensions × dimensions, and as many equations in any dimension."""
 
     def shapes(dim):
-        problem = do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0))
+        problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
         net = eqx.nn.MLP(dim, "scalar", 7, 2, activation=jnp.tanh, key=jax.random.key(1))
         loss = do.train.ResidualLoss(problem, 5, 3, "sparse", gpinn=1.0)
         return str(jax.make_jaxpr(lambda key: loss(problem.ansatz(net), key))(jax.random.key(0)))

@@ -251,7 +251,7 @@ def test_serialisation():
 
 
 def problem(seed):
-    return do.pde.AllenCahnTwoBody(3, key=jax.random.key(seed))
+    return do.pde.ManyBody("allen-cahn", 2, 3, key=jax.random.key(seed))
 
 
 def test_a_problem_is_solved_by_its_solution(points):

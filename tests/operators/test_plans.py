@@ -27,7 +27,7 @@ def of_two(x, t):
 
 def test_a_scheme_by_hand():
     scheme = do.jets.Scheme({(0, 0, 1): J[7] / 105, (0, 0): J[4] / 3})
-    by_scheme = do.exact([do.Mixed({0: 2, 1: 1}), do.Partial(0, 2)], plan=scheme)(u)
+    by_scheme = do.exact([do.Mixed({0: 2, 1: 1}), do.Partial(0, 2)])(u, plan=scheme)
     nested = [oracle.mixed(D, alpha)(u) for alpha in ({0: 2, 1: 1}, {0: 2})]
     got, expected = jax.jit(lambda x: (by_scheme(x), [f(x) for f in nested]))(jnp.asarray(X))
     np.testing.assert_allclose(got, expected, rtol=1e-12)
@@ -91,8 +91,8 @@ def test_functions_are_plans_of_all_derivatives_together():
         return do.baselines.paper(wanted)
 
     ops = {"x": do.Partial(0), "xxy": do.Mixed({0: 2, 1: 1}), "xx": do.Partial(0, order=2)}
-    got = do.exact(ops, plan=by_paper)(u)(jnp.asarray(X))
-    expected = do.exact(ops, plan="nested")(u)(jnp.asarray(X))
+    got = do.exact(ops)(u, plan=by_paper)(jnp.asarray(X))
+    expected = do.exact(ops)(u, plan="nested")(jnp.asarray(X))
     assert asked == [((((0, 0), 1),), (((0, 0), 2), ((0, 1), 1)), (((0, 0), 2),))]
     for name in ops:
         np.testing.assert_allclose(got[name], expected[name], rtol=1e-10)
@@ -265,3 +265,48 @@ def test_coefficients_of_the_point_from_its_shape(name):
     leaves = [jax.tree.leaves(plan.jets) for plan in (at_shape, at_point)]
     for shape, array in zip(*leaves, strict=True):
         assert (shape.shape, shape.dtype) == (array.shape, array.dtype)
+
+
+FUNCTION = lambda x: jnp.prod(jnp.sin(x)) + jnp.sum(x**4)
+KEY = jax.random.key(0)
+LAPLACIAN = do.Laplacian()
+FORMS = {
+    "exact": LAPLACIAN.exact,
+    "exact, several": do.exact([LAPLACIAN]),
+    "estimate": LAPLACIAN.estimate(KEY, 3),
+    "estimate, statistics": LAPLACIAN.estimate(KEY, 3).stats,
+    "estimates": do.estimate([LAPLACIAN], KEY, 3),
+    "estimates, statistics": do.estimate([LAPLACIAN], KEY, 3).stats,
+    "estimates, draws": do.estimate([LAPLACIAN], KEY, 3).draws,
+    "accuracy": LAPLACIAN.estimate_to(KEY, 0.1, batch=8, max_n=32),
+    "controlled": LAPLACIAN.estimate(KEY, 3).controlled(lambda x: jnp.sum(x**2)),
+    "controlled, statistics": LAPLACIAN.estimate(KEY, 3).controlled(lambda x: jnp.sum(x**2)).stats,
+    "deflated": LAPLACIAN.deflate(KEY, 4),
+    "deflated, statistics": LAPLACIAN.deflate(KEY, 4).stats,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_chunks_and_plans_stand_beside_u(name):
+    """Chunks are a loop, and change nothing else; plans are checked when u is given."""
+    x = jnp.linspace(0.1, 1.0, 6)
+    plain, chunked = FORMS[name](FUNCTION), FORMS[name](FUNCTION, chunk=1, plan="nested")
+    got, expected = jax.jit(lambda x: (chunked(x), plain(x)))(x)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), got, expected)
+    loops = [str(jax.make_jaxpr(form)(x)).count("scan[") for form in (chunked, plain)]
+    assert loops[0] > loops[1]
+    with pytest.raises(ValueError, match="chunk must be at least 1; got 0"):
+        FORMS[name](FUNCTION, chunk=0)
+    with pytest.raises(ValueError, match="plan must be one of"):
+        FORMS[name](FUNCTION, plan="best")
+
+
+def test_the_plan_of_several_beside_them_works_with_a_warning():
+    ops, x = [do.Mixed({0: 1, 1: 1})], jnp.linspace(0.1, 1.0, 3)
+    with pytest.warns(DeprecationWarning, match=r"is exact\(ops\)\(u, plan=…\) now"):
+        old = do.exact(ops, plan="power")
+    assert str(old.jets()) == str(do.exact(ops).jets(plan="power"))
+    new = do.exact(ops)
+    programs = [old(FUNCTION), new(FUNCTION, plan="power"), new(FUNCTION)]
+    by_old, by_new, other = (str(jax.make_jaxpr(each)(x)) for each in programs)
+    assert by_old == by_new != other

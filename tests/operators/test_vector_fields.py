@@ -341,8 +341,8 @@ def test_an_accuracy_and_a_variance_of_an_entry(getkey):
     found = (do.Laplacian() @ C(0)).estimate_to(key, rtol=0.01)(u)(x)
     np.testing.assert_allclose(found.mean, 128.0, rtol=1e-12)
     assert found.n == 32 and found.converged  # all terms are equal: two rounds are enough
-    variance = do.variance(do.Laplacian() @ C(1), u, x, n=8)
-    whole = do.variance(do.Laplacian(), u, x, n=8)
+    variance = do.variance(do.Laplacian() @ C(1), n=8)(u)(x)
+    whole = do.variance(do.Laplacian(), n=8)(u)(x)
     np.testing.assert_allclose(variance.value, whole.value[1], rtol=1e-12)
 
 

@@ -1,5 +1,8 @@
 """The closed forms of the problems on the unit ball, against nested differentiation."""
 
+import functools
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,17 +13,15 @@ import diffop as do
 pytestmark = pytest.mark.usefixtures("x64")
 
 NONLINEARITIES = {
-    do.pde.PoissonTwoBody: lambda u: 0 * u,
-    do.pde.PoissonThreeBody: lambda u: 0 * u,
-    do.pde.AllenCahnTwoBody: lambda u: u - u**3,
-    do.pde.AllenCahnThreeBody: lambda u: u - u**3,
-    do.pde.SineGordonTwoBody: jnp.sin,
-    do.pde.SineGordonThreeBody: jnp.sin,
+    "poisson": lambda u: 0 * u,
+    "allen-cahn": lambda u: u - u**3,
+    "sine-gordon": jnp.sin,
 }
-
-
-def bodies(problem):
-    return 3 if isinstance(problem, do.pde.AbstractThreeBody) else 2
+PROBLEMS = {
+    f"{equation}-{sum_}-body": functools.partial(do.pde.ManyBody, equation, bodies)
+    for equation in NONLINEARITIES
+    for sum_, bodies in (("two", 2), ("three", 3))
+}
 
 
 def two_body(c, x):
@@ -36,7 +37,7 @@ def three_body(c, x):
 
 def written_out(problem, x):
     """The paper's formula, term by term."""
-    terms = {2: two_body, 3: three_body}[bodies(problem)]
+    terms = {2: two_body, 3: three_body}[problem.bodies]
     return (1 - jnp.sum(x**2)) * sum(terms(problem.coefficients, x))
 
 
@@ -46,14 +47,14 @@ def points_of(problem, key):
     return jnp.concatenate([problem.sample(key, 40), corners])
 
 
-@pytest.fixture(params=NONLINEARITIES, ids=lambda cls: cls.name)
-def cls(request):
+@pytest.fixture(params=PROBLEMS)
+def name(request):
     return request.param
 
 
 @pytest.fixture
-def problem(cls, getkey):
-    return cls(7, key=getkey())
+def problem(name, getkey):
+    return PROBLEMS[name](7, key=getkey())
 
 
 def test_solution_is_the_formula(problem, getkey):
@@ -69,7 +70,7 @@ def test_source_is_the_operator_applied_to_the_solution(problem, getkey):
         def u(x):
             return written_out(problem, x)
 
-        return jnp.trace(jax.hessian(u)(x)) + NONLINEARITIES[type(problem)](u(x))
+        return jnp.trace(jax.hessian(u)(x)) + NONLINEARITIES[problem.equation](u(x))
 
     x = points_of(problem, getkey())
     expected = jax.jit(jax.vmap(source))(x)
@@ -91,7 +92,7 @@ def test_residual_of_the_solution_is_zero(problem, getkey):
 def test_residual_is_nonlinear_in_u(problem):
     x = jnp.zeros(problem.dim)
     values = {"u": jnp.asarray(2.0), "lap": jnp.asarray(1.0)}
-    expected = 1 + NONLINEARITIES[type(problem)](2.0) - problem.source(x)
+    expected = 1 + NONLINEARITIES[problem.equation](2.0) - problem.source(x)
     np.testing.assert_allclose(problem.residual(values, x), expected)
 
 
@@ -108,26 +109,25 @@ def test_boundary_and_null_shape_vanish_on_the_sphere(problem, getkey):
 
 
 def test_coefficients_are_standard_normal_and_given_by_the_key(getkey):
-    c = do.pde.AllenCahnTwoBody(20_001, key=jax.random.key(5)).coefficients
+    make = functools.partial(do.pde.ManyBody, "allen-cahn", 2, 20_001)
+    c = make(key=jax.random.key(5)).coefficients
     assert c.shape == (20_000,)
     assert abs(float(jnp.mean(c))) < 0.03 and abs(float(jnp.std(c)) - 1) < 0.03
-    assert jnp.array_equal(c, do.pde.AllenCahnTwoBody(20_001, key=jax.random.key(5)).coefficients)
-    assert not jnp.array_equal(c, do.pde.AllenCahnTwoBody(20_001, key=getkey()).coefficients)
+    assert jnp.array_equal(c, make(key=jax.random.key(5)).coefficients)
+    assert not jnp.array_equal(c, make(key=getkey()).coefficients)
 
 
 def test_equal_keys_give_equal_solutions(getkey):
-    problems = [cls(5, key=jax.random.key(2)) for cls in NONLINEARITIES]
+    problems = [make(5, key=jax.random.key(2)) for make in PROBLEMS.values()]
     x = problems[0].sample(getkey(), 1)[0]
-    assert len({float(problem.solution(x)) for problem in problems if bodies(problem) == 2}) == 1
-    assert len({float(problem.solution(x)) for problem in problems if bodies(problem) == 3}) == 1
+    assert len({float(problem.solution(x)) for problem in problems if problem.bodies == 2}) == 1
+    assert len({float(problem.solution(x)) for problem in problems if problem.bodies == 3}) == 1
 
 
-@pytest.mark.parametrize(
-    ("cls", "passes"), [(do.pde.AllenCahnTwoBody, 2), (do.pde.AllenCahnThreeBody, 1)]
-)
-def test_source_takes_few_elementary_functions_and_linear_memory(cls, passes, getkey):
+@pytest.mark.parametrize(("bodies", "passes"), [(2, 2), (3, 1)])
+def test_source_takes_few_elementary_functions_and_linear_memory(bodies, passes, getkey):
     """Two sines a coordinate with two bodies, one exponential with three."""
-    problem = cls(50, key=getkey())
+    problem = do.pde.ManyBody("allen-cahn", bodies, 50, key=getkey())
     equations = jax.make_jaxpr(problem.source)(jnp.zeros(50)).eqns
     names = [equation.primitive.name for equation in equations]
     assert sum(map(names.count, ("sin", "cos", "tan", "exp"))) == passes
@@ -135,8 +135,8 @@ def test_source_takes_few_elementary_functions_and_linear_memory(cls, passes, ge
     assert max(sizes) == 50
 
 
-def test_single_precision_source(cls, getkey):
-    problem = cls(1000, key=getkey())
+def test_single_precision_source(name, getkey):
+    problem = PROBLEMS[name](1000, key=getkey())
     x = problem.sample(getkey(), 50)
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (problem, x))
     expected = jax.jit(jax.vmap(problem.source))(x)
@@ -147,17 +147,31 @@ def test_single_precision_source(cls, getkey):
 
 
 @pytest.mark.parametrize("dim", [1, -3])
-def test_too_few_dimensions(cls, dim, getkey):
-    least = 3 if issubclass(cls, do.pde.AbstractThreeBody) else 2
-    with pytest.raises(ValueError, match=f"{cls.name} .* at least {least}, got {dim}; its sol"):
-        cls(dim, key=getkey())
+def test_too_few_dimensions(name, dim, getkey):
+    least = 3 if "three" in name else 2
+    with pytest.raises(ValueError, match=f"{name} .* at least {least}, got {dim}; its sol"):
+        PROBLEMS[name](dim, key=getkey())
 
 
-def test_as_many_dimensions_as_bodies(cls, getkey):
-    least = 3 if issubclass(cls, do.pde.AbstractThreeBody) else 2
-    problem = cls(least, key=getkey())
-    assert problem.coefficients.shape == (1,)
+def test_as_many_dimensions_as_bodies(name, getkey):
+    least = 3 if "three" in name else 2
+    problem = PROBLEMS[name](least, key=getkey())
+    assert problem.name == name and problem.coefficients.shape == (1,)
     assert np.isfinite(problem.source(jnp.zeros(least)))
+
+
+@pytest.mark.parametrize(("equation", "bodies"), [("heat", 2), ("poisson", 4)])
+def test_other_equations_and_sums_are_refused(equation, bodies, getkey):
+    message = f"poisson, allen-cahn, sine-gordon and 2 or 3 bodies, got '{equation}' and {bodies}"
+    with pytest.raises(ValueError, match=message):
+        do.pde.ManyBody(equation, bodies, 5, key=getkey())
+
+
+def test_the_names_of_before_work_with_a_warning():
+    key = jax.random.key(1)
+    with pytest.warns(DeprecationWarning, match=r'SineGordonThreeBody is now ManyBody\("sine'):
+        made = do.pde.SineGordonThreeBody(4, key=key)
+    assert eqx.tree_equal(made, do.pde.ManyBody("sine-gordon", 3, 4, key=key))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.pde._ansatz import LogGaussian
+from diffop.pde.ansatz import LogGaussian
 
 pytestmark = pytest.mark.usefixtures("x64")
 

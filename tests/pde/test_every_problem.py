@@ -87,7 +87,7 @@ def test_the_recommended_loss_of_a_network_can_be_traced(name):
     settings = do.train.Settings(name, **({} if name in FIXED else {"dim": 10}))
     with jax.enable_x64(False):
         problem = do.pde.make(name, settings.dim, key=jax.random.key(0))
-        loss = do.train._model.build_loss(settings, problem)
+        loss = do.train.model.build_loss(settings, problem)
 
         def gradient(key):
             net = eqx.nn.MLP(problem.dim, problem.outputs, 4, 1, activation=jnp.tanh, key=key)

@@ -36,7 +36,7 @@ def test_some_have_one_dimension(name, getkey):
 
 def test_the_key_is_passed_on():
     made = do.pde.make("allen-cahn-two-body", 6, key=jax.random.key(4))
-    assert eqx.tree_equal(made, do.pde.AllenCahnTwoBody(6, key=jax.random.key(4)))
+    assert eqx.tree_equal(made, do.pde.ManyBody("allen-cahn", 2, 6, key=jax.random.key(4)))
 
 
 @pytest.mark.parametrize("ask", [do.pde.make, lambda name, **_: do.pde.recommended(name)])

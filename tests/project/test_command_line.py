@@ -13,7 +13,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import _settings
+from diffop.train import settings
 
 SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
 
@@ -53,7 +53,16 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
             "output-scale must be a finite positive number, or source, got 'sauce'.",
         ),
         (["--input-scale", "0"], "input-scale must be a finite positive number, got 0.0."),
-        (["--data-weight", "0"], "data-weight must be a finite positive number, got 0.0."),
+        (["--data-weight", "0"], "data-weight must be a finite positive number, or a list"),
+        (["--data-weight", "1,2"], "data_weight has 2 numbers, and the equation 0 condition(s); g"),
+        (
+            ["--weights", "mass=1,energy=2"],
+            "the weights have energy, mass, and the residual of the equation has one number; give",
+        ),
+        (["--weights", "1,2"], "the weights have an array of shape (2,), and the residual of the"),
+        (["--weights", "a=1,2"], "--weights: expected numbers such as 1,10, or names with numbers"),
+        (["--weights", "a=1,a=2"], "a=1,b=10, each name once, got 'a=1,a=2'"),
+        (["--weights", "2"], "weights must be none, or a dict or a list of finite non-negative"),
         (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
         (["--gpinn-terms", "0"], "gpinn-terms must be an integer of at least 1, got 0."),
         (["--data-batch", "some"], "--data-batch: expected an integer or none, got 'some'"),
@@ -104,15 +113,16 @@ def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
         assert settings[name] == getattr(recommended, name)
 
 
-@pytest.mark.parametrize("name", ["data_batch", "gpinn_terms"])
+@pytest.mark.parametrize("name", ["data_batch", "gpinn_terms", "weights"])
 def test_none_is_said_where_a_problem_recommends_a_number(name, tmp_path, monkeypatch):
-    recommended = dataclasses.replace(do.pde.recommended("kovasznay"), **{name: 7})
-    monkeypatch.setattr(_settings, "recommended", lambda _: recommended)
+    value = [1.0, 2.0, 3.0] if name == "weights" else 7
+    recommended = dataclasses.replace(do.pde.recommended("kovasznay"), **{name: value})
+    monkeypatch.setattr(settings, "recommended", lambda _: recommended)
     words, seen = ["solve", "kovasznay", "--out", str(tmp_path)], []
     monkeypatch.setattr(do.train, "check", lambda settings, *_, **__: stop(seen.append(settings)))
     for more in ([], [f"--{name.replace('_', '-')}", "none"]):
         assert main([*words, *more]) == 2
-    assert [getattr(settings, name) for settings in seen] == [7, None]
+    assert [getattr(settings, name) for settings in seen] == [value, None]
     again = do.train.Settings(**seen[1].as_json())  # as a run that goes on reads it
     assert getattr(again, name) is None
 

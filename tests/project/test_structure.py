@@ -4,6 +4,8 @@ import ast
 import inspect
 import pathlib
 import re
+import subprocess
+import sys
 import types
 
 import equinox as eqx
@@ -19,13 +21,15 @@ ARROWS = {
     "taylor": set(),
     "jets": {"taylor"},
     "compat": {"taylor"},
-    "operators": {"taylor", "jets"},
-    "equations": {"operators"},
-    "baselines": {"jets", "operators"},
-    "losses": {"operators", "equations", "baselines"},
-    "nn": {"operators", "equations", "losses"},
-    "pde": {"operators", "equations", "losses", "nn"},
-    "train": {"operators", "equations", "losses", "nn", "pde", "baselines"},
+    "terms": {"taylor", "jets"},
+    "estimators": {"taylor", "jets", "terms"},
+    "operators": {"jets", "terms", "estimators"},
+    "equations": {"terms", "estimators", "operators"},
+    "baselines": {"jets", "terms", "estimators"},
+    "losses": {"terms", "estimators", "operators", "equations", "baselines"},
+    "nn": {"terms", "estimators", "equations", "losses"},
+    "pde": {"terms", "operators", "equations", "losses", "nn"},
+    "train": {"terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 
 
@@ -45,6 +49,29 @@ def rooms_imported_by(path):
 def test_imports_point_one_way(room):
     for path in (SOURCE / room).rglob("*.py"):
         assert set(rooms_imported_by(path)) - {room} <= ARROWS[room], path
+
+
+def test_files_have_plain_names():
+    """A leading underscore protects nothing: the `__init__.py` of a room says what is public."""
+    assert not list(SOURCE.rglob("_[a-z]*.py"))
+
+
+# What takes long to import, and is used by few: imported where it is needed.
+RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
+
+
+def test_what_is_rarely_needed_is_not_imported():
+    """diffop imports no more of others than Equinox and Optax do, nearly."""
+    program = (
+        "import sys, equinox, optax; before = set(sys.modules); import diffop; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "diffop.operators" in run.stdout, run.stderr
+    rare = [
+        name for name in run.stdout.split() if f"{name}.".startswith(tuple(f"{r}." for r in RARE))
+    ]
+    assert rare == []
 
 
 def public(module):

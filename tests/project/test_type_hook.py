@@ -9,7 +9,7 @@ import diffop as do
 
 
 def test_a_wrong_shape_raises():
-    problem = do.pde.AllenCahnTwoBody(4, key=jax.random.key(0))
+    problem = do.pde.ManyBody("allen-cahn", 2, 4, key=jax.random.key(0))
     with pytest.raises(jaxtyping.TypeCheckError):
         problem.solution(jnp.zeros((2, 4)))
 

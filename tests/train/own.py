@@ -100,6 +100,25 @@ class Unsolved(do.pde.AbstractProblem):
         return do.pde.unit_ball(key, count, 2)
 
 
+class Column(Unsolved):
+    """Its networks return one number in an array."""
+
+    outputs: ClassVar[int] = 1
+
+    def source(self, x):
+        return jnp.zeros(())
+
+
+class Apart(Unsolved):
+    """Two arguments, whose networks take one."""
+
+    def residual(self, values, x, t):
+        return values
+
+    def sample(self, key, count):
+        return do.pde.unit_ball(key, count, 1), jnp.zeros(count)
+
+
 class Demanding(Ball):
     charge: float
 

@@ -1,7 +1,7 @@
 """Lines in place of a bar, where there is no terminal."""
 
-from diffop.train import _bar
-from diffop.train._metrics import Metric
+from diffop.train import bar as _bar
+from diffop.train.metrics import Metric
 
 
 def test_a_line_now_and_then(capsys, monkeypatch):

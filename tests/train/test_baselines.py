@@ -17,7 +17,7 @@ KEY = jax.random.key(2)
 
 @pytest.fixture(scope="module")
 def problem(x64):
-    return do.pde.AllenCahnTwoBody(6, key=jax.random.key(0))
+    return do.pde.ManyBody("allen-cahn", 2, 6, key=jax.random.key(0))
 
 
 @pytest.fixture(scope="module")

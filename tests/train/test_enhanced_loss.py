@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.losses.residual import spread
+from diffop.losses.enhancement import spread
 
 from .toy import Wrapped
 
@@ -39,7 +39,7 @@ def kdv(problem, u, x):
 @pytest.mark.parametrize(
     ("make", "residual"),
     [
-        (lambda: do.pde.AllenCahnTwoBody(4, key=jax.random.key(0)), allen_cahn),
+        (lambda: do.pde.ManyBody("allen-cahn", 2, 4, key=jax.random.key(0)), allen_cahn),
         (lambda: do.pde.KdV1D(alpha=0.7), kdv),
     ],
     ids=["allen-cahn", "g-kdv"],
@@ -76,7 +76,7 @@ def test_all_coordinates_are_equally_likely(dim, terms):
 
 def test_sampled_components_of_the_gradient():
     """Over the coordinates that may be drawn the mean is the whole gradient's loss."""
-    problem = do.pde.AllenCahnTwoBody(5, key=jax.random.key(0))
+    problem = do.pde.ManyBody("allen-cahn", 2, 5, key=jax.random.key(0))
     u = network(problem)
     whole = do.train.ResidualLoss(Frozen(problem), 4, 1, "exact", gpinn=0.3, gpinn_terms=5)
     some = do.train.ResidualLoss(Frozen(problem), 4, 1, "exact", gpinn=0.3, gpinn_terms=2)
@@ -98,7 +98,7 @@ def test_two_draws_are_unbiased_and_one_is_not(weight, terms):
     """By enumeration: one coordinate of three has nine equally likely pairs of draws, and three
     single ones, each with one or three choices of the gradient's components. The mean over them is
     the exact loss, or that plus the variance."""
-    problem = Frozen(do.pde.AllenCahnTwoBody(3, key=jax.random.key(0)))
+    problem = Frozen(do.pde.ManyBody("allen-cahn", 2, 3, key=jax.random.key(0)))
     u = lambda x: jnp.sin(3.0 * x[0] + x[1] * x[2])
     one, two = (
         do.train.ResidualLoss(
@@ -127,7 +127,7 @@ def test_two_draws_are_unbiased_and_one_is_not(weight, terms):
 
 def test_the_mean_of_the_gradient_is_the_exact_one():
     """A z-test at 4.5 standard errors (a chance of 7e-6 a component) on six of the parameters."""
-    problem = Frozen(do.pde.SineGordonTwoBody(4, key=jax.random.key(0)))
+    problem = Frozen(do.pde.ManyBody("sine-gordon", 2, 4, key=jax.random.key(0)))
     u = network(problem)
     exact, two = (
         do.train.ResidualLoss(problem, 3, 1, probes, square=square)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train._picture import save_picture
+from diffop.train.picture import save_picture
 
 from .toy import Poisson, Wrapped
 
@@ -70,6 +70,9 @@ def adaptive(residual):
     return do.pde.residual_adaptive(KEY, residual, sample, 2, pool=4)
 
 
+ENTRY = (
+    "no shape is broadcast: give both the same shape, or take an entry of it by diffop.Component"
+)
 SOURCE = (
     "u at a point has shape %s, and the source of the problem (a system's is like its residual)"
 )
@@ -78,6 +81,10 @@ CASES = {
     "values": (
         lambda: condition(jnp.ones(5)).misfit(one),
         f"I of u at a point has shape (1,), and what is prescribed shape (); {SCALAR}",
+    ),
+    "a_value_for_several": (
+        lambda: condition(jnp.ones(5)).misfit(two),
+        f"I of u at a point has shape (2,), and what is prescribed shape (); {ENTRY}, or component",
     ),
     "gradients": (
         lambda: condition(jnp.ones((5, 1)), do.Gradient()).misfit(one),
@@ -97,7 +104,7 @@ CASES = {
         PER_POINT + "values of shape (5,) and a weight of shape (5,); points with other weights",
     ),
     "residual_of_one": (lambda: loss(one), SOURCE % "(1,)" + " shape (); " + SCALAR),
-    "residual_of_two": (lambda: loss(two), SOURCE % "(2,)" + " shape (); " + SCALAR),
+    "residual_of_two": (lambda: loss(two), SOURCE % "(2,)" + " shape (); " + ENTRY),
     "residual": (
         lambda: loss(pair, Crossed(Poisson(), False)),
         "the residual at a point has shape (3, 3), and the source of the problem (a system's is "
@@ -105,7 +112,7 @@ CASES = {
     ),
     "pinn": (
         lambda: do.nn.PINN(two, Poisson(), lambda net: net).loss(POINTS),
-        SOURCE % "(2,)" + " shape (); " + SCALAR,
+        SOURCE % "(2,)" + " shape (); " + ENTRY,
     ),
     "pinn_at_a_point": (
         lambda: do.nn.PINN(one, Poisson(), lambda net: net).residual(POINTS[0]),

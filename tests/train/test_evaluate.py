@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import _evaluate, _test_points
+from diffop.train import evaluate, test_points
 
 from .toy import Poisson
 
@@ -29,7 +29,7 @@ def test_errors_against_their_definition(getkey):
 
 
 def test_null_model_is_the_best_multiple(getkey):
-    problem = do.pde.AllenCahnTwoBody(8, key=getkey())
+    problem = do.pde.ManyBody("allen-cahn", 2, 8, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 2000)
     scales = np.linspace(-20, 20, 2001)
     shape, solution = (
@@ -53,14 +53,14 @@ def test_points_do_not_depend_on_when_they_are_made(getkey):
 
 
 def test_chunks_bound_the_memory(getkey, monkeypatch):
-    monkeypatch.setattr(_test_points, "_COORDINATES_AT_ONCE", 60)
+    monkeypatch.setattr(test_points, "_COORDINATES_AT_ONCE", 60)
     sizes = []
 
     def u(x):
         jax.debug.callback(lambda x: sizes.append(np.shape(x)), x)
         return x[0]
 
-    problem = do.pde.AllenCahnTwoBody(4, key=getkey())
+    problem = do.pde.ManyBody("allen-cahn", 2, 4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
     assert points._points.size == 10
     points.errors(u)
@@ -69,8 +69,8 @@ def test_chunks_bound_the_memory(getkey, monkeypatch):
 
 
 def test_a_fraction_uses_the_first_chunks(getkey, monkeypatch):
-    monkeypatch.setattr(_test_points, "_COORDINATES_AT_ONCE", 40)
-    problem = do.pde.AllenCahnTwoBody(4, key=getkey())
+    monkeypatch.setattr(test_points, "_COORDINATES_AT_ONCE", 40)
+    problem = do.pde.ManyBody("allen-cahn", 2, 4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
     part, whole = points._points.evaluate(jnp.sum, 0.25), points._points.evaluate(jnp.sum)
     assert part.size == 30
@@ -128,7 +128,7 @@ def test_scalars_have_no_components(getkey):
     ("dim", "count"), [(2, 20_000), (10_000, 20_000), (100_000, 2000), (10**6, 200), (10**8, 100)]
 )
 def test_point_count(dim, count):
-    assert _evaluate.point_count(dim) == count
+    assert evaluate.point_count(dim) == count
 
 
 def test_no_points_are_refused(getkey):

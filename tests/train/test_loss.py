@@ -15,7 +15,7 @@ RANDOM = ["sparse", "rademacher", "gaussian", "sphere"]
 
 @pytest.fixture
 def problem():
-    return do.pde.AllenCahnTwoBody(6, key=jax.random.key(0))
+    return do.pde.ManyBody("allen-cahn", 2, 6, key=jax.random.key(0))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train._mesh import make, parsed
+from diffop.train.mesh import make, parsed
 
 from . import eight_devices
 
@@ -99,6 +100,19 @@ def test_a_mesh_of_one_device():
         return do.train.fit(jnp.ones(2), loss, optax.adam(0.1), 3, key=KEY, mesh=mesh)
 
     np.testing.assert_allclose(fit(MESH).losses, fit(None).losses, rtol=1e-6)
+
+
+def test_points_of_several_arguments_on_a_mesh():
+    """Times have one axis, along which they are divided."""
+    rod = do.pde.SpaceTime(do.pde.Box((0.0, 0.0), (1.0, 1.0)), 1.0, argnum=1)
+    heat = do.nn.Equation.linear(do.Partial(argnum=1) - do.Laplacian(), lambda x, t: x[0] * t)
+    loss = do.train.ResidualLoss(heat, 6, probes="exact", points=rod.sample)
+    u = do.nn.JoinedInput(eqx.nn.MLP(3, "scalar", 4, 1, activation=jnp.tanh, key=KEY))
+
+    def fit(mesh):
+        return do.train.fit(u, loss, optax.adam(0.1), 2, key=KEY, mesh=mesh)
+
+    np.testing.assert_allclose(fit(MESH).losses, fit(None).losses, rtol=1e-5)
 
 
 def test_the_start_is_left_as_it_is():

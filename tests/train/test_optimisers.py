@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train._model import build_optimiser
-from diffop.train._optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
+from diffop.train.model import build_optimiser
+from diffop.train.optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
 
 
 def settings(**changes):

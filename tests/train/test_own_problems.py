@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train._identity import identity
+from diffop.train.identity import identity
 
 from . import own
 from .toy import Poisson
@@ -49,6 +49,12 @@ def test_a_class_on_the_command_line(tmp_path, capsys):
         (":Class", [], "a problem of one's own is package.module:Class, got ':Class'."),
         ("tests.train.own:Bell", [], "module 'tests.train.own' has nothing called 'Bell', got"),
         ("tests.train.own:nothing", [], "'tests.train.own:nothing' is no class of problems, got 3"),
+        (
+            "tests.train.own:Column",
+            [],
+            "u at a point has shape (1,), and the source of the problem",
+        ),
+        ("tests.train.own:Apart", [], "u takes (x, key), and here it gets 2 arguments of points, "),
         ("tests.train.own:Demanding", [], "Demanding is made with charge, of which nothing is kno"),
         (
             "tests.train.own:Transport",

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 
 def _problem():
-    return do.pde.AllenCahnTwoBody(3, key=jax.random.key(0))
+    return do.pde.ManyBody("allen-cahn", 2, 3, key=jax.random.key(0))
 
 
 def _u(scale, x):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import _solve
+from diffop.train import solving
 
 from .two_processes import PER_DISPATCH, SETTINGS
 
@@ -81,7 +81,7 @@ def test_both_go_on_to_the_result_of_one(seen, tmp_path, monkeypatch):
     assert first["resumed"] == second["resumed"]
     error, resumed_at, mesh = first["resumed"]
     assert resumed_at == [4] and mesh == {"data": 1, "model": 2}
-    monkeypatch.setattr(_solve, "_COORDINATES_PER_DISPATCH", PER_DISPATCH)
+    monkeypatch.setattr(solving, "_COORDINATES_PER_DISPATCH", PER_DISPATCH)
     alone = do.train.solve(SETTINGS, tmp_path)
     np.testing.assert_allclose(error, alone.rel_l2, rtol=1e-5)
     own, theirs = (

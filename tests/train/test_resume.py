@@ -14,10 +14,10 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import _checkpoints, _output, _solve, _watch
-from diffop.train._digests import write_digests
-from diffop.train._metrics import Metric, MetricsFile, read_metrics
-from diffop.train._stop import Stop
+from diffop.train import checkpoints, output, solving, watch
+from diffop.train.digests import write_digests
+from diffop.train.metrics import Metric, MetricsFile, read_metrics
+from diffop.train.stop import Stop
 
 SETTINGS = do.train.Settings(
     "allen-cahn-two-body", dim=4, steps=800, n=2, width=8, depth=1, batch=10
@@ -31,14 +31,14 @@ class Killed(BaseException):
 
 def killed_after(step, monkeypatch):
     """Lets a run die after the checkpoint of a step and the dispatch that follows."""
-    call = _watch.Progress.__call__
+    call = watch.Progress.__call__
 
     def die(self, state):
         call(self, state)
         if state.step > step:
             raise Killed
 
-    monkeypatch.setattr(_watch.Progress, "__call__", die)
+    monkeypatch.setattr(watch.Progress, "__call__", die)
 
 
 def numbers(report):
@@ -58,7 +58,7 @@ def whole(tmp_path_factory):
 
 def losses(directory):
     """The loss at each step, from the last checkpoint."""
-    like = _solve.State.initial(do.train.load(directory), _solve.build_optimiser(SETTINGS))
+    like = solving.State.initial(do.train.load(directory), solving.build_optimiser(SETTINGS))
     saved = do.train.Checkpoints(
         directory / "checkpoints", configuration=dataclasses.asdict(SETTINGS)
     ).newest(like)
@@ -111,7 +111,7 @@ def test_models_of_checkpoints(tmp_path, monkeypatch, whole):
     assert sorted(kept) == sorted({best, 500, 600})
 
     def error(checkpoint):
-        problem_key, *_, test_key = _solve.jax.random.split(_solve.jax.random.key(0), 4)
+        problem_key, *_, test_key = solving.jax.random.split(solving.jax.random.key(0), 4)
         problem = do.pde.make(SETTINGS.problem, 4, key=problem_key)
         points = do.train.FixedPoints(problem, test_key)
         return points.errors(do.train.load(tmp_path, checkpoint), 0.1).rel_l2
@@ -136,8 +136,8 @@ def test_without_checkpoints(tmp_path):
 def test_other_versions_are_said(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch, pytest.raises(Killed):
         killed_after(100, patch)
-        environment = {**_checkpoints.environment(), "jax": "0.0.1"}
-        patch.setattr(_checkpoints, "environment", lambda: environment)
+        environment = {**checkpoints.environment(), "jax": "0.0.1"}
+        patch.setattr(checkpoints, "environment", lambda: environment)
         do.train.solve(SETTINGS, tmp_path, checkpoint_every=100)
     do.train.solve(SETTINGS, tmp_path, resume=True)
     said = capsys.readouterr().err
@@ -150,7 +150,7 @@ def test_overwriting_removes_checkpoints_and_nothing_else(tmp_path):
     )
     (tmp_path / "checkpoints" / "notes.txt").write_text("mine")
     (tmp_path / "metrics.jsonl").write_text("")
-    _output.begin(tmp_path, {}, resume=False)
+    output.begin(tmp_path, {}, resume=False)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert left == {"checkpoints", "checkpoints/notes.txt", "run.json"}
 
@@ -173,7 +173,7 @@ def test_a_loss_that_is_not_finite_names_the_last_good_checkpoint(tmp_path, monk
     """The update of step 251 is not a number; one sees it at step 252, in the third dispatch."""
     bad = optax.scale_by_schedule(lambda made: jnp.where(made == 250, jnp.nan, 1.0))
     monkeypatch.setattr(
-        _solve, "build_optimiser", lambda settings: optax.chain(optax.adam(1e-3), bad)
+        solving, "build_optimiser", lambda settings: optax.chain(optax.adam(1e-3), bad)
     )
     with pytest.raises(
         do.train.NonFiniteLossError,
@@ -187,7 +187,7 @@ def test_a_loss_that_is_not_finite_names_the_last_good_checkpoint(tmp_path, monk
 
 def test_results_on_a_full_disk(tmp_path, monkeypatch, whole):
     with monkeypatch.context() as patch:
-        patch.setattr(_output, "save_model", full)
+        patch.setattr(output, "save_model", full)
         with pytest.raises(
             OSError,
             match=f"could not be written to {tmp_path}: .*No space left on device; make room for "
@@ -199,7 +199,7 @@ def test_results_on_a_full_disk(tmp_path, monkeypatch, whole):
 
 
 def test_pictures_on_a_full_disk(tmp_path, monkeypatch, capsys, whole):
-    monkeypatch.setattr(_solve, "save_curves", full)
+    monkeypatch.setattr(solving, "save_curves", full)
     assert numbers(do.train.solve(SETTINGS, tmp_path)) == numbers(whole[0])
     assert f"the pictures in {tmp_path} could not be written: [Errno" in capsys.readouterr().err
     assert (tmp_path / "report.json").is_file() and (tmp_path / "model.eqx").is_file()
@@ -223,7 +223,7 @@ def test_metrics_on_a_full_disk(tmp_path, monkeypatch):
 def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals reach the main thread only")
-    call, before = _watch.Progress.__call__, signal.getsignal(signal.SIGTERM)
+    call, before = watch.Progress.__call__, signal.getsignal(signal.SIGTERM)
 
     def interrupt(self, state):
         call(self, state)
@@ -231,7 +231,7 @@ def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
             signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_watch.Progress, "__call__", interrupt)
+        patch.setattr(watch.Progress, "__call__", interrupt)
         with pytest.raises(KeyboardInterrupt) as caught:
             do.train.solve(SETTINGS, tmp_path)
     error = caught.value
@@ -264,7 +264,7 @@ def aged(text):
     def older(found):
         if isinstance(found, dict):
             named = {"estimator" if name == "probes" else name: found[name] for name in found}
-            later = ("output_scale", "fan_in_rate", "precision")
+            later = ("output_scale", "fan_in_rate", "weights", "precision")
             return {name: older(each) for name, each in named.items() if name not in later}
         return [older(each) for each in found] if isinstance(found, list) else found
 

@@ -43,6 +43,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
+        "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
         "optimiser": "adam",
@@ -85,12 +86,29 @@ def test_seed():
         do.train.Settings(NAME, seed=-1)
 
 
-@pytest.mark.parametrize("name", ["learning_rate", "input_scale", "data_weight"])
+@pytest.mark.parametrize("name", ["learning_rate", "input_scale"])
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_numbers(name, value):
     option = name.replace("_", "-")
     with pytest.raises(ValueError, match=f"^{option} must be a finite positive number, got"):
         do.train.Settings(**{"problem": NAME, name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("data_weight", float("nan"), "a finite positive number, or a list with one for each cond"),
+        ("data_weight", [1.0, 0.0], "a finite positive number, or a list with one for each cond"),
+        ("data_weight", {"u": 1.0}, "a finite positive number, or a list with one for each cond"),
+        ("weights", 2.0, "none, or a dict or a list of finite non-negative numbers, one for each"),
+        ("weights", {}, "none, or a dict or a list of finite non-negative numbers, one for each"),
+        ("weights", {"mass": -1}, "none, or a dict or a list of finite non-negative numbers, one"),
+    ],
+)
+def test_weights(name, value, expected):
+    option = name.replace("_", "-")
+    with pytest.raises(ValueError, match=f"^{option} must be {expected}.*, got"):
+        do.train.Settings(NAME, **{name: value})
 
 
 @pytest.mark.parametrize("name", ["gpinn", "fan_in_rate"])

@@ -64,6 +64,7 @@ def test_report_and_files(run):
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
+        "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
         "optimiser": "adam",

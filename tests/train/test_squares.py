@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.estimators.draws import make_draw
 from diffop.jets import sampling
 from diffop.losses.squares import SQUARES
-from diffop.operators.draws import make_draw
 
 from .toy import Wrapped
 
@@ -44,11 +44,11 @@ class Quasilinear(Frozen):
 
 
 def allen_cahn(dim):
-    return Frozen(do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0)))
+    return Frozen(do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0)))
 
 
 def quasilinear(dim):
-    return Quasilinear(do.pde.AllenCahnTwoBody(dim, key=jax.random.key(0)))
+    return Quasilinear(do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0)))
 
 
 @pytest.fixture(scope="module")

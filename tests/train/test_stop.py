@@ -8,9 +8,9 @@ import time
 import pytest
 
 import diffop as do
-from diffop.train import _iterate, _stop
-from diffop.train._stop import Stop
-from diffop.train._waiting import interruptible
+from diffop.train import iteration, stop as _stop
+from diffop.train.stop import Stop
+from diffop.train.waiting import interruptible
 
 pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 
@@ -74,7 +74,7 @@ def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):
     def slow(action, *arguments):
         return interruptible(lambda: release.wait() and action(*arguments))
 
-    monkeypatch.setattr(_iterate, "interruptible", slow)
+    monkeypatch.setattr(iteration, "interruptible", slow)
     settings = do.train.Settings(
         "allen-cahn-two-body", dim=4, steps=10, n=2, width=8, depth=1, batch=10
     )

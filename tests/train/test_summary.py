@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import _summary
+from diffop.train import summary
 
 NAME = "allen-cahn-two-body"
 
@@ -102,7 +102,7 @@ def test_what_is_drawn(tmp_path, monkeypatch):
     write_run(tmp_path / "a", 0, rel_l2=0.1, metrics=[(10, 4.0, 0.5), (20, 2.0, None)])
     write_run(tmp_path / "b", 1, null=0.7, metrics=[(10, 3.0, None)])
     drawn = []
-    monkeypatch.setattr(_summary, "save_curves", lambda *args: drawn.append(args))
+    monkeypatch.setattr(summary, "save_curves", lambda *args: drawn.append(args))
     assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 0
     ((path, (a, b), title),) = drawn
     assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=10000"

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import optax
 
 import diffop as do
-from diffop.train import _solve, _watch
-from diffop.train._distributed import connect
-from diffop.train._processes import by_first, on_host, succeeded_everywhere
+from diffop.train import solving, watch
+from diffop.train.distributed import connect
+from diffop.train.processes import by_first, on_host, succeeded_everywhere
 
 SETTINGS = do.train.Settings("allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4)
 PER_DISPATCH = 2 * SETTINGS.batch * SETTINGS.dim  # coordinates, on one device
@@ -25,7 +25,7 @@ PER_DISPATCH = 2 * SETTINGS.batch * SETTINGS.dim  # coordinates, on one device
 def main(port, process, directory):
     connect(f"127.0.0.1:{port}", 2, process)
     mesh = jax.make_mesh((1, 2), ("data", "model"))
-    _solve._COORDINATES_PER_DISPATCH = PER_DISPATCH // 2
+    solving._COORDINATES_PER_DISPATCH = PER_DISPATCH // 2
     seen = {
         "stopped": stopped(process, mesh, directory),
         "resumed": resumed(mesh, directory),
@@ -40,20 +40,20 @@ def main(port, process, directory):
 
 def stopped(process, mesh, directory):
     """The second process is sent a signal after step 4."""
-    call = _watch.Progress.__call__
+    call = watch.Progress.__call__
 
     def signalled(self, state):
         call(self, state)
         if process == 1 and state.step == 4:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    _watch.Progress.__call__ = signalled
+    watch.Progress.__call__ = signalled
     try:
         do.train.solve(SETTINGS, directory / "run", mesh=mesh)
     except do.train.Interrupted as error:
         return str(error)
     finally:
-        _watch.Progress.__call__ = call
+        watch.Progress.__call__ = call
 
 
 def resumed(mesh, directory):

@@ -1,3 +1,3 @@
 """The interface of `jax.experimental.jet`."""
 
-from ._jet import jet as jet
+from .series import jet as jet

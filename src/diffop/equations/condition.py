@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, final, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from ..operators.base import Operator
-from ..operators.shapes import check_shape
+from ..terms.shapes import check_shape
+from .points import Points, at_each, check_arguments, count_of
 
 
 @runtime_checkable
@@ -32,14 +32,15 @@ class Condition(NamedTuple):
 
     - `operator`: what of u is prescribed: `diffop.Identity()` for its values, `diffop.Partial(i)`
         for a slope, or any other operator.
-    - `points`: shape `(count, dim)`.
+    - `points`: shape `(count, dim)`; for a u of several arguments a tuple of arrays, one for each,
+        with points along the first axes.
     - `values`: what the solution has there, shape `(count,)`, or `(count, …)` for an operator with
         several values, such as a gradient.
     - `weight`: how much it counts beside the problem's other conditions.
     """
 
     operator: Operator
-    points: Float[Array, "count dim"]
+    points: Points
     values: Float[Array, "count ..."]
     weight: int | float = 1.0
 
@@ -62,10 +63,11 @@ class Condition(NamedTuple):
         return math.sqrt(self.weight / len(missed)) * missed
 
     def _missed(self, u: Callable) -> Shaped[Array, "count ..."]:
-        got, asked = jax.vmap(self.operator.exact(u))(self.points), jnp.shape(self.values)
+        check_arguments("u", u, self.points)
+        got, asked = at_each(self.operator.exact(u), self.points), jnp.shape(self.values)
         if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
             raise ValueError(
-                f"Condition expects a value for each of its {len(self.points)} points and one "
+                f"Condition expects a value for each of its {count_of(self.points)} points and one "
                 f"number as its weight, got values of shape {asked} and a weight of shape "
                 f"{jnp.shape(self.weight)}; points with other weights are another Condition."
             )

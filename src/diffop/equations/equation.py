@@ -7,13 +7,14 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import PRNGKeyArray, PyTree
 
-from ..operators.arguments import is_function
+from ..estimators.together import flatten
 from ..operators.base import Operator
-from ..operators.shapes import check_shapes
-from ..operators.together import flatten
+from ..terms.arguments import is_function
+from ..terms.shapes import check_shapes
 from .condition import AnyCondition
+from .points import check_arguments
 
 Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
 
@@ -55,21 +56,26 @@ class AbstractEquation(eqx.Module):
         """
 
     @abstractmethod
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
+    def residual(self, values: PyTree, *args: Any, **kwargs: Any) -> PyTree:
         """Left side minus right side of the equation at a point: zero for the solution.
 
         **Arguments:**
 
-        - `values`: the values of `operators()` at `x`, in the same structure.
-        - `x`: one point, shape `(dim,)`.
+        - `values`: the values of `operators()` at the point, in the same structure.
+        - `*args`: the point: what u is called with there. One array of shape `(dim,)` for u(x), in
+            `residual(self, values, x)`; of u(x, t) it is `residual(self, values, x, t)`.
 
         **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
         """
 
-    def source(self, x: Float[Array, " dim"]) -> PyTree:
-        """The right side f of the equation at a point `x` of shape `(dim,)`: a scalar, or what the
-        residual of a system is like. A scalar, or an array, tells losses which u they may take;
-        None, which is the default, leaves that open.
+    def source(self, *args: Any, **kwargs: Any) -> PyTree:
+        """The right side f of the equation at a point: a scalar, or what the residual of a system
+        is like. A scalar, or an array, tells losses which u they may take; None, which is the
+        default, leaves that open.
+
+        **Arguments:**
+
+        - `*args`: the point, as for `residual`: `source(self, x)`, or `source(self, x, t)`.
         """
         return None
 
@@ -106,8 +112,9 @@ class Equation(AbstractEquation):
     - `operators`: a pytree of operators, as `diffop.exact` takes it: all that the equation applies
         to u.
     - `residual`: a function `(values, x)` of their values at a point, in the same structure, and of
-        the point. It returns left side minus right side: a scalar, or a pytree of arrays for a
-        system. For unbiased estimates it has to be affine in the values that are estimated.
+        the point; of `(values, x, t)` for a u of x and t. It returns left side minus right side: a
+        scalar, or a pytree of arrays for a system. For unbiased estimates it has to be affine in
+        the values that are estimated.
     - `conditions`: what else a solution has to match: a list of [`diffop.pde.Condition`][]s, or a
         function `(key, count)` that returns one with `count` random points each. None by default.
     - `trainable`: whether arrays are learnable (an inverse problem): for all of them True or False,
@@ -145,7 +152,7 @@ class Equation(AbstractEquation):
     def __init__(
         self,
         operators: PyTree,
-        residual: Callable[[PyTree, Any], PyTree],
+        residual: Callable[..., PyTree],
         *,
         conditions: Conditions = (),
         trainable: PyTree = False,
@@ -159,7 +166,8 @@ class Equation(AbstractEquation):
         if not _are_conditions(conditions):
             raise TypeError(
                 "Equation expects conditions that are a list of diffop.pde.Condition, or a "
-                f"function (key, count) that returns one, got {conditions!r}."
+                "function (key, count) that returns one, such as diffop.pde.Conditions(*given) "
+                f"makes of diffop.pde.Dirichlet and others, got {_in_words(conditions)}."
             )
         self._learnt, known = eqx.partition((operators, residual), trainable)
         self._known = _Held((known, conditions))
@@ -167,7 +175,7 @@ class Equation(AbstractEquation):
     @staticmethod
     def linear(
         operator: Operator,
-        source: Callable[[Any], PyTree],
+        source: Callable[..., PyTree],
         *,
         conditions: Conditions = (),
         trainable: PyTree = False,
@@ -177,7 +185,7 @@ class Equation(AbstractEquation):
         **Arguments:**
 
         - `operator`: L.
-        - `source`: f, a function of the point, returning what L u does: in its shape.
+        - `source`: f, a function of what u is one of, returning what L u does: in its shape.
         - `conditions`, `trainable`: as for `Equation`; trainable arrays are also those of a source
             that is a module.
 
@@ -193,14 +201,16 @@ class Equation(AbstractEquation):
     def operators(self) -> PyTree:
         return self._whole()[0]
 
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        return self._whole()[1](values, x)
+    def residual(self, values: PyTree, *args: Any) -> PyTree:
+        function = self._whole()[1]
+        check_arguments("the residual", function, args, ("values",))
+        return function(values, *args)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
         given = self._known.value[1]
         return given(key, count) if is_function(given) else given
 
-    def _whole(self) -> tuple[PyTree, Callable[[PyTree, Any], PyTree]]:
+    def _whole(self) -> tuple[PyTree, Callable[..., PyTree]]:
         return eqx.combine(self._learnt, self._known.value[0])
 
 
@@ -209,6 +219,12 @@ def _are_conditions(given: Any) -> bool:
     if is_function(given):
         return True
     return isinstance(given, Sequence) and all(isinstance(c, AnyCondition) for c in given)
+
+
+def _in_words(given: Any) -> str:
+    if isinstance(given, list):
+        return f"a list of {', '.join(type(each).__name__ for each in given)}"
+    return type(given).__name__
 
 
 def as_equation(whose: str, given: Any) -> AbstractEquation:
@@ -228,10 +244,11 @@ def as_equation(whose: str, given: Any) -> AbstractEquation:
 class _Difference(eqx.Module):
     """L u − f. A module, so that a source may be learnable."""
 
-    source: Callable[[Any], PyTree]
+    source: Callable[..., PyTree]
 
-    def __call__(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        source = self.source(x)
+    def __call__(self, values: PyTree, *args: Any) -> PyTree:
+        check_arguments("the source", self.source, args)
+        source = self.source(*args)
         check_shapes("the operator of u", values, "the source", source)
         return jax.tree.map(jnp.subtract, values, source)
 
@@ -252,11 +269,11 @@ class Known(AbstractEquation):
     def operators(self) -> PyTree:
         return self._held.value.operators()
 
-    def residual(self, values: PyTree, x: Float[Array, " dim"]) -> PyTree:
-        return self._held.value.residual(values, x)
+    def residual(self, values: PyTree, *args: Any) -> PyTree:
+        return self._held.value.residual(values, *args)
 
-    def source(self, x: Float[Array, " dim"]) -> PyTree:
-        return self._held.value.source(x)
+    def source(self, *args: Any) -> PyTree:
+        return self._held.value.source(*args)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
         return self._held.value.conditions(key, count)

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, Shaped
 
 from ..operators.base import Operator
 from .condition import Condition
+from .points import Point, Points, at_each, check_arguments, chosen
 
 
 @final
@@ -15,8 +16,8 @@ class Matching(NamedTuple):
     """What is to be the same at two points: `operator.exact(u)(x) = operator.exact(u)(x + step)`.
 
     - `operator`: what of u is compared.
-    - `points`: shape `(count, dim)`.
-    - `step`: from each point to its partner, shape `(dim,)`.
+    - `points`: as for [`diffop.pde.Condition`][].
+    - `step`: from each point to its partner, as one point is: shape `(dim,)`.
     - `weight`: how much it counts beside the problem's other conditions.
 
     !!! example
@@ -31,8 +32,8 @@ class Matching(NamedTuple):
     """
 
     operator: Operator
-    points: Float[Array, "count dim"]
-    step: Float[Array, " dim"]
+    points: Points
+    step: Point
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
@@ -45,6 +46,8 @@ class Matching(NamedTuple):
 
     def _prescribed(self, u: Callable) -> Condition:
         """The values at the partners, as a condition at the points."""
-        partners = self.points + self.step.astype(self.points.dtype)[None]
-        there = jax.vmap(self.operator.exact(u))(partners)
+        check_arguments("u", u, self.points)
+        steps = chosen(self.step, None)
+        partners = jax.tree.map(lambda x, step: x + step.astype(x.dtype), self.points, steps)
+        there = at_each(self.operator.exact(u), partners)
         return Condition(self.operator, self.points, there, self.weight)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import AnyArray
+from ..array_types import AnyArray
 
 
 @final

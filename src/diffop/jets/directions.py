@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .. import taylor
-from .._types import Entries, PerDirection, Positions, RowArray
+from ..array_types import Entries, PerDirection, Positions, RowArray
 from ..taylor.coefficients import Coefficient
 from .point import Point
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import RowArray, SubRows, TermNumbers
+from ..array_types import RowArray, SubRows, TermNumbers
 from .directions import Rows, SparseRows, basis, count, to_dense
 from .fields import (
     Field,

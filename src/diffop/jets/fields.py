@@ -2,21 +2,24 @@
 alone.
 """
 
+import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.experimental.sparse import BCOO
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from .._types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
+from ..array_types import ColumnArray, Entries, Positions, RowArray, SubRows, Vector
 from .identity import Known, split_known
 from .point import Point
+
+if TYPE_CHECKING:
+    from jax.experimental.sparse import BCOO
 
 
 @final
@@ -113,7 +116,15 @@ class SparseColumns(eqx.Module):
         return jnp.zeros(self.shape, values.dtype).at[self.positions, columns].add(values)
 
 
-def sparse_columns(matrix: BCOO, what: str) -> SparseColumns:
+def is_bcoo(field: Any) -> "TypeGuard[BCOO]":
+    """Whether a field is a sparse matrix of JAX's: nothing is where their module was not imported,
+    which takes half a second.
+    """
+    sparse = sys.modules.get("jax.experimental.sparse")
+    return sparse is not None and isinstance(field, sparse.BCOO)
+
+
+def sparse_columns(matrix: "BCOO", what: str) -> SparseColumns:
     """The columns of a sparse matrix whose indices are known."""
     if matrix.n_batch or matrix.n_dense or matrix.ndim != 2:
         raise ValueError(
@@ -164,7 +175,7 @@ def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: st
         field = point.value_of(field)
     if isinstance(field, Number):
         return jnp.asarray(float(field.value))
-    if isinstance(field, BCOO):
+    if is_bcoo(field):
         field = sparse_columns(field, what)
     real = not _is_complex(point, argnums)
     if isinstance(field, SparseColumns):

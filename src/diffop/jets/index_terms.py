@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import SubRows, TermNumbers, TermPositions
+from ..array_types import SubRows, TermNumbers, TermPositions
 from .directions import basis
 from .fields import Field, Number, is_constant, resolve
 from .identity import Known, split_known

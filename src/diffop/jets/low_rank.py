@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
+from ..array_types import FactorColumns, FactorWeights, SubRows, TermNumbers, Vector
 from .field_terms import QuadraticTerms
 from .fields import as_floating
 from .point import Point

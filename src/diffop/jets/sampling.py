@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
+from ..array_types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
 from .design import Stratum, by_size
 
 

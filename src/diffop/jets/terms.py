@@ -15,7 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Magnitudes, SubRows, TermNumbers
+from ..array_types import Magnitudes, SubRows, TermNumbers
 from .directions import DenseRows, Directions, Rows, SparseRows, basis
 from .identity import by_object
 from .notation import argument_mark, dims_mark

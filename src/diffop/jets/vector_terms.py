@@ -4,7 +4,7 @@ from typing import ClassVar, final
 
 import equinox as eqx
 
-from .._types import SubRows, TermNumbers
+from ..array_types import SubRows, TermNumbers
 from .fields import Field, is_constant
 from .point import Point
 from .terms import TRACE, Located, ProbedTerms, Target

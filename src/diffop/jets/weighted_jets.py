@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._types import Weights
+from ..array_types import Weights
 from ..taylor.truncation import Exponents
 from .design import Design
 from .directions import Directions, count, divided, largest_entries, rows_at

@@ -6,20 +6,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..operators.shapes import check_shape
+from ..equations.points import Points, at_each, check_arguments, chosen
+from ..terms.shapes import check_shape
 from .residual import norm_of
 
 
 def residual_adaptive(
     key: PRNGKeyArray,
-    residual: Callable[[Float[Array, " dim"]], PyTree],
-    sample: Callable[[PRNGKeyArray, int], Float[Array, "pool dim"]],
+    residual: Callable[..., PyTree],
+    sample: Callable[[PRNGKeyArray, int], Points],
     count: int,
     *,
     pool: int,
     power: int | float = 1.0,
     floor: int | float = 1.0,
-) -> Float[Array, "count dim"]:
+) -> Points:
     """Random points of a pool, likelier where a residual is larger.
 
     A pool of points x is drawn, and of these `count` different ones, one after another, with
@@ -33,16 +34,18 @@ def residual_adaptive(
     **Arguments:**
 
     - `key`: a key from `jax.random.key`.
-    - `residual`: r, a function of one point of shape `(dim,)` to a scalar; for a system an array or
-        a pytree of arrays.
+    - `residual`: r, a function of one point, of what u is called with there, to a scalar; for a
+        system an array or a pytree of arrays.
     - `sample`: draws the pool from a key and a number, such as the `sample` of a problem.
     - `count`: how many points are chosen, at least 1.
     - `pool`: of how many, at least `count`.
     - `power`, `floor`: k and c, not negative and not both 0.
 
-    **Returns:** an array of shape `(count, dim)`.
+    **Returns:** `count` points as `sample` draws them: an array of shape `(count, dim)`, or a tuple
+    of arrays, one for each argument of u.
 
-    **Raises:** `ValueError` if `count`, `pool`, `power` or `floor` is out of range.
+    **Raises:** `ValueError` if `count`, `pool`, `power` or `floor` is out of range, or the residual
+    takes other arguments.
 
     !!! example
 
@@ -50,7 +53,7 @@ def residual_adaptive(
         import jax
         import diffop as do
 
-        problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+        problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
         u = problem.ansatz(lambda x: x[0])
 
         def residual(x):
@@ -68,14 +71,15 @@ def residual_adaptive(
         )
     pool_key, choice_key = jax.random.split(key)
     points = sample(pool_key, pool)
-    sizes = jax.vmap(lambda x: _size(residual(x)))(points) ** power
+    check_arguments("the residual", residual, points)
+    sizes = at_each(lambda *args: _size(residual(*args)), points) ** power
     # where all residuals are 0 nothing is likelier than anything else
     mean = jnp.mean(sizes)
     weights = jnp.where(mean > 0, sizes / jnp.where(mean > 0, mean, 1), 1) + floor
-    chosen = jax.random.choice(
+    which = jax.random.choice(
         choice_key, pool, (count,), replace=False, p=weights / jnp.sum(weights)
     )
-    return points[chosen]
+    return chosen(points, which)
 
 
 def _size(residual: PyTree) -> Float[Array, ""]:

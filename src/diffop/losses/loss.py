@@ -1,6 +1,5 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -11,17 +10,28 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from .._renamed import renamed
-from ..baselines import AbstractBaseline
 from ..equations.equation import AbstractEquation, as_equation
+from ..equations.points import Points, check_arguments, count_of
+from ..operators.base import Operator
+from ..operators.elementary import Partial
+from ..renamed import renamed
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
-from .drawn import Drawn, Points, as_points, check_points, sampler
+from .checks import check_draws, check_gpinn, check_points, check_square, check_variance
+from .drawn import Drawn, Where, as_where, sampler
+from .enhancement import Enhancement, along
+from .misfit import DataWeight
 from .pointwise import Pointwise
-from .probes import Probes, as_probes, exact_name, joint
-from .residual import Coordinates, Residual, norm_of, operators, residual, spread
+from .probes import Probes, as_probes, joint
+from .residual import Residual, norm_of, operators, residual
 from .sharding import shard_points
-from .squares import SQUARES, RandomResidual, draw_keys, mean_over_points
+from .squares import (
+    SQUARES,
+    RandomResidual,
+    draw_keys,
+    mean_over_points,
+    scaled_over_points,
+)
 
 
 @renamed(problem="equation", estimator="probes")
@@ -64,7 +74,8 @@ class ResidualLoss(eqx.Module):
     - `n`: how many draws of jets; not needed where nothing is drawn.
     - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, to
         compare with, one of `diffop.baselines`, by name or itself.
-    - `data_weight`: the weight of the equation's conditions.
+    - `data_weight`: the weight of the equation's conditions; or a list with one for each, in the
+        order in which it returns them.
     - `gpinn`: the weight of the residual's gradient, the square of a length; 0 for none. It
         multiplies the whole sum over j, be it estimated; a weight of the sum over the sampled j
         alone, which is what the paper states, is d/m times as large.
@@ -78,20 +89,22 @@ class ResidualLoss(eqx.Module):
         which a draw happens to be large.
     - `points`: where, instead of in the problem's domain: a function `(key, count)` that draws
         `batch` points, or an array of shape `(count, d)`, the same points at each call. An
-        equation without a domain needs one of these.
+        equation without a domain needs one of these. Points of a function of several arguments,
+        u(x, t), are a tuple of arrays, one for each, with points along the first axes.
     - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such
         as `{"momentum": 1.0, "mass": 10.0}`; ones if not given.
 
-    **Returns:** called with `(u, key)`, where u maps one point of shape `(d,)` to a scalar, or to
-    what a system's residual takes: a scalar. Equal keys give equal points and jets.
+    **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
+    arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
+    points and jets.
 
     **Raises:** `TypeError` if `equation` is none; `ValueError` if the probes or the square are
     unknown, if the probes are biased for one of the operators, if `"product"` or `"pairs"` is asked
     of exact ones, or `"pairs"` of such that have no standard error, such as a single draw or a
     baseline, if a baseline is asked for gPINN or cannot take an operator, if it is not said where
-    or how many points or draws there are, and at the call if u gives another shape than is asked of
-    it or the residual is not of what the weights are; `diffop.train.MissingExtraError` if it needs
-    a package that is missing.
+    or how many points or draws there are, and at the call if u takes other arguments than points
+    are, or gives another shape than is asked of it, or the residual is not of what the weights are;
+    `diffop.train.MissingExtraError` if it needs a package that is missing.
 
     !!! example
 
@@ -99,7 +112,7 @@ class ResidualLoss(eqx.Module):
         import jax
         import diffop as do
 
-        problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+        problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
         loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse", square="pairs")
         loss(problem.solution, jax.random.key(1))
         ```
@@ -109,47 +122,24 @@ class ResidualLoss(eqx.Module):
     batch: int | None = eqx.field(static=True, default=None)
     n: int | None = eqx.field(static=True, default=None)
     probes: Probes = eqx.field(converter=as_probes, default="auto")
-    data_weight: int | float = eqx.field(static=True, default=1.0)
+    data_weight: DataWeight = eqx.field(static=True, default=1.0, converter=misfit.as_data_weight)
     gpinn: int | float = eqx.field(static=True, default=0.0)
     gpinn_terms: int | None = eqx.field(static=True, default=None)
     square: str = eqx.field(static=True, default="biased")
     data_batch: int | None = eqx.field(static=True, default=None)
     pool: int = eqx.field(static=True, default=1)
-    points: Points = eqx.field(converter=as_points, default=None)
+    points: Where = eqx.field(converter=as_where, default=None)
     weights: PyTree = None
 
     def __check_init__(self) -> None:
-        if self.square not in SQUARES:
-            raise ValueError(
-                f"ResidualLoss expects a square among {', '.join(SQUARES)}, got {self.square!r}."
-            )
-        exact = exact_name(self.probes)
-        if self.square != "biased" and exact:
-            raise ValueError(
-                f"the square {self.square!r} takes away the bias of random jets, got the probes "
-                f"{exact!r}, whose loss has no bias; leave one of the two out."
-            )
-        if not self.gpinn >= 0:
-            raise ValueError(
-                "ResidualLoss expects a gpinn of at least 0, a weight of squares, got "
-                f"{self.gpinn}."
-            )
-        if isinstance(self.probes, AbstractBaseline) and self.gpinn:
-            raise ValueError(
-                "gPINN differentiates the residual, and baselines take derivatives of order two at "
-                f"most, got gpinn={self.gpinn} and the probes {self.probes.name!r}; leave one of "
-                "the two out."
-            )
-        if self.n is None and not exact:
-            raise ValueError(
-                f"ResidualLoss expects n, the number of draws of jets, for the probes "
-                f'{getattr(self.probes, "name", self.probes)!r}, or probes="exact".'
-            )
+        check_square(self.square, self.probes)
+        check_gpinn(self.gpinn, self.probes)
+        check_draws(self.n, self.probes)
         check_points(self.equation, self.points, self.batch, self.pool)
         # probes that are biased for an operator are refused here, before any training
-        self._joint((0,) if self.gpinn and self.gpinn_terms else (), jax.random.key(0))
+        self._joint([Partial(0)] if self._enhancement.by_jets else (), jax.random.key(0))
         if self.square == "pairs":
-            self._check_variance()
+            check_variance(self._at_any_points)
 
     def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         return reduce(operator.add, self.terms(u, key).values())
@@ -231,8 +221,8 @@ class ResidualLoss(eqx.Module):
         of_points = pointwise.of_equation(self._residuals_of, drawn, names)
         named: dict[str, Sequence[Pointwise]] = {name: [of_points[name]] for name in names}
         if drawn.data:
-            weight = self.data_weight
-            named["data"] = [pointwise.of_condition(each, weight) for each in drawn.data]
+            weighted = misfit.with_weights(drawn.data, self.data_weight)
+            named["data"] = [pointwise.of_condition(*each) for each in weighted]
         return named
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
@@ -255,7 +245,7 @@ class ResidualLoss(eqx.Module):
             import jax
             import diffop as do
 
-            problem = do.pde.AllenCahnTwoBody(10, key=jax.random.key(0))
+            problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
             loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse")
             key = jax.random.key(1)
             loss.bias(problem.solution, key) / loss(problem.solution, key)  # about 1: all is noise
@@ -270,8 +260,8 @@ class ResidualLoss(eqx.Module):
     def terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
         """`terms`, for what was drawn elsewhere."""
         means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
-        missed = misfit.misfit(drawn.data, u)
-        return means if missed is None else means | {"data": self.data_weight * missed}
+        missed = misfit.misfit(drawn.data, self.data_weight, u)
+        return means if missed is None else means | {"data": missed}
 
     def _check_squares(self) -> None:
         if self.square != "biased":
@@ -284,94 +274,71 @@ class ResidualLoss(eqx.Module):
         """`residuals`, for what was drawn elsewhere."""
         self._check_squares()
         random = self._random(u, drawn).draw(0)
-        scaled = {"residual": _over_points(random.value, 1.0)}
+        scaled = {"residual": scaled_over_points(random.value, 1.0)}
         if self.gpinn:
-            scaled["gpinn"] = _over_points(random.gradient, self._gpinn_weight(drawn.points))
+            weight = self._enhancement.weight_at(drawn.points)
+            scaled["gpinn"] = scaled_over_points(random.gradient, weight)
         if drawn.data:
-            missed = misfit.residuals(drawn.data, u)
-            scaled["data"] = jax.tree.map(lambda leaf: math.sqrt(self.data_weight) * leaf, missed)
+            scaled["data"] = misfit.residuals(drawn.data, self.data_weight, u)
         return scaled
 
     def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
         """The means over the points, that of the derivatives with its weight."""
         means = {"residual": mean_over_points(squares.value)}
         if self.gpinn:
-            weight = self._gpinn_weight(drawn.points)
+            weight = self._enhancement.weight_at(drawn.points)
             means["gpinn"] = weight * mean_over_points(squares.gradient)
         return means
 
-    def _gpinn_weight(self, points: Float[Array, "count dim"]) -> float:
-        """Of the terms that are taken of the whole sum."""
-        dim = points.shape[1]
-        return self.gpinn * (dim / min(self.gpinn_terms or dim, dim))
-
     def _random(self, u: Callable, drawn: Drawn) -> RandomResidual:
         """The residual at the points of a call, with its draws of jets."""
-        coordinates = self._coordinates(drawn)
+        check_arguments("u", u, drawn.points)
+        coordinates = self._enhancement.coordinates(drawn.points, drawn.jets)
+        derivatives = [along(each, drawn.points) for each in coordinates]
         keys = draw_keys(drawn.jets)
         return RandomResidual(
             partial(residual, self.equation, u, self.weights, coordinates),
             drawn.points,
             u,
-            lambda number: self._joint(coordinates, keys[number]),
-            bool(self.gpinn) and self.gpinn_terms is None,
+            lambda number: self._joint(derivatives, keys[number]),
+            self._enhancement.whole,
         )
 
     def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
         points_key, jets_key = jax.random.split(key)
         points = self._points(u, points_key)
-        count = self.data_batch or len(points)
+        count = self.data_batch or count_of(points)
         data = self.equation.conditions(jax.random.fold_in(points_key, 0), count)
         return Drawn(points, data, jets_key)
 
-    def _points(self, u: Callable, key: PRNGKeyArray) -> Float[Array, "batch dim"]:
+    def _points(self, u: Callable, key: PRNGKeyArray) -> Points:
         sample = sampler(self.equation, self.points)
         if self.batch is None or self.pool == 1:
             return sample(key, self.batch or 0)
         values = self._joint((), jax.random.fold_in(key, 1))(u)
 
-        def size(x: Float[Array, " dim"]) -> Float[Array, ""]:
-            value = residual(self.equation, u, self.weights, (), values(x), x).value
+        def size(*args: PyTree) -> Float[Array, ""]:
+            check_arguments("u", u, args)
+            value = residual(self.equation, u, self.weights, (), values(*args), args).value
             return jax.lax.stop_gradient(norm_of(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
 
-    def _coordinates(self, drawn: Drawn) -> Coordinates:
-        """Along which coordinates the residual is differentiated by jets."""
-        dim, terms = drawn.points.shape[1], self.gpinn_terms
-        if not self.gpinn or terms is None:
-            return ()
-        if terms >= dim:
-            return tuple(range(dim))
-        first = jax.random.randint(jax.random.fold_in(drawn.jets, 0), (), 0, dim)
-        return spread(first, dim, terms)
+    def _joint(
+        self, derivatives: Sequence[Operator], key: PRNGKeyArray
+    ) -> Callable[[Callable], Callable]:
+        return joint(self.probes, operators(self.equation, derivatives), key, self.n or 1)
 
-    def _joint(self, coordinates: Coordinates, key: PRNGKeyArray) -> Callable[[Callable], Callable]:
-        return joint(self.probes, operators(self.equation, coordinates), key, self.n or 1)
+    @property
+    def _enhancement(self) -> Enhancement:
+        return Enhancement(self.gpinn, self.gpinn_terms)
 
-    def _check_variance(self) -> None:
-        """Whether there is one depends on the shapes of the sampled operators alone."""
-
-        def variance(loss: "ResidualLoss", key: PRNGKeyArray) -> PyTree:
-            # of the operators at any points: a system's residual, and its size, need its u
-            points = sampler(loss.equation, loss.points)(key, loss.batch or 0)
-            random = loss._random(jnp.sum, Drawn(points, (), key))
-            draws = random.draws(0)
-            try:
-                drawn = draws(random.points[0])
-            except (TypeError, ValueError):
-                return None  # of vector-valued functions: the call will tell
-            return drawn.moments(lambda values: values).variance
-
-        try:
-            eqx.filter_eval_shape(variance, self, jax.random.key(0))
-        except ValueError as error:
-            raise ValueError(
-                f"the square 'pairs' takes the variance of an estimate away: {error}"
-            ) from None
+    def _at_any_points(self, key: PRNGKeyArray) -> RandomResidual:
+        """Of a u that takes any arguments."""
+        points = sampler(self.equation, self.points)(key, self.batch or 0)
+        return self._random(_total, Drawn(points, (), key))
 
 
-def _over_points(residuals: PyTree, weight: float) -> PyTree:
-    """Numbers whose squares add up to the weighted mean over the points."""
-    return jax.tree.map(lambda leaf: math.sqrt(weight / len(leaf)) * leaf, residuals)
+def _total(*args: PyTree) -> Float[Array, ""]:
+    return jax.tree.reduce(operator.add, jax.tree.map(jnp.sum, args))

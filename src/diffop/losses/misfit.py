@@ -1,37 +1,73 @@
 """What u misses of the data of an equation."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any, TypeAlias
 
+import jax
 from jaxtyping import Array, Float, PyTree
 
 from ..equations.condition import AnyCondition, Condition, HasResiduals
 from ..equations.matching import Matching
 from .sharding import shard_points
 
+DataWeight: TypeAlias = int | float | tuple[int | float, ...]
+"""Of all conditions, or of each of them."""
 
-def misfit(conditions: Sequence[AnyCondition], u: Callable) -> Float[Array, ""] | None:
-    """The sum over the conditions of the mean squares of what u misses; None if there are none."""
-    squares = [_sharded(condition).misfit(u) for condition in conditions]
+
+def as_data_weight(given: Any) -> DataWeight:
+    """A number, or several as a tuple."""
+    return tuple(given) if isinstance(given, list) else given
+
+
+def with_weights(
+    conditions: Sequence[AnyCondition], weight: DataWeight
+) -> list[tuple[AnyCondition, int | float]]:
+    """The conditions with what each of them weighs.
+
+    **Raises:** `ValueError` if there are several, and not as many as conditions.
+    """
+    if not isinstance(weight, tuple):
+        return [(condition, weight) for condition in conditions]
+    if len(weight) != len(conditions):
+        raise ValueError(
+            f"data_weight has {len(weight)} numbers, and the equation {len(conditions)} "
+            "condition(s); give a number for each of these, in their order, or one for all."
+        )
+    return list(zip(conditions, weight, strict=True))
+
+
+def misfit(
+    conditions: Sequence[AnyCondition], weight: DataWeight, u: Callable
+) -> Float[Array, ""] | None:
+    """The weighted sum over the conditions of the mean squares of what u misses; None if there are
+    none.
+    """
+    squares = [each * _sharded(c).misfit(u) for c, each in with_weights(conditions, weight)]
     return reduce(operator.add, squares) if squares else None
 
 
-def residuals(conditions: Sequence[AnyCondition], u: Callable) -> list[PyTree]:
-    """For each condition numbers whose squares add up to its misfit.
+def residuals(conditions: Sequence[AnyCondition], weight: DataWeight, u: Callable) -> list[PyTree]:
+    """For each condition numbers whose squares add up to its weighted misfit.
 
     **Raises:** `TypeError` if a condition does not tell them.
     """
-    return [_telling(_sharded(condition)).residuals(u) for condition in conditions]
+    return [
+        jax.tree.map(lambda leaf, root=math.sqrt(each): root * leaf, _telling(c).residuals(u))
+        for c, each in with_weights(conditions, weight)
+    ]
 
 
 def _telling(condition: AnyCondition) -> HasResiduals:
-    if not isinstance(condition, HasResiduals):
+    sharded = _sharded(condition)
+    if not isinstance(sharded, HasResiduals):
         raise TypeError(
             "residuals expects conditions with a method residuals(u), whose squares add up to "
             f"misfit(u), got a {type(condition).__name__} without; give it that method."
         )
-    return condition
+    return sharded
 
 
 def _sharded(condition: AnyCondition) -> AnyCondition:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from ..equations.condition import AnyCondition, Condition
+from ..equations.points import chosen, count_of
 from . import misfit
 from .drawn import Drawn
 
@@ -59,28 +60,24 @@ def of_equation(
     - `drawn`: with all points.
     - `names`: which of them.
     """
-    root = math.sqrt(len(drawn.points))
+    root = math.sqrt(count_of(drawn.points))
 
     def at_point(name: str, u: Callable, x: PyTree) -> PyTree:
-        one = residuals(u, drawn._replace(points=x[None], data=()))[name]
+        one = residuals(u, drawn._replace(points=chosen(x, None), data=()))[name]
         return jax.tree.map(lambda leaf: leaf / root, one)
 
     return {name: Pointwise(partial(at_point, name), drawn.points) for name in names}
 
 
-def of_condition(condition: AnyCondition, weight: float) -> Pointwise:
+def of_condition(condition: AnyCondition, weight: int | float) -> Pointwise:
     """Those of a condition; all at one point of a condition of another kind than the library's."""
-    root = math.sqrt(weight)
     if not isinstance(condition, Condition):
-        return Pointwise(lambda u, _: _times(root, condition, u), jnp.zeros(1))
-    root /= math.sqrt(len(condition.points))
+        return Pointwise(lambda u, _: misfit.residuals([condition], weight, u), jnp.zeros(1))
+    share = weight / count_of(condition.points)
 
     def at_point(u: Callable, datum: PyTree) -> PyTree:
-        points, values = jax.tree.map(lambda leaf: leaf[None], datum)
-        return _times(root, condition._replace(points=points, values=values), u)
+        points, values = chosen(datum, None)
+        one = condition._replace(points=points, values=values)
+        return misfit.residuals([one], share, u)
 
     return Pointwise(at_point, (condition.points, condition.values))
-
-
-def _times(factor: float, condition: AnyCondition, u: Callable) -> PyTree:
-    return jax.tree.map(lambda leaf: factor * leaf, misfit.residuals([condition], u))

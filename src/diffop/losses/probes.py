@@ -7,8 +7,8 @@ from jaxtyping import PyTree
 
 from .. import baselines
 from ..baselines import AbstractBaseline
-from ..operators.draws import NAMED, AbstractProbe, as_probe
-from ..operators.together import estimate, exact
+from ..estimators.draws import NAMED, AbstractProbe, as_probe
+from ..estimators.together import estimate, exact
 
 Probes: TypeAlias = AbstractProbe | AbstractBaseline | None
 """None where operators are exact."""

@@ -14,21 +14,19 @@ instead of one. Where jets are drawn, the draw does not depend on x, so that ∂
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import NamedTuple, final
 
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
-from jax.tree_util import keystr, tree_leaves_with_path as leaves_with_path
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from ..equations.equation import AbstractEquation
+from ..equations.points import Point
+from ..equations.residual import residual_of
 from ..operators.base import Operator
-from ..operators.elementary import Partial
-from ..operators.shapes import residual_of
-
-Coordinates: TypeAlias = Sequence[int | Int[Array, ""]]
-"""Python numbers, or traced ones where they are random."""
+from .enhancement import Coordinate, Coordinates
+from .weights import weighted
 
 
 @final
@@ -43,20 +41,18 @@ class Residual(NamedTuple):
     gradient: PyTree
 
 
-def with_gradient(
-    function: Callable[[Float[Array, " dim"]], PyTree],
-) -> Callable[[Float[Array, " dim"]], Residual]:
+def with_gradient(function: Callable[[Point], PyTree]) -> Callable[[Point], Residual]:
     """A function of a point with its derivatives along all coordinates, by one reverse pass for
     each number that it returns.
 
     **Raises:** at the call, `ValueError` for a function without a reverse mode.
     """
 
-    def flat(x: Float[Array, " dim"]) -> tuple[Array, PyTree]:
+    def flat(x: Point) -> tuple[Array, PyTree]:
         value = function(x)
         return _ravelled(value)[0], value
 
-    def at(x: Float[Array, " dim"]) -> Residual:
+    def at(x: Point) -> Residual:
         try:
             entries, pull, value = jax.vjp(flat, x, has_aux=True)
             rows = _rows(pull, entries)
@@ -78,34 +74,27 @@ def _rows(pull: Callable, entries: Float[Array, " entries"]) -> Float[Array, "en
     """The derivatives of each entry. For a real x the pull of c is Re(c ∂f/∂x)."""
     basis = jnp.eye(entries.size, dtype=entries.dtype)
 
+    def row(basis: Array) -> Array:
+        return _ravelled(pull(basis))[0]
+
     def pulled(basis: Array) -> Array:
         # without an axis for the one entry that a scalar has
-        return pull(basis[0])[0][None] if entries.size == 1 else jax.vmap(pull)(basis)[0]
+        return row(basis[0])[None] if entries.size == 1 else jax.vmap(row)(basis)
 
     real = pulled(basis)
     return jax.lax.complex(real, pulled(-1j * basis)) if jnp.iscomplexobj(entries) else real
 
 
-def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
-    """`terms` different coordinates of `dim`, equally far apart from the first one on.
-
-    Over all first ones each coordinate occurs equally often.
-    """
-    return tuple((first + k * dim // terms) % dim for k in range(terms))
-
-
-def operators(equation: AbstractEquation, coordinates: Coordinates) -> PyTree:
-    """The operators of the equation, and their derivatives along some coordinates."""
+def operators(equation: AbstractEquation, derivatives: Sequence[Operator]) -> PyTree:
+    """The operators of the equation, and their derivatives, such as `along` some coordinates."""
     own = equation.operators()
 
-    def derivative(j: int | Int[Array, ""]) -> PyTree:
+    def derivative(outer: Operator) -> PyTree:
         return jax.tree.map(
-            lambda operator: Partial(j) @ operator,
-            own,
-            is_leaf=lambda node: isinstance(node, Operator),
+            lambda inner: outer @ inner, own, is_leaf=lambda node: isinstance(node, Operator)
         )
 
-    return {"own": own, "derivatives": [derivative(j) for j in coordinates]}
+    return {"own": own, "derivatives": [derivative(outer) for outer in derivatives]}
 
 
 def residual(
@@ -114,7 +103,7 @@ def residual(
     weights: PyTree,
     coordinates: Coordinates,
     values: PyTree,
-    x: Float[Array, " dim"],
+    point: Point,
 ) -> Residual:
     """The residual at a point, affine in all the values in which the equation's is.
 
@@ -123,14 +112,14 @@ def residual(
     - `equation`, `u`: the equation, and what is to solve it.
     - `weights`: of the squares, as for [`diffop.train.ResidualLoss`][]; None for ones.
     - `coordinates`: along which the derivatives are taken.
-    - `values`: those of `operators(equation, coordinates)` at the point.
-    - `x`: the point.
+    - `values`: those of `operators` of the equation at the point.
+    - `point`: the point.
     """
     value, derivative = jax.linearize(
-        _weighted(residual_of(equation, u), weights), values["own"], x
+        weighted(residual_of(equation, u), weights), values["own"], point
     )
     gradient = [
-        derivative(tangents, jax.nn.one_hot(j, x.size, dtype=x.dtype))
+        derivative(tangents, _unit(j, point))
         for j, tangents in zip(coordinates, values["derivatives"], strict=True)
     ]
     return Residual(
@@ -138,38 +127,10 @@ def residual(
     )
 
 
-def _weighted(residual: Callable, weights: PyTree) -> Callable:
-    """Of what the squares have these weights: each residual times the root of its own."""
-    return residual if weights is None else lambda v, x: _times_roots(residual(v, x), weights)
-
-
-def _times_roots(residual: PyTree, weights: PyTree) -> PyTree:
-    alone = jax.tree.structure(residual) == jax.tree.structure(0)
-    weights = jnp.asarray(weights) if alone and isinstance(weights, list | tuple) else weights
-    asked, given = _entries(residual), _entries(weights)
-    fits = jax.tree.structure(residual) == jax.tree.structure(weights)
-    if not fits or any(given[name] not in ((), shape) for name, shape in asked.items()):
-        raise ValueError(
-            f"the weights have {_in_words(given)}, and the residual of the equation has "
-            f"{_in_words(asked)}; give a number for each of these."
-        )
-
-    def times_root(leaf: Array, weight: Any) -> Array:
-        return leaf * jnp.sqrt(jnp.asarray(weight, jnp.real(leaf).dtype))
-
-    return jax.tree.map(times_root, residual, weights)
-
-
-def _entries(tree: PyTree) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays of a pytree by name."""
-    return {keystr(path, simple=True): jnp.shape(leaf) for path, leaf in leaves_with_path(tree)}
-
-
-def _in_words(entries: dict[str, tuple[int, ...]]) -> str:
-    if list(entries) == [""]:
-        return f"an array of shape {entries['']}" if entries[""] else "one number"
-    words = [f"{name}{f' of shape {shape}' if shape else ''}" for name, shape in entries.items()]
-    return ", ".join(words)
+def _unit(coordinate: Coordinate, point: Point) -> Point:
+    """e_j, as a point is."""
+    flat, unravel = _ravelled(point)
+    return unravel(jax.nn.one_hot(coordinate, flat.size, dtype=flat.dtype))
 
 
 def norm_of(residual: PyTree) -> Float[Array, ""]:

@@ -4,12 +4,13 @@ from typing import Any
 
 import jax
 from jax.sharding import AxisType, PartitionSpec
-from jaxtyping import Array, Float
+
+from ..equations.points import Points
 
 DATA, MODEL = AXES = ("data", "model")
 
 
-def shard_points(points: Float[Array, "count dim"]) -> Float[Array, "count dim"]:
+def shard_points(points: Points) -> Points:
     """Divides points over the mesh of a fit: their number over `data`, their coordinates over
     `model`.
 
@@ -19,7 +20,8 @@ def shard_points(points: Float[Array, "count dim"]) -> Float[Array, "count dim"]
 
     **Arguments:**
 
-    - `points`: one in each row.
+    - `points`: one in each row; of a u of several arguments a tuple of arrays, points along the
+        first axes.
 
     **Returns:** the same points; as they are where there is no mesh.
 
@@ -39,4 +41,7 @@ def shard_points(points: Float[Array, "count dim"]) -> Float[Array, "count dim"]
     names = [name if kinds.get(name) == AxisType.Auto else None for name in AXES]
     if not any(names):
         return points
-    return jax.lax.with_sharding_constraint(points, PartitionSpec(*names))
+    return jax.tree.map(
+        lambda leaf: jax.lax.with_sharding_constraint(leaf, PartitionSpec(*names[: leaf.ndim])),
+        points,
+    )

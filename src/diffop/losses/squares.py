@@ -32,6 +32,7 @@ network's parameters θ, so that E[∂_θ loss] = ∂_θ E[loss]: where the mean
 is that of its gradient.
 """
 
+import math
 import operator
 from collections.abc import Callable
 from typing import TypeAlias, final
@@ -41,8 +42,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._types import Key
-from ..operators.together import Joint, JointDraws, Moments
+from ..array_types import Key
+from ..equations.points import Point, Points, arguments
+from ..estimators.together import Joint, JointDraws, Moments
 from .residual import Residual, with_gradient
 
 # A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for
@@ -73,8 +75,8 @@ class RandomResidual(eqx.Module):
     - `whole`: whether the whole gradient of `function.value` by the point is taken beside it.
     """
 
-    function: Callable[[PyTree, Float[Array, " dim"]], Residual]
-    points: Float[Array, "points dim"]
+    function: Callable[[PyTree, Point], Residual]
+    points: Points
     u: Callable
     joint: Callable[[int], Callable[[Callable], Callable]]
     whole: bool = eqx.field(static=True, default=False)
@@ -83,10 +85,11 @@ class RandomResidual(eqx.Module):
         """At all points, with one draw of jets."""
         values = self.joint(number)(self.u)
 
-        def at(x: Float[Array, " dim"]) -> Residual:
-            return self.function(values(x), x)
+        def at(point: Point) -> Residual:
+            return self.function(values(*arguments(point)), point)
 
-        return jax.vmap(with_gradient(lambda x: at(x).value) if self.whole else at)(self.points)
+        whole = with_gradient(lambda point: at(point).value)
+        return jax.vmap(whole if self.whole else at)(self.points)
 
     def draws(self, number: int) -> Callable[..., JointDraws]:
         """The values of the operators at a point, draw by draw.
@@ -108,23 +111,24 @@ class RandomResidual(eqx.Module):
         """
         draws = self.draws(number)
 
-        def at(x: Float[Array, " dim"]) -> JointDraws:
-            return draws(x).of(lambda values: self.function(values, x))
+        def at(point: Point) -> JointDraws:
+            return draws(*arguments(point)).of(lambda values: self.function(values, point))
 
-        def whole(x: Float[Array, " dim"]) -> JointDraws:
+        def whole(point: Point) -> JointDraws:
             """∂_j of an estimate and of its draws are an estimate of ∂_j R and its draws."""
-            found = jax.eval_shape(at, x)
+            found = jax.eval_shape(at, point)
 
-            def arrays(x: Float[Array, " dim"]) -> tuple[PyTree, list[PyTree]]:
-                drawn = at(x)
+            def arrays(point: Point) -> tuple[PyTree, list[PyTree]]:
+                drawn = at(point)
                 return drawn.mean.value, [z.value for z in drawn.contributions]
 
-            (mean, z), (gradient, dz) = with_gradient(arrays)(x)
+            (mean, z), (gradient, dz) = with_gradient(arrays)(point)
             by_draw = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), dz)
             contributions = list(map(Residual, z, by_draw))
             return JointDraws(Residual(mean, gradient), contributions, found.designs, found.jets)
 
-        return jax.vmap(lambda x: (whole if self.whole else at)(x).variance())(self.points)
+        draw = whole if self.whole else at
+        return jax.vmap(lambda point: draw(point).variance())(self.points)
 
 
 def mean_over_points(squares: PyTree) -> Float[Array, ""]:
@@ -133,6 +137,11 @@ def mean_over_points(squares: PyTree) -> Float[Array, ""]:
     """
     means = jax.tree.map(lambda leaf: jnp.sum(leaf) / leaf.shape[0], squares)
     return jax.tree.reduce(operator.add, means)
+
+
+def scaled_over_points(residuals: PyTree, weight: float) -> PyTree:
+    """Numbers whose squares add up to the weighted mean over the points."""
+    return jax.tree.map(lambda leaf: math.sqrt(weight / len(leaf)) * leaf, residuals)
 
 
 def biased(random: RandomResidual) -> PyTree:

@@ -2,33 +2,34 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any, ClassVar, NoReturn, final
 
 import equinox as eqx
 from jaxtyping import PyTree
 
-from .._types import Key
+from ..array_types import Key
+from ..estimators.adaptive import Adaptive, adaptive, checked_accuracy, make_round
+from ..estimators.control import Controlled, Scale
+from ..estimators.deflation import Deflated, deflated
+from ..estimators.draws import check_probes, make_draw
+from ..estimators.estimator import AbstractEstimator
+from ..estimators.observation import observe
+from ..estimators.statistics import Stats, statistics
 from ..jets.fields import Number
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, RunningMagnitudes
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from .adaptive import Adaptive, adaptive, checked_accuracy, make_round
-from .arguments import check_callable, checked_chunk, checked_plan
-from .coefficients import ScalarCoefficient, as_coefficient, multiply
-from .control import Controlled, Scale
-from .deflation import Deflated, deflated
-from .draws import check_probes, make_draw
-from .equality import same
-from .evaluate import apply
-from .observation import observe
-from .one_point import of_one_point
-from .plans import resolved_plan, symbolic_plan
-from .statistics import Stats, statistics
-from .term import Part, Term, compose, function_term, merged, text
-
-Function = Callable[..., PyTree]
+from ..renamed import warn_of
+from ..terms.arguments import Function
+from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
+from ..terms.equality import same
+from ..terms.evaluate import apply
+from ..terms.one_point import applied
+from ..terms.plans import plan_of
+from ..terms.term import Part, Term, compose, function_term, merged, text
 
 
 class Operator(eqx.Module):
@@ -142,8 +143,24 @@ class Operator(eqx.Module):
 
 
 class DifferentialOperator(Operator):
-    """An operator whose terms are known: everything but an `Estimate`. Subclasses say what the
-    terms are.
+    """An operator whose terms are known: everything but an `Estimate`. A subclass says what they
+    are; most easily those of an expression.
+
+    !!! example
+
+        ```python
+        import equinox as eqx
+        import jax.numpy as jnp
+        import diffop as do
+
+        class Helmholtz(do.DifferentialOperator):
+            wavenumber: float = eqx.field(static=True)
+
+            def terms(self):
+                return (do.Laplacian() + self.wavenumber**2 * do.Identity()).terms()
+
+        Helmholtz(2.0).exact(lambda x: jnp.sum(x**2))(jnp.ones(3))  # 6 + 4 · 3 = 18
+        ```
     """
 
     @abstractmethod
@@ -260,7 +277,7 @@ class DifferentialOperator(Operator):
         max_n: int = 1024,
         batch: int = 16,
         probes: str | AbstractProbe = "auto",
-    ) -> Callable[[Function], Callable[..., Adaptive]]:
+    ) -> Callable[..., Callable[..., Adaptive]]:
         """An estimate with as many draws as an accuracy needs: rounds of `batch` draws are added
         until the standard error of every entry of the result is at most max(atol, rtol |mean|), two
         rounds and 16 draws at least.
@@ -290,8 +307,9 @@ class DifferentialOperator(Operator):
 
         **Returns:**
 
-        A map from functions to functions: `L.estimate_to(key)(u)(*args)` is a
-        [`diffop.Adaptive`][], `(mean, standard_error, jets, n, converged)`.
+        A map from functions to functions, which takes `chunk=` and `plan=` beside u as `exact`
+        does: `L.estimate_to(key)(u)(*args)` is a [`diffop.Adaptive`][], `(mean, standard_error,
+        jets, n, converged)`.
 
         **Raises:**
 
@@ -317,16 +335,13 @@ class DifferentialOperator(Operator):
         first = make_round(key, accuracy.batch, probes)
         check_probes(self.parts, first.probe)
 
-        def applied(u: Function, *point: Any) -> Callable[..., Adaptive]:
-            check_function(u, point)
-            return of_one_point(
-                u,
-                lambda *args, **kwargs: adaptive(
-                    self.parts, first, accuracy, u, Point(args, kwargs)
-                ),
-            )
+        def estimated(
+            u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+        ) -> Callable[..., Adaptive]:
+            at = partial(adaptive, self.parts, first, accuracy, u)
+            return applied(u, point, at, chunk, plan)
 
-        return applied
+        return estimated
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan: which jets compute the operator.
@@ -342,7 +357,7 @@ class DifferentialOperator(Operator):
         A [`diffop.jets.Plan`][], or a [`diffop.jets.ResolvedPlan`][] with structured directions and
         weights. Both print as a table.
         """
-        return _jets(self.parts, args, plan)
+        return plan_of(self.parts, args, plan)
 
 
 @final
@@ -356,7 +371,7 @@ class Sum(DifferentialOperator):
 
 
 @final
-class Estimate(Operator):
+class Estimate(Operator, AbstractEstimator):
     """A random sample of an operator with fixed jets. It is an operator: linear, reusable, addable.
 
     Made by `L.estimate(key, n)`; call it on a function: `E(u)(x)`.
@@ -373,36 +388,11 @@ class Estimate(Operator):
         """The estimate itself: its jets are fixed already."""
         return self
 
-    def __call__(
-        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
-    ) -> Function:
-        """Apply the fixed jets to a function: E(u)(*args); `chunk` and `plan` as for
-        `Operator.exact`.
-        """
-        check_function(u, point)
-        return _applied(self.samples, u, chunk, plan)
+    def _value(self, u: Function, point: Point) -> PyTree:
+        return apply(self.samples, u, point)
 
-    def stats(self, u: Function) -> Callable[..., Stats]:
-        """The estimate with its standard error: `E.stats(u)(*args)` is `(mean, standard_error,
-        jets)`.
-
-        **Raises:** `ValueError` where one draw was made (no standard error exists), or where the
-        operator's inner operator is sampled too (a composition with variable coefficients).
-
-        !!! example
-
-            ```python
-            import jax
-            import jax.numpy as jnp
-            import diffop as do
-
-            E = do.Laplacian().estimate(jax.random.key(0), 8)
-            mean, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
-            ```
-        """
-        return of_one_point(
-            u, lambda *args, **kwargs: statistics(self.samples, u, Point(args, kwargs))
-        )
+    def _stats(self, u: Function, point: Point) -> Stats:
+        return statistics(self.samples, u, point)
 
     def controlled(
         self,
@@ -441,25 +431,25 @@ class Estimate(Operator):
         """
         return Controlled(self.samples, control, value, scale)
 
-    def observe(self, memory: RunningMagnitudes, u: Function) -> Callable[..., RunningMagnitudes]:
+    def observe(self, memory: RunningMagnitudes, u: Function | None = None) -> Callable[..., Any]:
         """What a [`diffop.probes.RunningMagnitudes`][] has learnt from this estimate at a point:
-        `memory = E.observe(memory, u)(*args)`. For estimates of a single sum over coordinates, made
+        `memory = E.observe(memory)(u)(*args)`. For estimates of a single sum over coordinates, made
         with `probes=memory.probe()`.
         """
-        return lambda *args, **kwargs: observe(memory, self.samples, u, Point(args, kwargs))
+
+        def observed(
+            u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+        ) -> Callable[..., RunningMagnitudes]:
+            return applied(u, point, partial(observe, memory, self.samples, u), chunk, plan)
+
+        if u is None:
+            return observed
+        warn_of("E.observe(memory, u) is E.observe(memory)(u) now")
+        return observed(u)
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan with its draws; resolved at a point, the directions that were drawn."""
-        return _jets(self.samples, args, plan)
-
-
-def check_function(u: Any, point: tuple[Any, ...] = ()) -> None:
-    """Refuse what is not a function of points, and a point beside it; operators are recognised
-    before callables.
-    """
-    if isinstance(u, Operator):
-        raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")
-    check_callable(u, point)
+        return plan_of(self.samples, args, plan)
 
 
 @final
@@ -477,20 +467,7 @@ class Exact(eqx.Module):
     def __call__(
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Function:
-        check_function(u, point)
-        return _applied(self.operator.parts, u, chunk, plan)
-
-
-def _applied(parts: tuple[Part, ...], u: Function, chunk: Any, plan: Any) -> Function:
-    chunk, plan = checked_chunk(chunk), checked_plan(plan)
-    return of_one_point(
-        u, lambda *args, **kwargs: apply(parts, u, Point(args, kwargs, chunk, plan))
-    )
-
-
-def _jets(parts: tuple[Part, ...], args: tuple[Any, ...], kind: Kind) -> Plan | ResolvedPlan:
-    kind = checked_plan(kind)
-    return resolved_plan(parts, args, kind) if args else symbolic_plan(parts, kind)
+        return applied(u, point, partial(apply, self.operator.parts, u), chunk, plan)
 
 
 def _from_parts(parts: tuple[Part, ...]) -> Operator:

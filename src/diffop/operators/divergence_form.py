@@ -8,10 +8,10 @@ import jax
 from ..jets.fields import Field, Number, is_constant, is_matvec
 from ..jets.index_terms import PowerSum
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .arguments import checked_argnum, checked_dims, checked_field
+from ..terms.arguments import checked_argnum, checked_dims, checked_field
+from ..terms.term import Term, compose, factor_term
 from .base import DifferentialOperator
 from .second_order import is_equal_diagonal, quadratic_form
-from .term import Term, compose, factor_term
 
 
 @final

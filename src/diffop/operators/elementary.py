@@ -10,7 +10,7 @@ from jaxtyping import Shaped
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Field, Number, as_floating
 from ..jets.index_terms import CoordinateTerms, Monomial, at_coordinates
-from .arguments import (
+from ..terms.arguments import (
     checked_alpha,
     checked_argnum,
     checked_coordinate,
@@ -19,8 +19,8 @@ from .arguments import (
     checked_integer,
     checked_order,
 )
+from ..terms.term import Term, factor_term
 from .base import DifferentialOperator
-from .term import Term, factor_term
 
 
 @final

@@ -1,17 +1,18 @@
 """Sums over coordinates: Δ, Δ^m and Σ_i ∂_i^k."""
 
+from functools import partial
 from typing import final
 
 import equinox as eqx
 
 from ..jets.index_terms import PowerSum
-from .arguments import checked_argnum, checked_dims, checked_order
-from .base import DifferentialOperator
-from .term import Term, factor_term
+from ..terms.arguments import checked_order
+from ..terms.term import Term, factor_term
+from .coordinates import AbstractOfCoordinates
 
 
 @final
-class Laplacian(DifferentialOperator):
+class Laplacian(AbstractOfCoordinates):
     """Δ = Σ_i ∂_i², over all coordinates of one argument or over some of them.
 
     **Arguments:**
@@ -32,19 +33,12 @@ class Laplacian(DifferentialOperator):
         ```
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.argnum = checked_argnum(argnum)
-        self.dims = checked_dims(dims)
-
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(PowerSum(self.argnum, self.dims, 2)),)
 
 
 @final
-class PolyLaplacian(DifferentialOperator):
+class PolyLaplacian(AbstractOfCoordinates):
     """Δ^m.
 
     **Arguments:**
@@ -65,21 +59,14 @@ class PolyLaplacian(DifferentialOperator):
         ```
     """
 
-    m: int = eqx.field(static=True)
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(self, m: int, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.m = checked_order(m, "m of PolyLaplacian")
-        self.argnum = checked_argnum(argnum)
-        self.dims = checked_dims(dims)
+    m: int = eqx.field(static=True, converter=partial(checked_order, name="m of PolyLaplacian"))
 
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(PowerSum(self.argnum, self.dims, 2), self.m),)
 
 
 @final
-class Biharmonic(DifferentialOperator):
+class Biharmonic(AbstractOfCoordinates):
     """Δ², the biharmonic operator; see [`diffop.PolyLaplacian`][].
 
     !!! example
@@ -92,19 +79,12 @@ class Biharmonic(DifferentialOperator):
         ```
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.argnum = checked_argnum(argnum)
-        self.dims = checked_dims(dims)
-
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(PowerSum(self.argnum, self.dims, 2), 2),)
 
 
 @final
-class DiagonalK(DifferentialOperator):
+class DiagonalK(AbstractOfCoordinates):
     """Σ_i ∂_i^k, the diagonal of the k-th derivative tensor (STDE, section on diagonal operators).
 
     **Arguments:**
@@ -122,14 +102,7 @@ class DiagonalK(DifferentialOperator):
         ```
     """
 
-    k: int = eqx.field(static=True)
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(self, k: int, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.k = checked_order(k, "k of DiagonalK")
-        self.argnum = checked_argnum(argnum)
-        self.dims = checked_dims(dims)
+    k: int = eqx.field(static=True, converter=partial(checked_order, name="k of DiagonalK"))
 
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(PowerSum(self.argnum, self.dims, self.k)),)

@@ -4,15 +4,14 @@ from typing import Any, final
 
 import equinox as eqx
 import jax
-from jax.experimental.sparse import BCOO
 
 from ..jets.field_terms import MatrixForm, SquareRoot
-from ..jets.fields import Field, sparse_columns
+from ..jets.fields import Field, is_bcoo, sparse_columns
 from ..jets.low_rank import LowRank, LowRankForm
 from ..jets.terms import Terms
-from .arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
+from ..terms.arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
+from ..terms.term import Term, factor_term
 from .base import DifferentialOperator
-from .term import Term, factor_term
 
 
 @final
@@ -53,7 +52,7 @@ class SecondOrder(DifferentialOperator):
 
     def __init__(self, C: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a square matrix, a vector (its diagonal), a callable of the point or a MatVec"
-        if isinstance(C, BCOO):
+        if is_bcoo(C):
             C = sparse_columns(C, "C of SecondOrder")
         self.C = checked_field(C, "C of SecondOrder", (1, 2), forms)
         if isinstance(self.C, jax.Array) and self.C.ndim == 2 and len(set(self.C.shape)) != 1:
@@ -113,7 +112,7 @@ class ParabolicTrace(DifferentialOperator):
 
     def __init__(self, sigma: Any, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
         forms = "a matrix, a vector (its diagonal), a scalar, a callable of the point or a MatVec"
-        if isinstance(sigma, BCOO):
+        if is_bcoo(sigma):
             sigma = sparse_columns(sigma, "sigma of ParabolicTrace")
         self.sigma = checked_field(sigma, "sigma of ParabolicTrace", (0, 1, 2), forms)
         self.argnum = checked_argnum(argnum)

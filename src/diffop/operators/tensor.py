@@ -8,9 +8,9 @@ import numpy as np
 from ..jets.fields import Field
 from ..jets.identity import Known
 from ..jets.index_terms import CoordinateTerms, Monomial
-from .arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
+from ..terms.arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
+from ..terms.term import Term, factor_term
 from .base import DifferentialOperator
-from .term import Term, factor_term
 
 
 @final

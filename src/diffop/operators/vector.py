@@ -7,10 +7,11 @@ import equinox as eqx
 from ..jets.arranged_terms import CurlTerms, HessianTerms
 from ..jets.fields import Field
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from .arguments import checked_argnum, checked_dims, checked_entry, checked_field
+from ..terms.arguments import checked_argnum, checked_dims, checked_entry, checked_field
+from ..terms.entries import Entry
+from ..terms.term import Term, entry_term, factor_term
 from .base import DifferentialOperator
-from .entries import Entry
-from .term import Term, entry_term, factor_term
+from .coordinates import AbstractOfCoordinates
 
 
 @final
@@ -56,7 +57,7 @@ class Gradient(DifferentialOperator):
 
 
 @final
-class Divergence(DifferentialOperator):
+class Divergence(AbstractOfCoordinates):
     """Σ_i ∂_i u_i of a vector-valued u.
 
     **Arguments:**
@@ -78,19 +79,12 @@ class Divergence(DifferentialOperator):
         ```
     """
 
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.argnum = checked_argnum(argnum)
-        self.dims = checked_dims(dims)
-
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(DivergenceTerms(self.argnum, self.dims)),)
 
 
 @final
-class Hessian(DifferentialOperator):
+class Hessian(AbstractOfCoordinates):
     """The matrix of all ∂_i∂_j u, symmetric.
 
     **Arguments:**
@@ -116,13 +110,6 @@ class Hessian(DifferentialOperator):
         do.Hessian().exact(lambda x: x[0] ** 2 * x[1])(jnp.ones(2))  # [[2, 2], [2, 0]]
         ```
     """
-
-    argnum: int = eqx.field(static=True)
-    dims: tuple[int, ...] | None = eqx.field(static=True)
-
-    def __init__(self, *, argnum: int = 0, dims: tuple[int, ...] | None = None) -> None:
-        self.argnum = checked_argnum(argnum)
-        self.dims = checked_dims(dims)
 
     def terms(self) -> tuple[Term, ...]:
         return (factor_term(HessianTerms(self.argnum, self.dims)),)

@@ -2,13 +2,13 @@
 
 The room in reading order:
 
-    _problem.py        what a problem is
+    problem.py         what a problem is
     _recommended.py    the settings that suit it
     sampling/          random points
     domains/           where an equation holds, and the parts of its boundary
     conditions/        what is prescribed there
     ball/              semilinear equations on the unit ball
-    _whole_space.py    what problems in all of space and in time share
+    whole_space.py     what problems in all of space and in time share
     semilinear/        parabolic equations with a value at the last time, known at one point
     terminal_value/    others, with a known solution
     wave.py            the wave equation
@@ -19,37 +19,18 @@ The room in reading order:
     plate.py           a plate with clamped and free edges
     convection_diffusion.py    values and fluxes on the faces of a square
     solitons/          equations with mixed derivatives of order four
-    _registry.py       problems by name
+    registry.py        problems by name
 """
+
+import functools as _functools
 
 from ..equations.condition import Condition as Condition
 from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
-from ._problem import (
-    AbstractProblem as AbstractProblem,
-    AbstractReferenceProblem as AbstractReferenceProblem,
-    AbstractSolvedProblem as AbstractSolvedProblem,
-    Reference as Reference,
-    Section as Section,
-)
-from ._recommended import Recommended as Recommended
-from ._registry import make as make, names as names, recommended as recommended
-from ._whole_space import AbstractWholeSpace as AbstractWholeSpace
-from .ball.allen_cahn import (
-    AllenCahnThreeBody as AllenCahnThreeBody,
-    AllenCahnTwoBody as AllenCahnTwoBody,
-)
+from ..renamed import old_names as _old_names
 from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
-from .ball.poisson import PoissonThreeBody as PoissonThreeBody, PoissonTwoBody as PoissonTwoBody
-from .ball.problem import (
-    AbstractBallProblem as AbstractBallProblem,
-    AbstractThreeBody as AbstractThreeBody,
-    AbstractTwoBody as AbstractTwoBody,
-)
-from .ball.sine_gordon import (
-    SineGordonThreeBody as SineGordonThreeBody,
-    SineGordonTwoBody as SineGordonTwoBody,
-)
+from .ball.many_body import ManyBody as ManyBody
+from .ball.problem import AbstractBallProblem as AbstractBallProblem
 from .conditions.base import AbstractCondition as AbstractCondition, Conditions as Conditions
 from .conditions.periodic import Periodic as Periodic
 from .conditions.prescribed import (
@@ -68,6 +49,15 @@ from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
 from .kovasznay import Kovasznay as Kovasznay
 from .plate import Plate as Plate
 from .poisson_box import PoissonBox as PoissonBox
+from .problem import (
+    AbstractProblem as AbstractProblem,
+    AbstractReferenceProblem as AbstractReferenceProblem,
+    AbstractSolvedProblem as AbstractSolvedProblem,
+    Reference as Reference,
+    Section as Section,
+)
+from .recommended import Recommended as Recommended
+from .registry import make as make, names as names, recommended as recommended
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals
@@ -90,3 +80,20 @@ from .terminal_value.hjb_lin import HJBLin as HJBLin
 from .terminal_value.hjb_lqg import HJBLQG as HJBLQG
 from .terminal_value.problem import AbstractTerminalValue as AbstractTerminalValue
 from .wave import WaveEquation as WaveEquation
+from .whole_space import AbstractWholeSpace as AbstractWholeSpace
+
+__getattr__ = _old_names(
+    __name__,
+    {
+        f"{equation}{sum_}Body": (
+            f'ManyBody("{name}", {bodies}, …)',
+            _functools.partial(ManyBody, name, bodies),
+        )
+        for equation, name in (
+            ("Poisson", "poisson"),
+            ("AllenCahn", "allen-cahn"),
+            ("SineGordon", "sine-gordon"),
+        )
+        for sum_, bodies in (("Two", 2), ("Three", 3))
+    },
+)

@@ -17,11 +17,11 @@ from ..equations.matching import Matching
 from ..nn import BoxInput
 from ..operators.elementary import Directional
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem, Section
-from ._recommended import Recommended
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann
 from .domains.box import Box
+from .problem import AbstractSolvedProblem, Section
+from .recommended import Recommended
 
 _BOX = Box((0.0, 0.0), (1.0, 1.0))
 

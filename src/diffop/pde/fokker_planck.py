@@ -40,9 +40,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
-from ._ansatz import LogGaussian
-from ._problem import AbstractSolvedProblem
-from ._recommended import Recommended
+from .ansatz import LogGaussian
+from .problem import AbstractSolvedProblem
+from .recommended import Recommended
 
 
 @final

@@ -20,11 +20,11 @@ from ..equations.matching import Matching
 from ..nn import BoxInput
 from ..operators.elementary import Identity, Partial
 from ..operators.vector import Component
-from ._problem import AbstractSolvedProblem, Section
-from ._recommended import Recommended
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
+from .problem import AbstractSolvedProblem, Section
+from .recommended import Recommended
 
 
 @final

@@ -24,11 +24,11 @@ from ..nn import BoxInput
 from ..operators.base import Operator
 from ..operators.elementary import Directional
 from ..operators.laplacian import Biharmonic, Laplacian
-from ._problem import AbstractSolvedProblem, Section
-from ._recommended import Recommended
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann, Prescribed
 from .domains.box import Box, Face
+from .problem import AbstractSolvedProblem, Section
+from .recommended import Recommended
 
 _BOX = Box((0.0, 0.0), (1.0, 1.0))
 

@@ -4,18 +4,19 @@ import math
 from typing import ClassVar, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import Condition
-from ..operators.elementary import Identity
+from ..equations.matching import Matching
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem
-from ._recommended import Recommended
 from .ball.problem import random_coefficients
 from .ball.two_body_sum import two_body_sum, two_body_terms
-from .sampling.box import box, box_boundary
+from .conditions.base import Conditions
+from .conditions.prescribed import Dirichlet
+from .domains.box import Box
+from .problem import AbstractSolvedProblem
+from .recommended import Recommended
 
 
 @final
@@ -80,14 +81,15 @@ class PoissonBox(AbstractSolvedProblem):
         return two_body_sum(self.coefficients, x)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return box(key, count, *self._ends())
+        return self.box.sample(key, count)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        points = box_boundary(key, count, *self._ends())
-        return (Condition(Identity(), points, jax.vmap(self.solution)(points)),)
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        return Conditions(Dirichlet(self.solution, on=self.box.boundary))(key, count)
 
-    def _ends(self) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
-        return -jnp.ones(self.dim), jnp.ones(self.dim)
+    @property
+    def box(self) -> Box:
+        """The cube."""
+        return Box((-1.0,) * self.dim, (1.0,) * self.dim)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.ones((), x.dtype)

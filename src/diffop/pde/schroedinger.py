@@ -29,9 +29,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Gradient
-from ._ansatz import LogGaussian
-from ._problem import AbstractSolvedProblem
-from ._recommended import Recommended
+from .ansatz import LogGaussian
+from .problem import AbstractSolvedProblem
+from .recommended import Recommended
 
 
 @final

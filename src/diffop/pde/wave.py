@@ -9,10 +9,10 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..nn import HardConstraint
 from ..operators.elementary import Partial
 from ..operators.laplacian import Laplacian
-from ._problem import AbstractSolvedProblem
-from ._recommended import Recommended
-from ._whole_space import AbstractWholeSpace
+from .problem import AbstractSolvedProblem
+from .recommended import Recommended
 from .sampling.gaussian import gaussian_space_time
+from .whole_space import AbstractWholeSpace
 
 
 @final

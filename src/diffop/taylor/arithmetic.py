@@ -34,6 +34,7 @@ from .coefficients import (
 from .equation import BilinearMap, LinearMap
 from .primitive import Form
 from .sparsity import by_direction, by_entry, contractions
+from .sparsity.dense import dense
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
@@ -225,7 +226,7 @@ def bilinear_map(
         pairs = zip((left, right), leads, product.operands, strict=True)
         left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
     assert isinstance(left, Full) and isinstance(right, Full)
-    return contractions.dense(product, left, right, leads)
+    return dense(product, left, right, leads)
 
 
 def _by_set(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 import jax
 import jax.numpy as jnp
 
-from .._types import AnyArray, CollapsingWeights
+from ..array_types import AnyArray, CollapsingWeights
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of
 from .binding import divided_along, is_divided, varying_axes

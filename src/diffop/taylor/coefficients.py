@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from .._types import AnyArray
+from ..array_types import AnyArray
 from .arrays import times
 from .binding import varying_over
 from .record import record, static

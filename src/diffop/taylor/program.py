@@ -21,6 +21,13 @@ Atom: TypeAlias = int | Known
 """A variable of the flat program, by number, or a known value."""
 
 
+def own_policy(*_: Any, **__: Any) -> bool:
+    """Keeps nothing, and says that the engine itself asked for it: the rules of another pass see to
+    it themselves, so that no regions are nested.
+    """
+    return False
+
+
 @final
 class Region:
     """A call of `jax.checkpoint`: its steps are rematerialised together in reverse mode."""
@@ -88,7 +95,9 @@ class _Flattening:
                 inner = called(eqn)
                 outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
             elif inner_program is Inner.REMATERIALISED:
-                outputs = self.inline(eqn.params["jaxpr"], (), reads, region or Region(eqn))
+                own = eqn.params["policy"] is own_policy
+                inside = region if own else region or Region(eqn)
+                outputs = self.inline(eqn.params["jaxpr"], (), reads, inside)
             else:
                 outputs = [self.new() for _ in eqn.outvars]
                 variables = tuple(each for each in reads if isinstance(each, int))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._traceback import short_tracebacks
+from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes

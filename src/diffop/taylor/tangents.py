@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from .._types import CollapsingWeights
+from ..array_types import CollapsingWeights
 from .binding import at_run_time
 from .bundle import Family
 from .coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, scale

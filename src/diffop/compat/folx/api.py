@@ -1,3 +1,3 @@
 """What folx has in `folx.api`: the results of `forward_laplacian`."""
 
-from ._arrays import FwdJacobian as FwdJacobian, FwdLaplArray as FwdLaplArray
+from .arrays import FwdJacobian as FwdJacobian, FwdLaplArray as FwdLaplArray

@@ -13,9 +13,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool
 
-from ..._types import Key, Probes, Weights
+from ...array_types import Key, KeyWords, Probes, Weights
 from ..design import Design, Stratum
-from ..identity import by_value, is_key_array
+from ..identity import by_value
 from ..point import Point
 from ..terms import Factor, ProbedTerms, Target
 from ..weighted_jets import WeightedJets, drawn
@@ -63,24 +63,34 @@ class Draw(eqx.Module):
     number would settle it, and compile anew for every key. So they are compared by `equals` when
     the program runs. Draws of one key that differ in n or in the probe are independent: see
     `stream`.
+
+    The key is kept as its words and the name of its generator: arrays that NumPy knows can be
+    written to files, by `equinox.tree_serialise_leaves` for one.
     """
 
-    key: Key
+    words: KeyWords
+    generator: Hashable = eqx.field(static=True)
     n: int = eqx.field(static=True)
     probe: AbstractProbe
+
+    def __init__(self, key: Key, n: int, probe: AbstractProbe) -> None:
+        self.words, self.generator = jax.random.key_data(key), jax.random.key_impl(key)
+        self.n, self.probe = n, probe
+
+    @property
+    def key(self) -> Key:
+        return jax.random.wrap_key_data(self.words, impl=self.generator)  # pyright: ignore
 
     @property
     def identity(self) -> Hashable:
         """Equal for draws that are known to be the same."""
-        return (self.n, by_value(self.key), by_value(self.probe))
+        return (self.n, self.generator, by_value(self.words), by_value(self.probe))
 
     def equals(self, other: "Draw") -> Bool[Array, ""] | bool:
         """Whether two draws are the same; traced where it is known at run time only."""
         if self.identity == other.identity:
             return True
-        if self.n != other.n or not _comparable(self.probe, other.probe):
-            return False
-        if not _comparable(self.key, other.key):
+        if not _comparable(self, other):
             return False
         pairs = zip(jax.tree.leaves(self), jax.tree.leaves(other), strict=True)
         equal = [_equal(*pair) for pair in pairs]
@@ -276,6 +286,4 @@ def _equal(left: Any, right: Any) -> Array | bool:
         return True
     if not isinstance(left, Tracer) and not isinstance(right, Tracer):
         return False
-    if is_key_array(left):
-        left, right = jax.random.key_data(left), jax.random.key_data(right)
     return jnp.all(left == right)

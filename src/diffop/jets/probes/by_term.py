@@ -10,13 +10,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..._types import Key, Magnitudes, TermNumbers, Weights
+from ...array_types import Key, Magnitudes, TermNumbers, Weights
 from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Terms
@@ -46,8 +47,8 @@ class AbstractTermProbe(AbstractProbe):
     Of a product of factors one may have many terms; for powers such as Δ², whose terms are tuples,
     there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
 
-    **Raises:** `ValueError` where what is selected has other shapes, or known numbers of terms that
-    there are not.
+    **Raises:** `ValueError` where what is selected has other shapes, or numbers of terms that there
+    are not; under `jax.jit`, where numbers are not known before, by `equinox.error_if`.
 
     !!! example
 
@@ -92,22 +93,23 @@ class AbstractTermProbe(AbstractProbe):
         key = jax.random.fold_in(draw.key, total)
         selection = self.select(key, total, draw.n)
         check_shapes(self, selection.numbers, selection.weights)
-        self._check_numbers(selection.numbers, total)
-        jets = terms.take(point, selection.numbers)
+        jets = terms.take(point, self._checked(selection.numbers, total))
         design = Design((self.name, total), selection.strata, selection.unknown)
         jets = drawn(jets, design, (draw.identity, "terms"), selection.weights)
         return with_constants(jets, small, point)
 
-    def _check_numbers(self, numbers: TermNumbers, total: int) -> None:
-        """Those that are known: under `jax.jit` none are."""
+    def _checked(self, numbers: TermNumbers, total: int) -> TermNumbers:
+        """The numbers of terms, of which there have to be so many."""
+        text = f"the probe {self.name!r} must select among the terms 0 … {total - 1}; got "
         if isinstance(numbers, Tracer):
-            return
+            if __name__.startswith(f"{type(self).__module__.partition('.')[0]}."):
+                return numbers  # diffop's own are right, and asking each time they are drawn costs
+            wrong = jnp.any((numbers < 0) | (numbers >= total))
+            return eqx.error_if(numbers, wrong, text + "others.")
         outside = np.asarray(numbers)[(np.asarray(numbers) < 0) | (np.asarray(numbers) >= total)]
         if outside.size:
-            raise ValueError(
-                f"the probe {self.name!r} must select among the terms 0 … {total - 1}; got the "
-                f"number {outside[0]}."
-            )
+            raise ValueError(f"{text}the number {outside[0]}.")
+        return numbers
 
 
 def without_replacement(values: Array, strata: Sequence[Stratum]) -> Array:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._types import Key, Probes
+from ...array_types import Key, Probes
 from ..design import Stratum
 from ..point import Point
 from ..terms import ProbedTerms, Target

@@ -31,7 +31,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int
 
-from ..._types import Key
+from ...array_types import Key
 from ..design import Stratum
 from ..terms import Target
 from .base import AbstractDenseProbe, Drawn

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from ..._types import Magnitudes, PerDirection, TermNumbers
+from ...array_types import Magnitudes, PerDirection, TermNumbers
 from .sparse import Importance
 
 
@@ -40,7 +40,7 @@ class RunningMagnitudes(eqx.Module):
         memory = do.probes.RunningMagnitudes(4)
         for key in jax.random.split(jax.random.key(0), 20):
             E = do.Laplacian().estimate(key, 2, probes=memory.probe())
-            memory = E.observe(memory, u)(x)
+            memory = E.observe(memory)(u)(x)
         memory.probe().weights  # 12 a, and a tenth of its mean added to each
         ```
     """

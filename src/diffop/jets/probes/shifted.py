@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..._types import AnyArray, Key, Probes
+from ...array_types import AnyArray, Key, Probes
 from ..design import Design, Stratum
 from ..field_terms import MatrixForm
 from ..point import Point

@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ..._types import Key, Magnitudes
+from ...array_types import Key, Magnitudes
 from .. import sampling
 from ..design import Design, Stratum
 from ..point import Point

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._types import Key, Magnitudes
+from ...array_types import Key, Magnitudes
 from .. import sampling
 from ..design import Stratum
 from ..point import Point

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._types import Key, ScalarArray, TermNumbers
+from ...array_types import Key, ScalarArray, TermNumbers
 from .. import sampling
 from ..design import Design, Stratum
 from ..point import Point

@@ -2,5 +2,5 @@
 
 two_body_sum.py, three_body_sum.py    S, x·∇S and ΔS in closed form
 problem.py                            u = (1 − |x|²) S, its source, and all that is shared
-poisson.py, allen_cahn.py, sine_gordon.py    a g each, with either sum
+many_body.py                          three g, with either sum
 """

@@ -30,8 +30,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...nn import HardConstraint
 from ...operators.laplacian import Biharmonic
-from .._problem import AbstractSolvedProblem
-from .._recommended import Recommended
+from ..problem import AbstractSolvedProblem
+from ..recommended import Recommended
 from ..sampling.ball import unit_ball
 from .problem import random_coefficients
 

@@ -11,10 +11,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
-from .._problem import AbstractSolvedProblem, Section
+from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
-from .three_body_sum import three_body_sum, three_body_terms
-from .two_body_sum import two_body_sum, two_body_terms
 
 _SOURCES = 16
 """So many values of the source tell its size: in many dimensions they are nearly alike."""
@@ -27,9 +25,8 @@ class AbstractBallProblem(AbstractSolvedProblem):
     point of the ball are about 1/√d, so in high dimension the solution is nearly a constant times
     1 − |x|²: compare errors with those of that null model.
 
-    `diffop.pde.AbstractTwoBody` and `diffop.pde.AbstractThreeBody` have an S; another subclass is
-    abstract or final, has a dimension `dim`, and defines `sum` and `sum_terms`. A final one has a
-    `name` and defines `nonlinearity`, the function g.
+    [`diffop.pde.ManyBody`][] has three g and two S; another subclass is final, has a `name` and a
+    dimension `dim`, and defines `nonlinearity`, the function g, `sum` and `sum_terms`.
     """
 
     dim: eqx.AbstractVar[int]
@@ -80,54 +77,6 @@ class AbstractBallProblem(AbstractSolvedProblem):
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
         return ()  # random points are far from any plane in high dimension
-
-
-class AbstractTwoBody(AbstractBallProblem):
-    """Δu + g(u) = f on the unit ball, u = 0 on the sphere, with the two-body solution.
-
-    The solution is u(x) = (1 − |x|²) Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i) with
-    i = 1 … d − 1 and c_i ~ N(0, 1). Source: Shi et al. 2024, "Stochastic Taylor Derivative
-    Estimator", appendix "Inseparable and effectively high-dimensional PDEs".
-
-    A subclass is final, has a `name`, a dimension `dim` and `coefficients` c of shape
-    `(dim - 1,)`, and defines `nonlinearity`, the function g.
-    """
-
-    coefficients: eqx.AbstractVar[Float[Array, " terms"]]
-
-    def sum(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return two_body_sum(self.coefficients, x)
-
-    def sum_terms(
-        self, x: Float[Array, " dim"]
-    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        return two_body_terms(self.coefficients, x)
-
-
-class AbstractThreeBody(AbstractBallProblem):
-    """Δu + g(u) = f on the unit ball, u = 0 on the sphere, with the three-body solution.
-
-    The solution is u(x) = (1 − |x|²) Σ_i c_i exp(x_i x_{i+1} x_{i+2}) with i = 1 … d − 2 and
-    c_i ~ N(0, 1). Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix
-    "Inseparable and effectively high-dimensional PDEs".
-
-    The exponents are about d^(−3/2), so the null model is far better here than with two bodies: its
-    relative error is 2e-4 in 100 dimensions, 7e-6 in 1000, and below the rounding of float32 from
-    100,000 on, where errors say nothing.
-
-    A subclass is final, has a `name`, a dimension `dim` and `coefficients` c of shape
-    `(dim - 2,)`, and defines `nonlinearity`, the function g.
-    """
-
-    coefficients: eqx.AbstractVar[Float[Array, " terms"]]
-
-    def sum(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return three_body_sum(self.coefficients, x)
-
-    def sum_terms(
-        self, x: Float[Array, " dim"]
-    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        return three_body_terms(self.coefficients, x)
 
 
 def random_coefficients(

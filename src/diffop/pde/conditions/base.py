@@ -8,17 +8,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, Shaped
+from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from ...equations.condition import Condition
 from ...equations.matching import Matching
-from ...operators.arguments import checked_entry, is_function
+from ...equations.points import Points, at_each, check_arguments, count_of
 from ...operators.base import Operator
-from ...operators.entries import Entry
+from ...operators.elementary import Directional
 from ...operators.vector import Component
+from ...terms.arguments import checked_entry, is_function
+from ...terms.entries import Entry
 from ..domains.domain import AbstractPart
 
-Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[[Any], Any]
+Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[..., Any]
 """What is prescribed: a number or an array, the same everywhere, or a function of the point."""
 
 
@@ -122,11 +124,21 @@ class Conditions(eqx.Module):
         return tuple(each for several in made for each in several)
 
 
-def at_points(value: Value, points: Float[Array, "count dim"]) -> Shaped[Array, "count ..."]:
-    """What is prescribed at each of the points."""
+def at_points(value: Value, points: Points) -> Shaped[Array, "count ..."]:
+    """What is prescribed at each of the points.
+
+    **Raises:** `ValueError` for a function of other arguments.
+    """
     if callable(value) and not isinstance(value, jax.Array):
-        return jax.vmap(value)(points)
-    return jax.lax.broadcast(jnp.asarray(value, points.dtype), (len(points),))
+        check_arguments("the value of a condition", value, points)
+        return at_each(value, points)
+    kind = jnp.result_type(*jax.tree.leaves(points))
+    return jax.lax.broadcast(jnp.asarray(value, kind), (count_of(points),))
+
+
+def along_normal(part: AbstractPart) -> Operator:
+    """The derivative along the outward normal of a part."""
+    return Directional(part.normal, argnum=part.argnum)
 
 
 def check_part(whose: Any, part: Any) -> None:

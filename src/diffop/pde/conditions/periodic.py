@@ -6,10 +6,9 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ...equations.matching import Matching
-from ...operators.arguments import checked_integer
-from ...operators.elementary import Directional
+from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
-from .base import AbstractCondition, check_part
+from .base import AbstractCondition, along_normal, check_part
 
 
 def _as_orders(orders: tuple[int, ...]) -> tuple[int, ...]:
@@ -57,9 +56,9 @@ class Periodic(AbstractCondition):
             )
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Matching, ...]:
-        points, step, slope = self.on.sample(key, count), self.on.across, self.on.normal
+        points, step, slope = self.on.sample(key, count), self.on.across, along_normal(self.on)
         assert step is not None  # it was checked
         return tuple(
-            Matching(self.of_component(Directional(slope) ** order), points, step, self.weight)
+            Matching(self.of_component(slope**order), points, step, self.weight)
             for order in self.orders
         )

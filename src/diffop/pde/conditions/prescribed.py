@@ -7,12 +7,20 @@ import equinox as eqx
 from jaxtyping import PRNGKeyArray
 
 from ...equations.condition import Condition
-from ...operators.arguments import checked_integer
 from ...operators.base import Operator
-from ...operators.elementary import Directional, Identity, Partial
+from ...operators.elementary import Identity
+from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
-from .base import AbstractCondition, Value, as_value, at_points, check_normal, check_part
+from .base import (
+    AbstractCondition,
+    Value,
+    along_normal,
+    as_value,
+    at_points,
+    check_normal,
+    check_part,
+)
 
 
 class _AbstractPrescribed(AbstractCondition):
@@ -138,7 +146,7 @@ class Neumann(_AbstractPrescribed):
         check_normal(self, self.on)
 
     def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
-        return Directional(self.on.normal), self.value, self.on
+        return along_normal(self.on), self.value, self.on
 
 
 @final
@@ -171,7 +179,7 @@ class Robin(_AbstractPrescribed):
         check_normal(self, self.on)
 
     def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
-        mixed = self.a * Identity() + self.b * Directional(self.on.normal)
+        mixed = self.a * Identity() + self.b * along_normal(self.on)
         return mixed, self.value, self.on
 
 
@@ -210,5 +218,4 @@ class Initial(_AbstractPrescribed):
             )
 
     def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
-        rate = Partial(self.on.dim - 1, self.order) if self.order else Identity()
-        return rate, self.value, self.on.initial
+        return self.on.rate(self.order), self.value, self.on.initial

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._problem import Section
+from ..problem import Section
 from ..sampling.box import Unit, box, box_boundary, uniform
 from .domain import AbstractDomain, AbstractPart
 from .sections import AXES, section

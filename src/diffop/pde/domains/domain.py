@@ -7,7 +7,9 @@ from typing import TypeAlias
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-Normal: TypeAlias = Float[Array, " dim"] | Callable[[Float[Array, " dim"]], Float[Array, " dim"]]
+from ...equations.points import Point, Points
+
+Normal: TypeAlias = Float[Array, " dim"] | Callable[..., Float[Array, " dim"]]
 """As `diffop.Directional` takes it: the same everywhere, or a function of the point."""
 
 
@@ -16,9 +18,10 @@ class AbstractPart(eqx.Module):
 
     - `normal`: the outward unit normal, as [`diffop.Directional`][] takes it: an array, or a
         function of the point. None where there is none, such as at the corners of a box.
-    - `across`: the step from here to the opposite face, an array; None where there is none.
+    - `across`: the step from here to the opposite face, as a point is; None where there is none.
+    - `argnum`: which argument of u the normal is of, mostly the only one, 0.
 
-    A subclass is final and defines these and `sample`.
+    A subclass is final and defines `normal`, `across` and `sample`.
 
     !!! example
 
@@ -37,11 +40,16 @@ class AbstractPart(eqx.Module):
 
     @property
     @abstractmethod
-    def across(self) -> Float[Array, " dim"] | None:
+    def across(self) -> Point | None:
         """The step to the opposite face."""
 
+    @property
+    def argnum(self) -> int:
+        """Which argument of u the normal is of."""
+        return 0
+
     @abstractmethod
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` random points of this part."""
 
 
@@ -69,5 +77,5 @@ class AbstractDomain(eqx.Module):
         """All of the boundary."""
 
     @abstractmethod
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` random points inside."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 
-from .._problem import Section
+from ..problem import Section
 
 AXES = ("x", "y")
 

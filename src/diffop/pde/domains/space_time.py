@@ -1,14 +1,17 @@
 """A domain of space during an interval of time."""
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._problem import Section
+from ...equations.points import Point, Points
+from ...operators.base import Operator
+from ...operators.elementary import Identity, Partial
+from ..problem import Section
 from .ball import Ball
 from .box import Box, End
 from .domain import AbstractDomain, AbstractPart, Normal
@@ -17,16 +20,18 @@ from .sections import AXES, section
 
 @final
 class SpaceTime(AbstractDomain):
-    """The points (x, …, t) with (x, …) in a domain of space and 0 ≤ t ≤ `duration`.
+    """The points with x in a domain of space and 0 ≤ t ≤ `duration`.
 
-    Time is the last coordinate.
+    Time is where u has it: by default the last coordinate, of points (x, …, t); with an `argnum` it
+    is an argument of u, a scalar, and points are the tuples (x, t) or (t, x).
 
     **Arguments:**
 
     - `space`: a [`diffop.pde.Box`][] or a [`diffop.pde.Ball`][].
     - `duration`: the last time, positive.
+    - `argnum`: which argument of u is time: 1 for u(x, t), 0 for u(t, x); None for a coordinate.
 
-    **Raises:** `ValueError` if the duration is not positive.
+    **Raises:** `ValueError` if the duration is not positive, or there is no such argument.
 
     !!! example
 
@@ -38,15 +43,24 @@ class SpaceTime(AbstractDomain):
         domain.sample(jax.random.key(0), 100)  # (100, 3)
         domain.boundary.sample(jax.random.key(1), 100)  # x = ±8 or y = ±4, at any time
         domain.initial.sample(jax.random.key(2), 100)  # t = 0
+
+        rod = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=6.0, argnum=1)
+        x, t = rod.sample(jax.random.key(0), 100)  # (100, 1) and (100,), for u(x, t)
         ```
     """
 
     space: Box | Ball
     duration: int | float = eqx.field(static=True)
+    argnum: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
         if not self.duration > 0:
             raise ValueError(f"SpaceTime expects a positive duration, got {self.duration}.")
+        if self.argnum not in (None, 0, 1):
+            raise ValueError(
+                "SpaceTime expects an argnum of 1 for u(x, t), 0 for u(t, x), or None where time "
+                f"is the last coordinate, got {self.argnum!r}."
+            )
 
     @property
     def dim(self) -> int:
@@ -56,17 +70,17 @@ class SpaceTime(AbstractDomain):
     @property
     def boundary(self) -> "Lasting":
         """The boundary of space, at any time."""
-        return Lasting(self.space.boundary, self.duration)
+        return Lasting(self.space.boundary, self.duration, self.argnum)
 
     @property
     def initial(self) -> "Instant":
         """All of space at time 0."""
-        return Instant(self.space, 0.0)
+        return Instant(self.space, 0.0, self.argnum)
 
     @property
     def final(self) -> "Instant":
         """All of space at the last time."""
-        return Instant(self.space, self.duration)
+        return Instant(self.space, self.duration, self.argnum)
 
     @property
     def first(self) -> tuple[int | float, ...]:
@@ -83,16 +97,29 @@ class SpaceTime(AbstractDomain):
 
         **Raises:** `ValueError` if there is no such face.
         """
-        return Lasting(self._box("face").face(axis, end), self.duration)
+        return Lasting(self._box("face").face(axis, end), self.duration, self.argnum)
 
     def _box(self, what: str) -> Box:
         if not isinstance(self.space, Box):
             raise ValueError(f"a {self.space} has no {what}; take its `boundary`.")
         return self.space
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+    def rate(self, order: int) -> Operator:
+        """The derivative by time, where time is.
+
+        **Arguments:**
+
+        - `order`: how often, 0 for u itself.
+        """
+        if not order:
+            return Identity()
+        if self.argnum is not None:
+            return Partial(order=order, argnum=self.argnum)
+        return Partial(self.space.dim, order)
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` points, uniform in time, and in space as its own points are."""
-        return _at_any_time(self.space, self.duration, key, count)
+        return _at_any_time(self.space, self.duration, self.argnum, key, count)
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
         """The plane (x, t), or the planes (x, y) at the first, the middle and the last time.
@@ -103,10 +130,20 @@ class SpaceTime(AbstractDomain):
             return ()
         ends = self.first, self.last
         if self.dim == 2:
-            return (section("over space and time", ("x", "t"), *ends, resolution),)
-        return tuple(
-            section(f"t = {time:g}", AXES, *ends, resolution, (time,))
-            for time in (0.0, self.duration / 2, self.duration)
+            found = [section("over space and time", ("x", "t"), *ends, resolution)]
+        else:
+            found = [
+                section(f"t = {time:g}", AXES, *ends, resolution, (time,))
+                for time in (0.0, self.duration / 2, self.duration)
+            ]
+        return tuple(each._replace(points=self._divided(each.points)) for each in found)
+
+    def _divided(self, points: Float[Array, "rows columns dim"]) -> Points:
+        """Points whose last coordinate is time as u takes them."""
+        return (
+            points
+            if self.argnum is None
+            else _joined(points[..., :-1], points[..., -1], self.argnum)
         )
 
 
@@ -126,21 +163,30 @@ class Lasting(AbstractPart):
 
     part: AbstractPart
     duration: int | float = eqx.field(static=True)
+    argument: int | None = eqx.field(static=True, default=None)
+
+    @property
+    def argnum(self) -> int:
+        """Which argument of u is space, or space and time."""
+        return 0 if self.argument is None else 1 - self.argument
 
     @property
     def normal(self) -> Normal | None:
         """That of the part of space, and 0 for time."""
         normal = self.part.normal
-        return _Still(normal) if callable(normal) else _still(normal)
+        if callable(normal):
+            return _Still(normal, self.argument)
+        return normal if normal is None or self.argument is not None else jnp.append(normal, 0.0)
 
     @property
-    def across(self) -> Float[Array, " dim"] | None:
+    def across(self) -> Point | None:
         """That of the part of space, at the same time."""
-        return _still(self.part.across)
+        step = self.part.across
+        return None if step is None else _joined(step, jnp.zeros(()), self.argument)
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` points, uniform in time."""
-        return _at_any_time(self.part, self.duration, key, count)
+        return _at_any_time(self.part, self.duration, self.argument, key, count)
 
 
 @final
@@ -160,6 +206,7 @@ class Instant(AbstractPart):
 
     space: AbstractDomain
     time: int | float = eqx.field(static=True)
+    argument: int | None = eqx.field(static=True, default=None)
 
     @property
     def normal(self) -> None:
@@ -171,30 +218,43 @@ class Instant(AbstractPart):
         """None: there is no opposite face."""
         return None
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` points of space."""
         points = self.space.sample(key, count)
-        return jnp.append(points, jnp.full((count, 1), self.time, points.dtype), axis=1)
+        return _joined(points, jnp.full((count,), self.time, points.dtype), self.argument)
 
 
 def _at_any_time(
-    space: AbstractDomain | AbstractPart, duration: int | float, key: PRNGKeyArray, count: int
-) -> Float[Array, "count dim"]:
+    space: AbstractDomain | AbstractPart,
+    duration: int | float,
+    argument: int | None,
+    key: PRNGKeyArray,
+    count: int,
+) -> Points:
     space_key, time_key = jax.random.split(key)
     points = space.sample(space_key, count)
     times = duration * jax.random.uniform(time_key, (count, 1), points.dtype)
-    return jnp.append(points, times, axis=1)
+    return _joined(points, times[:, 0], argument)
 
 
-def _still(direction: Array | None) -> Float[Array, " dim"] | None:
-    """A direction of space, which does not move in time."""
-    return None if direction is None else jnp.append(direction, 0.0)
+def _joined(
+    x: Float[Array, "*count space"], t: Float[Array, "*count"], argument: int | None
+) -> Any:
+    """Points of space and times as u takes them: time is its last coordinate, or an argument."""
+    if argument is None:
+        return jnp.append(x, t[..., None], axis=-1)
+    return (x, t) if argument else (t, x)
 
 
 @final
 class _Still(eqx.Module):
-    normal: Callable
+    """A normal of space, as a function of points of space and time."""
 
-    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        normal = self.normal(x[:-1])
+    normal: Callable
+    argument: int | None = eqx.field(static=True)
+
+    def __call__(self, *args: Array) -> Float[Array, " dim"]:
+        if self.argument is not None:
+            return self.normal(args[1 - self.argument])
+        normal = self.normal(args[0][:-1])
         return jnp.append(normal, jnp.zeros((), normal.dtype))

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._checks import check_space_time
+from .checks import check_space_time
 
 
 def brownian_marginals(

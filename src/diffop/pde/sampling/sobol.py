@@ -10,11 +10,11 @@ uniformly distributed and keeps how they lie to each other: a random digital shi
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 _DIGITS = 32
@@ -52,7 +52,7 @@ def sobol(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
         points = do.pde.sobol(jax.random.key(0), 256, 10)  # (256, 10)
         ```
     """
-    largest = scipy.stats.qmc.Sobol.MAXDIM
+    largest = _sobol().MAXDIM
     if not (1 <= count <= 2**_DIGITS and 1 <= dim <= largest):
         raise ValueError(
             f"sobol expects a count of at least 1 and a dim from 1 to {largest}, got count={count} "
@@ -78,12 +78,19 @@ def _fraction(digits: UInt32[Array, "count dim"]) -> Float[Array, "count dim"]:
     return (leading + 0.5) * 2.0**-kept
 
 
+def _sobol() -> Any:
+    """scipy's class. `scipy.stats` takes a third of a second to import, and is rarely needed."""
+    import scipy.stats
+
+    return scipy.stats.qmc.Sobol
+
+
 @functools.lru_cache(maxsize=8)
 def _direction_numbers(dim: int, digits: int) -> UInt32[np.ndarray, "digits dim"]:
     """v_{jk}, with the digit after the point as the leading one."""
     rows = np.zeros((digits, dim), np.uint32)
     for k in range(digits):
-        engine = scipy.stats.qmc.Sobol(dim, scramble=False, bits=_DIGITS)
+        engine = _sobol()(dim, scramble=False, bits=_DIGITS)
         engine.fast_forward(2**k)
         point = (engine.random(1)[0] * 2.0**_DIGITS).astype(np.uint32)
         rows[k] = point ^ rows[k - 1] if k else point

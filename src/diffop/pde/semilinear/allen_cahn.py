@@ -5,8 +5,8 @@ from typing import ClassVar, final
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _nonlinearities
-from .._problem import Reference
+from .. import nonlinearities
+from ..problem import Reference
 from .problem import AbstractSemilinear
 
 _PUBLISHED = {10: 0.89060, 100: 1.04510, 1000: 1.09100, 10_000: 1.11402}
@@ -40,7 +40,7 @@ class SemilinearAllenCahn(AbstractSemilinear):
     name: ClassVar[str] = "semilinear-allen-cahn"
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
-        return _nonlinearities.allen_cahn(u)
+        return nonlinearities.allen_cahn(u)
 
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
         return jnp.arctan(jnp.max(x))

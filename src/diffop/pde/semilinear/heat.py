@@ -5,7 +5,7 @@ from typing import ClassVar, final
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._problem import Reference
+from ..problem import Reference
 from .problem import AbstractSemilinear
 from .radial import REL_ERROR, value_at_origin
 

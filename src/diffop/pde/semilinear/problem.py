@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
@@ -10,15 +10,40 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...equations.condition import Condition
+from ...equations.matching import Matching
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._problem import AbstractReferenceProblem
-from .._recommended import Recommended
-from .._whole_space import AbstractWholeSpace
+from ..conditions.base import Conditions
+from ..conditions.prescribed import Dirichlet, Prescribed
+from ..domains.domain import AbstractPart
+from ..problem import AbstractReferenceProblem
+from ..recommended import Recommended
 from ..sampling.brownian import brownian_marginals
+from ..whole_space import AbstractWholeSpace
 
 _GRADIENT_WEIGHT = 0.05
+
+
+@final
+class _End(AbstractPart):
+    """All of space at the last time, its points where the particle is then."""
+
+    space_dim: int = eqx.field(static=True)
+    duration: int | float = eqx.field(static=True)
+
+    @property
+    def normal(self) -> None:
+        """None: it is no boundary of space."""
+
+    @property
+    def across(self) -> None:
+        """None: nothing is periodic."""
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points (x, T) with x ~ N(0, 2T I)."""
+        x = math.sqrt(2 * self.duration) * jax.random.normal(key, (count, self.space_dim))
+        return jnp.append(x, jnp.full((count, 1), self.duration), axis=1)
 
 
 class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
@@ -82,14 +107,14 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return brownian_marginals(key, count, self.space_dim, self.duration)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition, ...]:
-        x = math.sqrt(2 * self.duration) * jax.random.normal(key, (count, self.space_dim))
-        points = jnp.concatenate([x, jnp.full((count, 1), self.duration)], axis=1)
-        gradient = Gradient(dims=self.space)
-        return (
-            Condition(Identity(), points, jax.vmap(self.terminal)(x)),
-            Condition(gradient, points, jax.vmap(jax.grad(self.terminal))(x), _GRADIENT_WEIGHT),
-        )
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+        end, slope = _End(self.space_dim, self.duration), jax.grad(self.terminal)
+        return Conditions(
+            Dirichlet(lambda x: self.terminal(x[:-1]), on=end),
+            Prescribed(
+                Gradient(dims=self.space), lambda x: slope(x[:-1]), on=end, weight=_GRADIENT_WEIGHT
+            ),
+        )(key, count)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.ones((), x.dtype)

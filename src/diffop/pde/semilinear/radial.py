@@ -16,7 +16,6 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.integrate
 from jaxtyping import Array, Float
 
 _INTERVALS = 800
@@ -42,6 +41,8 @@ def value_at_origin(
     - `space_dim`: d.
     - `duration`: T.
     """
+    import scipy.integrate  # rarely needed, and a third of a second
+
     end = np.sqrt(2 * duration) * (np.sqrt(space_dim) + _DEVIATIONS)
     r, step = np.linspace(0.0, end, _INTERVALS + 1, retstep=True)
     drift = (space_dim - 1) / r[1:]

@@ -5,8 +5,8 @@ from typing import ClassVar, final
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import _nonlinearities
-from .._problem import Reference
+from .. import nonlinearities
+from ..problem import Reference
 from .heat import profile
 from .problem import AbstractSemilinear
 from .radial import REL_ERROR, value_at_origin
@@ -48,12 +48,12 @@ class SemilinearSineGordon(AbstractSemilinear):
     name: ClassVar[str] = "semilinear-sine-gordon"
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
-        return self.space_dim * _nonlinearities.sine_gordon(u / self.space_dim)
+        return self.space_dim * nonlinearities.sine_gordon(u / self.space_dim)
 
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
         return self.space_dim * profile(jnp.sum(x * x))
 
     def reference(self) -> Reference:
-        value = value_at_origin(_nonlinearities.sine_gordon, profile, self.space_dim, self.duration)
+        value = value_at_origin(nonlinearities.sine_gordon, profile, self.space_dim, self.duration)
         scaled = jnp.asarray([self.space_dim * value])
         return Reference(jnp.zeros((1, self.dim)), scaled, REL_ERROR)

@@ -7,10 +7,10 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.base import Operator
 from ...operators.elementary import Mixed, Partial
-from .._recommended import Recommended
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
+from ..recommended import Recommended
 from .hirota import Wave
 from .problem import AbstractSoliton
 

@@ -12,11 +12,11 @@ from ...equations.matching import Matching
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity
-from .._problem import AbstractSolvedProblem, Section
 from ..conditions.base import Conditions
 from ..conditions.prescribed import Prescribed
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
+from ..problem import AbstractSolvedProblem, Section
 from .hirota import Tau, Wave, tau
 
 

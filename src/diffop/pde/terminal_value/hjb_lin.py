@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._recommended import Recommended
+from ..recommended import Recommended
 from .problem import AbstractTerminalValue
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from .._recommended import Recommended
+from ..recommended import Recommended
 from .cole_hopf import log_mean_power
 from .problem import AbstractTerminalValue
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn import HardConstraint
-from .._problem import AbstractSolvedProblem
-from .._recommended import Recommended
-from .._whole_space import AbstractWholeSpace
+from ..problem import AbstractSolvedProblem
+from ..recommended import Recommended
 from ..sampling.gaussian import gaussian_space_time
+from ..whole_space import AbstractWholeSpace
 
 
 class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):

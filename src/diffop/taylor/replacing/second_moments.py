@@ -27,7 +27,7 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
-from ..._types import AnyArray
+from ...array_types import AnyArray
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
 from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero

@@ -13,6 +13,7 @@ from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
 from ..replacing.second_moments import PRODUCTS
 from .by_jvp import fallback
+from .determinant import is_slogdet, sign_and_logarithm
 from .elementwise import along_one
 
 
@@ -22,6 +23,8 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     """
     if any(each.params.get("name") == PRODUCTS for each in called(eqn).jaxpr.eqns):
         return _as_written(families, eqn, operands)
+    if is_slogdet(called(eqn).jaxpr):
+        return sign_and_logarithm(families, eqn, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
         return along_one(families, eqn, operands, moving[0])

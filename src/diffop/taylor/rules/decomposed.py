@@ -21,7 +21,7 @@ from ..interpreter import interpret
 from ..primitive import Primitive, enter
 
 
-def _pushed_as(
+def pushed_as(
     function: Callable[..., Any], families: Families, operands: Sequence[Value]
 ) -> list[Value]:
     closed = jax.make_jaxpr(function)(*map(primal_of, operands))
@@ -48,7 +48,7 @@ def product_of_entries(
             x = jnp.concatenate([pairs, rest], axis=-1) if count % 2 else pairs
         return x[..., 0]
 
-    return _pushed_as(tree, families, operands)
+    return pushed_as(tree, families, operands)
 
 
 def cumulative_product(
@@ -59,7 +59,7 @@ def cumulative_product(
     def tree(x: Array) -> Array:
         return lax.associative_scan(lax.mul, x, reverse=reverse, axis=axis)
 
-    return _pushed_as(tree, families, operands)
+    return pushed_as(tree, families, operands)
 
 
 def stack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -68,7 +68,7 @@ def stack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> l
     def concatenation(*rows: Array) -> Array:
         return lax.concatenate([lax.expand_dims(row, (axis,)) for row in rows], axis)
 
-    return _pushed_as(concatenation, families, operands)
+    return pushed_as(concatenation, families, operands)
 
 
 def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -77,7 +77,7 @@ def unstack(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     def rows(x: Array) -> list[Array]:
         return [lax.index_in_dim(x, i, axis, keepdims=False) for i in range(x.shape[axis])]
 
-    return _pushed_as(rows, families, operands)
+    return pushed_as(rows, families, operands)
 
 
 def one_minus_square(
@@ -85,7 +85,7 @@ def one_minus_square(
 ) -> list[Value]:
     """The primal is JAX's own, (1 + x)(1 − x), which keeps its digits near 1."""
     (primal,) = bind(eqn, [primal_of(operands[0])])
-    (pushed,) = _pushed_as(lambda x: 1 - lax.square(x), families, operands)
+    (pushed,) = pushed_as(lambda x: 1 - lax.square(x), families, operands)
     return [Bundle(primal, pushed.series)]
 
 

@@ -2,6 +2,7 @@
 integral of the derivative where these would not stay in range.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -38,6 +39,7 @@ from ..sparsity.by_entry import values_of
 from ..sparsity.source import Source
 from . import programs, recurrences
 from .by_jvp import fallback, piecewise_linear
+from .recomputed import is_of_arrays, recomputed
 from .recurrences import Step
 
 
@@ -71,26 +73,68 @@ def along_one(
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
-    everywhere, rate = None, of(eqn).logarithmic
+    rate, settled = of(eqn).logarithmic, of(eqn).settled or settle
     if _is_sparse(operands[position]) and of(eqn).inner is not Inner.DECLARED:
         (output,) = bind(eqn, primals)
+        derivatives = Derivatives(
+            lambda values: programs.taylor_coefficients(eqn, values, position, order)[1:],
+            primals,
+            output,
+            settled,
+        )
     else:  # a custom rule was traced for the shape of the whole operand
-        output, *everywhere = programs.taylor_coefficients(eqn, primals, position, order)
-    derivatives = Derivatives(
-        lambda values: programs.taylor_coefficients(eqn, values, position, order)[1:],
-        primals,
-        output,
-        everywhere,
-        of(eqn).settled or _settled,
-    )
+        found = programs.first_coefficients(eqn, primals, position, order)
+        output = found[0]
+        further = Further(of(eqn).recurrence, order)
+        if further.recurrence is not None:
+            found = [primals[position], *found]
+        derivatives = Derivatives(further, found, output, settled)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
         if rate is not None:
             return [logarithm(family, derivatives.times, output, moving, rate)]
-        return [faa_di_bruno(family, derivatives.times, output, moving, order)]
+        return [expanded(family, derivatives, moving, order)]
 
     return expand(families, operands, [output], expansion)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Further:
+    """The Taylor coefficients c_1, …, c_K from those that were computed at the primal: from x, c_0
+    and c_1 by a recurrence, or from all of them.
+    """
+
+    recurrence: Step | None
+    order: int
+
+    def __call__(self, values: Sequence[Any]) -> Sequence[Array]:
+        if self.recurrence is None:
+            return values[1:]
+        return programs.continued(self.recurrence, self.order, values[0], values[1:])[1:]
+
+
+def expanded(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
+    """The series of φ(x(t)), where φ has derivatives up to a degree; one of arrays is computed
+    again in reverse mode.
+    """
+    if family.order < 2 or not is_of_arrays(series):
+        return faa_di_bruno(family, derivatives.times, derivatives.output, series, degree)
+    how = (derivatives.program, derivatives.settled, degree)
+    return recomputed(_of_arrays, how, (family, derivatives.primals, derivatives.output, series))
+
+
+def _of_arrays(
+    how: tuple[Any, "Settled", int],
+    family: Family,
+    primals: Sequence[Any],
+    output: Any,
+    series: Series,
+) -> Series:
+    program, settled, degree = how
+    derivatives = Derivatives(program, primals, output, settled)
+    return faa_di_bruno(family, derivatives.times, output, series, degree)
 
 
 def _integrated(
@@ -110,7 +154,7 @@ def _integrated(
         factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it chooses, as in relu
             whole = Factor(factor)
-            moving = tuple(_settled(c, _factor_of(c, whole)) for c in moving)
+            moving = tuple(settle(c, _factor_of(c, whole)) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
@@ -179,7 +223,7 @@ class Factor:
         return self._behind[lead]
 
     def settled(self, values: Array, whole: bool) -> Array:
-        """Values that it is to be multiplied with: those that count, see `_settled`."""
+        """Values that it is to be multiplied with: those that count, see `settle`."""
         counts, shape = self._nonzero(values.ndim - self.array.ndim), values.shape
         if not whole:
             counts = lax.bitwise_or(counts, is_finite(values))
@@ -203,8 +247,8 @@ Settled: TypeAlias = Callable[[Coefficient, Factor], Coefficient]
 
 @final
 class Derivatives:
-    """The Taylor coefficients c_1, …, c_K of φ, computed where they are needed: at all entries of
-    the primal, or at the positions of sparse coefficients only.
+    """The Taylor coefficients c_1, …, c_K of φ, computed by a program from primals where they are
+    needed: at all entries of the primal, or at the positions of sparse coefficients only.
     """
 
     def __init__(
@@ -212,14 +256,13 @@ class Derivatives:
         program: Callable[[Sequence[Any]], Sequence[Array]],
         primals: Sequence[Any],
         output: Any,
-        everywhere: Sequence[Array] | None = None,
-        settled: Settled | None = None,
+        settled: Settled,
     ) -> None:
-        self._program = program
-        self._primals = primals
-        self._output = output
-        self._everywhere = None if everywhere is None else [Factor(each) for each in everywhere]
-        self._settled = settled or _settled
+        self.program = program
+        self.primals = primals
+        self.output = output
+        self.settled = settled
+        self._everywhere: Sequence[Factor] | None = None
         self._at_positions: dict[Source, Sequence[Factor]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
@@ -230,31 +273,27 @@ class Derivatives:
             factor = self._at(coefficient)[power - 1]
             return times_values(self._guarded(power, coefficient, factor), factor.array)
         if self._everywhere is None:
-            self._everywhere = [Factor(each) for each in self._program(self._primals)]
+            self._everywhere = [Factor(each) for each in self.program(self.primals)]
         factor = self._everywhere[power - 1]
         c = self._guarded(power, coefficient, factor)
         if isinstance(c, Full):
             return Full(product_of(factor.behind(lead), c.base), c.factor)
-        return bilinear_map(multiplication(self._output), Full(factor.array), c, (0, lead))
+        return bilinear_map(multiplication(self.output), Full(factor.array), c, (0, lead))
 
     def _guarded(self, power: int, coefficient: Any, factor: Factor) -> Any:
         """The first power is the user's own: what JAX makes of it is made of it here."""
-        return coefficient if power == 1 else self._settled(coefficient, factor)
+        return coefficient if power == 1 else self.settled(coefficient, factor)
 
     def _at(self, coefficient: ByDirection) -> Sequence[Factor]:
         source = coefficient.source
         if source not in self._at_positions:
-            positions, shape = coefficient.positions, jnp.shape(self._output)
-            if self._everywhere is None:
-                entries = [entries_at(p, positions, shape) for p in self._primals]
-                found = self._program(entries)
-            else:
-                found = [entries_at(c.array, positions, shape) for c in self._everywhere]
-            self._at_positions[source] = [Factor(each) for each in found]
+            positions, shape = coefficient.positions, jnp.shape(self.output)
+            entries = [entries_at(p, positions, shape) for p in self.primals]
+            self._at_positions[source] = [Factor(each) for each in self.program(entries)]
         return self._at_positions[source]
 
 
-def _settled(coefficient: Coefficient, factor: Factor, whole: bool = False) -> Coefficient:
+def settle(coefficient: Coefficient, factor: Factor, whole: bool = False) -> Coefficient:
     """A coefficient that is to be multiplied with a factor, of a sparse one at its positions:
     without what is not finite where the factor vanishes, because the function does not change
     there. 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. What is
@@ -295,7 +334,7 @@ def _enter_with(recurrence: Step, names: str, settled: Settled | None = None) ->
     _enter(names, recurrence=recurrence, in_range=math.inf, settled=settled)
 
 
-_underflowing = functools.partial(_settled, whole=True)
+_underflowing = functools.partial(settle, whole=True)
 """Of a function that is 0 where its argument is far below it, all its derivatives with it."""
 
 _enter_with(recurrences.growing(1.0), "exp", _underflowing)

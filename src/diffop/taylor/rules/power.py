@@ -1,7 +1,9 @@
 """x^a with an exponent that stands still."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from typing import final
 
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -14,9 +16,9 @@ from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
 from ..coefficients import Series, zeros
 from ..primitive import Primitive, Rule, enter
-from ..series import divided, faa_di_bruno, integral, ratio_power
+from ..series import divided, integral, ratio_power
 from .bilinear import square
-from .elementwise import Derivatives, elementwise, is_narrow
+from .elementwise import Derivatives, elementwise, expanded, is_narrow, settle
 
 
 def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -66,20 +68,28 @@ def _polynomial(
     """x^n has no more than n derivatives."""
     base = primal_of(operands[0])
     order = min(degree, max(family.order for family in families))
-    derivatives = Derivatives(
-        lambda values: [
-            times(_monomial(values[0], degree - j), float(math.comb(degree, j)))
-            for j in range(1, order + 1)
-        ],
-        (base,),
-        output,
-    )
+    derivatives = Derivatives(_OfMonomial(degree, order), (base,), output, settle)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[0], base, output)
-        return [faa_di_bruno(family, derivatives.times, output, moving, degree)]
+        return [expanded(family, derivatives, moving, degree)]
 
     return expand(families, operands, [output], expansion)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class _OfMonomial:
+    """The Taylor coefficients of x^n."""
+
+    degree: int
+    order: int
+
+    def __call__(self, values: Sequence[Array]) -> list[Array]:
+        return [
+            times(_monomial(values[0], self.degree - j), float(math.comb(self.degree, j)))
+            for j in range(1, self.order + 1)
+        ]
 
 
 def _monomial(x: Array, degree: int) -> Array:

@@ -19,7 +19,7 @@ from ..one_jet import push_jet
 from ..primitive import Form, of
 from ..sparsity.by_entry_maps import moved
 from ..truncation import Truncation
-from .recurrences import coefficients
+from .recurrences import Step, coefficients
 
 
 def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.ClosedJaxpr:
@@ -35,7 +35,23 @@ def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.
 def taylor_coefficients(
     eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
 ) -> list[Array]:
-    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K: by a recurrence, where there is one, else the curve
+    """φ(x), then φ^{(j)}(x)/j! for j = 1 … K."""
+    found = first_coefficients(eqn, primals, position, order)
+    return continued(of(eqn).recurrence, order, primals[position], found)
+
+
+def continued(recurrence: Step | None, order: int, x: Any, found: Sequence[Array]) -> list[Array]:
+    """All Taylor coefficients from the first ones: by the recurrence, where there is one."""
+    if recurrence is None:
+        return list(found)
+    value, slope = found
+    return coefficients(recurrence, x, value, slope, order)
+
+
+def first_coefficients(
+    eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
+) -> list[Array]:
+    """φ(x) and φ′(x), from which a recurrence goes on; without one all coefficients, by the curve
     t ↦ x + t pushed through the equation.
     """
     recurrence = of(eqn).recurrence
@@ -49,11 +65,7 @@ def taylor_coefficients(
         return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
 
     closed = _programs.of((position, degree), eqn, program, primals)
-    found = [as_array(each) for each in _evaluate(closed, primals)]
-    if recurrence is None:
-        return found
-    value, slope = found
-    return coefficients(recurrence, primals[position], value, slope, order)
+    return [as_array(each) for each in _evaluate(closed, primals)]
 
 
 def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:

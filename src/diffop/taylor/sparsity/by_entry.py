@@ -110,14 +110,25 @@ def product(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry | None:
     if pairs is None:
         return None
     columns: dict[int, Array] = {}
+    met = np.zeros(left.numbers.array.shape, bool)
     for j, k, mask in pairs:
         term = _masked(column(left, j, dtype) * column(right, k, dtype), mask)
         columns[j] = plus(columns[j], term) if j in columns else term
+        met[j] |= True if mask is None else mask
     kept = sorted(columns) or [0]
     zero = jnp.zeros(left.numbers.shape, dtype)
     values = jnp.stack([columns.get(j, zero) for j in kept])
-    factor = left.factor * right.factor
-    return ByEntry(values, Numbers(left.numbers.array[kept]), left.size, factor)
+    numbers = Numbers(np.where(met, left.numbers.array, -1)[kept])
+    return ByEntry(values, numbers, left.size, left.factor * right.factor)
+
+
+def transposed(c: ByEntry, order: tuple[int, ...]) -> ByEntry:
+    """With the axes of the primal in another order."""
+    if order == tuple(range(len(order))):
+        return c
+    order = (0, *(axis + 1 for axis in order))
+    values = None if c.is_ones else lax.transpose(c.columns, order)
+    return ByEntry(values, Numbers(c.numbers.array.transpose(order)), c.size, c.factor)
 
 
 def _aligned_product(left: ByEntry, right: ByEntry) -> ByEntry:
@@ -220,15 +231,13 @@ def sum_over(coefficient: ByEntry, axes: tuple[int, ...], dtype: Any) -> ByEntry
     others each entry of the sum depends on all that it is made of: these become columns while
     there are entries left to tell apart and fewer columns than n.
     """
+    numbers, constant, axes = without_constant(coefficient.numbers, axes)
     c = coefficient
-    constant = tuple(a for a in axes if _constant(c.numbers.array, a + 1))
     if constant:
-        values = summed(whole(c, dtype).columns, [a + 1 for a in constant])
-        numbers = Numbers(_first(c.numbers.array, constant))
+        values = summed(zero_elsewhere(c, dtype), [a + 1 for a in constant])
         c = ByEntry(values, numbers, c.size, c.factor)
-        axes = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
-        if not axes:
-            return c
+    if not axes:
+        return c
     if len(axes) == len(c.numbers.shape):
         return _gathered(c, dtype)
     count = math.prod(c.numbers.shape[a] for a in axes)
@@ -236,6 +245,29 @@ def sum_over(coefficient: ByEntry, axes: tuple[int, ...], dtype: Any) -> ByEntry
     values = _front(values_of(c, dtype), axes, count)
     result = ByEntry(values, Numbers(numbers), c.size)
     return result if numbers.shape[0] < c.size else to_dense(result, dtype)
+
+
+def without_constant(
+    numbers: Numbers, axes: tuple[int, ...]
+) -> tuple[Numbers, tuple[int, ...], tuple[int, ...]]:
+    """The numbers without those of the axes along which they do not change, these axes, and the
+    others as they are numbered then.
+    """
+    constant: list[int] = []
+    for axis in sorted(axes, reverse=True):
+        rest = numbers.along(axis)
+        if rest is not None:
+            numbers, constant = Numbers(rest), [*constant, axis]
+    others = tuple(a - sum(k < a for k in constant) for a in axes if a not in constant)
+    return numbers, tuple(constant), others
+
+
+def zero_elsewhere(c: ByEntry, dtype: Any) -> Array:
+    """The values without the factor, `(s, *shape)`, zero where there is no direction."""
+    columns = whole(c, dtype).columns
+    if c.numbers.full or c.is_ones:
+        return columns
+    return jnp.where(c.numbers.known, columns, jnp.zeros((), columns.dtype))
 
 
 def _gathered(coefficient: ByEntry, dtype: Any) -> Full:
@@ -280,16 +312,6 @@ def _front(array: Any, axes: tuple[int, ...], summed: int) -> Any:
     kept = [a for a in range(array.ndim - 1) if a not in axes]
     moved = array.transpose(0, *(a + 1 for a in axes), *(a + 1 for a in kept))
     return moved.reshape(array.shape[0] * summed, *(array.shape[a + 1] for a in kept))
-
-
-def _constant(array: np.ndarray, axis: int) -> bool:
-    first = np.take(array, [0], axis=axis)
-    return bool((array == first).all())
-
-
-def _first(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    index = tuple(0 if a - 1 in axes else slice(None) for a in range(array.ndim))
-    return array[index]
 
 
 def _pairs(left: ByEntry, right: ByEntry) -> list[tuple[int, int, np.ndarray | None]] | None:

@@ -65,6 +65,14 @@ class Numbers:
         first = int(flat[0])
         return first if np.array_equal(flat[:size], np.arange(first, first + size)) else None
 
+    def along(self, axis: int) -> np.ndarray | None:
+        """The numbers without an axis of the entries, where all that there are along it are the
+        same.
+        """
+        most = self.array.max(axis=axis + 1, keepdims=True, initial=-1)
+        same = bool(((self.array == most) | ~self.known).all())
+        return most.squeeze(axis + 1) if same else None
+
     def is_identity(self, size: int) -> bool:
         """Entry i moves along direction i, for all directions."""
         return self.run == 0 and self.array.size == size

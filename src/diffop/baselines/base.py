@@ -1,0 +1,65 @@
+"""What every baseline is: a way to take first and second derivatives of a function of a vector."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
+
+import equinox as eqx
+
+from ..array_types import ScalarArray, Vector
+from ..jets.point import Point
+from ..jets.probes.base import Draw, Factors
+from ..jets.vector_terms import GradientTerms
+from ..terms.term import Part
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
+
+ScalarFunction: TypeAlias = Callable[[Vector], ScalarArray]
+"""u: from one vector to a real number."""
+
+
+@final
+class Local(NamedTuple):
+    """What a baseline makes of u at a point, each by a call.
+
+    - `value`: u.
+    - `slope`: from a vector b to b·∇u.
+    - `gradient`: from a factor with a gradient, such as σᵀ∇, to what it makes of u.
+    - `second`: from a product of factors of order two, such as Δ, to what it makes of u.
+    """
+
+    value: Callable[[], ScalarArray]
+    slope: Callable[[Vector], ScalarArray]
+    gradient: Callable[[GradientTerms], Vector]
+    second: Callable[[Factors], ScalarArray]
+
+
+class AbstractBaseline(eqx.Module):
+    """A way to take derivatives that is not diffop's own, the `method` of
+    [`diffop.baselines.estimate`][].
+
+    - `name`: what it is called by.
+    - `random`: whether there is anything random about it.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        isinstance(do.baselines.SDGD(), do.baselines.AbstractBaseline)
+        ```
+    """
+
+    name: AbstractClassVar[str]
+    random: AbstractClassVar[bool]
+
+    @abstractmethod
+    def check(self, parts: Sequence[Part]) -> None:
+        """Refuses an operator that the method is no estimate of, and packages that are missing."""
+
+    @abstractmethod
+    def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
+        """The derivatives of u at a point. Equal draws are equal at all points, for all u."""

@@ -1,0 +1,91 @@
+"""Second derivatives as weighted sums Σ_r w_r (v_r·∇)² u along directions that jets are drawn in.
+
+Terms (a·∇)(b·∇) of two directions are written as ¼ [((a + b)·∇)² − ((a − b)·∇)²].
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+
+from ..array_types import RowArray, ScalarArray, Vector, Weights
+from ..jets.directions import Rows, SparseRows, to_dense
+from ..jets.point import Point
+from ..jets.probes.base import Draw, Factors
+from ..jets.products import exact_jets, sampled_jets
+
+Second = Callable[[Vector], ScalarArray]
+"""v ↦ (v·∇)² u at a point."""
+
+
+@final
+class Weighted(NamedTuple):
+    """n directions v_r of a vector, as sparse as they are, with weights w_r."""
+
+    rows: Rows
+    weights: Weights
+
+
+def all_directions(factors: Factors, point: Point) -> list[Weighted]:
+    """Everything that a product of factors of order two consists of."""
+    return [_read(jets) for jets in exact_jets(factors, point, "power")]
+
+
+def drawn_directions(factors: Factors, draw: Draw, point: Point) -> list[Weighted]:
+    """A random sample of it, drawn as diffop's own estimates are; all where there are no more than
+    were to be drawn.
+    """
+    return [_read(jets) for jets in sampled_jets(factors, draw, point, "power")]
+
+
+def _read(jets: Any) -> Weighted:
+    return Weighted(jets.directions[0], jets.weights)
+
+
+def mapped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
+    """Σ_r w_r (v_r·∇)² u, all directions at once: n times the memory of one."""
+    rows = jax.tree.map(jnp.asarray, weighted.rows)
+    each = jax.vmap(lambda row: second(dense(row, x)))(rows)
+    return jnp.asarray(weighted.weights).astype(each.dtype) @ each
+
+
+def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
+    """The same, one direction after the other: the memory of one.
+
+    A step is computed again where the sum is differentiated; otherwise the loop would keep what the
+    derivative of each step needs, which is the memory of all of them.
+    """
+
+    @jax.checkpoint
+    def term(row: Rows, weight: ScalarArray) -> ScalarArray:
+        return weight * second(dense(row, x))
+
+    weights = jnp.asarray(weighted.weights).astype(x.dtype)
+    rows = jax.tree.map(jnp.asarray, weighted.rows)
+    total, _ = jax.lax.scan(
+        lambda total, each: (total + term(*each), None), jnp.zeros((), x.dtype), (rows, weights)
+    )
+    return total
+
+
+def dense(row: Rows, x: Vector) -> Vector:
+    """One direction, a row of several, as a vector like x."""
+    if not isinstance(row, SparseRows):
+        return row.array.astype(x.dtype)
+    values = jnp.asarray(row.values).astype(x.dtype)
+    if values.shape[0] == 1:  # one-hot, as the paper has it: XLA can fuse it, unlike a scatter
+        return values[0] * jax.nn.one_hot(row.positions[0], x.size, dtype=x.dtype)
+    return jnp.zeros_like(x).at[row.positions].add(values)
+
+
+def summed(sum_of: Callable[[Weighted], ScalarArray], sets: Sequence[Weighted]) -> ScalarArray:
+    """The sum over several sets of directions."""
+    return reduce(operator.add, map(sum_of, sets))
+
+
+def array(weighted: Weighted, x: Vector) -> RowArray:
+    """All directions as rows of an array."""
+    return to_dense(weighted.rows, x.size, x.dtype)

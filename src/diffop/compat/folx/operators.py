@@ -1,0 +1,130 @@
+"""Laplacians as functions of functions, in the ways that folx has."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Inexact, Int
+
+from ...taylor import ByDirection, ByEntry, Jets, Numbers, push
+from .forward import forward_laplacian
+
+Function: TypeAlias = Callable[[Array], Array]
+Laplacian: TypeAlias = Callable[[Array], tuple[Array, Array]]
+
+
+class LaplacianOperator(Protocol):
+    """What takes a function f of one array and returns x ↦ (second derivatives, Jacobian).
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        from diffop.compat import folx
+
+        def kinetic(operator: folx.LaplacianOperator, log_psi, x):
+            second, first = operator(log_psi)(x)
+            return -0.5 * (jnp.sum(second) + jnp.sum(first**2))
+
+        kinetic(folx.ForwardLaplacianOperator(0), lambda x: jnp.sum(x**2), jnp.ones(3))  # -9
+        ```
+    """
+
+    def __call__(self, f: Function) -> Laplacian: ...
+
+
+@final
+class ForwardLaplacianOperator(eqx.Module):
+    """`folx.ForwardLaplacianOperator`: all directions at once, the Laplacian summed on the way.
+
+    **Arguments:**
+
+    - `sparsity_threshold`: without effect, see [`diffop.compat.folx.forward_laplacian`][].
+
+    **Returns:** of f and x, (Δf, the Jacobian by the entries of x, coordinates first).
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        from diffop.compat import folx
+
+        operator = folx.ForwardLaplacianOperator(0.6)
+        operator(lambda x: jnp.sum(x**3))(jnp.ones(3))  # 18, [3, 3, 3]
+        ```
+    """
+
+    sparsity_threshold: float | int = eqx.field(static=True, default=0)
+
+    def __call__(self, f: Function) -> Laplacian:
+        forward = forward_laplacian(f, self.sparsity_threshold)
+
+        def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
+            result = forward(x)
+            return result.laplacian, result.jacobian.dense_array
+
+        return laplacian
+
+
+@final
+class LoopLaplacianOperator(eqx.Module):
+    """`folx.LoopLaplacianOperator`: one direction after another, in the memory of one.
+
+    Like folx 0.2.30, it returns the second derivatives ∂_i²f one by one, not their sum.
+
+    **Returns:** of f and x, (∂_i²f, ∂_i f), coordinates first.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        from diffop.compat import folx
+
+        folx.LoopLaplacianOperator()(lambda x: jnp.sum(x**3))(jnp.ones(2))  # [6, 6], [3, 3]
+        ```
+    """
+
+    def __call__(self, f: Function) -> Laplacian:
+        @jax.jit
+        def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
+            def along(number: Int[Array, ""]) -> tuple[Array, Array]:
+                one = ByDirection(number.reshape(1, 1), jnp.ones((1, 1), x.dtype), distinct=True)
+                first, second = push(f, (x,), [Jets(((one,), (None,)))]).derivatives[0]
+                return second[0], first[0]
+
+            return jax.lax.map(along, jnp.arange(x.size))
+
+        return laplacian
+
+
+@final
+class ParallelLaplacianOperator(eqx.Module):
+    """`folx.ParallelLaplacianOperator`: all directions at once, each with its second derivative.
+
+    Like folx 0.2.30, it calls f with a vector of the entries of x, and returns the second
+    derivatives ∂_i²f one by one, not their sum.
+
+    **Returns:** of f and x, (∂_i²f, ∂_i f), coordinates first.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        from diffop.compat import folx
+
+        folx.ParallelLaplacianOperator()(lambda x: jnp.sum(x**3))(jnp.ones(2))  # [6, 6], [3, 3]
+        ```
+    """
+
+    def __call__(self, f: Function) -> Laplacian:
+        @jax.jit
+        def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
+            basis = ByEntry(None, Numbers(np.arange(x.size)[None]), x.size)
+            jets = Jets(((basis,), (None,)))
+            first, second = push(f, (x.reshape(-1),), [jets]).derivatives[0]
+            return second, first
+
+        return laplacian

@@ -1,0 +1,52 @@
+"""The residual of an equation at a point, and whether it is one of u."""
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from ..terms.shapes import Shape, check_shape
+from .equation import AbstractEquation
+from .points import Point, arguments, check_arguments
+
+_SOURCE = "the source of the problem (a system's is like its residual)"
+_LEAF = jax.tree.structure(0)
+
+
+def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Point], PyTree]:
+    """The residual of an equation, for values of u and a point.
+
+    Its source, if it has one, tells the shape of u: one number in an array would
+    be taken for a scalar, and an array of residuals be broadcast against a source that has none of
+    its axes. A pytree of residuals is a system, whose u may have any shape.
+
+    **Raises:** at the call, `ValueError` for shapes that would be broadcast, and for a residual or
+    a source that takes other arguments than u.
+    """
+
+    def residual(values: PyTree, point: Point) -> PyTree:
+        args = arguments(point)
+        check_arguments("the residual", equation.residual, point, ("values",))
+        check_arguments("the source", equation.source, point)
+        got, asked = _shape_of(u, point), _shape_of(equation.source, point)
+        if not got or asked is None:
+            return equation.residual(values, *args)
+        if asked == () and math.prod(got) == 1:
+            check_shape("u", got, _SOURCE, asked)
+        value = equation.residual(values, *args)
+        alone = jax.tree.structure(value) == _LEAF
+        if alone and jnp.shape(value) not in ((), asked):
+            what, shape = ("the residual", jnp.shape(value)) if asked else ("u", got)
+            check_shape(what, shape, _SOURCE, asked)
+        return value
+
+    return residual
+
+
+def _shape_of(function: Callable[..., PyTree], point: Point) -> Shape | None:
+    """The shape of what a function returns; None for a pytree."""
+    # of a new function: methods of modules are compared by their arrays, which may be traced
+    value = jax.eval_shape(lambda *args: function(*args), *arguments(point))
+    return value.shape if jax.tree.structure(value) == _LEAF else None

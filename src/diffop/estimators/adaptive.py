@@ -1,0 +1,302 @@
+"""Estimates with as many draws as an accuracy needs."""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, final
+
+import equinox as eqx
+import equinox.internal as eqxi
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from ..array_types import Key, ScalarArray
+from ..jets.design import Design
+from ..jets.point import Point
+from ..jets.probes import AbstractProbe, Sparse
+from ..jets.probes.base import Draw
+from ..jets.probes.windows import Window, orders
+from ..taylor.binding import (
+    is_on_mesh,
+    start_of_sum,
+    varying_axes,
+    varying_over,
+    zeros_for,
+)
+from ..terms.arguments import checked_integer
+from ..terms.evaluate import added, common_kind, segment_jets
+from ..terms.term import Part, Term
+from .draws import make_draw, without_error
+from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
+from .statistics import draws
+
+_LEAST = 16
+"""So many draws at least, and two rounds: k of them know their spread to about 1/√(2k), a fifth
+for 16. Fewer would often stop because the spread came out small by chance.
+"""
+
+
+class Adaptive(NamedTuple):
+    """What `L.estimate_to(key, …)(u)(*args)` returns.
+
+    - `mean`: the estimate.
+    - `standard_error`: zero where it is exact.
+    - `jets`: how many were pushed.
+    - `n`: how many draws were made for each set of terms (0 where nothing is sampled).
+    - `converged`: whether the standard error is as small as was asked for; False where the draws
+        ran out before.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        estimate = do.Laplacian().estimate_to(jax.random.key(0), rtol=0.05)
+        estimate(lambda x: jnp.sum(x**4))(jnp.linspace(0, 1, 1000)).converged  # True
+        ```
+    """
+
+    mean: PyTree
+    standard_error: PyTree
+    jets: Array
+    n: Array
+    converged: Array
+
+
+@final
+class Accuracy(NamedTuple):
+    """When to stop: a standard error of at most max(atol, rtol |mean|), or max_n draws."""
+
+    rtol: float
+    atol: float
+    max_n: int
+    batch: int
+
+    def holds(self, mean: Sequence[Array], error: Sequence[Array]) -> Array:
+        """For every entry; never for one that is not a number."""
+        within = [
+            jnp.all(e <= jnp.maximum(self.atol, self.rtol * jnp.abs(m)))
+            for m, e in zip(mean, error, strict=True)
+        ]
+        return jnp.all(jnp.stack(within))
+
+
+def checked_accuracy(rtol: Any, atol: Any, max_n: Any, batch: Any) -> Accuracy:
+    """What tells when to stop, checked at the call."""
+    rtol, atol = _tolerance(rtol, "rtol"), _tolerance(atol, "atol")
+    if rtol == 0 == atol:
+        raise ValueError(
+            "one of rtol and atol must be positive; got 0 for both. For the exact value use "
+            "`L.exact`, for a fixed number of draws `L.estimate`."
+        )
+    batch = checked_integer(batch, "batch, the draws in a round,", 2)
+    max_n = checked_integer(max_n, "max_n, the number of draws in all,", 1)
+    if max_n < 2 * batch:  # a smaller batch would be another memory and another cost: ask for it
+        raise ValueError(
+            f"max_n must allow for two rounds, 2·batch = {2 * batch} draws; got {max_n}. Choose a "
+            "smaller batch or more draws."
+        )
+    return Accuracy(rtol, atol, max_n, batch)
+
+
+def _tolerance(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a Python number; got {value!r} of {type(value).__name__}.")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be finite and not negative; got {value}.")
+    return float(value)
+
+
+def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
+    """What the first round is drawn from: probes with a standard error.
+
+    **Raises:** `ValueError` for others.
+    """
+    draw = make_draw(key, batch, probes)
+    unknown = without_error(draw.probe, batch)
+    if unknown is not None:
+        raise ValueError(f"an accuracy needs a standard error, but {unknown}")
+    return draw
+
+
+def adaptive(
+    parts: Sequence[Part], draw: Draw, accuracy: Accuracy, u: Callable[..., PyTree], point: Point
+) -> Adaptive:
+    """The sum of all parts at a point, from as many rounds like `draw` as are needed."""
+    exact, sampled = _split(parts, draw, point)
+    known = draws([[Part(exact, None)]], u, point) if exact or not sampled else None
+    if sampled:
+        value, jets = (None, 0) if known is None else (known.exact[0], known.jets)
+        return _sampled(value, jets, _Rounds(sampled, draw, accuracy, u, point))
+    assert known is not None
+    (mean,) = known.exact
+    error = jax.tree.map(lambda leaf: jnp.zeros_like(leaf, jnp.finfo(leaf.dtype).dtype), mean)
+    return Adaptive(mean, error, jnp.asarray(known.jets), jnp.asarray(0), jnp.asarray(True))
+
+
+def _split(
+    parts: Sequence[Part], draw: Draw, point: Point
+) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """The terms that a round would not sample, and those that it would."""
+    exact, sampled = [], []
+    for term in (term for part in parts for term in part.terms):
+        jets = segment_jets([(segment, draw) for segment in term.word], point)
+        drawn = any(each[0].design is not None for each in jets if each)
+        (sampled if drawn else exact).append(term)
+    return tuple(exact), tuple(sampled)
+
+
+@final
+class _Rounds:
+    """Rounds of draws of some terms, numbered from 0. They are independent, but for what is drawn
+    without replacement.
+    """
+
+    def __init__(
+        self,
+        terms: tuple[Term, ...],
+        draw: Draw,
+        accuracy: Accuracy,
+        u: Callable[..., PyTree],
+        point: Point,
+    ) -> None:
+        self.accuracy = accuracy
+        self._terms, self._draw, self._u, self._point = terms, draw, u, point
+        self._key, order = jax.random.split(draw.key)
+        self._orders = None
+        if isinstance(draw.probe, Sparse):
+            segments = [segment for term in terms for segment in term.word]
+            products = [segment.product for segment in segments]
+            self._orders = orders(products, point, order, accuracy.max_n, accuracy.batch)
+
+    def draw(self, number: ScalarArray) -> tuple[list[PyTree], list[Design], int]:
+        """The contributions of a round for each design, the designs, and the jets pushed."""
+        probe = self._draw.probe
+        if self._orders is not None:
+            probe = Window(self._orders, number * self.accuracy.batch)
+        key = jax.random.fold_in(self._key, number)
+        part = Part(self._terms, Draw(key, self._draw.n, probe))
+        found = draws([[part]], self._u, self._point)
+        designs = [design for _, design in found.sampled]
+        return [values[0] for values in found.sampled.values()], designs, found.jets
+
+
+Tallies: TypeAlias = list[list[Tally]]
+"""For each design and each output."""
+
+
+@final
+class _Total:
+    """The exact value plus what the rounds of each design add to it, output by output."""
+
+    def __init__(self, exact: Sequence[Array], rules: Sequence[AbstractRounds]) -> None:
+        self._exact, self._rules = exact, rules
+        self.rounds = max(rule.number for rule in rules)
+
+    def add(
+        self, tallies: Tallies, contributions: Sequence[PyTree], number: ScalarArray
+    ) -> Tallies:
+        return [
+            [rule.add(m, z, number) for m, z in zip(known, jax.tree.leaves(tree), strict=True)]
+            for rule, known, tree in zip(self._rules, tallies, contributions, strict=True)
+        ]
+
+    def summary(self, number: ScalarArray, tallies: Tallies) -> tuple[list[Array], list[Array]]:
+        """Means and standard errors after so many rounds: variances of different designs add."""
+        means, errors = [], []
+        for position, value in enumerate(self._exact):
+            found = [each[position] for each in tallies]
+            sums = [m.mean for m in found]
+            spreads = [r.variance(m, number) for r, m in zip(self._rules, found, strict=True)]
+            means.append(functools.reduce(added, sums, value))
+            errors.append(_root(sum(spreads[1:], start=spreads[0])))
+        return means, errors
+
+    def used(self, number: ScalarArray) -> Array:
+        return jnp.max(jnp.stack([rule.used(number) for rule in self._rules]))
+
+
+def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
+    """Rounds until the accuracy is reached."""
+    accuracy = rounds.accuracy
+    shapes, designs, jets = eqx.filter_eval_shape(rounds.draw, jnp.asarray(0))
+    zeros = _nothing_yet(rounds, shapes)
+    if exact is None:
+        exact = zeros[0]
+    exact = jax.tree.map(lambda leaf, *z: leaf.astype(common_kind(leaf, *z)), exact, *shapes)
+    leaves, structure = jax.tree.flatten(exact)
+    rules = [rounds_of(design, accuracy.batch, accuracy.max_n) for design in designs]
+    total = _Total(leaves, rules)
+    start = [[empty_tally(leaf) for leaf in jax.tree.leaves(tree)] for tree in zeros]
+    number, tallies = _loop(rounds, total, start)
+    means, errors = total.summary(number, tallies)
+    converged = accuracy.holds(means, errors)
+    means = [m.astype(leaf.dtype) for m, leaf in zip(means, leaves, strict=True)]
+    errors = [e.astype(jnp.finfo(m.dtype).dtype) for e, m in zip(errors, means, strict=True)]
+    return Adaptive(
+        jax.tree.unflatten(structure, means),
+        jax.tree.unflatten(structure, errors),
+        exact_jets + jets * number,
+        total.used(number),
+        converged,
+    )
+
+
+def _nothing_yet(rounds: _Rounds, shapes: Sequence[PyTree]) -> list[PyTree]:
+    """Zeros like one contribution to each design."""
+    if any(map(is_on_mesh, jax.tree.leaves(shapes))):
+        first = jnp.asarray(0)
+        return start_of_sum(lambda: jax.tree.map(lambda z: z[0], rounds.draw(first)[0]))
+    return jax.tree.map(lambda z: jnp.zeros(z.shape[1:], z.dtype), list(shapes))
+
+
+def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallies]:
+    """How many rounds were made, and what they add up to.
+
+    Equinox's checkpointed loop has a reverse mode, in which u and the point may be closed over. A
+    checkpoint for each round is no more than some copies of u's output.
+    """
+    accuracy = rounds.accuracy
+    least = max(2, -(-_LEAST // accuracy.batch))
+
+    def unfinished(state: tuple[Array, Tallies]) -> Array:
+        return (state[0] < least) | ~accuracy.holds(*total.summary(*state))
+
+    def one_more(state: tuple[Array, Tallies]) -> tuple[Array, Tallies]:
+        # Under vmap all points that need more rounds are in the same one, the latest, and share its
+        # jets, as they do those of an estimate. What is computed for the others is thrown away.
+        number = varying_over(eqxi.unvmap_max(state[0]), varying_axes(state[0]))
+        contributions, _, _ = rounds.draw(number)
+        after = number + 1, total.add(state[1], contributions, number)
+        more = unfinished(state)
+        return jax.tree.map(lambda new, old: jnp.where(more, new, old), after, state)
+
+    # what is selected together lies on the devices together, and is mapped together
+    number = sum((zeros_for(leaf, (), int) for leaf in jax.tree.leaves(start)), jnp.asarray(0))
+    start = jax.tree.map(lambda leaf: leaf + zeros_for(number, (), leaf.dtype), start)
+    return eqxi.while_loop(
+        lambda state: _anywhere(unfinished(state)),
+        one_more,
+        (number, start),
+        max_steps=total.rounds,
+        kind="checkpointed",
+        checkpoints=total.rounds,
+    )
+
+
+def _anywhere(unfinished: Array) -> Array:
+    """Whether any point on any device needs more: u may communicate, so that all take part."""
+    needed, axes = eqxi.unvmap_any(unfinished), varying_axes(unfinished)
+    if not axes:
+        return needed
+    return jax.lax.psum(varying_over(needed, axes).astype(int), tuple(sorted(axes))) > 0
+
+
+def _root(variance: Array) -> Array:
+    """√, with the gradient zero where there is no variance."""
+    positive = variance > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1)), variance)

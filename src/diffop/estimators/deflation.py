@@ -1,0 +1,218 @@
+"""Estimates of second-order operators whose large part is found and computed exactly."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from ..array_types import Key, PerDirection, ScalarArray
+from ..jets.point import Point
+from ..jets.probes.base import Draw
+from ..jets.vector_terms import DivergenceTerms
+from ..terms.entries import entries_of
+from ..terms.evaluate import apply, scaled
+from ..terms.term import Part, Term
+from .draws import make_draw
+from .estimator import AbstractEstimator
+from .statistics import Stats, statistics
+from .trace_estimators import Products, hutch_plus_plus, xtrace
+from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
+
+LEAST = {"xtrace": 4, "hutch++": 3}
+"""The methods, with the products that each of them needs."""
+
+
+@final
+class Deflated(AbstractEstimator):
+    """An unbiased estimate of an operator that is a trace, its large part exact: what
+    `L.deflate(key, n, method)` returns.
+
+    The Laplacian, `SecondOrder`, `ParabolicTrace` and `Divergence` are traces tr A(x) of matrices
+    that are known by their products, Hessian-vector products by forward over reverse mode (for the
+    divergence derivatives along a direction). Random products find the directions in which A is
+    large; there its trace is computed exactly, and only the rest is estimated. Where the
+    eigenvalues of A decay, the variance is a small fraction of that of as many plain probes; for an
+    A of rank below n/2 (XTrace) or n/3 (Hutch++) it is zero.
+
+    - "xtrace": n/2 test vectors (rounded down), each a probe of what the others leave: 2 products a
+        vector. The standard error is the spread of the leave-one-out estimates over √(n/2), as its
+        authors give it. They are not independent, so it is an indication and not unbiased.
+    - "hutch++": n/3 products each (rounded down) find the directions and compute the trace there;
+        the others are Rademacher probes of the rest. The square of the standard error is unbiased;
+        it needs two probes, so n ≥ 4.
+
+    Every second-order term and the divergence get n products of their own (for a u with several
+    values, each value does) and test vectors of their own; a term whose matrix has at most n rows
+    is exact, and so are terms of order one and zero and single derivatives.
+
+    `D(u)(*args)` is the estimate, `D.stats(u)(*args)` a [`diffop.Stats`][] with its standard error
+    and the products (and jets of exact terms) that it took; `chunk=` beside u bounds products too.
+    The directions depend on u and on the point: unlike [`diffop.Estimate`][] this is not an
+    operator, linear in u with fixed jets. It needs a real u that can be differentiated in reverse
+    mode. Gradients through u's parameters are unbiased too, see the derivation in
+    `diffop.estimators.trace_estimators`.
+
+    **Raises:** `ValueError`, by `stats` of "hutch++" with n = 3, whose one probe has no spread.
+
+    Sources: Meyer, Musco, Musco, Woodruff (2021) for Hutch++; Epperly, Tropp, Webber (2024) for
+    XTrace with normalised test vectors.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        u = lambda x: jnp.sum(x[:3] ** 2)  # a Hessian of rank 3 in 1000 dimensions
+        D = do.Laplacian().deflate(jax.random.key(0), 12)
+        D(u)(jnp.ones(1000))  # 6.0
+        mean, error, products = D.stats(u)(jnp.ones(1000))
+        ```
+    """
+
+    collected: tuple[Term, ...]
+    made: Draw
+    method: str = eqx.field(static=True)
+
+    def _value(self, u: Callable[..., PyTree], point: Point) -> PyTree:
+        exact, sampled = self._split(point)
+        values = [_mean(self._estimates(term, key, u, point)) for term, key in sampled]
+        if exact or not values:
+            values.append(apply([Part(exact, None)], u, point))
+        return _add(values)
+
+    def _stats(self, u: Callable[..., PyTree], point: Point) -> Stats:
+        exact, sampled = self._split(point)
+        estimates = [self._estimates(term, key, u, point) for term, key in sampled]
+        means, variances = [*map(_mean, estimates)], [*map(_variance, estimates)]
+        jets = sum(self._products(each) for each in estimates)
+        if exact or not means:
+            rest = statistics([Part(exact, None)], u, point)
+            means, variances = [*means, rest.mean], [*variances, rest.standard_error]  # zero
+            jets += rest.jets
+        return Stats(_add(means), jax.tree.map(jnp.sqrt, _add(variances)), jets)
+
+    def _split(self, point: Point) -> tuple[tuple[Term, ...], list[tuple[Term, Key]]]:
+        """The terms that are exact at a point, and the others, each with a key of its own."""
+        exact, sampled = [], []
+        for i, term in enumerate(self.collected):
+            trace = as_trace(term)
+            if trace is None or trace.count(point) <= self.made.n:
+                exact.append(term)
+            else:
+                sampled.append((term, jax.random.fold_in(self.made.key, i)))
+        return tuple(exact), sampled
+
+    def _estimates(self, term: Term, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
+        """Several estimates of a term, on a leading axis of each leaf."""
+        trace = as_trace(term)
+        assert trace is not None  # that is how terms were split
+        _check_real(trace, u, point)
+        u = entries_of(u, term.head.entries)
+        draw = partial(self._draw, key, trace.count(point), point.dtype(trace.argnum))
+        if isinstance(trace, DivergenceTerms):
+            values = draw(jacobian_products(trace, u, point))
+        else:
+            values = _for_each_value(lambda f: draw(hessian_products(trace, f, point)), u, point)
+        return scaled(values, term, point)
+
+    def _draw(self, key: Key, size: int, dtype: Any, products: Products) -> PerDirection:
+        """Estimates of the trace of a matrix of this size."""
+        dtype = dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32  # a basis needs it
+        if self.method == "xtrace":
+            return xtrace(products, jax.random.normal(key, (self.made.n // 2, size), dtype))
+        third, (for_sketch, for_probes) = self.made.n // 3, jax.random.split(key)
+        # Gaussian, so that no direction is missed for sure; Rademacher probes vary least.
+        sketch = jax.random.normal(for_sketch, (third, size), dtype)
+        probes = jax.random.rademacher(for_probes, (self.made.n - 2 * third, size), dtype)
+        return hutch_plus_plus(products, sketch, probes)
+
+    def _products(self, estimates: PyTree) -> int:
+        """How many products with matrices a term took: n (an even number for XTrace) a value."""
+        values = sum(leaf[0].size for leaf in jax.tree.leaves(estimates))
+        n = self.made.n
+        return values * (n - n % 2 if self.method == "xtrace" else n)
+
+
+def deflated(terms: Sequence[Term], key: Any, n: Any, method: Any) -> Deflated:
+    """Check what a deflated estimate is made from."""
+    if method not in LEAST:
+        raise ValueError(f"method must be one of {', '.join(LEAST)}; got {method!r}.")
+    draw = make_draw(key, n, "auto")
+    if draw.n < LEAST[method]:
+        raise ValueError(
+            f"{method} needs at least n = {LEAST[method]} products; got {n}. For fewer draws use "
+            "L.estimate(key, n)."
+        )
+    for term in terms:
+        if as_trace(term) is None and not is_exact(term):
+            raise ValueError(
+                f"deflation is for traces of second derivatives (Laplacian, SecondOrder, "
+                f"ParabolicTrace) and Divergence, times coefficients; got {term.signed_text[1]}. "
+                "Use L.estimate(key, n) for this part and add the results."
+            )
+    return Deflated(tuple(terms), draw, method)
+
+
+def _for_each_value(
+    draw: Callable[[Callable[..., ScalarArray]], PerDirection],
+    u: Callable[..., PyTree],
+    point: Point,
+) -> PyTree:
+    """What is drawn for u's values one by one: each has a matrix of its own."""
+
+    def of_leaf(leaf: int, shape: tuple[int, ...]) -> Array:
+        def of_value(i: Any) -> Array:
+            return draw(lambda *a, **k: jax.tree.leaves(u(*a, **k))[leaf].reshape(-1)[i])
+
+        if shape == ():
+            return of_value(0)
+        values = jax.vmap(of_value, out_axes=1)(jnp.arange(math.prod(shape)))
+        return values.reshape(-1, *shape)
+
+    leaves, structure = jax.tree.flatten(jax.eval_shape(lambda: point.value_of(u)))
+    values = [of_leaf(i, x.shape).astype(x.dtype) for i, x in enumerate(leaves)]
+    return jax.tree.unflatten(structure, values)
+
+
+def _mean(estimates: PyTree) -> PyTree:
+    return jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), estimates)
+
+
+def _variance(estimates: PyTree) -> PyTree:
+    """The variance of the mean of m estimates, were they independent: Σ|t_i − t̄|² / (m(m−1))."""
+
+    def variance(leaf: Array) -> Array:
+        m = leaf.shape[0]
+        if m < 2:
+            raise ValueError(
+                "a standard error of hutch++ needs at least 2 probes of what is left; got n = 3, "
+                "which has one. Use n = 4 or more."
+            )
+        return jnp.var(leaf, axis=0, ddof=1) / m
+
+    return jax.tree.map(variance, estimates)
+
+
+def _add(values: Sequence[PyTree]) -> PyTree:
+    return jax.tree.map(lambda *leaves: sum(leaves[1:], leaves[0]), *values)
+
+
+def _check_real(trace: Trace, u: Callable[..., PyTree], point: Point) -> None:
+    """Gradients, and with them products with A, are those of real functions of real numbers."""
+    outputs = jax.tree.leaves(jax.eval_shape(lambda: point.value_of(u)))
+    for what, dtype in [
+        *(("u", jnp.dtype(leaf.dtype)) for leaf in outputs),
+        (f"argument {trace.argnum}", jnp.dtype(point.dtype(trace.argnum))),
+    ]:
+        if not jnp.issubdtype(dtype, jnp.floating):
+            raise TypeError(
+                f"deflation of {trace.symbol} needs a real u of a real point; got {what} of type "
+                f"{dtype}. Apply it to the real and the imaginary part."
+            )

@@ -1,0 +1,84 @@
+"""What estimates are made from, checked at the call that makes them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..jets.identity import is_key_array
+from ..jets.probes import (
+    NAMED as NAMED,
+    AbstractProbe as AbstractProbe,
+    Stratified,
+    Systematic,
+    as_probe as as_probe,
+)
+from ..jets.probes.base import Draw, Factors
+from ..jets.products import has_probe
+from ..terms.arguments import is_operator
+from ..terms.term import Part, Segment
+
+
+def make_draw(key: Any, n: Any, probes: Any) -> Draw:
+    """Check what an estimate is made from."""
+    if not isinstance(key, jax.Array) or not _is_key(key):
+        raise TypeError(
+            f"an estimate needs a JAX random key such as jax.random.key(0); got {_describe(key)}."
+        )
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
+    if n.__index__() < 1:
+        raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
+    typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to be compared
+    return Draw(typed, n.__index__(), as_probe(probes))
+
+
+def _is_key(key: jax.Array) -> bool:
+    if is_key_array(key):
+        return key.shape == ()
+    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, jax.Array):
+        return f"an array of type {value.dtype} and shape {value.shape}"
+    return f"{value!r} of type {type(value).__name__}"
+
+
+def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:
+    """Refuse probes that are biased for an operator, at the call that asks for them."""
+    for segment in _segments(parts):
+        if not has_probe(segment.product, probe):
+            raise ValueError(_biased(segment.product, probe, segment.text))
+
+
+def supports(parts: Sequence[Part], probe: AbstractProbe) -> bool:
+    """Whether probes are unbiased for all of an operator."""
+    return all(has_probe(segment.product, probe) for segment in _segments(parts))
+
+
+def is_unsampled(operator: Any) -> bool:
+    """Whether it is an operator, and no estimate of one."""
+    return is_operator(operator) and all(part.draw is None for part in operator.parts)
+
+
+def without_error(probe: AbstractProbe, n: int) -> str | None:
+    """Why n draws of many terms have no standard error; None where they have one."""
+    if not isinstance(probe, Systematic | Stratified):
+        return None
+    return probe.select(jax.random.key(0), 4 * n, n).unknown
+
+
+def _segments(parts: Sequence[Part]) -> list[Segment]:
+    """The derivatives in an operator."""
+    words = [term.word for part in parts for term in part.terms]
+    return [segment for word in words for segment in word if segment.factors]
+
+
+def _biased(factors: Factors, probe: AbstractProbe, name: str) -> str:
+    possible = [n for n, each in NAMED.items() if n != "auto" and each.supports(factors)]
+    return (
+        f"{probe.name} probes are biased for {name}: no such random jets have it as their "
+        f"expectation. Unbiased for it: {', '.join(possible)}."
+    )

@@ -1,0 +1,61 @@
+"""Which terms an estimate drew, and how large they were."""
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from ..jets.directions import SparseRows
+from ..jets.point import Point
+from ..jets.probes import Importance, RunningMagnitudes
+from ..jets.probes.base import Draw
+from ..terms.evaluate import segment_jets
+from ..terms.term import Part, Segment
+from .statistics import draws
+
+
+def observe(
+    memory: RunningMagnitudes, parts: Sequence[Part], u: Callable[..., PyTree], point: Point
+) -> RunningMagnitudes:
+    """The memory with the magnitudes |t_i| of the terms that were drawn: a draw contributes
+    t_i/(n p_i).
+    """
+    segment, draw = _single_sum(parts)
+    probe, n = draw.probe, draw.n
+    if not isinstance(probe, Importance):
+        raise ValueError(
+            "observe needs an estimate by importance sampling, made with probes=memory.probe(); "
+            f"got one by {probe.name} probes."
+        )
+    (jets,) = segment_jets([(segment, draw)], point)
+    if not jets or jets[0].design is None:
+        return memory  # nothing was drawn: it is exact
+    (rows, *others) = [rows for moved in jets[0].tangents.values() for rows in moved.values()]
+    if others or not isinstance(rows, SparseRows) or rows.positions.shape[1] != 1:
+        raise ValueError(
+            "observe needs an estimate of a single sum over coordinates; got one whose terms have "
+            "other directions."
+        )
+    dims = getattr(segment.factors[0], "dims", None)
+    numbers = rows.positions[:, 0]
+    if dims is not None:
+        numbers = jnp.searchsorted(jnp.asarray(np.sort(dims), numbers.dtype), numbers)
+        numbers = jnp.asarray(np.argsort(dims))[numbers]
+    (contributions,) = draws([parts], u, point).sampled.values()
+    leaves = [jnp.abs(z.reshape(n, -1)) for z in jax.tree.leaves(contributions[0])]
+    sizes = jnp.sqrt(sum(jnp.sum(z**2, axis=1) for z in leaves))
+    p = probe.weights[numbers] / jnp.sum(probe.weights)
+    return memory.observe(numbers, sizes * (n * p).astype(sizes.dtype))
+
+
+def _single_sum(parts: Sequence[Part]) -> tuple[Segment, Draw]:
+    """The sum of terms that an estimate of one such sum draws from."""
+    terms = [(term, part.draw) for part in parts for term in part.terms]
+    if len(terms) == 1 and len(terms[0][0].word) == 1 and terms[0][1] is not None:
+        return next(iter(terms[0][0].word)), terms[0][1]
+    raise ValueError(
+        "observe needs an estimate of a single sum over coordinates, such as that of a Laplacian; "
+        f"got one with {len(terms)} terms."
+    )

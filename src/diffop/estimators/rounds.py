@@ -1,0 +1,147 @@
+"""Draws made in rounds, of b draws each, until there are enough: their mean and its variance so
+far.
+
+With y = b z for the contributions z of a round, each y by itself is unbiased for the whole sum.
+After k draws of one stratum the estimate is their mean ȳ, and
+
+    Var ȳ = E[ M/(k (k−1)) ] (1 − k/N),        M = Σ |y − ȳ|²,
+
+for independent draws (N infinite) and for the first k of a random order of N terms. M is pooled
+over all the draws: with k − 1 degrees of freedom it is less noisy than what the rounds say one by
+one, (b − 1) k/b. Adding a draws with mean ȳ' and spread M' to k,
+
+    ȳ ← ȳ + δ a/(k+a),    M ← M + M' + |δ|² k a/(k+a),    δ = ȳ' − ȳ,
+
+which cancels nothing (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983).
+
+Draws that depend on each other in other ways (strata, orthogonal directions) do so within their
+round only. Rounds with keys of their own are independent, so for R of them with sums s_r and
+unbiased estimates V_r of their variances, the estimate is the mean of the s_r, with the variance
+Σ_r V_r / R².
+"""
+
+import math
+from abc import abstractmethod
+from typing import NamedTuple, final
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ..array_types import AnyArray, ScalarArray
+from ..jets.design import Design, Stratum, variance_of_sum
+from ..jets.probes.windows import is_window
+
+
+@final
+class Tally(NamedTuple):
+    """The estimate so far, and what its variance is computed from."""
+
+    mean: Array
+    spread: Array
+
+
+def empty_tally(zero: Array) -> Tally:
+    """Before the first round, where a contribution is an array like `zero`; half precision is too
+    little for sums over rounds.
+    """
+    mean = zero.astype(np.promote_types(zero.dtype, np.float32))
+    return Tally(mean, jnp.real(mean))
+
+
+class AbstractRounds(eqx.Module):
+    """How the rounds of one design are merged.
+
+    - `batch`: draws in a round.
+    - `most`: draws in all rounds.
+    """
+
+    batch: eqx.AbstractVar[int]
+    most: eqx.AbstractVar[int]
+
+    @property
+    def number(self) -> int:
+        """How many rounds there are at most."""
+        return -(-self.most // self.batch)
+
+    def used(self, rounds: ScalarArray) -> ScalarArray:
+        """The draws of so many rounds."""
+        return jnp.minimum(rounds * self.batch, self.most)
+
+    @abstractmethod
+    def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
+        """One more after so many rounds; nothing new where all draws have been used."""
+
+    @abstractmethod
+    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+        """An unbiased estimate of the variance of the mean after so many rounds."""
+
+
+@final
+class Pooled(AbstractRounds):
+    """Draws of one stratum of a population, infinite for independent ones."""
+
+    batch: int = eqx.field(static=True)
+    most: int = eqx.field(static=True)
+    population: int | float = eqx.field(static=True)
+
+    def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
+        before, after = self.used(rounds), self.used(rounds + 1)
+        y = self.batch * contributions.astype(tally.mean.dtype)
+        valid = (jnp.arange(self.batch) < after - before).reshape((-1,) + (1,) * (y.ndim - 1))
+        kind, real = y.dtype, tally.spread.dtype  # complex outputs have a real spread
+        new, k, total = ((each).astype(real) for each in (after - before, before, after))
+        mean = jnp.sum(jnp.where(valid, y, 0), axis=0) / jnp.maximum(new, 1).astype(kind)
+        spread = jnp.sum(jnp.where(valid, _square(y - mean[None]), 0), axis=0)
+        step = mean - tally.mean
+        return Tally(
+            tally.mean + step * (new / total).astype(kind),
+            tally.spread + spread + _square(step) * (k * new / total),
+        )
+
+    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+        k = jnp.maximum(self.used(rounds), 2).astype(tally.spread.dtype)
+        variance = tally.spread / (k * (k - 1))
+        if math.isinf(self.population):
+            return variance
+        return variance * ((self.population - k) / self.population)  # 1 − k/N rounds: not 0 for N
+
+
+@final
+class RoundByRound(AbstractRounds):
+    """Whole rounds, independent of each other, of any design that has a standard error."""
+
+    batch: int = eqx.field(static=True)
+    most: int = eqx.field(static=True)
+    design: Design = eqx.field(static=True)
+
+    def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
+        z = contributions.astype(tally.mean.dtype)
+        total = (rounds + 1).astype(z.dtype)
+        step = (jnp.sum(z, axis=0) - tally.mean) / total
+        more = rounds < self.number
+        return Tally(
+            tally.mean + jnp.where(more, step, 0),
+            tally.spread + jnp.where(more, variance_of_sum(z, self.design), 0),
+        )
+
+    def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
+        made = jnp.clip(rounds, 1, self.number).astype(tally.spread.dtype)
+        return tally.spread / made**2
+
+
+def rounds_of(design: Design, batch: int, most: int) -> AbstractRounds:
+    """The best way to merge rounds of a design."""
+    if is_window(design):
+        (stratum,) = design.strata
+        assert isinstance(stratum.population, int)
+        return Pooled(batch, min(most, stratum.population), stratum.population)
+    if design.strata == (Stratum(batch),) and design.unknown is None:
+        return Pooled(batch, most, math.inf)
+    return RoundByRound(batch, most // batch * batch, design)
+
+
+def _square(z: Array) -> Array:
+    """|z|², with a gradient at zero."""
+    return jnp.real(z * jnp.conj(z))

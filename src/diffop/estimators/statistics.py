@@ -1,0 +1,194 @@
+"""The standard error of an estimate, from the draws it was made of."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, final
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from ..jets.design import Design, variance_of_sum
+from ..jets.point import Point
+from ..jets.probes.base import Draw
+from ..jets.products import is_drawn, is_sampled
+from ..jets.pushes import number_pushed
+from ..terms.evaluate import (
+    added,
+    apply_all,
+    by_inner_function,
+    floating,
+    head_values,
+    scaled,
+    segment_jets,
+)
+from ..terms.rewriting import product_rule
+from ..terms.term import Part, Segment
+
+
+class Stats(NamedTuple):
+    """What `Estimate.stats` returns: the estimate, its standard error (zero where it is exact), and
+    the jets pushed.
+    """
+
+    mean: PyTree
+    standard_error: PyTree
+    jets: int
+
+
+Source: TypeAlias = tuple[int, Design]
+"""The number of a draw among those of an evaluation, and how it was made. Draws of one source are
+the same draws, those of different sources are independent.
+
+Draws with traced keys are told apart when the program runs only. Of those that turn out to be the
+same one, the first source has what all of them contribute and the others nothing, so that
+variances of sources add in any case.
+"""
+
+
+@final
+class Draws(NamedTuple):
+    """Several operators at a point, draw by draw.
+
+    - `exact`: for each operator the sum of what was not sampled.
+    - `sampled`: for each source and each operator the contributions z_r of the draws, along the
+        first axis; the estimate is `exact` plus the sums of all of them. None for an operator that
+        has no part in them.
+    - `jets`: how many were pushed.
+    """
+
+    exact: list[PyTree]
+    sampled: dict[Source, list[PyTree | None]]
+    jets: int
+
+    def mean(self, operator: int) -> PyTree:
+        """The estimate of one operator."""
+        total = self.exact[operator]
+        for contributions in self.sampled.values():
+            if contributions[operator] is not None:
+                sums = jax.tree.map(lambda z: jnp.sum(z, axis=0), contributions[operator])
+                total = jax.tree.map(added, total, sums)
+        return total
+
+    def variance(self, operator: int) -> PyTree:
+        """An unbiased estimate of the variance of `mean`: variances of different sources add."""
+        total = jax.tree.map(
+            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)),
+            self.exact[operator],
+        )
+        for (_, design), contributions in self.sampled.items():
+            if contributions[operator] is not None:
+                spread = partial(variance_of_sum, design=design)
+                total = jax.tree.map(added, total, jax.tree.map(spread, contributions[operator]))
+        return total
+
+
+def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point) -> Draws:
+    """Several operators, each a list of parts, applied to one function at one point.
+
+    **Raises:** `ValueError` for compositions whose inner operator is sampled too.
+    """
+    operators = [[_checked(part, point) for part in parts] for parts in operators]
+    own = [[part for part in parts if part.draw is None] for parts in operators]
+    exact: list[PyTree | None] = [
+        value if parts else None for value, parts in zip(apply_all(own, u, point), own, strict=True)
+    ]
+    flat = [
+        (position, term, part.draw)
+        for position, parts in enumerate(operators)
+        for part in parts
+        if part.draw is not None
+        for term in part.terms
+    ]
+    different = {draw.identity: draw for _, _, draw in flat}
+    numbers = {identity: number for number, identity in enumerate(different)}
+    sampled: dict[Source, list[PyTree | None]] = {}
+    exact_jets = segment_jets(
+        [(term.head, None) for parts in own for part in parts for term in part.terms], point
+    )
+    pushed = number_pushed([each for wanted in exact_jets for each in wanted or ()])
+    for members, function in by_inner_function(flat, u, point):
+        requests: list[tuple[Segment, Draw | None]] = [
+            (flat[i][1].head, flat[i][2]) for i in members
+        ]
+        found = head_values(requests, function, point, per_draw=True)
+        pushed += number_pushed([each for _, jets in found for each in jets])
+        for i, (value, each) in zip(members, found, strict=True):
+            position, term, draw = flat[i]
+            value = scaled(value, term, point)
+            design = each[0].design if each else None
+            if design is None:
+                exact[position] = plus(exact[position], value)
+                continue
+            source = sampled.setdefault((numbers[draw.identity], design), [None] * len(operators))
+            source[position] = plus(source[position], value)
+    known = [
+        _nothing([values[position] for values in sampled.values()], u, point)
+        if value is None
+        else value
+        for position, value in enumerate(exact)
+    ]
+    return Draws(known, _told_apart(sampled, list(different.values())), pushed)
+
+
+def _told_apart(
+    sampled: dict[Source, list[PyTree | None]], made: Sequence[Draw]
+) -> dict[Source, list[PyTree | None]]:
+    """The same contributions, those of equal draws added up in the first of them."""
+    result: dict[Source, list[PyTree | None]] = {}
+    for source, contributions in sampled.items():
+        left = contributions  # what none of the earlier ones takes
+        for (number, design), known in result.items():
+            equal = made[number].equals(made[source[0]]) if design == source[1] else False
+            if equal is not False:
+                taken = jax.tree.map(partial(_where, equal), left)
+                left = jax.tree.map(partial(_where, ~jnp.asarray(equal)), left)
+                result[number, design] = [
+                    plus(a, b) if b is not None else a for a, b in zip(known, taken, strict=True)
+                ]
+        result[source] = left
+    return result
+
+
+def _where(condition: Any, z: Array) -> Array:
+    return jnp.where(condition, z, jnp.zeros_like(z))
+
+
+def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> Stats:
+    """Mean and standard error of a sum of parts at a point."""
+    found = draws([parts], u, point)
+    return Stats(found.mean(0), jax.tree.map(jnp.sqrt, found.variance(0)), found.jets)
+
+
+def real_kind(dtype: Any) -> Any:
+    """The type of a variance: as precise as the values, and real."""
+    return jnp.finfo(dtype).dtype
+
+
+def plus(known: PyTree | None, value: PyTree) -> PyTree:
+    return value if known is None else jax.tree.map(added, known, value)
+
+
+def _nothing(
+    contributions: Sequence[PyTree | None], u: Callable[..., PyTree], point: Point
+) -> PyTree:
+    """What an operator without exact part has of it: zeros like its values, not like those of u."""
+    drawn = [jax.tree.map(lambda z: z[0], each) for each in contributions if each is not None]
+    return jax.tree.map(jnp.zeros_like, drawn[0] if drawn else point.value_of(floating(u)))
+
+
+def _checked(part: Part, point: Point) -> Part:
+    """The terms as they are at the point. Only what is applied last may be sampled: its draws are
+    linear in an inner function that is exact, such as a gradient.
+    """
+    terms = tuple(each for term in part.terms for each in product_rule(term, point))
+    for segment in (segment for term in terms for segment in term.word[1:]):
+        if part.draw is None or not is_drawn(segment.product):
+            continue
+        if is_sampled(segment.product, point, part.draw.probe, part.draw.n):
+            raise ValueError(
+                "a composition with variable coefficients has no standard error from one "
+                "estimate: its inner operator is sampled too. Estimate it with several keys "
+                "instead."
+            )
+    return Part(terms, part.draw)

@@ -1,0 +1,309 @@
+"""Several operators on one function at once."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from ..array_types import Key
+from ..jets.design import Design, variance_of_sum
+from ..jets.planner import Kind
+from ..jets.point import Point
+from ..jets.probes import AbstractProbe
+from ..jets.probes.base import Draw
+from ..jets.table import Plan, ResolvedPlan
+from ..renamed import warn_of
+from ..terms.arguments import Function, checked_plan, is_operator
+from ..terms.evaluate import added, apply_all, floating
+from ..terms.one_point import applied
+from ..terms.plans import plan_of
+from ..terms.term import Part
+from .draws import check_probes, make_draw
+from .estimator import AbstractEstimator
+from .statistics import Draws, Stats, draws, real_kind
+
+
+def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
+    """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
+
+    All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
+    in common. This is how a residual f(x, u, D₁u, D₂u, …) is written, linear or not.
+
+    **Arguments:**
+
+    - `ops`: a pytree of operators.
+    - `plan`: has to be given beside u, as for `Operator.exact`; here it works with a warning for a
+        release.
+
+    **Returns:**
+
+    A map from functions to functions; like `Operator.exact` it takes `chunk=` and `plan=` beside u.
+    Mixed derivatives of all operators are planned together; its `.jets()` shows the common plan.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        parts = do.exact({"u": do.Identity(), "lap": do.Laplacian()})(lambda x: jnp.sum(x**2))
+        parts(jnp.ones(3))  # {"u": 3.0, "lap": 6.0}
+        ```
+    """
+    flatten(ops)  # refuses what is not an operator
+    if plan is None:
+        return Joint(ops, None, "auto")
+    warn_of("exact(ops, plan=…)(u) is exact(ops)(u, plan=…) now")
+    return Joint(ops, None, checked_plan(plan))
+
+
+def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto") -> "Joint":
+    """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the
+    structure of `ops`.
+
+    Operators that sample the same terms share jets: Δ and Σ∂_i⁴ use the same coordinates.
+
+    **Arguments:**
+
+    - `ops`: a pytree of operators; estimates among them keep their own draws.
+    - `key`, `n`, `probes`: as for `Operator.estimate`.
+
+    **Returns:**
+
+    A map from functions to functions, which takes `chunk=` and `plan=` beside u.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        ops = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+        do.estimate(ops, jax.random.key(0), 4)(lambda x: jnp.sum(x**4))(jnp.ones(100))
+        ```
+    """
+    operators, _ = flatten(ops)
+    draw = make_draw(key, n, probes)
+    for operator in operators:
+        check_probes(operator.parts, draw.probe)
+    return Joint(ops, draw, "auto")
+
+
+def flatten(ops: PyTree) -> tuple[list[Any], Any]:
+    """The operators in a pytree of them, and its structure."""
+    leaves, structure = jax.tree.flatten(ops, is_leaf=is_operator)
+    for leaf in leaves:
+        if not is_operator(leaf):
+            raise TypeError(
+                f"expected a pytree of operators; got {leaf!r} of type {type(leaf).__name__}."
+            )
+    return leaves, structure
+
+
+@final
+class Moments(NamedTuple):
+    """A function of estimates, and an unbiased estimate of its variance.
+
+    - `value`: the function of the estimates.
+    - `variance`: in the same structure, real; zero where nothing was sampled.
+    """
+
+    value: PyTree
+    variance: PyTree
+
+
+@final
+class JointDraws(eqx.Module):
+    """What `Joint.draws` returns: estimates of several operators at a point, draw by draw.
+
+    An estimate is what is exact plus Σ_s Σ_r z_sr, the sources s being independent and r the draws
+    of one. All the operators use the same draws of a source.
+
+    - `mean`: the estimates, in the structure of the operators.
+    - `contributions`: for each source z_s in that structure, draws along the first axis of every
+        array; zero for an operator that has no part in the source.
+    - `designs`: for each source, how its draws were made.
+    - `jets`: how many were pushed.
+    """
+
+    mean: PyTree
+    contributions: list[PyTree]
+    designs: tuple[Design, ...] = eqx.field(static=True)
+    jets: int = eqx.field(static=True)
+
+    def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
+        """A function of the estimates with an estimate of its variance.
+
+        With F' the function's derivative at the mean, F changes by F'(z_sr) with a draw, so that
+        its draws are these, and its variance is the sum of those of the sources. For an F that is
+        affine in what is sampled this is exact (F may depend in any manner on what is exact), and
+        the estimate unbiased. For others it is the variance to first order.
+
+        **Arguments:**
+
+        - `function`: from values in the structure of the operators to a pytree of arrays.
+
+        **Returns:** a `diffop.Moments`.
+
+        **Raises:** `ValueError` where a source has no standard error, such as one draw.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            ops = {"u": do.Identity(), "lap": do.Laplacian()}
+            draws = do.estimate(ops, jax.random.key(0), 4).draws(lambda x: jnp.sum(x**4))
+            draws(jnp.arange(9.0)).moments(lambda v: v["lap"] + v["u"] ** 3)
+            ```
+        """
+        return self.of(function).variance()
+
+    def of(self, function: Callable[[PyTree], PyTree]) -> "JointDraws":
+        """A function of the estimates, draw by draw, to first order in what is sampled.
+
+        **Arguments:**
+
+        - `function`: from values in the structure of the operators to a pytree of arrays.
+
+        **Returns:** a [`diffop.JointDraws`][] in the structure of what the function returns.
+        """
+        value, derivative = jax.linearize(floating(function), self.mean)
+        contributions = [jax.vmap(derivative)(source) for source in self.contributions]
+        return JointDraws(value, contributions, self.designs, self.jets)
+
+    def variance(self) -> Moments:
+        """The estimates themselves, with an estimate of their variance; else as `moments`."""
+        total = jax.tree.map(
+            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), self.mean
+        )
+        for contributions, design in zip(self.contributions, self.designs, strict=True):
+            spread = jax.tree.map(partial(variance_of_sum, design=design), contributions)
+            total = jax.tree.map(added, total, spread)
+        return Moments(self.mean, total)
+
+
+def _by_source(found: Draws, structure: Any) -> JointDraws:
+    """Draws in the structure of the operators, zero where an operator has no part in them."""
+    mean = [found.mean(position) for position in range(len(found.exact))]
+
+    def full(value: PyTree, known: PyTree | None, n: int) -> PyTree:
+        if known is None:
+            return jax.tree.map(lambda leaf: jnp.zeros((n, *leaf.shape), leaf.dtype), value)
+        return jax.tree.map(lambda z, leaf: z.astype(leaf.dtype), known, value)
+
+    contributions = [
+        jax.tree.unflatten(
+            structure,
+            [
+                full(value, known, sum(stratum.n for stratum in design.strata))
+                for value, known in zip(mean, source, strict=True)
+            ],
+        )
+        for (_, design), source in found.sampled.items()
+    ]
+    designs = tuple(design for _, design in found.sampled)
+    return JointDraws(jax.tree.unflatten(structure, mean), contributions, designs, found.jets)
+
+
+@final
+class Joint(AbstractEstimator):
+    """What `diffop.exact` and `diffop.estimate` return: several operators as one map.
+
+    It is a pytree: the arrays of the operators are leaves and can be learnt, and the key of an
+    estimate is one, so that functions compiled for one key serve all.
+
+    Called with a function u it returns the function that the operators make of u, whose values have
+    the structure of the operators; `chunk` and `plan` beside u are as for `Operator.exact`.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        ops = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+        joint = do.estimate(ops, jax.random.key(0), 4)
+        joint(lambda x: jnp.sum(x**4))(jnp.ones(9))  # {"lap": 108.0, "fourth": 216.0}
+        ```
+    """
+
+    operators: PyTree
+    draw: Draw | None
+    plan: Kind = eqx.field(static=True)
+
+    def _parts(self) -> tuple[list[tuple[Part, ...]], Any]:
+        """Of each operator, and their structure; estimates among them keep their own draws."""
+        operators, structure = flatten(self.operators)
+        parts = [
+            tuple(part if part.draw is not None else Part(part.terms, self.draw) for part in each)
+            for each in (operator.parts for operator in operators)
+        ]
+        return parts, structure
+
+    def __repr__(self) -> str:
+        if self.draw is None:
+            return f"exact({self.operators!r})"
+        return f"estimate({self.operators!r}, {self.draw.n} × {self.draw.probe.name})"
+
+    def _at(self, point: Point) -> Point:
+        """With the plan of before u was known, where there was one."""
+        if self.plan == "auto":
+            return point
+        return Point(point.args, point.kwargs, point.chunk, self.plan)
+
+    def _value(self, u: Function, point: Point) -> PyTree:
+        parts, structure = self._parts()
+        return jax.tree.unflatten(structure, apply_all(parts, u, self._at(point)))
+
+    def _drawn(self, u: Function, point: Point) -> JointDraws:
+        parts, structure = self._parts()
+        return _by_source(draws(parts, u, self._at(point)), structure)
+
+    def _stats(self, u: Function, point: Point) -> Stats:
+        found = self._drawn(u, point)
+        mean, spread = found.variance()
+        return Stats(mean, jax.tree.map(jnp.sqrt, spread), found.jets)
+
+    def draws(
+        self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
+    ) -> Callable[..., JointDraws]:
+        """The estimates draw by draw: from them the variance of what is made of them follows.
+
+        **Arguments:**
+
+        - `u`: a function of arrays or pytrees; traced as under `jax.jit`.
+        - `chunk`, `plan` (by keyword): as for `Operator.exact`.
+
+        **Returns:** a function with u's own signature, for one point, to a
+        [`diffop.JointDraws`][].
+
+        **Raises:** `ValueError`, when it is called, for a composition with variable coefficients,
+        whose inner operator is sampled too.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            joint = do.estimate([do.Laplacian(), do.DiagonalK(4)], jax.random.key(0), 4)
+            drawn = joint.draws(lambda x: jnp.sum(x**4))(jnp.ones(9))
+            drawn.contributions  # [[[27, 27, 27, 27], [54, 54, 54, 54]]]: one source, 4 draws
+            ```
+        """
+        return applied(u, point, partial(self._drawn, u), chunk, plan)
+
+    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+        """The plan of all the operators, as `Operator.jets` shows that of one."""
+        every = [part for parts in self._parts()[0] for part in parts]
+        return plan_of(every, args, self.plan if plan == "auto" else plan)

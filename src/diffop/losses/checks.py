@@ -1,0 +1,122 @@
+"""What is known to be wrong with a loss before it is called."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray, PyTree
+
+from ..baselines import AbstractBaseline
+from ..equations.equation import AbstractEquation
+from ..equations.points import arguments, chosen
+from .drawn import Where, domain
+from .probes import Probes, exact_name
+from .squares import SQUARES, RandomResidual
+
+
+def check_square(square: str, probes: Probes) -> None:
+    """Whether there is such a square, and something random for it.
+
+    **Raises:** `ValueError` where there is not.
+    """
+    if square not in SQUARES:
+        raise ValueError(
+            f"ResidualLoss expects a square among {', '.join(SQUARES)}, got {square!r}."
+        )
+    if square != "biased" and exact_name(probes):
+        raise ValueError(
+            f"the square {square!r} takes away the bias of random jets, got the probes "
+            f"{exact_name(probes)!r}, whose loss has no bias; leave one of the two out."
+        )
+
+
+def check_gpinn(gpinn: int | float, probes: Probes) -> None:
+    """Whether it is a weight, and the residual can be differentiated.
+
+    **Raises:** `ValueError` where it is not.
+    """
+    if not gpinn >= 0:
+        raise ValueError(
+            f"ResidualLoss expects a gpinn of at least 0, a weight of squares, got {gpinn}."
+        )
+    if isinstance(probes, AbstractBaseline) and gpinn:
+        raise ValueError(
+            "gPINN differentiates the residual, and baselines take derivatives of order two at "
+            f"most, got gpinn={gpinn} and the probes {probes.name!r}; leave one of the two out."
+        )
+
+
+def check_draws(n: int | None, probes: Probes) -> None:
+    """Whether it is said how many draws there are.
+
+    **Raises:** `ValueError` where it is not.
+    """
+    if n is None and not exact_name(probes):
+        raise ValueError(
+            f"ResidualLoss expects n, the number of draws of jets, for the probes "
+            f'{getattr(probes, "name", probes)!r}, or probes="exact".'
+        )
+
+
+def check_points(equation: AbstractEquation, where: Where, batch: int | None, pool: int) -> None:
+    """Whether it is said where the points are, and how many.
+
+    **Raises:** `ValueError` where it is not, or twice.
+    """
+    if where is None and domain(equation) is None:
+        raise ValueError(
+            "ResidualLoss expects points for an equation without a domain to draw them from: an "
+            "array of shape (count, d), or a function (key, count)."
+        )
+    if where is None or callable(where):
+        if batch is None:
+            raise ValueError(
+                "ResidualLoss expects a batch, the number of points of a call, got None; say for "
+                "instance batch=100."
+            )
+        return
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(where)]
+    if not _are_points(where, shapes) or batch is not None or pool != 1:
+        raise ValueError(
+            "ResidualLoss expects points of shape (count, d), or a tuple of arrays with count "
+            "points each, one for each argument of u, which each call takes all, and no batch or "
+            f"pool beside them, got shape {', '.join(map(str, shapes))}, batch={batch} and "
+            f"pool={pool}; let a function (key, count) choose some."
+        )
+
+
+def _are_points(where: Any, shapes: list[tuple[int, ...]]) -> bool:
+    """Whether they are as many in each array; of one array its rows."""
+    if isinstance(where, jax.Array):
+        return where.ndim == 2
+    return len({shape[:1] for shape in shapes}) == 1 and all(shapes)
+
+
+def check_variance(random: Callable[[PRNGKeyArray], RandomResidual]) -> None:
+    """Whether there is one, which depends on the shapes of the sampled operators alone.
+
+    **Arguments:**
+
+    - `random`: from a key to the residual at any points, of any scalar function: a system's
+        residual, and its size, need its u, and are not asked for.
+
+    **Raises:** `ValueError` where there is none.
+    """
+
+    def variance(random: Callable[[PRNGKeyArray], RandomResidual], key: PRNGKeyArray) -> PyTree:
+        found = random(key)
+        draws = found.draws(0)
+        try:
+            drawn = draws(*arguments(chosen(found.points, 0)))
+        except (TypeError, ValueError):
+            return None  # of vector-valued functions: the call will tell
+        return drawn.moments(lambda values: values).variance
+
+    try:
+        eqx.filter_eval_shape(variance, random, jax.random.key(0))
+    except ValueError as error:
+        raise ValueError(
+            f"the square 'pairs' takes the variance of an estimate away: {error}"
+        ) from None

@@ -1,0 +1,184 @@
+"""Ansätze: wrappers that make a network satisfy boundary or initial data by construction."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Inexact, PyTree
+
+from ..equations.points import check_arguments
+from ..terms.shapes import check_shape
+from .point import check_point
+
+
+@final
+class ZeroOnUnitSphere(eqx.Module):
+    """A network made zero on the unit sphere: `u(x) = (1 - |x|²) net(x)`.
+
+    The boundary condition holds exactly, so no loss term has to enforce it. Source: Lu et al. 2021,
+    "Physics-informed neural networks with hard constraints"; used for every problem on the unit
+    ball in Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "Experiment setup".
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, to an array of any shape, such as
+        `equinox.nn.MLP`. Its array leaves stay learnable.
+
+    **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`, zero wherever
+    |x| = 1. Use `jax.vmap` for many points.
+
+    **Raises:** `ValueError` if `x` is not a vector.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(3, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.ZeroOnUnitSphere(net)
+        u(jnp.array([0.0, 0.6, 0.8]))  # 0 up to rounding
+        ```
+    """
+
+    net: Callable
+
+    def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
+        check_point("ZeroOnUnitSphere", x)
+        return (1 - jnp.sum(x * x)) * self.net(x)
+
+
+@final
+class HardConstraint(eqx.Module):
+    """A network with prescribed values wherever a factor vanishes: `u(x) = g(x) + φ(x) net(x)`.
+
+    With g any function that has the boundary values, and φ one that is zero on the boundary and
+    nowhere else, u has these values exactly and is free inside. Where φ has a simple zero the
+    slopes of u are free there; φ² prescribes those of g as well.
+
+    Sources: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and
+    partial differential equations"; Lu et al. 2021, "Physics-informed neural networks with hard
+    constraints for inverse design".
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
+        arguments, x and t.
+    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
+    - `factor`: φ, from the same to a scalar, or an array shaped like `net(x)`.
+
+    The array leaves of all three are learnable, as those of any module: a g or φ that was itself
+    trained stays as it is behind `jax.lax.stop_gradient`.
+
+    **Returns:** called as `net` is, an array shaped like `net(x)`.
+
+    **Raises:** `ValueError` if the one argument is not a vector, or g or φ has another shape.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        edges = lambda x: jnp.prod(x * (1 - x))  # zero on the boundary of the unit square
+        u = do.nn.HardConstraint(net, value=lambda x: x[0] + x[1], factor=edges)
+        u(jnp.array([1.0, 0.3]))  # 1.3
+        ```
+    """
+
+    net: Callable
+    value: Callable
+    factor: Callable
+
+    def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
+        if len(args) == 1:
+            check_point("HardConstraint", *args)
+        check_arguments("the network", self.net, args)
+        net, value, factor = self.net(*args), self.value(*args), self.factor(*args)
+        _check_like_net("the value of HardConstraint", value, net)
+        _check_like_net("the factor of HardConstraint", factor, net)
+        return value + factor * net
+
+
+@final
+class InitialCondition(eqx.Module):
+    """A network with prescribed values at one time: `u(x) = g(x) + (t − start) net(x)`.
+
+    Time is one of the coordinates of the point, or an argument of its own: u(x, t) = g(x, t) +
+    (t − start) net(x, t). g sees all of the point, and only its values at t = start matter for the
+    condition. With the last time as start, terminal data are prescribed.
+
+    Source: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and
+    partial differential equations".
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
+        arguments.
+    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
+    - `time`: the number of the time coordinate; by default the last.
+    - `start`: the time of the data, a setting that is not trained.
+    - `argnum`: which argument is time, a scalar; None where it is a coordinate of the only one.
+
+    **Returns:** called as `net` is, an array shaped like `net(x)`.
+
+    **Raises:** `ValueError` if the one argument is not a vector or has no coordinate with this
+    number, if there is no scalar argument with the other, or g has another shape.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.InitialCondition(net, value=lambda x: jnp.sin(x[0]))
+        u(jnp.array([0.5, 0.0]))  # sin 0.5, at time 0
+        ```
+    """
+
+    net: Callable
+    value: Callable
+    time: int = eqx.field(static=True, default=-1)
+    start: int | float = eqx.field(static=True, default=0.0)
+    argnum: int | None = eqx.field(static=True, default=None)
+
+    def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
+        time = self._time(*args)
+        check_arguments("the network", self.net, args)
+        net, value = self.net(*args), self.value(*args)
+        _check_like_net("the value of InitialCondition", value, net)
+        return value + (time - self.start) * net
+
+    def _time(self, *args: PyTree) -> Inexact[Array, ""]:
+        if self.argnum is None and len(args) == 1:
+            return self._coordinate(*args)
+        shapes = ", ".join(str(jnp.shape(leaf)) for leaf in jax.tree.leaves(args))
+        if self.argnum is None:
+            raise ValueError(
+                "InitialCondition expects argnum, which argument is time, where there are several, "
+                f"got {len(args)} of shape {shapes}; say for instance argnum=1."
+            )
+        if self.argnum not in range(len(args)) or jnp.shape(args[self.argnum]):
+            raise ValueError(
+                f"InitialCondition with argnum={self.argnum} expects time there, a scalar, got "
+                f"{len(args)} argument(s) of shape {shapes}."
+            )
+        return args[self.argnum]
+
+    def _coordinate(self, x: Inexact[Array, "*point"]) -> Inexact[Array, ""]:
+        check_point("InitialCondition", x)
+        if not -x.size <= self.time < x.size:
+            raise ValueError(
+                f"InitialCondition with time={self.time} expects a point with that coordinate, got "
+                f"one of shape {x.shape}."
+            )
+        return x[self.time]
+
+
+def _check_like_net(what: str, got: Any, net: Array) -> None:
+    if jnp.shape(got):  # a number is the same for each entry
+        check_shape(what, jnp.shape(got), "the network", jnp.shape(net))

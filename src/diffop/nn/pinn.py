@@ -1,0 +1,190 @@
+"""A network and the equation that it is to solve."""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, final
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..equations.equation import AbstractEquation, Equation, Known, as_equation
+from ..equations.points import Point, Points, arguments, check_arguments, count_of, size_of
+from ..equations.residual import residual_of
+from ..estimators.draws import AbstractProbe
+from ..losses.loss import Drawn, ResidualLoss
+from ..losses.probes import as_probes, joint
+from ..losses.squares import SQUARES, data_key
+
+
+@final
+class PINN(eqx.Module):
+    """A physics-informed neural network: a network in its ansatz, and an equation.
+
+    Its array leaves are the parameters to be learnt: those of the network, and of an equation what
+    it says is `trainable`, such as an unknown coefficient of an operator (an inverse problem). A
+    problem of `diffop.pde` is given, and none of its arrays is learnt.
+
+    Sources: Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; the
+    estimates of the residual are those of Shi et al. 2024, "Stochastic Taylor Derivative
+    Estimator".
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`; for an equation of
+        u(x, t) one of both, such as `diffop.nn.JoinedInput` makes.
+    - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
+        problem of `diffop.pde`.
+    - `ansatz`: from a network to the function u that satisfies what is known, such as
+        `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one.
+
+    **Attributes:** `u`, the network in its ansatz, and `equation`.
+
+    **Returns:** called as u is, `u(x)`.
+
+    **Raises:** `TypeError` if `equation` is none.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 8, depth=1, activation=jnp.tanh, key=jax.random.key(0))
+        poisson = do.nn.Equation.linear(do.Laplacian(), source=lambda x: -4.0)
+        pinn = do.nn.PINN(net, poisson, ansatz=do.nn.ZeroOnUnitSphere)
+        optimiser = optax.sgd(1e-3)
+
+        @eqx.filter_jit
+        def step(pinn, state, points):
+            loss, gradient = eqx.filter_value_and_grad(lambda pinn: pinn.loss(points))(pinn)
+            updates, state = optimiser.update(gradient, state)
+            return eqx.apply_updates(pinn, updates), state, loss
+
+        state = optimiser.init(eqx.filter(pinn, eqx.is_inexact_array))
+        pinn, state, loss = step(pinn, state, jnp.ones((10, 2)) / 3)
+        ```
+    """
+
+    u: Callable
+    equation: Equation | Known
+
+    def __init__(
+        self,
+        net: Callable,
+        equation: AbstractEquation,
+        ansatz: Callable[[Callable], Callable] | None = None,
+    ):
+        equation = as_equation("PINN", equation)
+        self.equation = equation if isinstance(equation, Equation) else Known(equation)
+        self.u = (self.equation.ansatz if ansatz is None else ansatz)(net)
+
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.u(*args)
+
+    def residual(
+        self,
+        x: Point,
+        key: PRNGKeyArray | None = None,
+        n: int | None = None,
+        probes: str | AbstractProbe = "auto",
+    ) -> PyTree:
+        """The equation's residual at a point: exact, or estimated if there is a key.
+
+        **Arguments:**
+
+        - `x`: one point: an array, or a tuple of what u is called with.
+        - `key`, `n`, `probes`: as for `diffop.estimate`.
+
+        **Returns:** what the equation's residual returns, mostly a scalar.
+
+        **Raises:** `ValueError` if some of `key`, `n` and `probes` are given without `key` or
+        without `n`, and as `diffop.estimate`.
+        """
+        check_arguments("u", self.u, x)
+        values = self._joint(key, n, probes)(self.u)(*arguments(x))
+        return residual_of(self.equation, self.u)(values, x)
+
+    def loss(
+        self,
+        points: Points,
+        key: PRNGKeyArray | None = None,
+        n: int | None = None,
+        square: str = "biased",
+        probes: str | AbstractProbe = "auto",
+        *,
+        data_weight: int | float | Sequence[int | float] = 1.0,
+        gpinn: int | float = 0.0,
+        gpinn_terms: int | None = None,
+        data_batch: int | None = None,
+        weights: PyTree = None,
+    ) -> Float[Array, ""]:
+        """The mean over points of the squared residual, exact, or estimated if there is a key; and
+        what the equation's conditions miss. It is a [`diffop.train.ResidualLoss`][] at points that
+        are given.
+
+        One draw of jets serves all points. Without a key the loss is a function of the network
+        alone: the random points of conditions are the same at each call.
+
+        **Arguments:**
+
+        - `points`: shape `(points, d)`; for u(x, t) a tuple of arrays, points along the first axes.
+        - `key`, `n`, `probes`: as for `diffop.estimate`; with the probes `"exact"` the key is for
+            the points of conditions, and for what gPINN takes.
+        - `square`: `"biased"`, the square of the estimate, whose mean has the estimate's variance
+            added; `"product"` of two independent draws, twice the jets; or `"pairs"` of different
+            draws of one estimate. The last two have the exact loss and its gradient as their means
+            where the residual is affine in what is estimated, and may be negative.
+        - `data_weight`, `gpinn`, `gpinn_terms`, `weights`: as for `diffop.train.ResidualLoss`; all
+            terms of gPINN are taken without a key.
+        - `data_batch`: how many points each condition has; as many as `points` if not given.
+
+        **Returns:** a scalar.
+
+        **Raises:** `ValueError` for an unknown square, for one other than `"biased"` without a key,
+        for `"pairs"` of what has no standard error, such as a single draw, and as `residual`.
+        """
+        if square not in SQUARES or (square != "biased" and key is None):
+            raise ValueError(
+                f"PINN.loss expects a square among {', '.join(SQUARES)}, and 'biased' for the "
+                f"exact residual, got {square!r} with {_told(key)}; pass key and n to estimate."
+            )
+        loss = ResidualLoss(
+            self.equation,
+            n=n,
+            probes=_probes(key, n, probes),
+            data_weight=data_weight,
+            gpinn=gpinn,
+            gpinn_terms=gpinn_terms and (size_of(points) if key is None else gpinn_terms),
+            square=square,
+            points=points,
+            weights=weights,
+        )
+        key = jax.random.key(0) if key is None else key
+        data = self.equation.conditions(data_key(key), data_batch or count_of(points))
+        return reduce(operator.add, loss.terms_of(self.u, Drawn(points, data, key)).values())
+
+    def _joint(
+        self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe
+    ) -> Callable[[Callable], Callable]:
+        """The equation's operators, with their draw of jets where there is one."""
+        how = as_probes(_probes(key, n, probes))
+        return joint(how, self.equation.operators(), key, n)
+
+
+def _probes(key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Any:
+    """How the operators are taken: exactly where nothing is said of an estimate."""
+    if probes == "exact" or (key is None and n is None and probes == "auto"):
+        return "exact"
+    if key is None or n is None:
+        raise ValueError(
+            "PINN expects both a key and a number of draws n to estimate its residual, or "
+            f"neither, and no probes, for the exact one, got {_told(key)}, n={n} and "
+            f"probes={probes!r}."
+        )
+    return probes
+
+
+def _told(key: PRNGKeyArray | None) -> str:
+    return "no key" if key is None else "a key"

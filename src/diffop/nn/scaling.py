@@ -1,0 +1,185 @@
+"""Bringing inputs to the size, and the form, that a network expects."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import final
+
+import equinox as eqx
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+from jax.core import Tracer
+from jaxtyping import Array, Float, Inexact, Int, PyTree
+
+
+@final
+class ScaledInput(eqx.Module):
+    """A network that sees a multiple of the point: `u(x) = net(scale * x)`.
+
+    The coordinates of a point of the unit ball in R^d are about 1/√d, while networks are
+    initialised for inputs of about 1; what has to be learnt along single coordinates is then
+    learnt slowly. Scaling the input makes those directions faster without knowing anything of the
+    solution.
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`. Its array leaves
+        stay learnable.
+    - `scale`: a finite positive number. It is a setting, not a parameter: it is not trained.
+
+    **Returns:** called at a point `x`, whatever `net(scale * x)` returns.
+
+    **Raises:** `ValueError` if `scale` is not finite and positive.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(100, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.ZeroOnUnitSphere(do.nn.ScaledInput(net, 10.0))
+        u(jnp.full(100, 0.05))
+        ```
+    """
+
+    net: Callable
+    scale: int | float = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(
+                f"ScaledInput expects a finite positive scale, got {self.scale}; 1.0 leaves the "
+                f"point as it is."
+            )
+
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.net(*jax.tree.map(lambda x: self.scale * x, args))
+
+
+@final
+class ScaledOutput(eqx.Module):
+    """A network whose values are multiplied by a power of two: `u(x) = 2^k net(x)`.
+
+    Networks are initialised for values of about 1, and learn values of about 1; solutions may be of
+    any size. A power of two rounds nothing, and its exponent is an integer, which no optimiser
+    takes for a parameter.
+
+    **Arguments:**
+
+    - `net`: any callable from a point to an array, such as `equinox.nn.MLP`.
+    - `scale`: the size of the values, a finite positive number; also one that is traced. The power
+        of two is the nearest.
+
+    **Returns:** called at a point `x`, `2^k net(x)`.
+
+    **Raises:** `ValueError` if `scale` is known and not finite and positive.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(100, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.ScaledOutput(net, 1000.0)
+        u(jnp.full(100, 0.05))  # 1024 net(x)
+        ```
+    """
+
+    net: Callable
+    exponent: Int[Array, ""]
+
+    def __init__(self, net: Callable, scale: int | float | Float[Array, ""]):
+        if not isinstance(scale, Tracer) and not 0 < float(scale) < math.inf:
+            raise ValueError(
+                f"ScaledOutput expects a finite positive scale, got {scale}; 1.0 leaves the values "
+                f"as they are."
+            )
+        self.net = net
+        self.exponent = jnp.round(jnp.log2(scale)).astype(int)
+
+    def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
+        value = self.net(*args)
+        return jnp.ldexp(jnp.ones((), jnp.real(value).dtype), self.exponent) * value
+
+
+@final
+class BoxInput(eqx.Module):
+    """A network that sees a box as the cube [−1, 1]^d: `u(x) = net((x - centre) / half_width)`.
+
+    The sides of a box of space and time differ, and their units too; networks are initialised for
+    inputs of about 1.
+
+    **Arguments:**
+
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`. Its array leaves
+        stay learnable.
+    - `lower`, `upper`: the ends of the box, one number for each coordinate.
+
+    **Returns:** called at a point `x` of shape `(d,)`, whatever `net` returns there.
+
+    **Raises:** `ValueError` if a lower end is not below its upper end.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.BoxInput(net, lower=(-10.0, 0.0), upper=(10.0, 5.0))
+        u(jnp.array([-10.0, 5.0]))  # net of (-1, 1)
+        ```
+    """
+
+    net: Callable
+    lower: tuple[int | float, ...] = eqx.field(static=True)
+    upper: tuple[int | float, ...] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        ends = itertools.zip_longest(self.lower, self.upper, fillvalue=math.nan)
+        if not all(math.isfinite(b - a) and a < b for a, b in ends):
+            raise ValueError(
+                f"BoxInput expects finite ends lower < upper, as many below as above, got "
+                f"lower={self.lower} and upper={self.upper}."
+            )
+
+    def __call__(self, x: Inexact[Array, " d"]) -> PyTree:
+        lower, upper = jnp.asarray(self.lower, x.dtype), jnp.asarray(self.upper, x.dtype)
+        return self.net((x - 0.5 * (lower + upper)) * (2 / (upper - lower)))
+
+
+@final
+class JoinedInput(eqx.Module):
+    """A function of several arguments from a network of one vector: `u(x, t) = net((x, t))`.
+
+    The coordinates of all arguments come one after another, as `jax.flatten_util.ravel_pytree`
+    numbers them.
+
+    **Arguments:**
+
+    - `net`: any callable from a vector, such as `equinox.nn.MLP`, or a network in a
+        [`diffop.nn.BoxInput`][]. Its array leaves stay learnable.
+
+    **Returns:** called with any arguments, arrays or pytrees of arrays, what `net` returns for all
+    their entries.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(3, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.JoinedInput(net)
+        heat = do.Partial(argnum=1) - do.Laplacian()
+        heat.exact(u)(jnp.ones(2), jnp.array(0.5))  # u_t − Δu, of x and t
+        ```
+    """
+
+    net: Callable
+
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.net(jax.flatten_util.ravel_pytree(args)[0])

@@ -1,0 +1,21 @@
+"""Operators that act on coordinates of one argument."""
+
+import equinox as eqx
+
+from ..terms.arguments import checked_argnum, checked_dims
+from .base import DifferentialOperator
+
+
+class AbstractOfCoordinates(DifferentialOperator):
+    """An operator by some coordinates of an argument, all unless they are named.
+
+    **Arguments:**
+
+    - `argnum`: which of u's arguments.
+    - `dims`: which of its coordinates, numbered as `jax.flatten_util.ravel_pytree` numbers them.
+    """
+
+    argnum: int = eqx.field(static=True, default=0, converter=checked_argnum, kw_only=True)
+    dims: tuple[int, ...] | None = eqx.field(
+        static=True, default=None, converter=checked_dims, kw_only=True
+    )

@@ -1,0 +1,69 @@
+"""Problems of one's own: classes from anywhere."""
+
+import importlib
+import inspect
+from typing import Any
+
+from jaxtyping import PRNGKeyArray
+
+from .problem import AbstractProblem
+
+
+def imported(path: str) -> type[AbstractProblem]:
+    """The class of problems called `package.module:Class`.
+
+    **Raises:** `ValueError` if there is no such module, nothing of that name in it, or something
+    else.
+    """
+    module, _, name = path.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise  # by the module, which is there
+        raise ValueError(
+            f"there is no module {error.name!r} to import the problem {path!r} from; install it, "
+            "or start where it lies."
+        ) from None
+    except (TypeError, ValueError):
+        raise ValueError(f"a problem of one's own is package.module:Class, got {path!r}.") from None
+    cls: Any = getattr(found, name, None)
+    if cls is None:
+        raise ValueError(f"the module {module!r} has nothing called {name!r}, got {path!r}.")
+    if not (isinstance(cls, type) and issubclass(cls, AbstractProblem)):
+        raise ValueError(
+            f"{path!r} is no class of problems, got {cls!r}; derive one from "
+            "diffop.pde.AbstractSolvedProblem, or from another class of diffop.pde."
+        )
+    return cls
+
+
+def size_of(cls: type[AbstractProblem]) -> str | None:
+    """What a class calls the dimension of a problem that it makes; None if that is always one."""
+    parameters = inspect.signature(cls).parameters
+    return next((name for name in ("dim", "space_dim") if name in parameters), None)
+
+
+def made(cls: type[AbstractProblem], dim: int | None, key: PRNGKeyArray) -> AbstractProblem:
+    """A problem of a class, whose parameters `dim` (or `space_dim`) and `key` are given if it has
+    them, and no others.
+
+    **Raises:** `ValueError` if it needs others, or does not exist in `dim` dimensions.
+    """
+    parameters, size = inspect.signature(cls).parameters, size_of(cls)
+    given: dict[str, Any] = {"key": key} if "key" in parameters else {}
+    if size is not None:
+        given[size] = cls.recommended.dim if dim is None else dim
+    needed = [name for name, p in parameters.items() if p.default is p.empty and name not in given]
+    if needed:
+        raise ValueError(
+            f"{cls.__name__} is made with {', '.join(needed)}, of which nothing is known here; "
+            "give defaults, or solve an object: diffop.train.solve(problem, directory)."
+        )
+    problem = cls(**given)
+    if size is None and dim not in (None, problem.dim):
+        raise ValueError(
+            f"{problem.name} has {problem.dim} coordinates, time among them, got dim {dim}; leave "
+            "the dimension out."
+        )
+    return problem

@@ -1,0 +1,182 @@
+"""Problems by name, for the command line."""
+
+import difflib
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from jaxtyping import PRNGKeyArray
+
+from .ball.biharmonic import BiharmonicWaves
+from .ball.many_body import EQUATIONS, SUMS, ManyBody
+from .convection_diffusion import ConvectionDiffusion
+from .fokker_planck import StationaryFokkerPlanck
+from .kovasznay import Kovasznay
+from .plate import Plate
+from .poisson_box import PoissonBox
+from .problem import AbstractReferenceProblem, AbstractSolvedProblem
+from .recommended import Recommended
+from .schroedinger import OscillatorChain
+from .semilinear.allen_cahn import SemilinearAllenCahn
+from .semilinear.heat import SemilinearHeat
+from .semilinear.sine_gordon import SemilinearSineGordon
+from .solitons.kdv_1d import KdV1D
+from .solitons.kdv_2d import KdV2D
+from .solitons.kp_2d import KP2D
+from .terminal_value.black_scholes_barenblatt import BlackScholesBarenblatt
+from .terminal_value.hjb_lin import HJBLin
+from .terminal_value.hjb_lqg import HJBLQG
+from .wave import WaveEquation
+
+Problem: TypeAlias = AbstractSolvedProblem | AbstractReferenceProblem
+
+_Make = Callable[[int, PRNGKeyArray], Problem]
+
+
+def _in_any_dimension(problem: Callable[..., Problem]) -> _Make:
+    return lambda dim, key: problem(dim, key=key)
+
+
+def _without_coefficients(problem: Callable[[int], Problem]) -> _Make:
+    return lambda dim, _: problem(dim)
+
+
+def _in_one_dimension(problem: Any) -> _Make:
+    """Nothing in these problems is random."""
+    own = problem.recommended.dim
+
+    def make(dim: int, _: PRNGKeyArray) -> Problem:
+        if dim != own:
+            raise ValueError(
+                f"{problem.name} has {own} coordinates, time among them, got dim {dim}; leave the "
+                f"dimension out."
+            )
+        return problem()
+
+    return make
+
+
+class _Entry(NamedTuple):
+    make: _Make
+    recommended: Recommended
+    summary: str
+
+
+def _on_the_ball(equation: str, bodies: int) -> tuple[str, _Entry]:
+    """An equation with a sum."""
+    summary = f"{EQUATIONS[equation].text} on the unit ball, u = 0 on the sphere, "
+    return f"{equation}-{SUMS[bodies].text}", _Entry(
+        lambda dim, key: ManyBody(equation, bodies, dim, key=key),
+        ManyBody.recommended,
+        f"{summary}{SUMS[bodies].text} solution.",
+    )
+
+
+_MAKERS: dict[Any, _Make] = (
+    {
+        BiharmonicWaves: _in_any_dimension(BiharmonicWaves),
+        PoissonBox: _in_any_dimension(PoissonBox),
+        StationaryFokkerPlanck: _in_any_dimension(StationaryFokkerPlanck),
+    }
+    | {
+        problem: _without_coefficients(problem)
+        for problem in (
+            SemilinearHeat,
+            SemilinearAllenCahn,
+            SemilinearSineGordon,
+            OscillatorChain,
+            HJBLin,
+            HJBLQG,
+            BlackScholesBarenblatt,
+            WaveEquation,
+        )
+    }
+    | {
+        problem: _in_one_dimension(problem)
+        for problem in (KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion)
+    }
+)
+_PROBLEMS = dict(_on_the_ball(*pair) for pair in itertools.product(EQUATIONS, SUMS)) | {
+    problem.name: _Entry(make, problem.recommended, (problem.__doc__ or "").strip().splitlines()[0])
+    for problem, make in _MAKERS.items()
+}
+
+
+def names() -> tuple[str, ...]:
+    """The names of all problems, sorted.
+
+    **Returns:** a tuple of strings, each of which `diffop.pde.make` accepts.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.pde.names()  # ('allen-cahn-two-body', 'g-kdv-1d', 'kdv-2d', …)
+        ```
+    """
+    return tuple(sorted(_PROBLEMS))
+
+
+def summary(name: str) -> str:
+    """The first line of the documentation of the problem called `name`."""
+    return _PROBLEMS[name].summary
+
+
+def recommended(name: str) -> Recommended:
+    """The settings that suit the problem called `name`.
+
+    **Arguments:**
+
+    - `name`: one of `diffop.pde.names()`.
+
+    **Returns:** a `diffop.pde.Recommended`.
+
+    **Raises:** `ValueError` if there is no such problem; the message names the nearest ones.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.pde.recommended("kdv-2d").dim  # 3
+        ```
+    """
+    return _find(name).recommended
+
+
+def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> Problem:
+    """The problem called `name`, in `dim` dimensions.
+
+    **Arguments:**
+
+    - `name`: one of `diffop.pde.names()`.
+    - `dim`: the dimension; the recommended one if it is not given. It is the number of coordinates
+        of a point, without time where a problem has any dimension (`problem.dim` counts it).
+    - `key`: a key from `jax.random.key`, for whatever in the problem is random.
+
+    **Returns:** the problem.
+
+    **Raises:** `ValueError` if there is no such problem (the message names the nearest ones) or if
+    it does not exist in `dim` dimensions.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        problem = do.pde.make("allen-cahn-two-body", 1000, key=jax.random.key(0))
+        ```
+    """
+    entry = _find(name)
+    return entry.make(entry.recommended.dim if dim is None else dim, key)
+
+
+def _find(name: str) -> _Entry:
+    if name not in _PROBLEMS:
+        near = difflib.get_close_matches(name, names(), cutoff=0.3) or names()
+        raise ValueError(
+            f"there is no problem called {name!r}; the nearest names are: {', '.join(near)}."
+        )
+    return _PROBLEMS[name]

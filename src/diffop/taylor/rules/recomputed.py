@@ -1,0 +1,72 @@
+"""Expansions that reverse mode computes again from what went in, instead of keeping what they made
+on the way.
+
+Powers of the directions, and what is left of them where a factor vanishes, are arrays of directions
+× entries. An expansion of order four leaves nine of them, besides the three that go in and the
+three that come out; they are a few products, much less work than those with matrices around them.
+Where gradient and function are one program, XLA decides (`prevent_cse`), and computes most of them
+again by itself. Where they are two, as in loops, what is kept needs memory.
+
+An expansion of operands of equal shapes is traced once, however many layers it is in.
+"""
+
+import functools
+from collections.abc import Callable, Hashable
+from typing import Any, final
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from ..coefficients import Full, Series, Sets, Zero
+from ..program import own_policy
+
+
+def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree) -> PyTree:
+    """`function(how, *operands)`, computed again in reverse mode.
+
+    **Arguments:**
+
+    - `function`: of a module, not a closure: it is traced once for equal `how` and operands.
+    - `operands`: what is not a JAX array in them stays known while tracing.
+
+    **Returns:**
+
+    What the function returns.
+    """
+    leaves, structure = jax.tree.flatten(operands)
+    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
+    known = tuple(None if isinstance(leaf, jax.Array) else _Constant(leaf) for leaf in leaves)
+    return _recomputed(function, how, structure, known, *arrays)
+
+
+@functools.partial(
+    jax.checkpoint, prevent_cse=False, policy=own_policy, static_argnums=(0, 1, 2, 3)
+)
+def _recomputed(
+    function: Callable[..., PyTree], how: Hashable, structure: Any, known: Any, *arrays: Any
+) -> PyTree:
+    rest = iter(arrays)
+    leaves = [next(rest) if each is None else each.array for each in known]
+    return function(how, *jax.tree.unflatten(structure, leaves))
+
+
+def is_of_arrays(series: Series) -> bool:
+    """Whether coefficients are arrays, set by set or in one."""
+    parts = [part for c in series for part in (c.parts if isinstance(c, Sets) else (c,))]
+    return all(isinstance(part, Full | Zero) for part in parts)
+
+
+@final
+class _Constant:
+    """An array that is known while tracing, compared by content."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+        self._key = (self.array.dtype, self.array.shape, self.array.tobytes())
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Constant) and self._key == other._key

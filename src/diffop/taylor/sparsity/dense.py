@@ -1,0 +1,91 @@
+"""Products of coefficients that are arrays, behind their leading axes."""
+
+from typing import Any
+
+import jax
+from jax import lax
+
+from ..arrays import as_array
+from ..binding import is_explicit, varying_axes
+from ..coefficients import Full
+from ..equation import BilinearMap
+from ..primitive import Form
+from ..rows import rows_dot
+
+
+def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
+    """B of two arrays, mapped over their leading axes."""
+    factor = left.factor * right.factor
+    if product.form is Form.ENTRYWISE:
+        rank = len(product.output.shape)
+        arrays = (
+            _behind(product, each.base, lead, max(leads), rank)
+            for each, lead in zip((left, right), leads, strict=True)
+        )
+        return Full(product.function(*arrays), factor)
+    if product.form is Form.DOT and 0 in leads and leads != (0, 0):
+        array = _flat_dot(product, left.base, right.base, leads)
+        if array is not None:
+            return Full(array, factor)
+    function = product.function
+    axes = tuple(0 if lead else None for lead in leads)
+    rows = product.form is Form.ROWS and leads[1] == 0  # it takes any number of leading axes
+    for _ in range(0 if rows else max(leads)):
+        function = jax.vmap(function, in_axes=axes)
+    return Full(as_array(function(left.base, right.base)), factor)
+
+
+def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -> Any:
+    """An array with axes of size one where a product with another, behind `most` leading axes and
+    of a rank, wants them; `jax.vmap` would make the same of it in ten times the time.
+    """
+    if array.ndim == 0:
+        return array
+    missing = rank + lead - array.ndim
+    axes = (*range(lead, most), *range(most, most + missing))
+    if not axes:
+        return array
+    return lax.expand_dims(array, axes) if lead else product.expanded(array, axes)
+
+
+def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int]) -> Any:
+    """A coefficient times a primal matrix with the coefficient on the left, so that points and
+    directions are the rows of one product, in order, whichever side the matrix was on.
+    """
+    contract, batch = product.params["dimension_numbers"]
+    if any(batch) or product.params["out_sharding"] is not None:
+        return None
+    side = 0 if leads[0] else 1
+    lead = leads[side]
+    moving, still = (left, right) if side == 0 else (right, left)
+    params = {
+        "precision": _precision(product.params["precision"], side),
+        "preferred_element_type": product.params["preferred_element_type"],
+    }
+    if moving.ndim == lead + 1 and still.ndim == 2 and _is_plain(moving, still):
+        matrix = still if contract[1 - side] == (0,) else product.transposed(still)
+        return rows_dot(moving, matrix, **params)
+    inner = tuple(axis + lead for axis in contract[side])
+    array = lax.dot_general(moving, still, ((inner, contract[1 - side]), ((), ())), **params)
+    free = moving.ndim - lead - len(inner)
+    others = array.ndim - lead - free
+    if side == 0:
+        return array
+    order = (
+        *range(lead),
+        *range(lead + free, lead + free + others),
+        *range(lead, lead + free),
+    )
+    return array if free == 0 or others == 0 else array.transpose(order)
+
+
+def _is_plain(*arrays: Any) -> bool:
+    """Whether the types of arrays say nothing of devices: not where a program is mapped over them
+    (`jax.shard_map`), nor on a mesh with explicit axes, where only JAX's own products know how
+    their gradients are laid out.
+    """
+    return not any(varying_axes(array) or is_explicit(jax.typeof(array)) for array in arrays)
+
+
+def _precision(precision: Any, side: int) -> Any:
+    return precision[::-1] if side == 1 and isinstance(precision, tuple) else precision

@@ -1,0 +1,86 @@
+"""ScalarArray coefficients: Python numbers are part of an operator's structure, arrays are its
+leaves.
+"""
+
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array
+
+from ..array_types import ScalarArray
+from ..jets.fields import Number, as_floating
+
+ScalarCoefficient: TypeAlias = Number | ScalarArray
+
+
+def as_coefficient(value: Any) -> ScalarCoefficient | None:
+    """A scalar as a coefficient, an array as a floating one; None for anything that is not a scalar
+    or an array.
+
+    **Raises:** `ValueError` for an array with axes.
+    """
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int | float | complex):
+        return Number(value)
+    if isinstance(value, jax.Array | np.ndarray):
+        if value.ndim:
+            raise ValueError(
+                "an operator is scaled by a scalar or a 0-d array; got an array of shape "
+                f"{value.shape}. A coefficient that varies with the point is a callable: c * A "
+                "with c(*args)."
+            )
+        return as_floating(value, "a scalar coefficient", real=False)
+    return None
+
+
+def is_number(coefficient: ScalarCoefficient) -> bool:
+    return isinstance(coefficient, Number)
+
+
+def plain(coefficient: ScalarCoefficient) -> Any:
+    """The coefficient as something to compute with."""
+    return coefficient.value if isinstance(coefficient, Number) else coefficient
+
+
+def add(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
+    result = plain(left) + plain(right)
+    return Number(result) if is_number(left) and is_number(right) else result
+
+
+def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
+    result = plain(left) * plain(right)
+    return Number(result) if is_number(left) and is_number(right) else result
+
+
+def times(leaf: Array, factor: Any) -> Array:
+    """A floating output times a scalar, in the output's own precision; complex where the factor
+    is.
+    """
+    if isinstance(factor, int | float):
+        return leaf if factor == 1 else leaf * factor
+    factor = jnp.asarray(factor)
+    if not jnp.iscomplexobj(factor):
+        return leaf * factor.astype(leaf.dtype)
+    double = jnp.finfo(leaf.dtype).bits > 32
+    kind = jnp.complex128 if double else jnp.complex64
+    return leaf.astype(kind) * factor.astype(kind)
+
+
+def sign_and_text(coefficient: ScalarCoefficient) -> tuple[str, str]:
+    """How a coefficient prints in a sum: its sign and its magnitude, empty for one."""
+    if isinstance(coefficient, Number):
+        value = coefficient.value
+    elif isinstance(coefficient, Tracer):
+        return "+", "c"
+    else:
+        value = coefficient.item()
+    if isinstance(value, complex):
+        return "+", f"({value:g})"
+    text = f"{abs(value):g}"
+    return ("−" if value < 0 else "+"), ("" if text == "1" else text)

@@ -1,0 +1,71 @@
+"""What is asked of many points at once, without `jax.vmap`."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from ..jets.point import Point
+from ..tracebacks import short_tracebacks
+from .arguments import check_callable, checked_chunk, checked_plan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def applied(
+    u: Any, beside: tuple[Any, ...], at: Callable[[Point], R], chunk: Any, plan: Any
+) -> Callable[..., R]:
+    """What is made of a function u: a function of its arguments, from what is made at a point.
+
+    **Arguments:**
+
+    - `u`: a function; anything else is refused.
+    - `beside`: what was given beside u, where nothing may be.
+    - `at`: what to do at a point.
+    - `chunk`, `plan`: as for `Operator.exact`.
+    """
+    check_callable(u, beside)
+    chunk, plan = checked_chunk(chunk), checked_plan(plan)
+    return of_one_point(u, lambda *args, **kwargs: at(Point(args, kwargs, chunk, plan)))
+
+
+def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, which evaluates u at its arguments. Where it fails, and u fails by itself and
+    would not if it were mapped over the first axes of these, they are many points.
+    """
+
+    @short_tracebacks
+    def at(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if _works(u, *args, **kwargs) or not _works_mapped(u, *args, **kwargs):
+                raise
+            shapes = [np.shape(leaf) for leaf in jax.tree.leaves(args)]
+            raise ValueError(
+                "an operator evaluates u at one point, and u fails with arguments of shape "
+                f"{', '.join(map(str, shapes))}; these are many points: map over them, such as "
+                "jax.vmap(L.exact(u))(points)."
+            ) from error
+
+    return at
+
+
+def _works_mapped(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
+    axes = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, args)
+    return any(map(np.ndim, jax.tree.leaves(args))) and _works(
+        jax.vmap(functools.partial(u, **kwargs), axes), *args
+    )
+
+
+def _works(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
+    """Whether u can be traced."""
+    try:
+        jax.eval_shape(u, *args, **kwargs)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,379 @@
+"""Checkpoints: where a fit goes on after it was interrupted."""
+
+import json
+import os
+import pathlib
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from .digests import damage
+from .environment import changes, environment
+from .extras import require_train_extra
+from .iteration import State
+from .leaves import described, filled, numbers, plain
+from .mesh import in_words, sizes_of
+from .processes import by_first, gathered, is_first
+from .snapshots import NOTES, read_arrays, read_notes, unfinished, write
+
+_INTERVAL = 60.0  # seconds
+_SHARE = 20  # writing takes at most one part in so many of the time
+_LENGTH = 200  # characters of a reason, of which tensorstore gives many
+_NAMED = 8  # differences in one message
+_RECENT = 100  # steps over which the loss is averaged
+_DAMAGED = ".damaged"
+_WRITE_ERRORS = (OSError, ValueError, RuntimeError)  # tensorstore says of a full disk: ValueError
+
+
+@final
+class CheckpointMismatchError(ValueError):
+    """A checkpoint belongs to a fit with other settings, or to a model with other arrays."""
+
+
+@final
+class Saved(NamedTuple):
+    """What a checkpoint holds.
+
+    - `state`: a `diffop.train.State`.
+    - `notes`: what was saved with it.
+    """
+
+    state: State
+    notes: dict[str, Any]
+
+
+@final
+class _Written(NamedTuple):
+    """When a checkpoint was written, and how many seconds that took."""
+
+    step: int
+    time: float
+    duration: float
+
+
+@final
+class Checkpoints:
+    """Checkpoints of a fit in a directory: the last few and the best, each written as a whole.
+
+    A checkpoint holds the model, the optimiser's state, the step and the losses. The randomness of
+    a step comes from the fit's key and the number of the step, so a fit goes on from there as if it
+    had never stopped. The best checkpoint is the one with the lowest score: by default the mean of
+    its last 100 losses.
+
+    A checkpoint that was damaged since it was written is renamed (`300` to `300.damaged`) and the
+    one before it is used; a fit that ends removes it. One that cannot be written, on a full disk
+    for instance, is given up with a warning, and training goes on. One that was made with other
+    versions of the packages, or on another device, is used with a warning.
+
+    A checkpoint of a fit on a mesh of devices may be gone on from on another mesh, or on one
+    device: `tell` says so. Where several processes train together all of them have to call the
+    methods, with a directory that all of them see.
+
+    **Arguments:**
+
+    - `directory`: made when the first checkpoint is written.
+    - `every`: how many steps lie between checkpoints, which are written between two dispatches; 0
+        for none. If not given: a minute lies between them, or more where writing one takes longer
+        than three seconds.
+    - `keep`: how many of the last ones are kept, at least 1.
+    - `configuration`: settings that have to be equal for a fit to go on, by name: anything that
+        `json` can write.
+    - `tell`: called with a sentence where something is wrong with a checkpoint; `warnings.warn` if
+        not given.
+
+    **Raises:** `ValueError` if `every` or `keep` is too small; `diffop.train.MissingExtraError` if
+    the extra `train` is not installed.
+
+    !!! example
+
+        ```python
+        import tempfile
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (2,))) ** 2)
+        with tempfile.TemporaryDirectory() as directory:
+            checkpoints = do.train.Checkpoints(directory, every=100)
+            do.train.fit(
+                jnp.ones(2),
+                loss,
+                optax.sgd(0.01),
+                200,
+                key=jax.random.key(0),
+                checkpoints=checkpoints,
+            )
+            checkpoints.steps  # (100, 200); the same call again has nothing left to do
+        ```
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike,
+        *,
+        every: int | None = None,
+        keep: int = 2,
+        configuration: Mapping[str, Any] | None = None,
+        tell: Callable[[str], None] = warnings.warn,
+    ):
+        if (every is not None and every < 0) or keep < 1:
+            raise ValueError(
+                f"Checkpoints expects every of at least 0 and keep of at least 1, got {every} and "
+                f"{keep}; say every=0 for no checkpoints."
+            )
+        require_train_extra()
+        self.directory = pathlib.Path(directory)
+        self._every = every
+        self._keep = keep
+        self._configuration = json.loads(json.dumps(dict(configuration or {})))
+        self._tell = tell
+        self._best: dict[str, Any] | None = None
+        self._last = _Written(0, time.monotonic(), 0.0)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps of which there are checkpoints, in order."""
+        if not self.directory.is_dir():
+            return ()
+        names = [path.name for path in self.directory.iterdir() if path.is_dir()]
+        return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there will ever be any."""
+        return self._every != 0
+
+    def path(self, step: int) -> pathlib.Path:
+        """Where the checkpoint of a step is."""
+        return self.directory / str(step)
+
+    def newest(self, like: State) -> Saved | None:
+        """The newest checkpoint that is not damaged; damaged ones are renamed.
+
+        **Arguments:**
+
+        - `like`: a state of an equal fit, such as `diffop.train.State.initial` makes.
+
+        **Returns:** a `diffop.train.Saved`; None if there is no checkpoint.
+
+        **Raises:** `diffop.train.CheckpointMismatchError` naming the settings, or else the arrays,
+        that differ.
+        """
+        step = by_first(self._newest_sound)
+        return self._gone_back_to(step, like) if step else None
+
+    def last(self) -> int | None:
+        """The step of the newest checkpoint; None if there is none. Nothing of it is read: whether
+        it was damaged since it was written is seen when it is.
+        """
+        steps = self.steps
+        return steps[-1] if steps else None
+
+    def best(self) -> int | None:
+        """The step of the checkpoint with the lowest score; None if there is no checkpoint."""
+        for step in reversed(self.steps):
+            if damage(self.path(step), NOTES) is None:
+                return read_notes(self.path(step))["best"]["step"]
+        return None
+
+    def restore(self, step: int, like: State) -> Saved:
+        """The checkpoint of a step.
+
+        **Arguments:**
+
+        - `step`: one of `steps`.
+        - `like`: as for `newest`.
+
+        **Returns:** a `diffop.train.Saved`.
+
+        **Raises:** `FileNotFoundError` if there is none, `ValueError` if it is damaged, and as
+        `newest`.
+        """
+        if step not in self.steps:
+            there = ", ".join(map(str, self.steps)) or "none"
+            raise FileNotFoundError(
+                f"{self.directory} has no checkpoint of step {step}; there are: {there}."
+            )
+        path = self.path(step)
+        reason = damage(path)
+        if reason is not None:
+            raise ValueError(f"{path} is damaged: {reason}; choose another checkpoint.")
+        try:
+            return self._read(step, read_notes(path), like)
+        except (CheckpointMismatchError, OSError):
+            raise
+        except Exception as error:  # orbax raises whatever its formats do
+            raise ValueError(
+                f"{path} is not what a run writes, although its digests are right "
+                f"({type(error).__name__}: {error}); choose another checkpoint."
+            ) from error
+
+    def due(self, step: int) -> bool:
+        """Whether it is time for a checkpoint after `step` steps."""
+        if self._every is None:
+            passed = time.monotonic() - self._last.time
+            due = passed >= max(_INTERVAL, _SHARE * self._last.duration)
+            return bool(gathered(due)[0])  # clocks differ: the first process decides
+        return self._every > 0 and step // self._every > self._last.step // self._every
+
+    def save(
+        self, state: State, notes: Mapping[str, Any] | None = None, score: float | None = None
+    ) -> bool:
+        """Writes a checkpoint, then removes those that are neither among the last nor the best.
+
+        **Arguments:**
+
+        - `state`: between two dispatches.
+        - `notes`: anything that `json` can write, to be given back with the state.
+        - `score`: the lower the better; the mean of the last losses if not given.
+
+        **Returns:** whether it was written; if not, `tell` was called with the reason.
+        """
+        began = time.monotonic()
+        score = float(np.mean(state.losses[-_RECENT:])) if score is None else score
+        best = {"step": state.step, "score": score}
+        if self._best is not None and self._best["score"] <= score:
+            best = self._best
+        try:
+            self._write(state, best, dict(notes or {}))
+        except _WRITE_ERRORS as error:
+            self._give_up(state.step, error)
+            return False
+        finally:
+            now = time.monotonic()
+            self._last = _Written(state.step, now, now - began)
+        self._best = best
+        if is_first():
+            self._remove_old()
+        return True
+
+    def remove_damaged(self) -> None:
+        """Removes the damaged checkpoints that were renamed."""
+        for path in self._damaged():
+            self._remove(path)
+
+    def clear(self) -> None:
+        """Removes all checkpoints, and the directory if there is nothing else in it."""
+        whole = [self.path(step) for step in self.steps]
+        for path in (*whole, *self._damaged(), *unfinished(self.directory)):
+            shutil.rmtree(path)
+        if self.directory.is_dir() and not any(self.directory.iterdir()):
+            self.directory.rmdir()
+
+    def _newest_sound(self) -> int | None:
+        """The step of the newest checkpoint, when those that are damaged are set aside."""
+        for step in reversed(self.steps):
+            reason = damage(self.path(step))
+            if reason is None:
+                return step
+            self._set_aside(step, reason)
+        return None
+
+    def _gone_back_to(self, step: int, like: State) -> Saved:
+        notes = read_notes(self.path(step))
+        saved = self._read(step, notes, like)
+        self._best = notes["best"]
+        self._last = self._last._replace(step=step)
+        changed = changes(notes["environment"])
+        if changed:
+            self._tell(
+                f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
+                f"results may differ in their last digits from those of an uninterrupted fit."
+            )
+        meshes = notes.get("mesh", {}), _mesh(like)
+        before, now = (in_words(mesh) or "one device" for mesh in meshes)
+        if before != now:
+            self._tell(
+                f"the checkpoint {self.path(step)} was made on {before}, and the fit goes on on "
+                f"{now}; its results are those of an uninterrupted one to rounding."
+            )
+        return saved
+
+    def _read(self, step: int, notes: dict[str, Any], like: State) -> Saved:
+        path = self.path(step)
+        check_equal(path, notes["configuration"], self._configuration)
+        check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
+        places = {"model": numbers(like.model), "optimiser": numbers(like.optimiser)}
+        arrays = read_arrays(path, {**places, "losses": [like.losses]})
+        state = State(
+            step,
+            filled(like.model, arrays["model"]),
+            filled(like.optimiser, arrays["optimiser"]),
+            np.asarray(arrays["losses"][0]),
+            notes["seconds"],
+            notes["compile_seconds"],
+        )
+        return Saved(state, notes["notes"])
+
+    def _write(self, state: State, best: dict[str, Any], notes: dict[str, Any]) -> None:
+        arrays = {
+            "model": plain(state.model),
+            "optimiser": plain(state.optimiser),
+            "losses": [state.losses],
+        }
+        own = {
+            "seconds": state.seconds,
+            "compile_seconds": state.compile_seconds,
+            "best": best,
+            "configuration": self._configuration,
+            "environment": environment(),
+            "mesh": _mesh(state),
+            "arrays": described((state.model, state.optimiser)),
+            "notes": notes,
+        }
+        write(self.directory, state.step, arrays, own)
+
+    def _remove_old(self) -> None:
+        best = () if self._best is None else (self._best["step"],)
+        for step in {*self.steps[: -self._keep]}.difference(best):
+            self._remove(self.path(step))
+
+    def _remove(self, path: pathlib.Path) -> None:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            self._tell(f"the old checkpoint {path} could not be removed: {error}.")
+
+    def _damaged(self) -> list[pathlib.Path]:
+        paths = self.directory.glob(f"*{_DAMAGED}*")
+        return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
+
+    def _give_up(self, step: int, error: Exception) -> None:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self._tell(
+            f"the checkpoint {self.path(step)} could not be written: {reason[:_LENGTH]}; training "
+            f"goes on without it."
+        )
+
+    def _set_aside(self, step: int, reason: str) -> None:
+        path = self.path(step)
+        first = f"{step}{_DAMAGED}"
+        names = (first, *(f"{first}-{number}" for number in range(2, 1000)))
+        aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
+        path.rename(aside)
+        self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
+
+
+def _mesh(state: State) -> dict[str, int]:
+    return sizes_of((state.model, state.optimiser))
+
+
+def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Checks that settings, or arrays, are what they were.
+
+    **Raises:** `CheckpointMismatchError` naming those that are not.
+    """
+    names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+    if names:
+        differences = [
+            f"{name}: {before.get(name)} in the checkpoint, {now.get(name)} now"
+            for name in names[:_NAMED]
+        ]
+        differences += [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+        raise CheckpointMismatchError(
+            f"{path} is of another run ({'; '.join(differences)}); start anew in another "
+            f"directory, or go on with equal settings."
+        )

@@ -1,0 +1,143 @@
+"""Minimising a random loss in one call."""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import NamedTuple, TypeAlias, final
+
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import PRNGKeyArray, PyTree
+
+from .checkpoints import Checkpoints
+from .iteration import Loss, Optimiser, State, iterate
+from .mesh import has_several_processes
+from .processes import is_first
+from .stop import Interrupted, Stop
+from .watch import newest
+
+Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], None]
+
+
+@final
+class Fit(NamedTuple):
+    """What `diffop.train.fit` returns.
+
+    - `model`: the trained model.
+    - `losses`: the loss at each step, before the step was made; shape `(steps,)`.
+    - `seconds`: how long the steps took, without compiling and without the observer.
+    - `compile_seconds`: how long compiling took.
+
+    A fit that went on from a checkpoint counts the seconds before it, too: those of the steps that
+    the checkpoint had made, and of compiling for them.
+    """
+
+    model: PyTree
+    losses: np.ndarray
+    seconds: float
+    compile_seconds: float
+
+
+def fit(
+    model: PyTree,
+    loss: Loss,
+    optimiser: Optimiser,
+    steps: int,
+    *,
+    key: PRNGKeyArray,
+    steps_per_dispatch: int = 100,
+    observe: Observer | None = None,
+    checkpoints: Checkpoints | None = None,
+    mesh: Mesh | None = None,
+) -> Fit:
+    """Minimises `loss(model, key)`, with a fresh key at each step.
+
+    The steps run in dispatches of at most `steps_per_dispatch` under `jax.lax.scan`, and the state
+    is donated from one to the next. Step t uses `jax.random.fold_in(key, t)`, so the result does
+    not depend on how the steps are divided.
+
+    **Arguments:**
+
+    - `model`: a pytree; its inexact arrays are trained. It is not changed.
+    - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
+        passed as arguments rather than compiled in as constants. If it has a method `terms`, from
+        the same arguments to scalars by name, the loss is their sum, and errors name them. For
+        `diffop.train.GaussNewton`, one that says what it is the sum of squares of:
+        `diffop.train.HasPointwise` or `diffop.train.HasResiduals`.
+    - `optimiser`: from optax, or `diffop.train.GaussNewton`, or `diffop.train.LBFGS`.
+    - `steps`: how many steps, at least 1.
+    - `key`: a key from `jax.random.key`.
+    - `steps_per_dispatch`: at most how many steps between looks at the result, at least 1.
+    - `observe`: called after each dispatch with the number of steps made, the model and the
+        dispatch's losses. The model's arrays are reused afterwards: copy what is to be kept.
+    - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
+        is any, and saves new ones when they are due. With equal other arguments the result is, bit
+        for bit on a CPU, that of a fit that was never interrupted.
+    - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
+        `model`, or one of them. The points that a `diffop.train.ResidualLoss` draws are divided
+        over `data`; their coordinates, and the weights and the optimiser's state that belong to
+        them, over `model` (`diffop.train.shard`). The result is that of one device, to rounding. A
+        loss of one's own divides its points with `diffop.train.shard_points`.
+
+    **Returns:** a `diffop.train.Fit`.
+
+    **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
+    `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the mesh has other axes, or
+    if it has several devices and the optimiser is not from optax; `TypeError` if the loss does not
+    say what it is the sum of squares of and the optimiser asks for that; what
+    `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of several processes
+    Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the running
+    steps and a last checkpoint.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (2,))) ** 2)
+        do.train.fit(jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0)).model
+        ```
+    """
+    state = State.initial(model, optimiser, mesh)
+    if checkpoints is not None and (saved := checkpoints.newest(state)):
+        state = saved.state
+    made = state.step
+    with _stop(mesh) as stop:
+        for state in iterate(
+            model,
+            loss,
+            optimiser,
+            steps,
+            key=key,
+            steps_per_dispatch=steps_per_dispatch,
+            start=state,
+            mesh=mesh,
+        ):
+            if observe is not None:
+                observe(state.step, state.model, state.losses[made:])
+            made = state.step
+            number = None if stop is None else stop.everywhere()
+            if checkpoints is not None:
+                last = number is not None and checkpoints.wanted
+                if last or checkpoints.due(state.step):
+                    checkpoints.save(state)
+            if number is not None:
+                raise Interrupted(_where(number, state.step, steps, checkpoints), number)
+    if checkpoints is not None and is_first():
+        checkpoints.remove_damaged()
+    return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
+
+
+def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:
+    """Processes that train together wait for one another, so none may leave alone."""
+    if mesh is None or not has_several_processes(mesh):
+        return contextlib.nullcontext()
+    return Stop(lambda text: print(f"diffop: {text}", file=sys.stderr))
+
+
+def _where(number: int, step: int, steps: int, checkpoints: Checkpoints | None) -> str:
+    there = "" if checkpoints is None else f" ({newest(checkpoints)}); the same call goes on"
+    return f"stopped by {signal.Signals(number).name} after step {step} of {steps}{there}."

@@ -1,0 +1,247 @@
+"""Minimising a random loss: many steps for each dispatch, state kept in place."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import NamedTuple, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import Mesh
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+
+from .chunks import largest_divisor
+from .layout import Layout
+from .methods.base import AbstractMethod, Objective
+from .methods.first_order import as_method
+from .methods.protocol import HasPointwise, HasResiduals
+from .outcome import Outcome, check_finite
+from .waiting import interruptible
+
+Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
+Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod
+
+
+@final
+class State(NamedTuple):
+    """Where a fit is: with the arguments of the fit, all that its next step depends on.
+
+    - `step`: how many steps were made.
+    - `model`: the model after them.
+    - `optimiser`: the optimiser's state.
+    - `losses`: the loss at each step, before the step was made; shape `(step,)`.
+    - `seconds`: how long the steps took, without compiling and without what was done in between.
+    - `compile_seconds`: how long compiling took.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp, optax
+        import diffop as do
+
+        do.train.State.initial(jnp.ones(2), optax.sgd(0.01)).step  # 0
+        ```
+    """
+
+    step: int
+    model: PyTree
+    optimiser: PyTree
+    losses: np.ndarray
+    seconds: float
+    compile_seconds: float
+
+    @classmethod
+    def initial(cls, model: PyTree, optimiser: Optimiser, mesh: Mesh | None = None) -> "State":
+        """The state before the first step.
+
+        **Arguments:**
+
+        - `model`, `optimiser`, `mesh`: as for `diffop.train.fit`.
+
+        **Returns:** a `diffop.train.State`.
+        """
+        layout = Layout(mesh, model)
+        model = layout.shard(model)
+        parameters = eqx.filter(model, eqx.is_inexact_array)
+        memory = jax.tree.map(jnp.asarray, as_method(optimiser).init(parameters))
+        return cls(0, model, layout.shard(memory), np.zeros(0), 0.0, 0.0)
+
+
+def without_arrays(state: State) -> State:
+    """A state that holds on to neither the model's arrays nor the optimiser's."""
+    return state._replace(model=None, optimiser=None)
+
+
+def iterate(
+    model: PyTree,
+    loss: Loss,
+    optimiser: Optimiser,
+    steps: int,
+    *,
+    key: PRNGKeyArray,
+    steps_per_dispatch: int = 100,
+    start: State | None = None,
+    mesh: Mesh | None = None,
+) -> Iterator[State]:
+    """Minimises as `diffop.train.fit` does, and yields the state after each dispatch.
+
+    For training loops of one's own: what is done between two dispatches is up to the caller, who
+    may also stop asking.
+
+    **Arguments:** as for `diffop.train.fit`, and
+
+    - `start`: a state that an equal fit was in, to go on from; the initial one if not given. It is
+        not changed. The steps are divided as if they had begun at 0, so that equal programs run
+        and the results are those of a fit that was never left.
+
+    **Returns:** an iterator over `diffop.train.State`s. The arrays of each are reused by the next
+    dispatch: copy what is to be kept.
+
+    **Raises:** as `diffop.train.fit`; `ValueError` if `start` has made more steps than `steps`.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (2,))) ** 2)
+        for state in do.train.iterate(
+            jnp.ones(2), loss, optax.sgd(0.01), 1000, key=jax.random.key(0)
+        ):
+            if state.losses[-100:].mean() < 2.2:
+                break
+        ```
+    """
+    start = State.initial(model, optimiser, mesh) if start is None else start
+    _check_steps(steps, steps_per_dispatch, start.step)
+    method = as_method(optimiser)
+    _check_mesh(method, mesh)
+    layout = Layout(mesh, start.model)
+    arrays, rest = eqx.partition(loss, eqx.is_array)
+    parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
+
+    def run(carry, arrays, key, indices):
+        objective = Objective(eqx.combine(arrays, rest), static)
+        carry, outcome = _run_steps(method, objective, layout.entered(carry), key, indices)
+        return layout.left(carry), outcome
+
+    carry = layout.owned((parameters, start.optimiser))
+    start = without_arrays(start)  # a large network has no room twice
+    programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
+    dispatches = _dispatches(steps, steps_per_dispatch)
+    return _states(programs, carry, static, start, dispatches, steps, method.helps)
+
+
+def _states(
+    programs: "_Programs",
+    carry: tuple[PyTree, PyTree],
+    static: PyTree,
+    start: State,
+    dispatches: list[np.ndarray],
+    steps: int,
+    helps: str,
+) -> Iterator[State]:
+    losses, seconds = None, start.seconds
+    for indices in dispatches:
+        indices = indices[indices >= start.step]
+        if not indices.size:
+            continue
+        program = programs.compiled_for(carry, indices)
+        started = time.perf_counter()
+        carry, made = interruptible(jax.block_until_ready, program(carry, indices))
+        seconds += time.perf_counter() - started
+        first, last = int(indices[0]), int(indices[-1]) + 1
+        check_finite(made, first, steps, helps)
+        if losses is None:
+            losses = np.empty(steps, made.losses.dtype)
+            losses[: start.step] = start.losses
+        losses[first:last] = made.losses
+        model = eqx.combine(carry[0], static)
+        yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
+
+
+def _run_steps(
+    method: AbstractMethod,
+    objective: Objective,
+    carry: tuple[PyTree, PyTree],
+    key: PRNGKeyArray,
+    indices: Int[Array, " steps"],
+) -> tuple[tuple[PyTree, PyTree], Outcome]:
+    def step(carry, index):
+        parameters, memory = carry
+        parameters, memory, evaluated = method.step(objective, parameters, memory, key, index)
+        return (parameters, memory), evaluated
+
+    carry, (losses, terms) = jax.lax.scan(step, carry, indices)
+    return carry, Outcome(losses, terms, _all_finite(carry[0]))
+
+
+def _all_finite(parameters: PyTree) -> Bool[Array, ""]:
+    leaves = jax.tree.leaves(parameters)
+    return reduce(jnp.logical_and, [jnp.isfinite(leaf).all() for leaf in leaves], jnp.array(True))
+
+
+def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
+    if steps < 1 or steps_per_dispatch < 1:
+        raise ValueError(
+            f"fit expects steps and steps_per_dispatch of at least 1, got {steps} and "
+            f"{steps_per_dispatch}; ask for at least one step."
+        )
+    if made > steps:
+        raise ValueError(
+            f"fit expects a start of at most {steps} steps, got one that has made {made}; ask for "
+            f"at least as many steps, or start anew."
+        )
+
+
+def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
+    if mesh is not None and mesh.size > 1 and not method.divisible:
+        raise ValueError(
+            f"{type(method).__name__} makes its steps on one device, got a mesh of {mesh.size}; "
+            f"leave the mesh out, or take an optimiser from optax."
+        )
+
+
+def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
+    """The step numbers 0 … steps − 1, in runs of equal length where those are not too short."""
+    length = largest_divisor(steps, limit)
+    if 4 * length < min(steps, limit):
+        length = limit  # a shorter last run costs one more compilation, many short runs cost more
+    numbers = np.arange(steps, dtype=np.int32)
+    return [numbers[start : start + length] for start in range(0, steps, length)]
+
+
+@final
+class _Programs:
+    """The compiled runs, one for each length, and how long compiling took.
+
+    **Arguments:**
+
+    - `run`: maps a carry, the rest of its arguments and step numbers to a carry and an `Outcome`.
+    - `layout`: where the arrays are.
+    - `arguments`: the rest of its arguments.
+    - `compile_seconds`: how long compiling took before.
+    """
+
+    def __init__(self, run: Callable, layout: Layout, arguments: tuple, compile_seconds: float):
+        self._run = run
+        self._layout = layout
+        self._arguments = arguments
+        self._programs: dict[int, Callable] = {}
+        self.compile_seconds = compile_seconds
+
+    def compiled_for(self, carry: PyTree, indices: np.ndarray) -> Callable:
+        length = len(indices)
+        if length not in self._programs:
+            started = time.perf_counter()
+            with self._layout.context():
+                jitted = self._layout.jit(self._run, carry)
+                lowered = jitted.lower(carry, *self._arguments, indices)
+            self._programs[length] = interruptible(lowered.compile)
+            self.compile_seconds += time.perf_counter() - started
+        program = self._programs[length]
+        return lambda carry, indices: program(carry, *self._arguments, indices)

@@ -1,0 +1,110 @@
+"""Models of runs, read from disk."""
+
+import dataclasses
+import os
+import pathlib
+
+import equinox as eqx
+import jax
+from jaxtyping import PyTree
+
+from .checkpoints import Checkpoints
+from .identity import Problem, identity
+from .iteration import State
+from .model import build_optimiser, untrained
+from .output import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
+from .precision import PRECISIONS
+from .settings import Settings
+
+
+def load(
+    directory: str | os.PathLike,
+    checkpoint: int | str | None = None,
+    *,
+    problem: Problem | None = None,
+) -> PyTree:
+    """The trained model of a run, or that of one of its checkpoints.
+
+    **Arguments:**
+
+    - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
+    - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. It may be asked
+        for while the run goes on. The final model if not given.
+    - `problem`: that of the run, or its class, where it is one's own. Files only say which one it
+        was: nothing in them is imported.
+
+    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. Where
+    the run had double precision, so have its parameters: ask for its values inside of
+    `jax.enable_x64(True)`.
+
+    **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
+    directory; `ValueError` if the model or checkpoint is damaged, if `checkpoint` is neither a step
+    nor one of the names, or if the run is of another problem. Files are arrays and JSON: nothing in
+    them is run.
+
+    !!! example
+
+        ```python
+        import tempfile
+        import jax.numpy as jnp
+        import diffop as do
+
+        with tempfile.TemporaryDirectory() as directory:
+            settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=10, depth=1)
+            do.train.solve(settings, directory, checkpoint_every=10)
+            u, v = do.train.load(directory), do.train.load(directory, "best")
+        assert u(jnp.zeros(4)) == v(jnp.zeros(4))  # of the only checkpoint
+        ```
+    """
+    path = pathlib.Path(directory)
+    if checkpoint is not None:
+        return _load_checkpoint(path, checkpoint, problem)
+    if not (path / REPORT).is_file():
+        raise FileNotFoundError(
+            f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
+            f'checkpoint="last".'
+        )
+    settings = _of(problem, settings_of(read_json(path / REPORT)), path)
+    try:
+        with PRECISIONS[settings.precision]():
+            skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
+            return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
+    except (ValueError, RuntimeError, EOFError) as error:
+        raise ValueError(
+            f"{path / MODEL} is not the network that {REPORT} describes: it is damaged, or of "
+            f"another run ({error})."
+        ) from error
+
+
+def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
+    """The settings of a run, with the problem itself in place of what is known of it."""
+    if problem is None:
+        return settings
+    if identity(problem) != settings.problem:
+        raise ValueError(
+            f"{path} is a run of {settings.problem}, got the problem {identity(problem)}; give the "
+            "problem, or the class, that it was started with."
+        )
+    return dataclasses.replace(settings, problem=problem)
+
+
+def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | None) -> PyTree:
+    started = started_with(path)
+    if started is None:
+        raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
+    checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
+    settings = _of(problem, settings_of({"settings": started}), path)
+    with PRECISIONS[settings.precision]():
+        like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
+        return checkpoints.restore(_step(checkpoints, which), like).state.model
+
+
+def _step(checkpoints: Checkpoints, which: int | str) -> int:
+    if which not in ("last", "best") and not isinstance(which, int):
+        raise ValueError(f'load expects a step, "last" or "best" as checkpoint, got {which!r}.')
+    if isinstance(which, int):
+        return which
+    step = checkpoints.best() if which == "best" else checkpoints.last()
+    if step is None:
+        raise FileNotFoundError(f"{checkpoints.directory} has no checkpoint yet; ask later.")
+    return step

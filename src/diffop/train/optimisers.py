@@ -1,0 +1,69 @@
+"""Optimisers and learning rates by name.
+
+Every step has fresh points and fresh jets, so the loss is another function at each step, but for
+L-BFGS, which compares its values between steps and stays on the first step's.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import optax
+from optax import contrib
+
+from .iteration import Optimiser
+from .methods.conjugate_gradients import ConjugateGradients
+from .methods.gauss_newton import GaussNewton
+from .methods.lbfgs import LBFGS
+
+_Schedule = Callable[[float, int], optax.Schedule]
+
+LEAST_SQUARES: dict[str, Optimiser] = {
+    "gauss-newton": GaussNewton(),
+    "gauss-newton-cg": GaussNewton(solver=ConjugateGradients()),
+    "levenberg-marquardt": GaussNewton(1e-3, adaptive=True),
+    "spring": GaussNewton(momentum=0.9),
+}
+"""For losses that are sums of squares."""
+
+WITHOUT_RATE: dict[str, Optimiser] = {"l-bfgs": LBFGS(), **LEAST_SQUARES}
+"""What finds the length of its steps by itself."""
+
+OPTIMISERS: dict[str, Callable[[optax.Schedule], Optimiser]] = {
+    "adam": optax.adam,
+    "adamw": optax.adamw,
+    "lion": optax.lion,
+    "muon": contrib.muon,
+    **{name: lambda _, method=method: method for name, method in WITHOUT_RATE.items()},
+}
+"""From a learning rate."""
+
+
+def bound_by_fan_in(rate: float, most: float) -> optax.GradientTransformation:
+    """The updates of an optimiser whose learning rate is `rate`, as if that of a matrix of m inputs
+    was at most `most` / √m.
+
+    Adam moves each weight by about its rate η. What enters a unit, w · x, then changes by up to
+    η ‖x‖₁, which is η √m for a point of length one whose m coordinates are alike: a step that is
+    small for each weight is large for the unit. Source: the learning rates by fan-in of Yang et al.
+    2022, "Tensor Programs V", here for inputs of a given length.
+    """
+
+    def bounded(update: Any, _: Any) -> Any:
+        if jnp.ndim(update) < 2:
+            return update
+        return update * min(1.0, most / (rate * math.sqrt(math.prod(update.shape[1:]))))
+
+    return optax.stateless_with_tree_map(bounded)
+
+
+# that of Shi et al. 2024 for problems with time: 0.9995 at each of 10,000 steps
+_LAST_OF_EXPONENTIAL = 0.9995**10_000
+
+SCHEDULES: dict[str, _Schedule] = {
+    "linear": lambda rate, steps: optax.linear_schedule(rate, 0.0, steps),
+    "cosine": optax.cosine_decay_schedule,
+    "exponential": lambda rate, steps: optax.exponential_decay(rate, steps, _LAST_OF_EXPONENTIAL),
+    "constant": lambda rate, steps: optax.constant_schedule(rate),
+}

@@ -1,0 +1,155 @@
+"""The report of a run."""
+
+import dataclasses
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .environment import environment
+from .evaluate import FixedPoints, NoPoints
+from .identity import identity
+from .iteration import State
+from .mesh import in_words, sizes_of
+from .progress import Progress
+from .settings import Settings
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """The numbers of one run; `report.json` holds the same under the same names.
+
+    - `problem`, `dim`, `steps`, `n`, `seed`: what was solved.
+    - `rel_l1`, `rel_l2`: relative errors on fixed test points.
+    - `null_rel_l2`: the relative L2 error of the null model, one fitted number and no network, on
+        the same points. The number is fitted to the solution; to the data instead where only
+        reference values of the solution are known.
+    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use. It and
+        the errors are None for a problem that says nothing of its solution.
+    - `loss`: the mean of the last 100 losses, or of all if there are fewer.
+    - `it_per_s`: training steps per second, without compiling and measuring.
+    - `compile_s`: seconds spent compiling.
+    - `peak_memory_mb`: in units of 10⁶ bytes.
+    - `parameters`: how many numbers were trained.
+    - `settings`: all other settings, and how many test points there were.
+    - `environment`: the versions and the device that the numbers were made with.
+    - `components`: the relative L2 error of each component of a solution with several, by name.
+    - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
+    - `mesh`: how many devices there were along each axis of the mesh at the end; empty for one
+        device.
+
+    The times of a resumed run are those of all its parts that are in the result: `it_per_s` counts
+    every step once, where it was kept, and not the steps that a killed part had made since its last
+    checkpoint; `compile_s` counts compiling in each part; `peak_memory_mb` is that of the largest.
+    """
+
+    problem: str
+    dim: int
+    steps: int
+    n: int
+    seed: int
+    rel_l1: float | None
+    rel_l2: float | None
+    null_rel_l2: float | None
+    skill: float | None
+    it_per_s: float
+    compile_s: float
+    peak_memory_mb: float
+    parameters: int
+    settings: dict[str, Any]
+    environment: dict[str, str]
+    loss: float | None = None
+    components: dict[str, float] = dataclasses.field(default_factory=dict)
+    resumed_at: list[int] = dataclasses.field(default_factory=list)
+    mesh: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def as_text(self) -> str:
+        """What the run means, in a few lines."""
+        resumed = ", ".join(map(str, self.resumed_at))
+        return (
+            f"{self._errors()}"
+            f"{self.steps} steps at {self.it_per_s:.3g} steps/s, "
+            f"compiled in {self.compile_s:.1f} s, "
+            f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
+            f"{f', resumed after step {resumed}' if resumed else ''}"
+            f"{f', on {in_words(self.mesh)}' if self.mesh else ''}"
+        )
+
+    def _errors(self) -> str:
+        if self.skill is None:
+            return (
+                f"loss {self.loss:.2e}; nothing is known of the solution to measure errors with\n"
+            )
+        if self.skill > 1:
+            verdict = f"{self.skill:.1f} times below the null model's {self.null_rel_l2:.2e}"
+        else:
+            verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
+        return (
+            f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
+            f"  (the null model is one fitted number, without a network; "
+            f"skill = {self.skill:.2f})\n"
+            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points"
+            f"{self._reference()}\n"
+            f"{self._components()}"
+        )
+
+    def _components(self) -> str:
+        """A line where the solution has several."""
+        errors = ", ".join(f"{name} {error:.2e}" for name, error in self.components.items())
+        return f"relative L2 errors of the components: {errors}\n" if errors else ""
+
+    def _reference(self) -> str:
+        """What has to be said of reference values that are not exact."""
+        error = self.settings.get("reference_rel_error")
+        return f", where the reference is exact to {error:.0e}" if error else ""
+
+
+_RECENT = 100  # steps over which the loss is averaged
+_OTHER_SETTINGS = tuple(
+    name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
+)
+
+
+def summarise(
+    settings: Settings, points: FixedPoints | NoPoints, state: State, progress: Progress
+) -> Report:
+    """The report of a run that has made all its steps."""
+    arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
+    return Report(
+        problem=identity(settings.problem),
+        dim=settings.dim,
+        steps=settings.steps,
+        n=settings.n,
+        seed=settings.seed,
+        **_measured(points, state),
+        it_per_s=settings.steps / state.seconds,
+        compile_s=state.compile_seconds,
+        peak_memory_mb=progress.peak_memory_mb,
+        parameters=sum(array.size for array in arrays),
+        settings={
+            **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
+            "test_points": points.count,
+            **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
+        },
+        environment=environment(),
+        loss=float(np.mean(state.losses[-_RECENT:])),
+        resumed_at=progress.resumed_at,
+        mesh=sizes_of(state.model),
+    )
+
+
+def _measured(points: FixedPoints | NoPoints, state: State) -> dict[str, Any]:
+    """The errors, beside the null model's."""
+    errors, null = points.errors(state.model), points.null_rel_l2
+    if errors is None or null is None:
+        return dict.fromkeys(("rel_l1", "rel_l2", "null_rel_l2", "skill"))
+    components = points.component_errors(state.model)
+    return {
+        "rel_l1": errors.rel_l1,
+        "rel_l2": errors.rel_l2,
+        "null_rel_l2": null,
+        "skill": null / errors.rel_l2,
+        "components": {name: each.rel_l2 for name, each in components.items()},
+    }

@@ -1,0 +1,204 @@
+"""What `do.choose` decides, and that what it makes is unbiased whatever it decides."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+Z = 4.5
+RNG = np.random.default_rng(0)
+
+
+def u(x):
+    return jnp.sum(jnp.sin(x)) ** 2
+
+
+D = 100
+Q = np.linalg.qr(RNG.normal(size=(D, D)))[0]
+UNIT = RNG.normal(size=(D, D))
+UNIT = UNIT / np.linalg.norm(UNIT, axis=0)
+LOW = RNG.normal(size=(1, D)) * np.arange(1, D + 1)
+
+
+def costly(x, t):
+    """x, through two dense matrices: directions differ from point to point behind the first."""
+    return (((x @ jnp.asarray(Q)) * t) @ jnp.asarray(Q.T)) / t
+
+
+FUNCTIONS = {
+    "diagonal": lambda x, t: jnp.arange(1.0, D + 1) ** 2 @ costly(x, t) ** 2,
+    "constant diagonal": lambda x, t: jnp.sum((jnp.asarray(UNIT) @ costly(x, t)) ** 2),
+    "low rank": lambda x, t: jnp.sum((jnp.asarray(LOW) @ costly(x, t)) ** 2),
+}
+POINTS = RNG.normal(size=(2, D)), np.array([0.5, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "best"),
+    [("diagonal", 6, "rademacher"), ("constant diagonal", 6, "sparse"), ("low rank", 24, "xtrace")],
+)
+def test_the_least_variance_is_taken(name, n, best):
+    kinds = ["rademacher", "xtrace"] if name == "low rank" else ["rademacher"]
+    choose = do.choose(do.Laplacian(), jr.key(0), n, kinds, repeats=2)
+    choice = choose(FUNCTIONS[name])(*map(jnp.asarray, POINTS))
+    assert [way.name for way in choice.ways] == ["exact", "sparse", *kinds]
+    assert choice.chosen.name == best
+    exact, sparse = choice.ways[:2]
+    assert sparse.draws == n
+    assert choice.chosen.operations <= 1.05 * sparse.operations < exact.operations
+    worst = max(way.standard_error for way in choice.ways)
+    assert choice.chosen.standard_error < 1e-9 * worst
+    (marked,) = [line for line in repr(choice).splitlines() if line.startswith("→")]
+    assert marked.split()[1:3] == [best, str(choice.chosen.draws)]
+    assert repr(choice).endswith(f"for what {n} sparse draws cost, on these points.")
+
+
+SIZES = (20, 16, 16, 16)
+LAYERS = [RNG.normal(size=shape) / 4 for shape in zip(SIZES, SIZES[1:], strict=False)]
+
+
+def network(x):
+    for layer in LAYERS:
+        x = jnp.tanh(x @ jnp.asarray(layer))
+    return jnp.sum(x) ** 2
+
+
+def points(count=4):
+    return jnp.asarray(np.random.default_rng(1).normal(size=(count, SIZES[0])), jnp.float64)
+
+
+def test_exact_where_it_costs_no_more():
+    choice = do.choose(do.Laplacian(), jr.key(0), 20, [], repeats=2)(network)(points())
+    assert choice.chosen.name == "exact"
+    assert choice.reason == "exact costs no more than 20 sparse draws."
+    x = points()[0]
+    made, exact = choice.estimate(jr.key(1)), do.Laplacian().exact
+    got, expected = jax.jit(lambda x: (made(network)(x), exact(network)(x)))(x)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def mean_and_spread(choice):
+    """Over keys, at a point, with the exact value."""
+    x = points()[0]
+    of = lambda key: choice.estimate(key)(network)(x)["lap"]
+    many = lambda keys: (jax.vmap(of)(keys), do.Laplacian().exact(network)(x))
+    values, expected = map(np.asarray, jax.jit(many)(jr.split(jr.key(1), 4000)))
+    return values.mean(), values.std(), expected
+
+
+OPS = {"lap": do.Laplacian()}
+
+
+def test_unbiased_by_what_was_chosen():
+    """The mean over keys; and the spread is about what it says it is."""
+    choice = do.choose(OPS, jr.key(0), 4, ["rademacher"], repeats=2)(network)(points())
+    assert choice.chosen.name != "exact" and choice.chosen in choice.ways
+    mean, spread, expected = mean_and_spread(choice)
+    assert abs(mean - expected) <= Z * spread / np.sqrt(4000)
+    assert 0 < spread < 10 * choice.chosen.standard_error
+
+
+@pytest.mark.parametrize("method", ["xtrace", "hutch++"])
+def test_unbiased_by_deflation(method):
+    choice = do.Choice(OPS, method, do.Way(method, 6, 0.0, 0.0), (), "")
+    mean, spread, expected = mean_and_spread(choice)
+    assert spread > 0 and abs(mean - expected) <= Z * spread / np.sqrt(4000)
+
+
+def test_too_few_draws_to_compare():
+    """One draw has no variance: it is what is taken."""
+    choose = do.choose(do.Laplacian(), jr.key(0), 1, [])
+    choice = choose(FUNCTIONS["diagonal"])(*map(jnp.asarray, POINTS))
+    assert choice.chosen[:2] == ("sparse", 1)
+    assert "→" in repr(choice)
+
+
+def test_probes_of_ones_own_and_those_without_a_standard_error():
+    weights = 1.0 + np.arange(12.0)
+    kinds = [do.probes.Importance(weights), "systematic", do.probes.Stratified(1)]
+    f = lambda x: jnp.sum(jnp.asarray(weights) * x**4)
+    choice = do.choose(do.Laplacian(), jr.key(1), 4, kinds)(f)(jr.normal(jr.key(0), (3, 12)))
+    names = [way.name for way in choice.ways]
+    assert names == ["exact", "sparse", "importance", "systematic", "stratified"]
+    assert all(way.standard_error > 0 for way in choice.ways[1:])
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    "args", [(), (1.0,), (jnp.ones((3, 2)), jnp.ones((2, 2))), (jnp.ones((3, 2)), 1.0)]
+)
+def test_arguments_of_points(args):
+    with pytest.raises(ValueError, match="one leading axis; got leading axes"):
+        do.choose(do.Laplacian(), jr.key(0), 2)(lambda *args: 0.0)(*args)
+
+
+def test_one_repeat_has_no_variance():
+    with pytest.raises(ValueError, match="repeats of choose must be at least 2; got 1"):
+        do.choose(do.Laplacian(), jr.key(0), 2, repeats=1)
+
+
+def test_points_beside_the_function_are_refused():
+    with pytest.raises(TypeError, match=r"got 1 more argument\(s\) beside u"):
+        do.choose(do.Laplacian(), jr.key(0), 2)(u, jnp.ones((3, 2)))
+
+
+def test_values_that_are_not_finite():
+    with pytest.raises(ValueError, match="values by sparse are not finite"):
+        do.choose(do.Laplacian(), jr.key(0), 2, [])(lambda x: jnp.sum(jnp.log(x)))(
+            jnp.zeros((2, 40))
+        )
+
+
+NOT_OPERATORS = {
+    "an estimate": do.Laplacian().estimate(jr.key(0), 2),
+    "a list with one": [do.Laplacian(), do.Laplacian().estimate(jr.key(0), 2)],
+    "a function": u,
+}
+
+
+@pytest.mark.parametrize("name", NOT_OPERATORS)
+def test_what_is_no_operator(name):
+    with pytest.raises(TypeError, match="operator"):
+        do.choose(NOT_OPERATORS[name], jr.key(0), 2)
+
+
+VALUES = {
+    "complex": lambda x: jax.lax.complex(jnp.sum(x**4), jnp.sum(x**3) * x[0]),
+    "constant": lambda x: jnp.ones(()),
+    "integer": lambda x: jnp.ones((), jnp.int32),
+    "two types": lambda x: {"a": jnp.sum(x**4), "b": jnp.sum(x.astype(jnp.float32) ** 3)},
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_of_any_type(name):
+    """Deflation is among the ways only where u is real and floating."""
+    points = jr.normal(jr.key(0), (4, 12))
+    found = do.choose(do.Laplacian(), jr.key(1), 8, repeats=2)(VALUES[name])(points)
+    names = {way.name for way in found.ways}
+    assert "exact" in names and len(names) > 2
+    if name in ("complex", "integer"):
+        assert not names & {"xtrace", "hutch++"}
+
+
+def test_the_names_of_before_work_with_a_warning():
+    X = points()[0]
+    with pytest.warns(DeprecationWarning, match=r"diffop.rank_probes is now choose\(ops, key, n\)"):
+        ranked = do.rank_probes(do.Laplacian(), network, X, jets=4, probes=["rademacher"])
+    assert {way.name for way in ranked} == {"sparse", "rademacher"}
+    with pytest.warns(DeprecationWarning, match="diffop.Pilot is now choose"):
+        pilot = do.Pilot(network, points(), repeats=2)
+    with pytest.warns(DeprecationWarning, match="diffop.evaluate is now choose"):
+        evaluate = do.evaluate
+    E = evaluate(do.Laplacian(), jr.key(0), 4, pilot)
+    assert E.explain().chosen in E.explain().ways
+    assert np.isfinite(E(network)(X))
+    plain = do.estimate(do.Laplacian(), jr.key(0), 4)
+    assert evaluate(do.Laplacian(), jr.key(0), 4)(network)(X) == plain(network)(X)
