@@ -196,7 +196,8 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     )
     _add_setting(parser, "estimator", choices=names, metavar="NAME", help=argparse.SUPPRESS)
     _add_setting(parser, "square", choices=SQUARES, help="how an estimated residual is squared")
-    _add_setting(parser, "optimiser", choices=OPTIMISERS, help="how the network is trained")
+    names = f"how the network is trained: {', '.join(OPTIMISERS)}"
+    _add_setting(parser, "optimiser", choices=OPTIMISERS, metavar="NAME", help=names)
     _add_setting(parser, "schedule", choices=SCHEDULES, help="how the learning rate decays")
     _add_setting(
         parser, "precision", choices=PRECISIONS, help="double, or as JAX is configured: single"

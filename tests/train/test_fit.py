@@ -98,6 +98,33 @@ def test_observer_sees_every_dispatch():
     assert seen == [(5, 5), (10, 5), (15, 5), (20, 5), (25, 5)]
 
 
+def test_an_observer_ends_the_fit_and_the_same_call_goes_on(tmp_path):
+    """The whole is then, bit for bit, that of a fit that nobody ended."""
+
+    def fitted(where, observe=None):
+        return do.train.fit(
+            jnp.zeros(2),
+            noisy_square,
+            optax.adam(0.1),
+            25,
+            key=jax.random.key(0),
+            steps_per_dispatch=10,
+            observe=observe,
+            checkpoints=None if where is None else do.train.Checkpoints(where, every=1000),
+        )
+
+    def enough(step, model, losses):
+        if step == 15:
+            raise StopIteration
+
+    ended = fitted(tmp_path, enough)
+    assert ended.losses.shape == (15,)
+    whole, gone_on = fitted(None), fitted(tmp_path)
+    np.testing.assert_array_equal(ended.losses, whole.losses[:15])
+    np.testing.assert_array_equal(gone_on.losses, whole.losses)
+    np.testing.assert_array_equal(gone_on.model, whole.model)
+
+
 def test_a_last_shorter_dispatch_where_no_length_divides():
     seen = []
     do.train.fit(

@@ -14,11 +14,12 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .checkpoints import Checkpoints
 from .iteration import Loss, Optimiser, State, iterate
 from .mesh import has_several_processes
-from .processes import is_first
+from .processes import gathered, is_first
 from .stop import Interrupted, Stop
 from .watch import newest
 
-Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], None]
+Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], object]
+"""Called with `(step, model, losses)` after each dispatch."""
 
 
 @final
@@ -26,7 +27,8 @@ class Fit(NamedTuple):
     """What `diffop.train.fit` returns.
 
     - `model`: the trained model.
-    - `losses`: the loss at each step, before the step was made; shape `(steps,)`.
+    - `losses`: the loss at each step, before the step was made; shape `(steps,)`, of the steps that
+        were made.
     - `seconds`: how long the steps took, without compiling and without the observer.
     - `compile_seconds`: how long compiling took.
 
@@ -71,7 +73,8 @@ def fit(
     - `key`: a key from `jax.random.key`.
     - `steps_per_dispatch`: at most how many steps between looks at the result, at least 1.
     - `observe`: called after each dispatch with the number of steps made, the model and the
-        dispatch's losses. The model's arrays are reused afterwards: copy what is to be kept.
+        dispatch's losses. The model's arrays are reused afterwards: copy what is to be kept. To end
+        the fit there it raises `StopIteration`; the same call goes on from the last checkpoint.
     - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
         is any, and saves new ones when they are due. With equal other arguments the result is, bit
         for bit on a CPU, that of a fit that was never interrupted.
@@ -116,19 +119,32 @@ def fit(
             start=state,
             mesh=mesh,
         ):
-            if observe is not None:
-                observe(state.step, state.model, state.losses[made:])
+            ended = _observed(observe, state, made)
             made = state.step
-            number = None if stop is None else stop.everywhere()
+            number = None
+            if stop is not None:  # all processes do as the first
+                number, ended = stop.everywhere(), bool(gathered(ended)[0])
             if checkpoints is not None:
-                last = number is not None and checkpoints.wanted
+                last = (ended or number is not None) and checkpoints.wanted
                 if last or checkpoints.due(state.step):
                     checkpoints.save(state)
             if number is not None:
                 raise Interrupted(_where(number, state.step, steps, checkpoints), number)
+            if ended:
+                break
     if checkpoints is not None and is_first():
         checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
+
+
+def _observed(observe: Observer | None, state: State, made: int) -> bool:
+    """Whether the observer ends the fit."""
+    try:
+        if observe is not None:
+            observe(state.step, state.model, state.losses[made:])
+    except StopIteration:
+        return True
+    return False
 
 
 def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:

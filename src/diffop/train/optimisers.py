@@ -4,6 +4,8 @@ Every step has fresh points and fresh jets, so the loss is another function at e
 L-BFGS, which compares its values between steps and stays on the first step's.
 """
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -30,11 +32,43 @@ LEAST_SQUARES: dict[str, Optimiser] = {
 WITHOUT_RATE: dict[str, Optimiser] = {"l-bfgs": LBFGS(), **LEAST_SQUARES}
 """What finds the length of its steps by itself."""
 
+_UNSUITED = {
+    "lbfgs": "is l-bfgs here, which stays on the points of the first step",
+    "noisy_sgd": "wants a key",
+    "optimistic_adam": "takes no schedule of rates; optimistic-adam-v2 does",
+    "rprop": "takes no schedule of rates",
+    "schedule_free_adamw": "has its result elsewhere than where it takes gradients",
+    "schedule_free_sgd": "has its result elsewhere than where it takes gradients",
+    "sm3": "takes no schedule of rates",
+    "sophia": "wants the diagonal of a Hessian",
+}
+"""Those of optax that a schedule of rates is not enough for, and why."""
+
+
+def _of_optax() -> dict[str, Callable[[optax.Schedule], Optimiser]]:
+    """The optimisers of `optax` and `optax.contrib`, by their names with hyphens."""
+    makers = {**vars(optax), **vars(contrib)}
+    return {
+        name.replace("_", "-"): makers[name]
+        for name in sorted(makers)
+        if name not in _UNSUITED and _is_made_from_a_rate(name, makers[name])
+    }
+
+
+def _is_made_from_a_rate(name: str, maker: Any) -> bool:
+    """Whether it has a learning rate first, and defaults for all else."""
+    made = maker.func if isinstance(maker, functools.partial) else inspect.unwrap(maker)
+    if name.startswith(("_", "scale_by_")) or not inspect.isfunction(made):
+        return False
+    first, *others = inspect.signature(maker).parameters.values() or (None,)
+    named = first is not None and first.name == "learning_rate"
+    return named and all(
+        each.default is not each.empty or each.kind is each.VAR_KEYWORD for each in others
+    )
+
+
 OPTIMISERS: dict[str, Callable[[optax.Schedule], Optimiser]] = {
-    "adam": optax.adam,
-    "adamw": optax.adamw,
-    "lion": optax.lion,
-    "muon": contrib.muon,
+    **_of_optax(),
     **{name: lambda _, method=method: method for name, method in WITHOUT_RATE.items()},
 }
 """From a learning rate."""

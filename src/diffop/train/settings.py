@@ -91,7 +91,8 @@ class Settings:
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: None for the whole gradient, by reverse mode; or from how many coordinates'
         derivatives of the residual it is estimated at each step, by jets.
-    - `optimiser`: `"adam"`, `"adamw"`, `"lion"` or `"muon"`, as optax has them by default;
+    - `optimiser`: one of `optax` or `optax.contrib`, as it is by default, by its name with hyphens:
+        `"adam"`, `"nadamw"`, `"muon"`, any that needs no more than a learning rate;
         `"gauss-newton"`, `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
         `"spring"`, which are `diffop.train.GaussNewton`s for `square="biased"`, best in double
         precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.

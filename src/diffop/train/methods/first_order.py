@@ -40,7 +40,8 @@ class FirstOrder(AbstractMethod):
         )
         # optax mixes its integer step count with floats; a user's strict settings are for others
         with jax.numpy_dtype_promotion("standard"):
-            updates, memory = self.optimiser.update(gradient, memory, parameters)
+            update = optax.with_extra_args_support(self.optimiser).update
+            updates, memory = update(gradient, memory, parameters, value=value)  # some want it
             parameters = optax.apply_updates(parameters, updates)
         return parameters, memory, Evaluated(value, terms)
 
