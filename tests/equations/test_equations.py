@@ -74,6 +74,7 @@ def test_conditions_at_random_points():
 EDGES = do.pde.Dirichlet(0.0, on=do.pde.Box((0.0,), (1.0,)).boundary)
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize(
     ("given", "got"),
     [

@@ -291,6 +291,7 @@ def old_and_new(kind, old, new):
     return made
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 def test_old_names_of_options():
     old_and_new(do.pde.Recommended, {"estimator": "exact"}, {"probes": "exact"})
     name = "allen-cahn-two-body"

@@ -284,6 +284,7 @@ def test_text(operator, text):
     assert str(operator) == text
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -346,6 +347,7 @@ def test_an_accuracy_and_a_variance_of_an_entry(getkey):
     np.testing.assert_allclose(variance.value, whole.value[1], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 def test_an_entry_is_a_number_or_a_name():
     with pytest.raises(TypeError, match="the entry of Component must be an integer; got 0.5 of"):
         C(0.5)  # pyright: ignore

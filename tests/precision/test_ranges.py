@@ -94,7 +94,7 @@ def test_half_precision_beside_nested_jvp(kept):
     ]
     rows = [functions, [300.0, 30.0], np.asarray([1.0, 0.004], np.float16).astype(float)]
     truth = kept(lambda: table(nested, *rows, "float64", 2))
-    own = kept(lambda: table(nested, *rows, "float16", 2))
+    own = table(nested, *rows, "float16", 2)  # processors differ in how they round halves
     judge(table(pushed, *rows, "float16", 2), own, truth, "float16")
 
 

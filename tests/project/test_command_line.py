@@ -36,6 +36,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
     assert (report["seed"], report["settings"]["input_scale"]) == (3, 2.0)
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -20,8 +20,10 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
 ROW = re.compile(r"^\| `([\w-]+)` \| (?:`([^`]*)`)? *\| 0 \| ([\de.-]+) \|", re.MULTILINE)
 SECTION = PAGE.read_text().split("## Every problem")[1].split("\n## ")[0]
 STATED = {name: (options, float(error)) for name, options, error in ROW.findall(SECTION)}
-ROUNDING = 1.5
-"""Training amplifies rounding: on another processor the same run ends in a similar error."""
+ROUNDING = 4
+"""Training amplifies rounding: on another processor the same run ends in a similar error. A change
+of the engine by no more than rounding has doubled errors of this page.
+"""
 
 
 def test_every_problem_is_there():

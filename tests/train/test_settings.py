@@ -94,6 +94,7 @@ def test_numbers(name, value):
         do.train.Settings(**{"problem": NAME, name: value})
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -153,7 +154,7 @@ def test_estimator():
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("optimiser", "adam, adamw, lion, muon"),
+        ("optimiser", "acprop, adabelief, .*, muon, nadam"),
         ("schedule", "linear, cosine, exponential, const"),
         ("precision", "default, double"),
     ],

@@ -210,7 +210,7 @@ class Equation(AbstractEquation):
         given = self._known.value[1]
         return given(key, count) if is_function(given) else given
 
-    def _whole(self) -> tuple[PyTree, Callable[..., PyTree]]:
+    def _whole(self) -> tuple[PyTree, Any]:
         return eqx.combine(self._learnt, self._known.value[0])
 
 

@@ -32,7 +32,7 @@ def size_of(points: Points) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(points)) // count_of(points)
 
 
-def chosen(points: Points, which: Any) -> PyTree:
+def chosen(points: PyTree, which: Any) -> PyTree:
     """The points of some numbers, or the one of a number; `None` makes one point several."""
     return jax.tree.map(lambda leaf: leaf[which], points)
 
@@ -43,7 +43,7 @@ def at_each(function: Callable[..., PyTree], points: Points) -> PyTree:
 
 
 def check_arguments(
-    what: str, function: Callable, points: Points, before: tuple[str, ...] = ()
+    what: str, function: Callable, points: PyTree, before: tuple[str, ...] = ()
 ) -> None:
     """Refuse a function that cannot be called with the arguments that points are.
 

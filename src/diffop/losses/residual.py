@@ -19,7 +19,7 @@ from typing import NamedTuple, final
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Inexact, PyTree
 
 from ..equations.equation import AbstractEquation
 from ..equations.points import Point
@@ -70,7 +70,7 @@ def with_gradient(function: Callable[[Point], PyTree]) -> Callable[[Point], Resi
     return at
 
 
-def _rows(pull: Callable, entries: Float[Array, " entries"]) -> Float[Array, "entries dim"]:
+def _rows(pull: Callable, entries: Inexact[Array, " entries"]) -> Inexact[Array, "entries dim"]:
     """The derivatives of each entry. For a real x the pull of c is Re(c ∂f/∂x)."""
     basis = jnp.eye(entries.size, dtype=entries.dtype)
 

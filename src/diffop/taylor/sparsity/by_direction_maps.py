@@ -192,7 +192,7 @@ def concatenated(function: LinearMap, k: int, positions: Any) -> Moved:
 
 def broadcast(function: LinearMap, k: int, positions: Any) -> Moved:
     before, after = _shapes(function, k)
-    axes = function.params["broadcast_dimensions"]
+    axes = tuple(map(int, function.params["broadcast_dimensions"]))
     copied, copies = by_direction.copied(positions, before, axes, after)
     return Moved(copied, copies=copies)
 
