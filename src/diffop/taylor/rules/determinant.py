@@ -8,8 +8,8 @@ and powers above K are of a higher order than K. N is linear in A(t). Where each
 row of A, the second N has only this row, and tr(N²) is the square of one entry; with columns it is
 the first.
 
-Where all of a nearly singular A moves, the traces are large and cancel: errors are a few times those
-of nested derivatives, which cancel A″ − A′A⁻¹A′ before A⁻¹ makes it large, with a product of
+Where all of a nearly singular A moves, the traces are large and cancel: errors are a few times
+those of nested derivatives, which cancel A″ − A′A⁻¹A′ before A⁻¹ makes it large, with a product of
 matrices more for each direction.
 """
 
