@@ -9,6 +9,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import pde
+from ..kinds import SOURCE
 from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
@@ -16,7 +17,7 @@ from ..pde.own import made
 from .identity import is_own
 from .iteration import Optimiser
 from .optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
-from .settings import SOURCE, Settings
+from .settings import Settings
 
 
 def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
