@@ -16,16 +16,13 @@ from . import pde, train
 from .kinds import Kind
 from .pde.own import imported
 from .pde.registry import summary
-from .train.distributed import connect, leave
+from .train.loggers import TRACKERS
 from .train.mesh import make, parsed
-from .train.output import written
-from .train.processes import failure, is_first
-from .train.runs import find_runs
+from .train.processes import connect, failure, is_first, leave
+from .train.runs import find_runs, save_plot, table, written
 from .train.settings import stated
-from .train.summary import save_plot, table
-from .train.trackers import TRACKERS
 
-_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+_FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
 
 @final
@@ -217,21 +214,30 @@ def _solved(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     try:
-        print(table(find_runs(options.directories)))
+        runs, broken = find_runs(options.directories)
+        print(table(runs))
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
-    return 0
+    return _left_out(broken)
 
 
 def _plot(options: argparse.Namespace) -> int:
     try:
-        save_plot(find_runs(options.directories), options.out, options.overwrite)
+        runs, broken = find_runs(options.directories)
+        save_plot(runs, options.out, options.overwrite)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
     except train.MissingExtraError as error:
         return _complain(error, _FAILED)
     print(f"picture: {options.out}")
-    return 0
+    return _left_out(broken)
+
+
+def _left_out(broken: Sequence[str]) -> int:
+    """Says which runs could not be read; the exit code."""
+    for each in broken:
+        _complain(each, _BAD_INPUT)
+    return _BAD_INPUT if broken else 0
 
 
 def _settings(options: argparse.Namespace) -> train.Settings:
@@ -267,10 +273,14 @@ def _complain(error: Exception | str, code: int) -> int:
 
 def process() -> NoReturn:
     """The command line as a process of its own: Ctrl-C that is not noted ends it at once, without
-    waiting for what XLA is at.
+    waiting for what XLA is at, and a reader that wants no more, such as `head`, ends it quietly.
     """
     try:
         code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
+        code = _BROKEN_PIPE
     except KeyboardInterrupt:
         code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
         sys.stdout.flush()

@@ -1,21 +1,38 @@
 """The settings of a run: what the command line asks for, checked."""
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, TypeVar, final
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias, TypeVar, final
 
-from .. import baselines
+import jax
+import numpy as np
+
+from .. import baselines, pde
 from ..kinds import SEED, Kind, one_of
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
-from ..pde import Recommended
+from ..pde import AbstractProblem, Recommended
 from ..pde.own import size_of
 from ..renamed import renamed
-from .identity import Problem, identity, recommended
 from .optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
-from .precision import PRECISIONS
 
+Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_DIGITS = 16
 _T = TypeVar("_T")
+
+PRECISIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "default": contextlib.nullcontext,
+    "double": lambda: jax.enable_x64(True),
+}
+"""By name: as JAX is configured, which is single precision unless it is told otherwise, or double
+precision for the run alone.
+"""
 
 
 @final
@@ -175,3 +192,47 @@ def stated() -> dict[str, Mapping[str, Any]]:
 def as_settings(given: "Settings | Problem") -> Settings:
     """Settings, or those that a problem recommends."""
     return given if isinstance(given, Settings) else Settings(given)
+
+
+def identity(problem: Problem) -> str:
+    """A problem in a word that is another one for another problem.
+
+    It is the name of a problem of the library; `package.module:Class` for a class; and for an
+    object that and a digest of what it was made with: its arrays, and its fields as Python shows
+    them. What the class does is not in it.
+    """
+    if isinstance(problem, str):
+        return problem
+    cls = problem if isinstance(problem, type) else type(problem)
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    return path if isinstance(problem, type) else f"{path}#{_digest(problem)}"
+
+
+def name_of(problem: Problem) -> str:
+    """The name of a problem, for people."""
+    return problem.partition("#")[0] if isinstance(problem, str) else problem.name
+
+
+def is_own(problem: Any) -> bool:
+    """Whether it is the identity of a problem that is not the library's: nothing is imported by
+    what a file says, so it has to be given again.
+    """
+    return isinstance(problem, str) and ":" in problem
+
+
+def recommended(problem: Problem) -> Recommended:
+    """The settings that suit a problem."""
+    if isinstance(problem, str):
+        return Recommended() if is_own(problem) else pde.recommended(problem)
+    return problem.recommended
+
+
+def _digest(problem: AbstractProblem) -> str:
+    leaves, structure = jax.tree.flatten(problem)
+    digest = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
+    for leaf in leaves:
+        if isinstance(leaf, jax.Array | np.ndarray):
+            digest.update(f"{leaf.dtype}{leaf.shape}".encode() + np.asarray(leaf).tobytes())
+        else:
+            digest.update(_ADDRESS.sub("", repr(leaf)).encode())
+    return digest.hexdigest()[:_DIGITS]
