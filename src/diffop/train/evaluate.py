@@ -109,7 +109,9 @@ class FixedPoints:
             if self._solution.shape[1:] == (1,):
                 check_shape("the solution", (1,), "an error", ())
             self.components = self._points.names()
-            gap = self._points.null_model(self._solution) - self._solution
+            null = self._points.evaluate(problem.null_shape)
+            check_shape("the null_shape", null.shape[1:], "the solution", self._solution.shape[1:])
+            gap = self._points.factor(null, self._solution) * null - self._solution
         self.null_rel_l2 = float(np.linalg.norm(gap) / np.linalg.norm(self._solution))
 
     def errors(self, u: Callable, fraction: float = 1.0) -> Errors:
@@ -230,10 +232,9 @@ class RandomPoints:
 
         return _names_of(jax.eval_shape(values, self._key))
 
-    def null_model(self, solution: np.ndarray) -> np.ndarray:
-        shape = self.evaluate(self._problem.null_shape)
-        check_shape("the null_shape", shape.shape[1:], "the solution", solution.shape[1:])
-        return _best_factor(shape, solution) * shape
+    def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
+        """Of the null model: the best at the points."""
+        return _best_factor(null, solution)
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
         """The values of u at the first so many of the points, rounded up to whole chunks; points
@@ -267,16 +268,11 @@ class ReferencePoints:
     def names(self) -> tuple[str, ...]:
         return _names_of(self._reference.values[0])
 
-    def null_model(self, solution: np.ndarray) -> np.ndarray:
-        """Fitted to the data: a number that is fitted to one reference value has no error."""
-        shape = self.evaluate(self._problem.null_shape)
-        check_shape("the null_shape", shape.shape[1:], "the solution", solution.shape[1:])
-        return self._fitted_to_data() * shape
-
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
         return np.asarray(_at(u, self._reference.points), np.float64)
 
-    def _fitted_to_data(self) -> float:
+    def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
+        """Fitted to the data: a number that is fitted to one reference value has no error."""
         size = _chunk_size(self._problem, _DATA)
         data = _in_chunks(
             lambda key: _on_data(self._problem, key, size), self._key, _DATA // size, axis=1

@@ -15,7 +15,7 @@ from .evaluate import FixedPoints, NoPoints
 from .iteration import State
 from .loggers import AbstractLogger, Metric
 from .mesh import in_words, sizes_of
-from .settings import Settings, identity
+from .settings import Settings
 
 try:
     import resource
@@ -219,29 +219,21 @@ class Report:
         return f", where the reference is exact to {error:.0e}" if error else ""
 
 
-_OTHER_SETTINGS = tuple(
-    name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
-)
-
-
 def summarise(
     settings: Settings, points: FixedPoints | NoPoints, state: State, progress: Progress
 ) -> Report:
     """The report of a run that has made all its steps."""
     arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
+    given = settings.as_json()
     return Report(
-        problem=identity(settings.problem),
-        dim=settings.dim,
-        steps=settings.steps,
-        n=settings.n,
-        seed=settings.seed,
+        **{name: given.pop(name) for name in ("problem", "dim", "steps", "n", "seed")},
         **_measured(points, state),
         it_per_s=settings.steps / state.seconds,
         compile_s=state.compile_seconds,
         peak_memory_mb=progress.peak_memory_mb,
         parameters=sum(array.size for array in arrays),
         settings={
-            **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
+            **given,
             "test_points": points.count,
             **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
         },
