@@ -1,6 +1,7 @@
 """Training: the loss, the fit, errors beside the null model's, and runs kept on disk."""
 
 from ..extras import MissingExtraError as MissingExtraError
+from ..losses.causal import Causal as Causal
 from ..losses.loss import ResidualLoss as ResidualLoss
 from ..losses.pointwise import Pointwise as Pointwise
 from ..losses.sharding import shard_points as shard_points
@@ -14,6 +15,7 @@ from .fitting import Fit as Fit, fit as fit
 from .iteration import State as State, iterate as iterate
 from .layout import shard as shard
 from .loading import load as load
+from .methods.balanced import Balanced as Balanced
 from .methods.conjugate_gradients import ConjugateGradients as ConjugateGradients
 from .methods.dense import QR as QR, Cholesky as Cholesky
 from .methods.gauss_newton import GaussNewton as GaussNewton
