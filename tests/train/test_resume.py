@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -303,6 +304,23 @@ def test_two_runs_into_one_directory(tmp_path, monkeypatch, capsys):
     assert refused == [100, 100, 200, 200]
     assert [metric.step for metric in noted(tmp_path)] == [100, 200]
     do.train.solve(settings, tmp_path, overwrite=True)
+
+
+def test_file_systems_without_locks(tmp_path, monkeypatch):
+    """As some over a network are: a run is made there, too; other failures are not passed over."""
+
+    def fails(number):
+        def flock(*_):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(runs.fcntl, "flock", flock)
+
+    fails(errno.ENOSYS)
+    with runs.claimed(tmp_path):
+        pass
+    fails(errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"), runs.claimed(tmp_path):
+        pass
 
 
 def test_room_is_known_before_the_run(tmp_path, monkeypatch, capsys):
