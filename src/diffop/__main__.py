@@ -215,9 +215,10 @@ def _solved(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     try:
         runs, broken = find_runs(options.directories)
-        print(table(runs))
+        text = table(runs)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
+    print(text)
     return _left_out(broken)
 
 
