@@ -277,8 +277,10 @@ def process() -> NoReturn:
     waiting for what XLA is at, and a reader that wants no more, such as `head`, ends it quietly.
     """
     try:
-        code = main()
-        sys.stdout.flush()
+        try:
+            code = main()
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
         code = _BROKEN_PIPE
