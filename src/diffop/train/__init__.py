@@ -1,6 +1,7 @@
 """Training: the loss, the fit, errors beside the null model's, and runs kept on disk."""
 
 from ..extras import MissingExtraError as MissingExtraError
+from ..losses.causal import Causal as Causal
 from ..losses.loss import ResidualLoss as ResidualLoss
 from ..losses.pointwise import Pointwise as Pointwise
 from ..losses.sharding import shard_points as shard_points
@@ -13,6 +14,7 @@ from .evaluate import Errors as Errors, FixedPoints as FixedPoints
 from .fitting import Fit as Fit, fit as fit
 from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
 from .mesh import shard as shard
+from .methods.balanced import Balanced as Balanced
 from .methods.conjugate_gradients import ConjugateGradients as ConjugateGradients
 from .methods.dense import QR as QR, Cholesky as Cholesky
 from .methods.gauss_newton import GaussNewton as GaussNewton
