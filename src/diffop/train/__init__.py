@@ -16,14 +16,21 @@ from .iteration import State as State, iterate as iterate
 from .layout import shard as shard
 from .loading import load as load
 from .methods.balanced import Balanced as Balanced
+from .methods.base import (
+    AbstractMethod as AbstractMethod,
+    Evaluated as Evaluated,
+    Objective as Objective,
+)
 from .methods.conjugate_gradients import ConjugateGradients as ConjugateGradients
 from .methods.dense import QR as QR, Cholesky as Cholesky
 from .methods.gauss_newton import GaussNewton as GaussNewton
 from .methods.lbfgs import LBFGS as LBFGS
+from .methods.linear import AbstractSolver as AbstractSolver, Solution as Solution
 from .methods.protocol import (
     HasPointwise as HasPointwise,
     HasResiduals as HasResiduals,
 )
+from .methods.vector import Residuals as Residuals
 from .outcome import NonFiniteLossError as NonFiniteLossError
 from .report import Report as Report
 from .settings import Settings as Settings
