@@ -179,7 +179,7 @@ class ResidualLoss(eqx.Module):
             loss.terms(problem.solution, jax.random.key(1))  # {'residual': …, 'data': …}
             ```
         """
-        return self.terms_of(u, self._drawn(u, key))
+        return self._terms_of(u, self._drawn(u, key))
 
     def residuals(self, u: Callable, key: PRNGKeyArray) -> dict[str, PyTree]:
         """The numbers whose squares add up to the loss, for methods that solve least squares.
@@ -273,8 +273,14 @@ class ResidualLoss(eqx.Module):
         variances = self._means(self._random(u, drawn).moments(0).variance, drawn)
         return reduce(operator.add, variances.values())
 
-    def terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
-        """`terms`, for what was drawn elsewhere."""
+    def terms_at(
+        self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
+    ) -> dict[str, Float[Array, ""]]:
+        """`terms` with points and conditions that are given: the key is that of the jets."""
+        return self._terms_of(u, self._drawn_at(u, points, data, key))
+
+    def _terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
+        """`terms`, for what was drawn."""
         means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
         missed = misfit.misfit(drawn.data, self.data_weight, u)
         return means if missed is None else means | {"data": missed}
@@ -329,9 +335,9 @@ class ResidualLoss(eqx.Module):
         points = self._points(u, points_key)
         count = self.data_batch or count_of(points)
         data = self.equation.conditions(jax.random.fold_in(points_key, 0), count)
-        return self.drawn_at(u, points, data, jets_key)
+        return self._drawn_at(u, points, data, jets_key)
 
-    def drawn_at(
+    def _drawn_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
     ) -> Drawn:
         """What is random in a call, with the weights of the points."""

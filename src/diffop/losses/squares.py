@@ -121,7 +121,7 @@ class RandomResidual(eqx.Module):
 
             def arrays(point: Point) -> tuple[PyTree, list[PyTree]]:
                 drawn = at(point)
-                return drawn.mean.value, [z.value for z in drawn.contributions]
+                return drawn.value.value, [z.value for z in drawn.contributions]
 
             (mean, z), (gradient, dz) = with_gradient(arrays)(point)
             by_draw = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), dz)

@@ -69,7 +69,7 @@ class PINN(eqx.Module):
     """
 
     u: Callable
-    equation: Equation | Known
+    equation: AbstractEquation
 
     def __init__(
         self,
@@ -166,8 +166,7 @@ class PINN(eqx.Module):
         )
         key = jax.random.key(0) if key is None else key
         data = self.equation.conditions(data_key(key), data_batch or count_of(points))
-        drawn = loss.drawn_at(self.u, points, data, key)
-        return reduce(operator.add, loss.terms_of(self.u, drawn).values())
+        return reduce(operator.add, loss.terms_at(self.u, points, data, key).values())
 
     def _joint(
         self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe

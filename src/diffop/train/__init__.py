@@ -15,14 +15,21 @@ from .fitting import Fit as Fit, fit as fit
 from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
 from .mesh import shard as shard
 from .methods.balanced import Balanced as Balanced
+from .methods.base import (
+    AbstractMethod as AbstractMethod,
+    Evaluated as Evaluated,
+    Objective as Objective,
+)
 from .methods.conjugate_gradients import ConjugateGradients as ConjugateGradients
 from .methods.dense import QR as QR, Cholesky as Cholesky
 from .methods.gauss_newton import GaussNewton as GaussNewton
 from .methods.lbfgs import LBFGS as LBFGS
+from .methods.linear import AbstractSolver as AbstractSolver, Solution as Solution
 from .methods.protocol import (
     HasPointwise as HasPointwise,
     HasResiduals as HasResiduals,
 )
+from .methods.vector import Residuals as Residuals
 from .model import load as load
 from .processes import Interrupted as Interrupted
 from .report import Report as Report
