@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -214,6 +215,18 @@ def test_missing_extra(package, tmp_path, capsys, monkeypatch):
     error = capsys.readouterr().err
     assert f"solving needs {package}" in error and "pip install 'diffop-jax[train]'" in error
     assert main(["list"]) == 0
+
+
+@pytest.mark.slow("starts a process")
+def test_a_reader_that_wants_no_more():
+    """As `diffop list | head` does: no traceback, and the exit code that shells give for it."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "diffop", "list"]
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
+        said = process.stderr.read() if process.stderr else ""
+    assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
 
 
 @pytest.mark.slow("starts a process that trains")

@@ -53,8 +53,8 @@ class AbstractMethod(eqx.Module):
     - `divisible`: whether its work can be divided over a mesh of devices.
     """
 
-    helps: eqx.AbstractClassVar[str]
-    divisible: eqx.AbstractClassVar[bool]
+    helps: eqx.AbstractVar[str]
+    divisible: eqx.AbstractVar[bool]
 
     @abstractmethod
     def init(self, parameters: PyTree) -> PyTree:
