@@ -24,7 +24,7 @@ from .train.output import written
 from .train.precision import PRECISIONS
 from .train.processes import failure, is_first
 from .train.runs import find_runs
-from .train.settings import SOURCE
+from .train.settings import SHARING, SOURCE
 from .train.summary import save_plot, table
 from .train.trackers import TRACKERS
 
@@ -195,6 +195,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(baselines.names())}",
     )
     _add_setting(parser, "estimator", choices=names, metavar="NAME", help=argparse.SUPPRESS)
+    _add_setting(parser, "sharing", choices=SHARING, help="what the network sees of the blocks")
     _add_setting(parser, "square", choices=SQUARES, help="how an estimated residual is squared")
     names = f"how the network is trained: {', '.join(OPTIMISERS)}"
     _add_setting(parser, "optimiser", choices=OPTIMISERS, metavar="NAME", help=names)

@@ -38,6 +38,7 @@ class Recommended:
     depth: int = 3
     block: int = 1
     channels: int = 1
+    sharing: str = "joined"
     input_scale: int | float = 1.0
     output_scale: int | float | str = 1.0
     probes: str = "sparse"

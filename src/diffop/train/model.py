@@ -94,6 +94,7 @@ def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) ->
         settings.width,
         settings.depth,
         channels=settings.channels,
+        summed=settings.sharing == "summed",
         activation=jnp.tanh,
         key=key,
     )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -11,16 +11,27 @@ from .evaluate import FixedPoints, NoPoints
 from .iteration import State
 from .memory import peak_memory_mb
 from .metrics import AbstractLogger, Metric
+from .processes import gathered
 
 _MEASUREMENTS = 50
 _FRACTION = 0.1
+_SHARE = 10  # they take at most one part in so many of the time
+
+
+@final
+class _Measured(NamedTuple):
+    """When errors were last measured, and how long that took; None before the first time."""
+
+    time: float
+    duration: float | None
 
 
 @final
 class Progress:
     """Notes losses, errors and times between dispatches, and passes them on.
 
-    The errors are measured from time to time, on the first tenth of the test points.
+    The errors are measured from time to time, on the first tenth of the test points, and less often
+    where that would take more than a tenth of the run.
 
     **Arguments:**
 
@@ -48,13 +59,14 @@ class Progress:
         self._steps = steps
         self._loggers = loggers
         self._made = made
+        self._measured = _Measured(time.monotonic(), None)
         self._bar = Bar(made, steps)
 
     def __call__(self, state: State) -> None:
         """Notes what a dispatch has made."""
         losses = state.losses[self._made :]
         self._made = state.step
-        measured = state.step == self._steps or state.step >= self._due()
+        measured = state.step == self._steps or self._due(state.step)
         error = self._measure(state) if measured else None
         if error is not None:
             self.errors.append((state.step, error))
@@ -95,11 +107,18 @@ class Progress:
         for logger in self._loggers:
             logger.close(failed=kind is not None)
 
-    def _due(self) -> float:
-        return len(self.errors) * self._steps / _MEASUREMENTS
+    def _due(self, step: int) -> bool:
+        passed = time.monotonic() - self._measured.time
+        affordable = passed >= (_SHARE - 1) * (self._measured.duration or 0.0)
+        affordable = bool(gathered(affordable)[0])  # clocks differ: the first process decides
+        return affordable and step >= len(self.errors) * self._steps / _MEASUREMENTS
 
     def _measure(self, state: State) -> float | None:
+        began = time.monotonic()
         errors = self._points.errors(state.model, _FRACTION)
+        ended = time.monotonic()
+        compiled = self._measured.duration is None  # the first one says little of the others
+        self._measured = _Measured(ended, 0.0 if compiled else ended - began)
         return None if errors is None else errors.rel_l2
 
     def _seconds(self) -> float:

@@ -26,12 +26,16 @@ _POSITIVE_INTEGERS = (
     "pool",
 )
 _POSITIVE_NUMBERS = ("learning_rate", "input_scale")
+SHARING = ("joined", "summed")
+"""What the rest of the network sees of blocks."""
+
 _CHOICES: dict[str, Collection[str]] = {
     "optimiser": OPTIMISERS,
     "precision": PRECISIONS,
     "schedule": SCHEDULES,
     "probes": (*PROBES, *baselines.names()),
     "square": SQUARES,
+    "sharing": SHARING,
 }
 
 SOURCE = "source"
@@ -75,6 +79,8 @@ class Settings:
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
     - `block`, `channels`: each block of so many coordinates is seen through so many numbers, the
         same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
+    - `sharing`: the rest of the network sees the numbers of all blocks `"joined"` to a vector, or
+        `"summed"`, which is right for a lattice of equal blocks.
     - `input_scale`: the network sees the point times this number.
     - `output_scale`: the network's values are multiplied by this number, rounded to a power of two;
         `"source"` for the size of the solution that the problem tells from its source alone
@@ -128,6 +134,7 @@ class Settings:
     depth: int = THE_PROBLEMS
     block: int = THE_PROBLEMS
     channels: int = THE_PROBLEMS
+    sharing: str = THE_PROBLEMS
     input_scale: int | float = THE_PROBLEMS
     output_scale: int | float | str = THE_PROBLEMS
     probes: str = THE_PROBLEMS
