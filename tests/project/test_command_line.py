@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -66,6 +67,13 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--weights", "2"], "weights must be none, or a dict or a list of finite non-negative"),
         (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
         (["--gpinn-terms", "0"], "gpinn-terms must be an integer of at least 1, got 0."),
+        (["--causal", "-1"], "causal must be a finite non-negative number, got -1.0."),
+        (["--causal", "1"], "expect the time of a point, got None, which is that of an equation"),
+        (["--balance", "-1"], "balance must be a non-negative integer, got -1."),
+        (
+            ["--balance", "5", "--optimiser", "l-bfgs"],
+            "balance must be 0 for the optimiser l-bfgs, whose loss has to stay the same, got 5.",
+        ),
         (["--data-batch", "some"], "--data-batch: expected an integer or none, got 'some'"),
         (["--square", "product", "--probes", "exact"], "random jets, got the probes 'exact'"),
         (["--square", "pairs", "--n", "1"], "a standard error needs at least 2 draws"),
@@ -214,6 +222,18 @@ def test_missing_extra(package, tmp_path, capsys, monkeypatch):
     error = capsys.readouterr().err
     assert f"solving needs {package}" in error and "pip install 'diffop-jax[train]'" in error
     assert main(["list"]) == 0
+
+
+@pytest.mark.slow("starts a process")
+def test_a_reader_that_wants_no_more():
+    """As `diffop list | head` does: no traceback, and the exit code that shells give for it."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "diffop", "list"]
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
+        said = process.stderr.read() if process.stderr else ""
+    assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
 
 
 @pytest.mark.slow("starts a process that trains")

@@ -1,11 +1,14 @@
 """Settings that cannot be used are refused with the setting's name."""
 
+import argparse
 import dataclasses
 import inspect
 
 import pytest
 
 import diffop as do
+from diffop.__main__ import _add_solve
+from diffop.train.settings import stated
 
 INTEGERS = [
     "dim",
@@ -46,6 +49,8 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
+        "causal": 0.0,
+        "balance": 0,
         "optimiser": "adam",
         "fan_in_rate": 0.0,
         "schedule": "linear",
@@ -171,5 +176,20 @@ def test_square():
 
 
 def test_every_setting_is_documented():
+    """In the docstring, and on the command line, by what is stated of it."""
     for field in dataclasses.fields(do.train.Settings):
         assert f"`{field.name}`" in inspect.getdoc(do.train.Settings)
+    names = {field.name for field in dataclasses.fields(do.train.Settings)}
+    assert {"problem", *stated()} == names
+    parser, helps = argparse.ArgumentParser(), {}
+    _add_solve(parser)
+    for action in parser._actions:
+        helps[action.dest] = action.help
+    for name, field in stated().items():
+        assert field["help"] and helps[name] == field["help"]
+
+
+@pytest.mark.parametrize("name", stated())
+def test_defaults_are_what_they_are_expected_to_be(name):
+    kind = stated()[name]["kind"]
+    kind.check(name, 0 if name == "seed" else getattr(do.pde.Recommended(), name))

@@ -12,9 +12,8 @@ from .checkpoints import (
 )
 from .evaluate import Errors as Errors, FixedPoints as FixedPoints
 from .fitting import Fit as Fit, fit as fit
-from .iteration import State as State, iterate as iterate
-from .layout import shard as shard
-from .loading import load as load
+from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
+from .mesh import shard as shard
 from .methods.balanced import Balanced as Balanced
 from .methods.base import (
     AbstractMethod as AbstractMethod,
@@ -31,8 +30,8 @@ from .methods.protocol import (
     HasResiduals as HasResiduals,
 )
 from .methods.vector import Residuals as Residuals
-from .outcome import NonFiniteLossError as NonFiniteLossError
+from .model import load as load
+from .processes import Interrupted as Interrupted
 from .report import Report as Report
 from .settings import Settings as Settings
 from .solving import check as check, solve as solve
-from .stop import Interrupted as Interrupted
