@@ -215,9 +215,10 @@ def _solved(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     try:
         runs, broken = find_runs(options.directories)
-        print(table(runs))
+        text = table(runs)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
+    print(text)
     return _left_out(broken)
 
 
@@ -276,8 +277,10 @@ def process() -> NoReturn:
     waiting for what XLA is at, and a reader that wants no more, such as `head`, ends it quietly.
     """
     try:
-        code = main()
-        sys.stdout.flush()
+        try:
+            code = main()
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
         code = _BROKEN_PIPE

@@ -225,12 +225,14 @@ def test_missing_extra(package, tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow("starts a process")
-def test_a_reader_that_wants_no_more():
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_wants_no_more(unbuffered):
     """As `diffop list | head` does: no traceback, and the exit code that shells give for it."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "diffop", "list"]
-    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+    how = {"env": os.environ | {"PYTHONUNBUFFERED": unbuffered}, "text": True}
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, **how) as process:
         os.close(writer)
         said = process.stderr.read() if process.stderr else ""
     assert (process.returncode, said) == (128 + signal.SIGPIPE, "")

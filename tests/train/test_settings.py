@@ -66,9 +66,9 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 
 def test_explicit_settings_override():
-    settings = do.train.Settings("kp-2d", steps=7, gpinn=0.5, square="product")
+    settings = do.train.Settings("biharmonic", steps=7, gpinn=0.5, square="product")
     assert (settings.steps, settings.gpinn, settings.square) == (7, 0.5, "product")
-    assert settings.dim == 3 and settings.probes == "exact"
+    assert settings.dim == 5 and settings.probes == "exact"
 
 
 def test_unknown_problem():
@@ -143,7 +143,7 @@ def test_a_rate_that_there_is_not(name):
 
 def test_data_batch():
     assert do.train.Settings(NAME, data_batch=7).data_batch == 7
-    assert do.train.Settings("kovasznay").data_batch == 128
+    assert do.train.Settings("kovasznay").data_batch == 50
     assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
     with pytest.raises(ValueError, match="^data-batch must be an integer of at least 1, got 0.$"):
         do.train.Settings(NAME, data_batch=0)

@@ -4,6 +4,7 @@ from ..extras import MissingExtraError as MissingExtraError
 from ..losses.causal import Causal as Causal
 from ..losses.loss import ResidualLoss as ResidualLoss
 from ..losses.pointwise import Pointwise as Pointwise
+from ..losses.score_matching import score_matching as score_matching
 from ..losses.sharding import shard_points as shard_points
 from .checkpoints import (
     CheckpointMismatchError as CheckpointMismatchError,

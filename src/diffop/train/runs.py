@@ -5,6 +5,7 @@ Those that differ in their seeds only are a row of a table, and each is a curve 
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
 import pathlib
@@ -31,6 +32,7 @@ except ImportError:  # Windows
 
 REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
 RUN, CHECKPOINTS = "run.json", "checkpoints"
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _NEW_NAMES = {"estimator": "probes"}
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
@@ -43,16 +45,27 @@ def claimed(path: pathlib.Path) -> Iterator[None]:
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _locks(descriptor):
+            raise FileExistsError(
+                f"another run is writing into {path}; wait until it has ended, or name another "
+                f"directory."
+            )
         yield
-    except BlockingIOError:
-        raise FileExistsError(
-            f"another run is writing into {path}; wait until it has ended, or name another "
-            f"directory."
-        ) from None
     finally:
         os.close(descriptor)
+
+
+def _locks(descriptor: int) -> bool:
+    """Whether no other process has locked it; also where a file system knows no locks."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
 
 
 def check_directory(

@@ -59,13 +59,13 @@ def _left_to_the_problem(cls: type[_T]) -> type[_T]:
 
 @renamed(estimator="probes")
 @final
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 @_left_to_the_problem
 class Settings(Recommended):
     """The settings of one run of `diffop.train.solve`.
 
-    All but the seed default to what the problem recommends (`diffop.pde.Recommended`): for the
-    problems on the unit ball these are the paper's settings, in 1000 dimensions.
+    All but the seed default to what the problem recommends (`diffop.pde.Recommended`); what stands
+    above are the paper's settings, which the problems on the unit ball recommend.
 
     **Arguments:**
 
@@ -128,7 +128,8 @@ class Settings(Recommended):
         ```
     """
 
-    problem: Problem = dataclasses.field(kw_only=False)
+    problem: Problem
+    _: dataclasses.KW_ONLY
     seed: int = dataclasses.field(
         default=0, metadata=NATURAL("determines everything that is random")
     )

@@ -194,7 +194,9 @@ class _Run:
         return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
 
     def _check_room(self, u: PyTree) -> None:
-        """For the model, and for checkpoints beside those that are there."""
+        """For the model, and for checkpoints beside those that are there, unless it has ended."""
+        if self.resume and (self.path / runs.REPORT).is_file():
+            return
         state = eqx.filter_eval_shape(State.initial, u, build_optimiser(self.settings))
         checkpoints = Checkpoints(self.path / runs.CHECKPOINTS, every=self.checkpoint_every)
         more = max(0, _CHECKPOINTS - len(checkpoints.steps)) if checkpoints.wanted else 0
