@@ -56,7 +56,7 @@ CASES = {
     **{
         f"output_{scale}": (
             lambda scale=scale: do.nn.ScaledOutput(jnp.sum, scale),
-            rf"ScaledOutput expects a finite positive scale, of .* to .* in float.., got {re.escape(str(scale))}",
+            rf"ScaledOutput expects a finite positive scale, of .*, got {re.escape(str(scale))};",
         )
         for scale in (0.0, -1.0, float("nan"), float("inf"), 1e-40, 1e39)
     },
