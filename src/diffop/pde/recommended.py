@@ -1,6 +1,7 @@
 """The settings that suit a problem."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..kinds import (
     COUNT,
@@ -104,3 +105,17 @@ class Recommended:
     )
     schedule: str = "linear"
     precision: str = "default"
+
+
+MUON = partial(
+    Recommended,
+    learning_rate=1e-2,
+    width=64,
+    probes="exact",
+    optimiser="muon",
+    schedule="cosine",
+)
+"""What is best where many points are cheap and many digits are not asked for."""
+
+LEAST_SQUARES = partial(Recommended, probes="exact", optimiser="gauss-newton", precision="double")
+"""What is best where hundreds of residuals are enough."""
