@@ -171,13 +171,16 @@ def _made_of(cls: Any, values: dict[str, Any]) -> Any:
     return cls(**{name: value for name, value in values.items() if name in known})
 
 
-def read_json(path: pathlib.Path) -> Any:
-    """What a JSON file holds.
+def read_json(path: pathlib.Path) -> dict[str, Any]:
+    """What a JSON file holds, by name.
 
     **Raises:** `ValueError` naming the file if it is not one.
     """
     try:
-        return json.loads(path.read_text())
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict):
+            raise ValueError("it holds no names")
+        return found
     except ValueError as error:
         raise ValueError(f"{path} is not the JSON file that a run writes: {error}.") from None
 
@@ -249,7 +252,7 @@ def _open(path: pathlib.Path) -> RunOnDisk | str:
         return RunOnDisk(path, settings_of({"settings": started_with(path)}), finished(path))
     except ValueError as error:
         return str(error)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         return f"{path} is not as a run writes it ({type(error).__name__}: {error})."
 
 
