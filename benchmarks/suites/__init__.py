@@ -17,7 +17,7 @@ from .semilinear import SemilinearError, SemilinearSpeed
 from .step import Step
 from .trained import Gradient, Problems, Recipe, Solitons, WholeGradient
 from .unit_ball import ThreeBodyError, ThreeBodySpeed, TwoBodyError, TwoBodySpeed
-from .weight_sharing import WeightSharingError, WeightSharingSpeed
+from .weight_sharing import WeightSharingError, WeightSharingLattice, WeightSharingSpeed
 
 SUITES: dict[str, AbstractSuite] = {
     suite.name: suite
@@ -31,6 +31,7 @@ SUITES: dict[str, AbstractSuite] = {
         SemilinearError(),
         WeightSharingSpeed(),
         WeightSharingError(),
+        WeightSharingLattice(),
         HighOrder(),
         GpinnSpeed(),
         GpinnError(),

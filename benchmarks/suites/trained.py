@@ -105,7 +105,7 @@ _BY_DIM: dict[int, dict[str, Size]] = {
     1000: {"steps": 2000, "n": 32, "input_scale": 5.0, "learning_rate": 3e-3},
     10_000: {"steps": 2000, "n": 8, "input_scale": 0.5},
     100_000: {"steps": 200, "n": 8},
-    1_000_000: {"steps": 200, "n": 8},
+    1_000_000: {"steps": 150, "n": 8, "batch": 6},
 }
 
 
@@ -117,7 +117,7 @@ class WholeGradient(AbstractTrained):
         dims = scope.pick([10], [1000], list(_BY_DIM))
         for dim in dims:
             for seed in SEEDS if scope.level == "full" and dim < 1_000_000 else [0]:
-                sizes = {"dim": dim, **_BY_DIM.get(dim, {"n": 4}), **_WHOLE}
+                sizes = {"dim": dim, **_WHOLE, **_BY_DIM.get(dim, {"n": 4})}
                 more = MINI if scope.level == "mini" else {}
                 yield self.case(OURS, problem="allen-cahn-two-body", **{**sizes, **more}, seed=seed)
 

@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..harness.case import Case, Scope
+from ..harness.case import Case, Scope, Size
 from ..harness.records import Record, Records
 from ..harness.suite import AbstractTimed
 from ..harness.table import Table, listing, megabytes
@@ -64,3 +64,29 @@ class WeightSharingError(AbstractTrained):
             for block in scope.pick([10], [10], [10, 50], [1, 10, 50, 100, 500, 1000]):
                 for seed in scope.pick([0], [0], [0], [0, 1, 2, 3, 4]):
                     yield self.case(OURS, problem=PROBLEM, dim=dim, block=block, **mini, seed=seed)
+
+
+LATTICE = "allen-cahn-two-body-lattice"
+_TRAINING: dict[str, Size] = {
+    "steps": 300,
+    "batch": 10,
+    "n": 8,
+    "learning_rate": 1e-2,
+    "width": 64,
+    "optimiser": "muon",
+    "schedule": "cosine",
+    "output_scale": "source",
+}
+_SHARED: dict[str, Size] = {"block": 4, "channels": 4, "sharing": "summed"}
+
+
+class WeightSharingLattice(AbstractTrained):
+    name = "weight-sharing/lattice"
+    title = "errors where the solution repeats: blocks that are summed, and a dense first layer"
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        mini = MINI if scope.level == "mini" else {}
+        for dim in scope.pick([20], [10_000], [10_000, 100_000, 1_000_000]):
+            for network in (_SHARED, {}):
+                sizes = {"dim": dim, **_TRAINING, **network, **mini}
+                yield self.case(OURS, problem=LATTICE, **sizes, seed=0)

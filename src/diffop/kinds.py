@@ -5,6 +5,9 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, final
 
+SHARING = ("joined", "summed")
+"""What the rest of the network sees of blocks."""
+
 NONE = "none"
 """How the command line says None."""
 

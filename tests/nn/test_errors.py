@@ -122,6 +122,10 @@ CASES = {
     ),
     # sizes
     "no_coordinates": (lambda: shared(0), "dim of WeightSharedMLP must be at least 1; got 0"),
+    "summed_blocks_of_one": (
+        lambda: shared(block=1, summed=True),
+        "a block of 1 with 1 channel, .* got block=1 and channels=1, summed",
+    ),
     "no_block": (lambda: shared(block=0), "block of WeightSharedMLP must be at least 1; got 0"),
     "large_block": (lambda: shared(block=7), SIZES % (7, 1)),
     "nothing_to_share": (lambda: shared(block=1, channels=3), SIZES % (1, 3)),

@@ -33,6 +33,7 @@ def shared(dim, **kwargs):
 NETWORKS = {
     "blocks": (lambda: shared(D), D, {17}),
     "blocks_of_channels": (lambda: shared(D, channels=CHANNELS), D, {17, 17 * CHANNELS}),
+    "summed_blocks": (lambda: shared(D, channels=CHANNELS, summed=True), D, {17, 17 * CHANNELS}),
     "padded_blocks": (lambda: shared(D - 10), D - 10, {D, 17}),
     "padded_blocks_of_channels": (
         lambda: shared(D - 10, channels=CHANNELS),

@@ -22,6 +22,9 @@ PROBLEMS = {
     for equation in NONLINEARITIES
     for sum_, bodies in (("two", 2), ("three", 3))
 }
+PROBLEMS["allen-cahn-two-body-lattice"] = functools.partial(
+    PROBLEMS["allen-cahn-two-body"], period=3
+)
 
 
 def two_body(c, x):
@@ -117,10 +120,27 @@ def test_coefficients_are_standard_normal_and_given_by_the_key(getkey):
     assert not jnp.array_equal(c, make(key=getkey()).coefficients)
 
 
+def test_coefficients_of_a_lattice_repeat_and_have_no_sum(getkey):
+    problem = do.pde.ManyBody("poisson", 2, 24, key=getkey(), period=10)
+    c = np.asarray(problem.coefficients)
+    assert problem.name == "poisson-two-body-lattice" and c.shape == (23,)
+    np.testing.assert_array_equal(c[10:], c[:-10])
+    np.testing.assert_allclose(np.sum(c[:10]), 0.0, atol=1e-14)
+    assert np.std(c[:10]) > 0.1
+
+
+@pytest.mark.parametrize("period", [1, 24])
+def test_a_period_is_among_the_terms(period, getkey):
+    message = f"period from 2 to the 23 terms of its sum, got {period}; leave it out for"
+    with pytest.raises(ValueError, match=message):
+        do.pde.ManyBody("poisson", 2, 24, key=getkey(), period=period)
+
+
 def test_equal_keys_give_equal_solutions(getkey):
     problems = [make(5, key=jax.random.key(2)) for make in PROBLEMS.values()]
     x = problems[0].sample(getkey(), 1)[0]
-    assert len({float(problem.solution(x)) for problem in problems if problem.bodies == 2}) == 1
+    alike = [problem for problem in problems if problem.bodies == 2 and problem.period is None]
+    assert len({float(problem.solution(x)) for problem in alike}) == 1
     assert len({float(problem.solution(x)) for problem in problems if problem.bodies == 3}) == 1
 
 
@@ -130,7 +150,7 @@ def test_source_takes_few_elementary_functions_and_linear_memory(bodies, passes,
     problem = do.pde.ManyBody("allen-cahn", bodies, 50, key=getkey())
     equations = jax.make_jaxpr(problem.source)(jnp.zeros(50)).eqns
     names = [equation.primitive.name for equation in equations]
-    assert sum(map(names.count, ("sin", "cos", "tan", "exp"))) == passes
+    assert sum(map(names.count, ("sin", "cos", "tan", "exp", "expm1"))) == passes
     sizes = [variable.aval.size for equation in equations for variable in equation.outvars]
     assert max(sizes) == 50
 
@@ -143,7 +163,10 @@ def test_single_precision_source(name, getkey):
     error = np.abs(
         np.asarray(jax.jit(jax.vmap(single[0].source))(single[1])) - np.asarray(expected)
     ).max()
-    assert error < 1e-5 * np.sqrt(np.mean(expected**2))
+    size = np.sqrt(np.mean(expected**2))
+    if problem.period is not None:  # its terms are as large as without, and cancel
+        size = 2 * problem.dim * np.linalg.norm(problem.coefficients)
+    assert error < 1e-5 * size
 
 
 @pytest.mark.parametrize("dim", [1, -3])
@@ -155,8 +178,8 @@ def test_too_few_dimensions(name, dim, getkey):
 
 def test_as_many_dimensions_as_bodies(name, getkey):
     least = 3 if "three" in name else 2
-    problem = PROBLEMS[name](least, key=getkey())
-    assert problem.name == name and problem.coefficients.shape == (1,)
+    problem = PROBLEMS[name.removesuffix("-lattice")](least, key=getkey())
+    assert problem.name == name.removesuffix("-lattice") and problem.coefficients.shape == (1,)
     assert np.isfinite(problem.source(jnp.zeros(least)))
 
 

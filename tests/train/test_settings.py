@@ -41,6 +41,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "depth": 3,
         "block": 1,
         "channels": 1,
+        "sharing": "joined",
         "input_scale": 1.0,
         "output_scale": 1.0,
         "probes": "sparse",

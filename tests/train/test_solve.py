@@ -59,6 +59,7 @@ def test_report_and_files(run):
         "depth": 3,
         "block": 1,
         "channels": 1,
+        "sharing": "joined",
         "input_scale": 1.0,
         "output_scale": 1.0,
         "probes": "sparse",

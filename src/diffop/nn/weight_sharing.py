@@ -26,6 +26,11 @@ class WeightSharedMLP(eqx.Module):
     channel depends on one weighted sum of each block alone: large blocks are cheap and see little.
     In the source, blocks of 1000 in a million dimensions did not learn the solution.
 
+    On a lattice all blocks play the same part, and where each is says nothing. With `summed` the
+    MLP sees the sum of the blocks' numbers, C of them, so that neither the number of parameters nor
+    the numbers that they have to become depend on d. At first order in the coordinates that is
+    every function that does not change when the blocks change places.
+
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendices "Further memory
     reduction via weight sharing in the first layer" and "Weight sharing", which have one channel;
     the numbers of parameters are those of its table.
@@ -36,6 +41,7 @@ class WeightSharedMLP(eqx.Module):
     - `block`: the size B of a block.
     - `width`, `depth`: size and number of the MLP's hidden layers.
     - `channels`: C; more than one only where something is shared.
+    - `summed`: whether the MLP sees the sum over all blocks, not one block after another.
     - `out_size`: how many values, or `"scalar"`.
     - `activation`: between the MLP's layers.
     - `key`: a key from `jax.random.key`.
@@ -62,6 +68,7 @@ class WeightSharedMLP(eqx.Module):
     mlp: eqx.nn.MLP
     dim: int = eqx.field(static=True)
     block: int = eqx.field(static=True)
+    summed: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -71,21 +78,23 @@ class WeightSharedMLP(eqx.Module):
         depth: int,
         *,
         channels: int = 1,
+        summed: bool = False,
         out_size: int | Literal["scalar"] = "scalar",
         activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
     ):
         for name, value in {"dim": dim, "block": block, "channels": channels}.items():
             checked_integer(value, f"{name} of WeightSharedMLP", 1)
-        if block > dim or (block == 1 and channels > 1):
+        if block > dim or (block == 1 and (channels > 1 or summed)):
             raise ValueError(
                 f"WeightSharedMLP expects a block of 2 to {dim} coordinates, or a block of 1 with "
-                f"1 channel, which shares nothing; got block={block} and channels={channels}."
+                f"1 channel, which shares nothing; got block={block} and channels={channels}"
+                f"{', summed' if summed else ''}."
             )
         shared_key, mlp_key = jax.random.split(key)
-        self.dim, self.block = dim, block
+        self.dim, self.block, self.summed = dim, block, summed
         self.shared = eqx.nn.Linear(block, channels, key=shared_key) if block > 1 else None
-        inputs = channels * -(-dim // block)
+        inputs = channels * (1 if summed else -(-dim // block))
         self.mlp = eqx.nn.MLP(inputs, out_size, width, depth, activation, key=mlp_key)
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Float[Array, "*out"]:
@@ -95,5 +104,7 @@ class WeightSharedMLP(eqx.Module):
     def _by_block(self, shared: eqx.nn.Linear, x: Inexact[Array, " d"]) -> Float[Array, " inputs"]:
         assert shared.bias is not None
         blocks = jnp.pad(x, (0, -self.dim % self.block)).reshape(-1, self.block)
+        if self.summed:
+            return shared(jnp.sum(blocks, axis=0))
         # a convolution, or the layer mapped over the blocks, is several times as slow
         return jnp.ravel(blocks @ shared.weight.T + shared.bias[None])

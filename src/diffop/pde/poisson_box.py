@@ -69,11 +69,11 @@ class PoissonBox(AbstractSolvedProblem):
         return values - self.source(x)
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        _, _, laplacian = two_body_terms(self.coefficients, x)
+        _, _, laplacian = two_body_terms(self.coefficients, jnp.sum(self.coefficients), x)
         return laplacian
 
     def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return two_body_sum(self.coefficients, x)
+        return two_body_sum(self.coefficients, jnp.sum(self.coefficients), x)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return self.box.sample(key, count)

@@ -12,6 +12,8 @@ from ..kinds import (
     NOT_NEGATIVE,
     POSITIVE,
     SCALE,
+    SHARING,
+    one_of,
 )
 from ..renamed import renamed
 
@@ -56,6 +58,9 @@ class Recommended:
         metadata=COUNT("coordinates that share weights in the first layer, 1 for none"),
     )
     channels: int = field(default=1, metadata=COUNT("numbers that each block is seen through"))
+    sharing: str = field(
+        default="joined", metadata=one_of(SHARING)("what the network sees of the blocks")
+    )
     input_scale: int | float = field(
         default=1.0, metadata=POSITIVE("the network sees the point times this")
     )

@@ -62,13 +62,19 @@ class _Entry(NamedTuple):
     summary: str
 
 
-def _on_the_ball(equation: str, bodies: int) -> tuple[str, _Entry]:
+_PERIOD = 4
+
+
+def _on_the_ball(equation: str, bodies: int, period: int | None = None) -> tuple[str, _Entry]:
     """An equation with a sum."""
     summary = f"{EQUATIONS[equation].text} on the unit ball, u = 0 on the sphere, "
-    return f"{equation}-{SUMS[bodies].text}", _Entry(
-        lambda dim, key: ManyBody(equation, bodies, dim, key=key),
+    name, solution = f"{equation}-{SUMS[bodies].text}", f"{SUMS[bodies].text} solution"
+    if period is not None:
+        name, solution = f"{name}-lattice", f"{solution} that repeats after {period} coordinates"
+    return name, _Entry(
+        lambda dim, key: ManyBody(equation, bodies, dim, key=key, period=period),
         ManyBody.recommended,
-        f"{summary}{SUMS[bodies].text} solution.",
+        f"{summary}{solution}.",
     )
 
 
@@ -96,7 +102,8 @@ _MAKERS: dict[Any, _Make] = (
         for problem in (KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion)
     }
 )
-_PROBLEMS = dict(_on_the_ball(*pair) for pair in itertools.product(EQUATIONS, SUMS)) | {
+_BALL = [*itertools.product(EQUATIONS, SUMS), *itertools.product(EQUATIONS, [2], [_PERIOD])]
+_PROBLEMS = dict(itertools.starmap(_on_the_ball, _BALL)) | {
     problem.name: _Entry(make, problem.recommended, (problem.__doc__ or "").strip().splitlines()[0])
     for problem, make in _MAKERS.items()
 }

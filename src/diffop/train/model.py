@@ -76,7 +76,12 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
         net = eqx.nn.MLP(problem.dim, problem.outputs, *sizes, **how)
     else:
         net = WeightSharedMLP(
-            problem.dim, settings.block, *sizes, channels=settings.channels, **how
+            problem.dim,
+            settings.block,
+            *sizes,
+            channels=settings.channels,
+            summed=settings.sharing == "summed",
+            **how,
         )
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)

@@ -15,6 +15,7 @@ from .evaluate import FixedPoints, NoPoints
 from .iteration import State
 from .loggers import AbstractLogger, Metric
 from .mesh import in_words, sizes_of
+from .processes import gathered
 from .settings import Settings
 
 try:
@@ -24,6 +25,8 @@ except ImportError:  # Windows
 
 _MEASUREMENTS = 50
 _FRACTION = 0.1
+_SHARE = 0.1  # of a run's time is for errors on the way
+_FREE = 2.0  # seconds that they may take in any case
 _RECENT = 100  # steps over which the loss is averaged
 
 
@@ -31,7 +34,8 @@ _RECENT = 100  # steps over which the loss is averaged
 class Progress:
     """Notes losses, errors and times between dispatches, and passes them on.
 
-    The errors are measured from time to time, on the first tenth of the test points.
+    The errors are measured from time to time, on the first tenth of the test points, and less often
+    where that would take more than a tenth of the run and more than two seconds.
 
     **Arguments:**
 
@@ -59,12 +63,13 @@ class Progress:
         self._steps = steps
         self._loggers = loggers
         self._made = made
+        self._spent: float | None = None  # seconds; the first time is mostly compiling
 
     def __call__(self, state: State) -> None:
         """Notes what a dispatch has made."""
         losses = state.losses[self._made :]
         self._made = state.step
-        measured = state.step == self._steps or state.step >= self._due()
+        measured = state.step == self._steps or self._due(state.step)
         error = self._measure(state) if measured else None
         if error is not None:
             self.errors.append((state.step, error))
@@ -103,11 +108,15 @@ class Progress:
         for logger in self._loggers:
             logger.close(failed=kind is not None)
 
-    def _due(self) -> float:
-        return len(self.errors) * self._steps / _MEASUREMENTS
+    def _due(self, step: int) -> bool:
+        affordable = (self._spent or 0.0) <= max(_FREE, _SHARE * self._seconds())
+        affordable = bool(gathered(affordable)[0])  # clocks differ: the first process decides
+        return affordable and step >= len(self.errors) * self._steps / _MEASUREMENTS
 
     def _measure(self, state: State) -> float | None:
+        began = time.monotonic()
         errors = self._points.errors(state.model, _FRACTION)
+        self._spent = 0.0 if self._spent is None else self._spent + time.monotonic() - began
         return None if errors is None else errors.rel_l2
 
     def _seconds(self) -> float:

@@ -85,6 +85,8 @@ class Settings(Recommended):
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
     - `block`, `channels`: each block of so many coordinates is seen through so many numbers, the
         same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
+    - `sharing`: the rest of the network sees the numbers of all blocks `"joined"` to a vector, or
+        `"summed"`, which is right for a lattice of equal blocks.
     - `input_scale`: the network sees the point times this number.
     - `output_scale`: the network's values are multiplied by this number, rounded to a power of two;
         `"source"` for the size of the solution that the problem tells from its source alone

@@ -1,9 +1,12 @@
-"""The paper's six problems on the unit ball: one of three nonlinearities, with one of two sums."""
+"""The paper's six problems on the unit ball, one of three nonlinearities with one of two sums, and
+the same on a lattice.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple, final
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import nonlinearities
@@ -50,6 +53,11 @@ class ManyBody(AbstractBallProblem):
     two: its relative error is 2e-4 in 100 dimensions, 7e-6 in 1000, and below the rounding of
     float32 from 100,000 on, where errors say nothing.
 
+    On a lattice the coefficients repeat after `period` coordinates, and the sum of a period is 0:
+    without that S would be about d, and the null model exact to 1/d. So u is of the size of one in
+    any dimension, and what is to be learnt is the same for all cells of the lattice, as a network
+    with shared weights is ([`diffop.nn.WeightSharedMLP`][]).
+
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "Inseparable and
     effectively high-dimensional PDEs".
 
@@ -59,11 +67,15 @@ class ManyBody(AbstractBallProblem):
     - `bodies`: 2 or 3.
     - `dim`: the number of coordinates d, at least that of bodies.
     - `key`: a key from `jax.random.key`; it determines the solution's coefficients.
+    - `period`: after how many coordinates the coefficients repeat, from 2 to the number of them;
+        None, the default, if they do not.
 
     Its `name`, on the command line too, is that of the equation and of the sum, such as
-    "allen-cahn-two-body".
+    "allen-cahn-two-body"; on a lattice "allen-cahn-two-body-lattice", which has a period of 4
+    where it is made by its name.
 
-    **Raises:** `ValueError` for another equation or sum, or too few coordinates.
+    **Raises:** `ValueError` for another equation or sum, too few coordinates, or a period that is
+    not among them.
 
     !!! example
 
@@ -82,27 +94,56 @@ class ManyBody(AbstractBallProblem):
     bodies: int = eqx.field(static=True)
     dim: int = eqx.field(static=True)
     coefficients: Float[Array, " terms"]
+    period: int | None = eqx.field(static=True)
 
-    def __init__(self, equation: str, bodies: int, dim: int, *, key: PRNGKeyArray):
+    def __init__(
+        self,
+        equation: str,
+        bodies: int,
+        dim: int,
+        *,
+        key: PRNGKeyArray,
+        period: int | None = None,
+    ):
         if equation not in EQUATIONS or bodies not in SUMS:
             raise ValueError(
                 f"ManyBody expects an equation among {', '.join(EQUATIONS)} and 2 or 3 bodies, got "
                 f"{equation!r} and {bodies!r}."
             )
         self.equation, self.bodies, self.dim = equation, bodies, dim
+        self.period = period
         self.coefficients = random_coefficients(self.name, dim, bodies, key)
+        if period is not None:
+            self.coefficients = _repeated(self.coefficients, period)
 
     @property
     def name(self) -> str:
-        return f"{self.equation}-{SUMS[self.bodies].text}"
+        lattice = "" if self.period is None else "-lattice"
+        return f"{self.equation}-{SUMS[self.bodies].text}{lattice}"
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
         return EQUATIONS[self.equation].nonlinearity(u)
 
     def sum(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return SUMS[self.bodies].alone(self.coefficients, x)
+        return SUMS[self.bodies].alone(self.coefficients, self._total(), x)
 
     def sum_terms(
         self, x: Float[Array, " dim"]
     ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        return SUMS[self.bodies].terms(self.coefficients, x)
+        return SUMS[self.bodies].terms(self.coefficients, self._total(), x)
+
+    def _total(self) -> Float[Array, ""]:
+        """Σ_i c_i; a whole period adds nothing to it."""
+        size = self.coefficients.size
+        return jnp.sum(self.coefficients[: size if self.period is None else size % self.period])
+
+
+def _repeated(coefficients: Float[Array, " terms"], period: int) -> Float[Array, " terms"]:
+    """The first of them, less their mean, again and again."""
+    if not 2 <= period <= coefficients.size:
+        raise ValueError(
+            f"ManyBody expects a period from 2 to the {coefficients.size} terms of its sum, got "
+            f"{period}; leave it out for coefficients that do not repeat."
+        )
+    cell = coefficients[:period]
+    return jnp.resize(cell - jnp.mean(cell), coefficients.shape)

@@ -11,7 +11,8 @@ and with (e^p)' = (e^p)'' = e^p
     x·∇S = Σ c_i e^{p_i} 3 p_i
     ΔS   = Σ c_i e^{p_i} ((bc)² + (ac)² + (ab)²).
 
-The products ab of one term are the bc of the term before, so each is computed once.
+In many dimensions all p are near 0, so S = Σ_i c_i (e^{p_i} − 1) + Σ_i c_i, and e^p − 1 is known to
+all digits. The products ab of one term are the bc of the term before, so each is computed once.
 """
 
 import jax.numpy as jnp
@@ -19,24 +20,25 @@ from jaxtyping import Array, Float
 
 
 def three_body_sum(
-    coefficients: Float[Array, " terms"], x: Float[Array, " dim"]
+    coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
 ) -> Float[Array, ""]:
-    """S(x), as it is defined."""
-    return coefficients @ jnp.exp(x[:-2] * x[1:-1] * x[2:])
+    """S(x); `total` is the sum of the coefficients."""
+    return coefficients @ jnp.expm1(x[:-2] * x[1:-1] * x[2:]) + total
 
 
 def three_body_terms(
-    coefficients: Float[Array, " terms"], x: Float[Array, " dim"]
+    coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """S(x), x·∇S(x) and ΔS(x) in one pass."""
     near = x[:-1] * x[1:]
     far = x[:-2] * x[2:]
     exponent = near[:-1] * x[2:]
-    exponential = jnp.exp(exponent)
+    growth = jnp.expm1(exponent)
+    exponential = 1 + growth
     near_squares = near * near
     squares = near_squares[:-1] + near_squares[1:] + far * far
 
-    total = coefficients @ exponential
+    value = coefficients @ growth + total
     radial = 3 * (coefficients @ (exponential * exponent))
     laplacian = coefficients @ (exponential * squares)
-    return total, radial, laplacian
+    return value, radial, laplacian

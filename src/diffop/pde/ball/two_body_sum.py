@@ -18,20 +18,30 @@ of the sums. Where all |x_i| ≤ 1, as in the unit ball, two sines for each coor
     |a| ≤ 1 < π/2:              cos a = √(1 − sin² a)
     |θ| ≤ |a| + 1 + |b| < π:    with s = sin(θ/2) and c = cos(θ/2) = √(1 − s²),
                                 sin θ = 2sc and cos θ = 1 − 2s².
+
+In many dimensions all θ are near 1, so S = Σ_i c_i (sin θ_i − sin 1) + sin 1 Σ_i c_i: where the
+coefficients cancel, on a lattice, the sum of large terms has no digits left in single precision.
 """
+
+import math
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+_CENTRE = math.sin(1)
 
-def two_body_sum(coefficients: Float[Array, " terms"], x: Float[Array, " dim"]) -> Float[Array, ""]:
-    """S(x), as it is defined; valid for every x."""
+
+def two_body_sum(
+    coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
+) -> Float[Array, ""]:
+    """S(x), valid for every x; `total` is the sum of the coefficients."""
     a, b = x[:-1], x[1:]
-    return coefficients @ jnp.sin(a + jnp.cos(b) + b * jnp.cos(a))
+    sine = jnp.sin(a + jnp.cos(b) + b * jnp.cos(a))
+    return coefficients @ (sine - _CENTRE) + _CENTRE * total
 
 
 def two_body_terms(
-    coefficients: Float[Array, " terms"], x: Float[Array, " dim"]
+    coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
     """S(x), x·∇S(x) and ΔS(x) in one pass; valid where all |x_i| ≤ 1."""
     sin_x = jnp.sin(x)
@@ -45,11 +55,11 @@ def two_body_terms(
     curvature = -b * cos_a - cos_b
 
     # Dot products: twice as fast here as sums of products, which XLA reduces one by one.
-    total = coefficients @ sine
+    value = coefficients @ (sine - _CENTRE) + _CENTRE * total
     radial = coefficients @ (cosine * (a * theta_a + b * theta_b))
     squares = theta_a * theta_a + theta_b * theta_b
     laplacian = coefficients @ (cosine * curvature - sine * squares)
-    return total, radial, laplacian
+    return value, radial, laplacian
 
 
 def _sine_and_cosine(
