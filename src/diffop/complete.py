@@ -23,4 +23,4 @@ class Complete(eqx.Module):
                 f"{cls.__name__} lacks {', '.join(lacks)}, which every {base.__name__} has; define "
                 "them, methods by def and attributes by name = …"
             )
-        return object.__new__(cls)
+        return super().__new__(cls)  # pyright: ignore[reportArgumentType]
