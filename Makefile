@@ -13,7 +13,7 @@ DEMO = solve allen-cahn-two-body --dim 100000 --steps 200 --batch 10 --n 8 --see
 
 TORCH_PYTHON ?= python3.12
 
-.PHONY: demo test test-all oracles test-lowest lint format docs bench bench-full clean
+.PHONY: demo test test-all oracles test-lowest test-peers lint format docs bench bench-full clean
 
 demo: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/compiled
 demo: .venv/.installed
@@ -38,6 +38,15 @@ test-lowest:
 	.venv-lowest/bin/python tests/lowest.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --editable '.[train,test,docs]' --constraint .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Other packages' programs with our operators in the place of theirs, in an environment of its own.
+test-peers: .venv-peers/.installed
+	.venv-peers/bin/python -m pytest -q -c tests/peers/pytest.ini tests/peers $(ARGS)
+
+.venv-peers/.installed: pyproject.toml tests/peers/requirements.txt
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --editable . --requirement tests/peers/requirements.txt
+	touch $@
 
 lint: .venv/.installed
 	$(BIN)/ruff check .
@@ -64,7 +73,7 @@ bench-full: .venv/.installed
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0 jet-for-pytorch==1.0.0
 
 clean:
-	rm -rf .venv .venv-torch .venv-lowest .cache site out
+	rm -rf .venv .venv-torch .venv-lowest .venv-peers .cache site out
 
 # The stamp is newer than pyproject.toml exactly if what it asks for is installed.
 .venv/.installed: pyproject.toml

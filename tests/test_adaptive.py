@@ -54,9 +54,9 @@ def test_converged_results_are_as_accurate_as_they_say(probes):
     exact = float(jnp.trace(H))
     got = over_keys(500, do.Laplacian(), u, ones(300), rtol=0.03, probes=probes)
     assert got.converged.all()
-    assert (got.standard_error <= 0.03 * np.abs(got.mean)).all()
+    assert (got.standard_error <= 0.03 * np.abs(got.value)).all()
     assert len(np.unique(got.n)) > 1
-    held = int(np.sum(np.abs(got.mean - exact) <= 2 * got.standard_error))
+    held = int(np.sum(np.abs(got.value - exact) <= 2 * got.standard_error))
     assert scipy.stats.binomtest(held, 500, 0.954).pvalue > LEVEL
 
 
@@ -74,7 +74,7 @@ def test_the_least_number_of_draws(batch, n):
     """Two rounds, and 16 draws: also where all draws agree."""
     got = laplacian(separable(np.ones(100)), ones(100), batch=batch)
     assert (int(got.n), int(got.jets), float(got.standard_error)) == (n, n, 0.0)
-    np.testing.assert_allclose(got.mean, 100)
+    np.testing.assert_allclose(got.value, 100)
 
 
 def test_absolute_tolerance():
@@ -91,7 +91,7 @@ def test_all_terms_are_exact(batch, jets):
     """40 terms without repetition; the last round is filled up with jets that do not count."""
     terms = lognormal(40)
     got = laplacian(separable(terms), ones(40), rtol=NEVER, batch=batch, max_n=64)
-    np.testing.assert_allclose(got.mean, terms.sum(), rtol=1e-13)
+    np.testing.assert_allclose(got.value, terms.sum(), rtol=1e-13)
     assert bool(got.converged) and float(got.standard_error) == 0.0
     assert (int(got.n), int(got.jets)) == (40, jets)
 
@@ -100,7 +100,7 @@ def test_all_terms_are_exact(batch, jets):
 def test_all_terms_are_exact_in_single_precision(number):
     terms = lognormal(number).astype(np.float32)
     got = laplacian(separable(terms), jnp.ones(number, jnp.float32), rtol=NEVER, max_n=64)
-    np.testing.assert_allclose(got.mean, terms.sum(), rtol=1e-5)
+    np.testing.assert_allclose(got.value, terms.sum(), rtol=1e-5)
     assert bool(got.converged) and float(got.standard_error) == 0.0
 
 
@@ -110,7 +110,7 @@ def test_all_terms_of_a_composition_are_exact():
     operator = (c * do.Laplacian()) @ (c * do.Partial(0))
     u, x = lambda x: jnp.sum(x**4) * x[0], jnp.linspace(0.1, 1, 50)
     got = jax.jit(operator.estimate_to(key, NEVER, max_n=64)(u))(x)
-    np.testing.assert_allclose(got.mean, jax.jit(operator.exact(u))(x), rtol=1e-10)
+    np.testing.assert_allclose(got.value, jax.jit(operator.exact(u))(x), rtol=1e-10)
     assert bool(got.converged) and int(got.n) == 50
 
 
@@ -148,7 +148,7 @@ def second_moment(probes):
     """M with (estimate of Δu) = tr(M Hess u), for a number of draws that does not depend on u."""
     options = {"rtol": NEVER, "batch": 2, "max_n": 16, "probes": probes}
     pairs = do.Laplacian().estimate_to(jr.key(3), **options)(lambda x: jnp.outer(x, x))
-    return jax.jit(pairs)(jnp.zeros(D)).mean / 2, options
+    return jax.jit(pairs)(jnp.zeros(D)).value / 2, options
 
 
 def test_draws_without_replacement():
@@ -162,7 +162,7 @@ def test_every_round_is_a_random_subset():
     """The first 4 of 5 terms: each left out equally often, whatever comes first in Floyd's draw."""
     u = lambda x: x**2 / 2
     options = {"rtol": NEVER, "batch": 2, "max_n": 4}
-    one = lambda key: do.Laplacian().estimate_to(key, **options)(u)(ones(5)).mean
+    one = lambda key: do.Laplacian().estimate_to(key, **options)(u)(ones(5)).value
     drawn = np.asarray(jax.jit(jax.vmap(one))(jr.split(jr.key(2), 2000)))
     np.testing.assert_allclose(drawn.sum(1), 5.0)
     assert scipy.stats.chisquare((drawn == 0).sum(0)).pvalue > LEVEL
@@ -188,7 +188,7 @@ def test_a_fixed_number_of_rounds_is_unbiased_and_knows_its_variance(name):
     u = lambda x: 0.5 * x @ H @ x + jnp.sum(x**5)
     x = jnp.linspace(0.5, 1.0, D)
     got = over_keys(4000, operator, u, x, rtol=NEVER, batch=4, max_n=16, probes=probes)
-    error = got.mean - float(jax.jit(operator.exact(u))(x))
+    error = got.value - float(jax.jit(operator.exact(u))(x))
     assert scipy.stats.ttest_1samp(error, 0.0).pvalue > LEVEL
     variance = (error.reshape(40, 100)).var(1, ddof=1)
     difference = (got.standard_error.reshape(40, 100) ** 2).mean(1) - variance
@@ -204,7 +204,7 @@ def test_optional_stopping_is_biased_a_little():
     terms, rtol = lognormal(400), 0.1
     got = over_keys(4000, do.Laplacian(), separable(terms), ones(400), rtol=rtol)
     assert got.converged.all()
-    relative = got.mean / terms.sum() - 1
+    relative = got.value / terms.sum() - 1
     bias, chance = relative.mean(), 4.5 * relative.std() / np.sqrt(4000)
     assert bias + chance < 0
     assert abs(bias) + chance <= 0.25 * rtol
@@ -220,7 +220,7 @@ def test_exact_parts_are_added():
     operator = do.Laplacian() + do.Partial(argnum=1, order=2) - 2 * do.Identity()
     both = jax.jit(operator.estimate_to(key, **options)(u))(x, t)
     exact = separable(terms)(x) * (6 * t - 2 * t**3)
-    np.testing.assert_allclose(both.mean, alone.mean + exact, rtol=1e-12)
+    np.testing.assert_allclose(both.value, alone.value + exact, rtol=1e-12)
     np.testing.assert_allclose(both.standard_error, alone.standard_error, rtol=1e-12)
     assert int(both.n) == int(alone.n) < 200
 
@@ -241,7 +241,7 @@ def test_nothing_to_sample(operator):
     x = jnp.arange(1.0, 6.0)
     u = lambda x: jnp.sum(x**4) * x[0] * x[1]
     got = jax.jit(operator.estimate_to(key)(u))(x)
-    jax.tree.map(np.testing.assert_array_equal, got.mean, jax.jit(operator.exact(u))(x))
+    jax.tree.map(np.testing.assert_array_equal, got.value, jax.jit(operator.exact(u))(x))
     assert bool(got.converged) and int(got.n) == 0
     assert not np.any(got.standard_error)
 
@@ -256,15 +256,15 @@ def test_outputs_of_every_kind():
     }
     got = laplacian(outputs, ones(300), rtol=0.1)
     assert bool(got.converged)
-    assert jax.tree.structure(got.mean) == jax.tree.structure(outputs(ones(300)))
-    assert got.mean["even"][1].shape == got.standard_error["even"][1].shape == (3,)
+    assert jax.tree.structure(got.value) == jax.tree.structure(outputs(ones(300)))
+    assert got.value["even"][1].shape == got.standard_error["even"][1].shape == (3,)
     assert got.standard_error["complex"].dtype == jnp.float64
-    error = jax.tree.map(lambda m, s: np.all(s <= 0.1 * np.abs(m)), got.mean, got.standard_error)
+    error = jax.tree.map(lambda m, s: np.all(s <= 0.1 * np.abs(m)), got.value, got.standard_error)
     assert all(jax.tree.leaves(error))
     alone = laplacian(separable(terms), ones(300), rtol=0.1)
     assert int(alone.n) >= int(laplacian(lambda x: outputs(x)["even"][0], ones(300)).n)
     assert int(got.n) >= int(alone.n)
-    np.testing.assert_allclose(got.mean["complex"].real, 300.0, rtol=1e-12)
+    np.testing.assert_allclose(got.value["complex"].real, 300.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("probes", ["rademacher", "orthogonal"])
@@ -275,7 +275,7 @@ def test_complex_outputs(probes):
     options = {"rtol": NEVER, "max_n": 48, "probes": probes}
     got = laplacian(lambda x: jax.lax.complex(first(x), second(x)), ones(30), **options)
     parts = laplacian(lambda x: jnp.stack([first(x), second(x)]), ones(30), **options)
-    np.testing.assert_allclose([got.mean.real, got.mean.imag], parts.mean, rtol=1e-12)
+    np.testing.assert_allclose([got.value.real, got.value.imag], parts.value, rtol=1e-12)
     total = jnp.sqrt(jnp.sum(parts.standard_error**2))
     np.testing.assert_allclose(got.standard_error, total, rtol=1e-12)
 
@@ -283,16 +283,16 @@ def test_complex_outputs(probes):
 def test_divergence_has_one_output():
     field = lambda x: jnp.asarray(lognormal(60)) * x**2 + jnp.roll(x, 1)
     got = jax.jit(do.Divergence().estimate_to(key, max_n=64)(field))(ones(60))
-    assert got.mean.shape == got.standard_error.shape == ()
-    np.testing.assert_allclose(got.mean, 2 * lognormal(60).sum(), rtol=0.05)
+    assert got.value.shape == got.standard_error.shape == ()
+    np.testing.assert_allclose(got.value, 2 * lognormal(60).sum(), rtol=0.05)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_types_are_kept(dtype):
     x = jnp.ones(100, dtype)
     got = laplacian(lambda x: jnp.sum(x**4), x)
-    assert got.mean.dtype == got.standard_error.dtype == x.dtype
-    np.testing.assert_allclose(float(got.mean), 1200.0, rtol=1e-2)
+    assert got.value.dtype == got.standard_error.dtype == x.dtype
+    np.testing.assert_allclose(float(got.value), 1200.0, rtol=1e-2)
 
 
 # Transformations
@@ -325,7 +325,7 @@ def test_the_gradient_is_that_of_the_draws(probes):
     M, options = second_moment(probes)
     W, X = parameters_and_points()
     method = do.Laplacian().estimate_to(jr.key(3), **options)
-    mapped = lambda w: jnp.sum(jax.vmap(lambda x: method(model(w))(x).mean)(X) ** 2)
+    mapped = lambda w: jnp.sum(jax.vmap(lambda x: method(model(w))(x).value)(X) ** 2)
     reference = lambda w: jnp.sum(jax.vmap(lambda x: jnp.sum(M * jax.hessian(model(w))(x)))(X) ** 2)
     got, expected = (jax.jit(jax.value_and_grad(f))(W) for f in (mapped, reference))
     for a, b in zip(got, expected, strict=True):
@@ -340,7 +340,7 @@ def test_the_gradient_after_an_early_stop():
     def point(terms, x):
         def mean(terms):
             estimate = do.Laplacian().estimate_to(key, 0.1)(separable(terms))(x)
-            return estimate.mean, estimate
+            return estimate.value, estimate
 
         return jax.grad(mean, has_aux=True)(terms)
 
@@ -350,7 +350,7 @@ def test_the_gradient_after_an_early_stop():
         weight = 200 / int(got.n)
         np.testing.assert_allclose(sorted(set(np.asarray(slope).round(9))), [0, round(weight, 9)])
         assert int(jnp.sum(slope > 0)) == int(got.n)
-        np.testing.assert_allclose(slope @ terms, got.mean, rtol=1e-12)
+        np.testing.assert_allclose(slope @ terms, got.value, rtol=1e-12)
 
 
 def test_gradients_of_points_that_stop_at_different_rounds():
@@ -358,7 +358,7 @@ def test_gradients_of_points_that_stop_at_different_rounds():
     u = lambda power: lambda x: jnp.sum(x**power)
     points = jnp.linspace(0.1, 1.0, 300)[None] ** jnp.array([[0.1], [1.0], [2.0], [4.0]])
     method = do.Laplacian().estimate_to(key, rtol=0.1)
-    value = lambda power, x: method(u(power))(x).mean
+    value = lambda power, x: method(u(power))(x).value
     power = jnp.array(4.0)
     slope = jax.jit(jax.grad(value))
     alone = jnp.stack([slope(power, x) for x in points])
@@ -379,7 +379,7 @@ def test_the_gradient_is_finite_where_nothing_varies():
 def test_an_integer_argument_and_a_keyword_pass_through():
     u = lambda x, k, *, scale: scale * k * jnp.sum(x**2)
     got = jax.jit(do.Laplacian().estimate_to(key)(u))(ones(50), 3, scale=2.0)
-    np.testing.assert_allclose(got.mean, 600.0)
+    np.testing.assert_allclose(got.value, 600.0)
 
 
 # Errors

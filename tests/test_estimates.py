@@ -462,7 +462,7 @@ def test_stats_of_values_that_are_not_as_those_of_u():
     (mean, error, _), alone = jax.jit(lambda x: (estimate.stats(square)(x), estimate(square)(x)))(x)
     np.testing.assert_allclose(mean, alone, rtol=1e-12)
     assert error.shape == () and float(error) > 0
-    assert do.Gradient().estimate(jr.key(0), 3).stats(separable)(x).mean.shape == (D,)
+    assert do.Gradient().estimate(jr.key(0), 3).stats(separable)(x).value.shape == (D,)
 
 
 def test_roots_of_different_orders_are_drawn_independently(monkeypatch):

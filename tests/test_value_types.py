@@ -245,9 +245,9 @@ def test_integers_of_u_count_as_floating():
     assert do.Gradient().exact(three)(X3).tolist() == [0, 0, 0]
     L = do.Laplacian() + 0.5 * do.Identity()
     stats = L.estimate(key, 2).stats(three)(X3)
-    assert (stats.mean, stats.standard_error) == (1.5, 0)
-    assert do.variance(L)(three)(X3).value == 0
-    assert L.estimate_to(key, batch=2, max_n=4)(three)(X3).mean == 1.5
+    assert (stats.value, stats.standard_error) == (1.5, 0)
+    assert do.variance(L)(three)(X3).variance == 0
+    assert L.estimate_to(key, batch=2, max_n=4)(three)(X3).value == 1.5
     assert do.exact([L])(three)(X3) == [1.5]
     assert do.estimate([L], key, 2).stats(three)(X3).standard_error == [0]
 
@@ -280,8 +280,8 @@ def test_complex_scalars_are_kept():
     ):
         got = [
             operator.exact(norm)(X3),
-            operator.estimate(key, 2).stats(norm)(X3).mean,
-            operator.estimate_to(key, batch=2, max_n=4)(norm)(X3).mean,
+            operator.estimate(key, 2).stats(norm)(X3).value,
+            operator.estimate_to(key, batch=2, max_n=4)(norm)(X3).value,
             do.estimate([operator], key, 2)(norm)(X3)[0],
             operator.estimate(key, 2).controlled(norm)(norm)(X3),
         ]

@@ -170,7 +170,7 @@ def test_formulas(name, hessian):
     def of(kind, n, x):
         found = do.variance(operator, probes=kind, n=n)(function)(x)
         methods.add(found.method)
-        return found.value
+        return found.variance
 
     every = lambda x: {k: of(kind, n, x) for k, (kind, n, _) in expected.items()}
     got = jax.jit(every)(jnp.asarray(X))
@@ -183,7 +183,7 @@ def test_formulas(name, hessian):
 def test_entries_by_magnitude(hessian):
     """Of a matrix C entries are drawn with p ∝ |C_ij|, those of its symmetric part."""
     operator, S = do.SecondOrder(jnp.asarray(C)), symmetric(C)
-    got = jax.jit(lambda x: do.variance(operator, n=2)(u)(x).value)(jnp.asarray(X))
+    got = jax.jit(lambda x: do.variance(operator, n=2)(u)(x).variance)(jnp.asarray(X))
     expected = of_tuples(np.ravel(S * hessian), np.abs(S).ravel(), 2)
     np.testing.assert_allclose(got, expected, rtol=1e-9)
 
@@ -225,7 +225,7 @@ def test_several_outputs():
         "importance": lambda A: OF_TERMS["importance"][2](np.diag(A)),
     }
     probe = lambda kind: OF_TERMS[kind][0] if kind == "importance" else kind
-    of = lambda kind, x: do.variance(do.Laplacian(), probes=probe(kind), n=2)(several)(x).value
+    of = lambda kind, x: do.variance(do.Laplacian(), probes=probe(kind), n=2)(several)(x).variance
     got = jax.jit(lambda x: {kind: of(kind, x) for kind in kinds})(jnp.asarray(X))
     for kind, variance in kinds.items():
         expected = [variance(H) for H in hessians]
@@ -275,7 +275,7 @@ def test_pilot():
     expected = of_squares(B) / n
     draws = 8 * (np.random.default_rng(0).normal(size=(200_000, D)) ** 2 @ B) ** 2
     error = expected * np.sqrt((2 + scipy.stats.kurtosis(draws) / n) / PILOT)
-    got = float(jax.jit(lambda x: of(x).value)(jnp.asarray(X)))
+    got = float(jax.jit(lambda x: of(x).variance)(jnp.asarray(X)))
     assert abs(got - expected) <= Z * error <= 0.3 * expected
 
 
@@ -300,7 +300,7 @@ def test_shared_draws_with_different(name):
     def both(x):
         found = do.variance(operator, probes=probe, n=4, key=jr.key(0), pilot=2000)(u)(x)
         one = lambda key: operator.estimate(key, 4, probes=probe)(u)(x)
-        return found.value, jax.vmap(one)(jr.split(jr.key(1), 20_000))
+        return found.variance, jax.vmap(one)(jr.split(jr.key(1), 20_000))
 
     got, values = map(np.asarray, jax.jit(both)(jnp.asarray(X)))
     squares = (values - values.mean()) ** 2
@@ -314,7 +314,7 @@ def test_formula_and_pilot():
     kwargs = dict(probes="roots", n=2, key=jr.key(0), pilot=20)
     operators = (do.Laplacian() + do.DiagonalK(3), do.DiagonalK(3))
     assert [method(op, **kwargs)[0] for op in operators] == ["formula and pilot", "pilot"]
-    of = lambda x: [do.variance(op, **kwargs)(pair)(x).value for op in operators]
+    of = lambda x: [do.variance(op, **kwargs)(pair)(x).variance for op in operators]
     both, third = jax.jit(of)(jnp.asarray(X))
     np.testing.assert_allclose(both - third, 2 * 2 * (2 * X[1]) ** 2 / 2, rtol=1e-9)
 
@@ -358,7 +358,7 @@ def test_of_a_divergence():
     field = lambda x: {"a": x["a"] ** 3, "b": x["b"] ** 2}
     terms = jnp.concatenate([3 * x["a"] ** 2, 2 * x["b"]])
     found = do.variance(do.Divergence(), n=2)(field)(x)
-    np.testing.assert_allclose(found.value, OF_TERMS["sparse"][2](np.asarray(terms)), rtol=1e-12)
+    np.testing.assert_allclose(found.variance, OF_TERMS["sparse"][2](np.asarray(terms)), rtol=1e-12)
 
 
 def test_a_function_beside_the_operator_works_with_a_warning():
@@ -370,6 +370,6 @@ def test_a_function_beside_the_operator_works_with_a_warning():
 def test_where_nothing_is_sampled():
     """In the estimate's structure and its real type, here a complex gradient."""
     turned = lambda x: {"u": jax.lax.complex(x[0], x[1]), "v": jnp.ones((), jnp.int32)}
-    found = do.variance(do.Gradient())(turned)(jnp.asarray(X)).value
+    found = do.variance(do.Gradient())(turned)(jnp.asarray(X)).variance
     assert jax.tree.map(jnp.shape, found) == {"u": (len(X),), "v": (len(X),)}
     assert all(leaf.dtype == jnp.float64 for leaf in jax.tree.leaves(found))

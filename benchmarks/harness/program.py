@@ -39,6 +39,11 @@ class Program:
         self._compiled, self.compile_seconds = compiled(jax.jit(run), self._arrays)
         self.temporary_mb = temporary_mb(self._compiled)
 
+    @property
+    def flops(self) -> float:
+        """The arithmetic of a call, as XLA counts it."""
+        return self._compiled.cost_analysis()["flops"]
+
     def __call__(self) -> Any:
         return self._compiled(self._arrays)
 

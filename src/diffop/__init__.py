@@ -54,6 +54,7 @@ from .operators.vector import (
     Hessian as Hessian,
 )
 from .renamed import old_names as _old_names
+from .terms.term import Part as Part, Segment as Segment, Term as Term
 
 _COMPARED = "choose(ops, key, n)(u)(*points)"
 

@@ -7,29 +7,22 @@ import pathlib
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import Any, NoReturn, final
+from typing import NoReturn, final
 
 import jax
 from jax.sharding import Mesh
 
-from . import baselines, pde, train
-from .losses.probes import PROBES
-from .losses.squares import SQUARES
+from . import pde, train
+from .kinds import Kind
 from .pde.own import imported
 from .pde.registry import summary
-from .train.distributed import connect, leave
+from .train.loggers import TRACKERS
 from .train.mesh import make, parsed
-from .train.optimisers import OPTIMISERS, SCHEDULES
-from .train.output import written
-from .train.precision import PRECISIONS
-from .train.processes import failure, is_first
-from .train.runs import find_runs
-from .train.settings import SHARING, SOURCE
-from .train.summary import save_plot, table
-from .train.trackers import TRACKERS
+from .train.processes import connect, failure, is_first, leave
+from .train.runs import find_runs, save_plot, table, written
+from .train.settings import stated
 
-_NONE = "none"
-_FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+_FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
 
 @final
@@ -76,62 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _number_or_word(text: str) -> float | str:
-    """The settings say which words there are."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _integer_or_none(text: str) -> int | None:
-    try:
-        return None if text == _NONE else int(text)
-    except ValueError:
-        message = f"expected an integer or {_NONE}, got {text!r}"
-        raise argparse.ArgumentTypeError(message) from None
-
-
-def _numbers(text: str) -> float | list[float] | dict[str, float] | None:
-    """`1.5`, `1,2,3`, `a=1,b=2` or none; the settings say which of these they take."""
-    words = [word.rpartition("=") for word in text.split(",")]
-    names = [name for name, _, _ in words if name]
-    try:
-        numbers = [float(number) for _, _, number in words]
-    except ValueError:
-        numbers = []
-    if text == _NONE:
-        return None
-    if len(numbers) != len(words) or len(set(names)) not in (0, len(words)):
-        raise argparse.ArgumentTypeError(
-            f"expected numbers such as 1,10, or names with numbers such as a=1,b=10, each name "
-            f"once, got {text!r}"
-        )
-    if names:
-        return dict(zip(names, numbers, strict=True))
-    return numbers if len(numbers) > 1 else numbers[0]
-
-
-_OPTIONS = (
-    ("dim", int, "dimensions"),
-    ("steps", int, "steps of the optimiser"),
-    ("n", int, "draws of jets at each step"),
-    ("learning-rate", float, "the first step's"),
-    ("batch", int, "fresh points at each step"),
-    ("data-batch", _integer_or_none, "of initial or boundary data; none for as many as --batch"),
-    ("pool", int, "times as many points from which those of large residuals are chosen"),
-    ("input-scale", float, "the network sees the point times this"),
-    ("width", int, "units of each hidden layer"),
-    ("depth", int, "hidden layers"),
-    ("block", int, "coordinates that share weights in the first layer, 1 for none"),
-    ("channels", int, "numbers that each block is seen through"),
-    ("gpinn", float, "weight of the residual's squared gradient in the loss, 0 for none"),
-    ("gpinn-terms", _integer_or_none, "components of that gradient at each step; none for all"),
-    ("fan-in-rate", float, "matrices of m inputs learn at most at this over √m, 0 for no bound"),
-)
-"""The settings that each problem recommends a number for."""
-
-
 def _add_solve(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = "What is not given is as the problem recommends (see below)."
@@ -159,55 +96,21 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
         help="also log to TensorBoard or Weights & Biases",
     )
     _add_devices(parser.add_argument_group("several devices"))
-    parser.add_argument("--seed", type=int, default=0, help="determines everything that is random")
-    _add_setting(
-        parser,
-        "data-weight",
-        type=_numbers,
-        metavar="NUMBER[,NUMBER…]",
-        help="weight of initial and boundary data in the loss, or one for each condition",
-    )
-    _add_setting(
-        parser,
-        "weights",
-        type=_numbers,
-        metavar="NAME=NUMBER,…",
-        help="weights of a system's residuals; NUMBER,… where they have no names, none for ones",
-    )
-    for name, kind, text in _OPTIONS:
-        metavar = f"NUMBER|{_NONE}" if kind is _integer_or_none else None
-        _add_setting(parser, name, type=kind, metavar=metavar, help=text)
-    _add_setting(
-        parser,
-        "output-scale",
-        type=_number_or_word,
-        metavar=f"NUMBER|{SOURCE}",
-        help="the network's values are multiplied by this, or by what the source tells of the "
-        "solution's size",
-    )
-    names = (*PROBES, *baselines.names())
-    _add_setting(
-        parser,
-        "probes",
-        choices=names,
-        metavar="NAME",
-        help=f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
-        f"{', '.join(baselines.names())}",
-    )
-    _add_setting(parser, "estimator", choices=names, metavar="NAME", help=argparse.SUPPRESS)
-    _add_setting(parser, "sharing", choices=SHARING, help="what the network sees of the blocks")
-    _add_setting(parser, "square", choices=SQUARES, help="how an estimated residual is squared")
-    names = f"how the network is trained: {', '.join(OPTIMISERS)}"
-    _add_setting(parser, "optimiser", choices=OPTIMISERS, metavar="NAME", help=names)
-    _add_setting(parser, "schedule", choices=SCHEDULES, help="how the learning rate decays")
-    _add_setting(
-        parser, "precision", choices=PRECISIONS, help="double, or as JAX is configured: single"
-    )
+    for name, field in stated().items():
+        _add_setting(parser, name, field["kind"], field["help"])
+    _add_setting(parser, "estimator", stated()["probes"]["kind"], argparse.SUPPRESS)
 
 
-def _add_setting(parser: argparse.ArgumentParser, name: str, **how: Any) -> None:
+def _add_setting(parser: argparse.ArgumentParser, name: str, kind: Kind, text: str) -> None:
     """One that is among the options only where it is given: its value may be None."""
-    parser.add_argument(f"--{name}", default=argparse.SUPPRESS, **how)
+    parser.add_argument(
+        f"--{name.replace('_', '-')}",
+        type=kind.read,
+        metavar=kind.metavar,
+        choices=kind.choices,
+        help=text,
+        default=argparse.SUPPRESS,
+    )
 
 
 def _add_devices(group: argparse._ArgumentGroup) -> None:
@@ -311,21 +214,31 @@ def _solved(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     try:
-        print(table(find_runs(options.directories)))
+        runs, broken = find_runs(options.directories)
+        text = table(runs)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
-    return 0
+    print(text)
+    return _left_out(broken)
 
 
 def _plot(options: argparse.Namespace) -> int:
     try:
-        save_plot(find_runs(options.directories), options.out, options.overwrite)
+        runs, broken = find_runs(options.directories)
+        save_plot(runs, options.out, options.overwrite)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
     except train.MissingExtraError as error:
         return _complain(error, _FAILED)
     print(f"picture: {options.out}")
-    return 0
+    return _left_out(broken)
+
+
+def _left_out(broken: Sequence[str]) -> int:
+    """Says which runs could not be read; the exit code."""
+    for each in broken:
+        _complain(each, _BAD_INPUT)
+    return _BAD_INPUT if broken else 0
 
 
 def _settings(options: argparse.Namespace) -> train.Settings:
@@ -335,11 +248,9 @@ def _settings(options: argparse.Namespace) -> train.Settings:
             raise ValueError("estimator is the old name of probes; leave --estimator out.")
         print("diffop: --estimator is now called --probes; say that.", file=sys.stderr)
         options.probes = options.estimator
-    names = train.Settings.__dataclass_fields__
-    given = {name: value for name, value in vars(options).items() if name in names}
-    if ":" in given["problem"]:
-        given["problem"] = imported(given["problem"])
-    return train.Settings(**given)
+    given = {name: value for name, value in vars(options).items() if name in stated()}
+    problem = imported(options.problem) if ":" in options.problem else options.problem
+    return train.Settings(problem, **given)
 
 
 def _mesh(options: argparse.Namespace) -> Mesh | None:
@@ -363,10 +274,16 @@ def _complain(error: Exception | str, code: int) -> int:
 
 def process() -> NoReturn:
     """The command line as a process of its own: Ctrl-C that is not noted ends it at once, without
-    waiting for what XLA is at.
+    waiting for what XLA is at, and a reader that wants no more, such as `head`, ends it quietly.
     """
     try:
-        code = main()
+        try:
+            code = main()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
+        code = _BROKEN_PIPE
     except KeyboardInterrupt:
         code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
         sys.stdout.flush()

@@ -27,10 +27,15 @@ def renamed(**names: str) -> Callable[[type[T]], type[T]]:
 
         cls.__init__ = __init__
         for old, new in names.items():
-            setattr(cls, old, property(functools.partial(_attribute, old=old, new=new)))
+            setattr(cls, old, old_attribute(old, new))
         return cls
 
     return decorated
+
+
+def old_attribute(old: str, new: str) -> property:
+    """An attribute by its old name: reading it is a `DeprecationWarning`."""
+    return property(functools.partial(_attribute, old=old, new=new))
 
 
 def old_names(module: str, names: dict[str, tuple[str, Any]]) -> Callable[[str], Any]:

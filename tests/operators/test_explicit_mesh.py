@@ -142,7 +142,7 @@ def test_a_map_over_the_axes(mesh, put):
     u = lambda x: jnp.sum(mapped(jax.sharding.reshard(x, jax.P("i"))))
     plain = lambda x: jnp.sum(jnp.sin(x) * x)
     for ways in (
-        lambda u: lambda x, key: do.Laplacian().estimate(key, 3).stats(u)(x).mean,
+        lambda u: lambda x, key: do.Laplacian().estimate(key, 3).stats(u)(x).value,
         lambda u: lambda x, key: do.Laplacian().exact(u, chunk=3)(x),
     ):
         expected = jax.jit(ways(plain))(x, key)
@@ -184,7 +184,7 @@ def test_loops_of_the_library_over_divided_points(mesh, put):
     points = jr.normal(jr.key(1), (POINTS, D))
     u = lambda x: jnp.sum(jnp.sin(x) ** 2) ** 2
     rounds = do.Laplacian().estimate_to(jr.key(0), rtol=0.1, batch=2, max_n=6)
-    for way in (do.Laplacian().exact(u, chunk=2), lambda x: rounds(u)(x).mean):
+    for way in (do.Laplacian().exact(u, chunk=2), lambda x: rounds(u)(x).value):
         got = of_one_device(jax.vmap(way), mesh, put(points, "i"))
         np.testing.assert_allclose(got, jax.vmap(way)(points), rtol=1e-11)
 

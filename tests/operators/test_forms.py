@@ -612,7 +612,7 @@ def test_estimates_by_component(name, kind):
     )(x)
     assert mean.shape == error.shape == value.shape == (2,)
     close(value, mean)
-    close(mean, jnp.stack([each.mean for each in alone]))
+    close(mean, jnp.stack([each.value for each in alone]))
     close(error, jnp.stack([each.standard_error for each in alone]))
     assert all(each.jets == jets for each in alone)
     assert bool(jnp.any(error > 0))

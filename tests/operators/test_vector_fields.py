@@ -216,11 +216,11 @@ def test_an_estimate_of_a_component_is_the_component_of_an_estimate(probes, getk
     u = lambda x: jnp.stack([jnp.sum(x**4), jnp.prod(jnp.cos(x)), x[0] ** 2 * x[1]])
     whole = do.Laplacian().estimate(key, 3, probes).stats(u)(x)
     own = (do.Laplacian() @ C(1)).estimate(key, 3, probes).stats(u)(x)
-    np.testing.assert_allclose(own.mean, whole.mean[1], rtol=1e-12)
+    np.testing.assert_allclose(own.value, whole.value[1], rtol=1e-12)
     np.testing.assert_allclose(own.standard_error, whole.standard_error[1], rtol=1e-12)
     assert own.jets == whole.jets
     scalar = do.Laplacian().estimate(key, 3, probes)(lambda x: u(x)[1])(x)
-    np.testing.assert_allclose(own.mean, scalar, rtol=1e-12)
+    np.testing.assert_allclose(own.value, scalar, rtol=1e-12)
 
 
 def test_a_divergence_of_components_is_estimated(getkey):
@@ -340,7 +340,7 @@ def test_an_accuracy_and_a_variance_of_an_entry(getkey):
     x, key = jnp.asarray(np.linspace(-1, 1, 64)), getkey()
     u = lambda x: jnp.stack([jnp.sum(x**2), jnp.sum(jnp.exp(3 * x))])
     found = (do.Laplacian() @ C(0)).estimate_to(key, rtol=0.01)(u)(x)
-    np.testing.assert_allclose(found.mean, 128.0, rtol=1e-12)
+    np.testing.assert_allclose(found.value, 128.0, rtol=1e-12)
     assert found.n == 32 and found.converged  # all terms are equal: two rounds are enough
     variance = do.variance(do.Laplacian() @ C(1), n=8)(u)(x)
     whole = do.variance(do.Laplacian(), n=8)(u)(x)

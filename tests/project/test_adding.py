@@ -38,7 +38,7 @@ def applied(diff, root):
 
 
 def test_there_is_one_of_each_kind():
-    assert list(CHANGES) == ["A primitive", "A probe", "An operator"]
+    assert list(CHANGES) == ["A primitive", "A probe", "An operator", "A setting"]
 
 
 def failures(source, directory):

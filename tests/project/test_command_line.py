@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -214,6 +215,20 @@ def test_missing_extra(package, tmp_path, capsys, monkeypatch):
     error = capsys.readouterr().err
     assert f"solving needs {package}" in error and "pip install 'diffop-jax[train]'" in error
     assert main(["list"]) == 0
+
+
+@pytest.mark.slow("starts a process")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_wants_no_more(unbuffered):
+    """As `diffop list | head` does: no traceback, and the exit code that shells give for it."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "diffop", "list"]
+    how = {"env": os.environ | {"PYTHONUNBUFFERED": unbuffered}, "text": True}
+    with subprocess.Popen(command, stdout=writer, stderr=subprocess.PIPE, **how) as process:
+        os.close(writer)
+        said = process.stderr.read() if process.stderr else ""
+    assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
 
 
 @pytest.mark.slow("starts a process that trains")

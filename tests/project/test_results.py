@@ -14,7 +14,7 @@ from benchmarks.harness.case import Scope
 from benchmarks.harness.records import Record
 from benchmarks.suites import SUITES
 from benchmarks.suites.errors import options
-from diffop.train.output import finished
+from diffop.train.runs import finished
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
 ROW = re.compile(r"^\| `([\w-]+)` \| (?:`([^`]*)`)? *\| 0 \| ([\de.-]+) \|", re.MULTILINE)

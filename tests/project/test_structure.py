@@ -1,12 +1,15 @@
 """The rooms of the library, and what every public name owes its reader."""
 
 import ast
+import dataclasses
 import inspect
+import itertools
 import pathlib
 import re
 import subprocess
 import sys
 import types
+import typing
 
 import equinox as eqx
 import pytest
@@ -110,6 +113,54 @@ def test_public_names_are_in_the_api_pages(name):
     home = getattr(NAMES[name], "__module__", "")
     where = f"{home}.{name.rsplit('.')[-1]}"  # for names that hide a module
     assert shown & {name, where}, f"add '::: {name}' to a page in docs/api"
+
+
+def signatures(value):
+    """The types that a public name takes and returns, by function: what is called, and of a class
+    its methods and properties, inherited ones of the library too.
+    """
+    if not inspect.isclass(value):
+        return {"": typing.get_type_hints(inspect.unwrap(value))} if callable(value) else {}
+    found = {}
+    for cls in (each for each in value.__mro__ if each.__module__.startswith("diffop.")):
+        for name, member in vars(cls).items():
+            function = inspect.unwrap(getattr(member, "fget", None) or member)
+            function = getattr(function, "__func__", function)
+            is_public = not name.startswith("_") or name in ("__call__", "__init__")
+            if is_public and isinstance(function, types.FunctionType):
+                found[name] = typing.get_type_hints(function)
+    is_record = dataclasses.is_dataclass(value)
+    fields = (
+        [f.name for f in dataclasses.fields(value)] if is_record else vars(value).get("_fields")
+    )
+    if fields:
+        hints = typing.get_type_hints(value)
+        found["fields"] = {name: hints[name] for name in fields if not name.startswith("_")}
+    return found
+
+
+def named_types(hint):
+    """The classes in a type: those of unions, arguments and results."""
+    inner = typing.get_args(hint)
+    if inspect.isclass(hint) and not inner:
+        yield hint
+    for each in inner:
+        yield from itertools.chain.from_iterable(
+            map(named_types, each if isinstance(each, list | tuple) else [each])
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_types_of_public_names_are_public(name):
+    """Who subclasses or calls it can name all that it is about."""
+    for member, hints in signatures(NAMES[name]).items():
+        for parameter, hint in hints.items():
+            for cls in named_types(hint):
+                own = cls.__module__.startswith("diffop.")
+                assert not own or any(cls is each for each in NAMES.values()), (
+                    f"{name}.{member} has {parameter} of type {cls.__qualname__}: export it, or "
+                    "take another one"
+                )
 
 
 MODULES = [

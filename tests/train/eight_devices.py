@@ -40,6 +40,7 @@ CASES = {
     "sparse, shared": ("allen-cahn-two-body", DIM, shared, {}),
     "uneven": ("allen-cahn-two-body", DIM - 1, mlp, {"batch": 61}),
     "time": ("semilinear-heat", DIM, mlp, {}),
+    "weighted": ("semilinear-heat", DIM, mlp, {"causal": True}),
 }
 
 
@@ -88,11 +89,16 @@ def checkpoints(mesh):
 def measure(mesh, name, dim, network, options):
     problem = do.pde.make(name, dim, key=KEYS[0])
     u = problem.ansatz(network(problem.dim))
-    loss = do.train.ResidualLoss(problem, **{"batch": BATCH, "n": 4, "probes": "sparse", **options})
+    options = {"batch": BATCH, "n": 4, "probes": "sparse", **options}
+    optimiser = optax.adam(1e-2)
+    if options.get("causal"):
+        options["causal"] = do.train.Causal(problem.elapsed, 1e-3, slices=8)
+        optimiser = do.train.Balanced(optimiser, every=2)
+    loss = do.train.ResidualLoss(problem, **options)
 
     def fit(mesh):
         given = {"key": KEYS[2], "steps_per_dispatch": 3, "mesh": mesh}
-        return do.train.fit(u, loss, optax.adam(1e-2), 6, **given)
+        return do.train.fit(u, loss, optimiser, 6, **given)
 
     alone = fit(None)
     with noted_programs() as programs:

@@ -10,7 +10,7 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import checkpoints, digests, snapshots
+from diffop.train import checkpoints, disk
 
 KEY = jax.random.key(0)
 MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
@@ -166,7 +166,7 @@ def test_when_one_is_due(tmp_path, monkeypatch):
     def slow(*_):
         now[0] += 10.0
 
-    monkeypatch.setattr(checkpoints, "write", slow)
+    monkeypatch.setattr(disk, "write", slow)
     by_time.save(state(1))  # took ten seconds, so the next is due 200 seconds later
     times = [132.0, 270.0, 272.0]
     assert [now.__setitem__(0, time) or by_time.due(10) for time in times] == [False, False, True]
@@ -240,13 +240,13 @@ def test_what_is_read_to_find_one(tmp_path, monkeypatch):
     checkpoints = do.train.Checkpoints(tmp_path, keep=3)
     for step, score in [(1, 2.0), (2, 1.0), (3, 3.0)]:
         checkpoints.save(state(step), score=score)
-    read, digest = [], digests._digest
+    read, digest = [], disk._digest
 
     def recorded(path):
         read.append(path.relative_to(tmp_path).as_posix())
         return digest(path)
 
-    monkeypatch.setattr(digests, "_digest", recorded)
+    monkeypatch.setattr(disk, "_digest", recorded)
     assert checkpoints.last() == 3 and read == []
     assert checkpoints.best() == 2
     assert read and all(name.startswith("3/notes/") for name in read)
@@ -328,7 +328,7 @@ def test_a_full_disk(error, tmp_path, monkeypatch):
 
 def test_a_disk_without_room_is_not_written_to(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(snapshots.shutil, "disk_usage", lambda _: usage._replace(free=2**20))
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: usage._replace(free=2**20))
     with pytest.warns(UserWarning, match=f"{tmp_path}/1 could not be written: No space left"):
         assert not do.train.Checkpoints(tmp_path).save(state(1))
     assert not list(tmp_path.iterdir())

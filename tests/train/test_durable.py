@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import durable, output
-from diffop.train.metrics import METRICS, MetricsFile
+from diffop.train import disk, runs
+from diffop.train.loggers import METRICS, MetricsFile
 
 
 class Recorded:
@@ -69,11 +69,11 @@ def recorded(tmp_path, monkeypatch):
 
 
 def write_model(folder, number):
-    output.save_model(folder, {"w": jnp.full(3, float(number))})
+    runs.save_model(folder, {"w": jnp.full(3, float(number))})
 
 
 def write_run(folder, number):
-    output._write_json(folder / "run.json", {"number": number})
+    runs._write_json(folder / "run.json", {"number": number})
 
 
 def write_metrics(folder, number):
@@ -123,16 +123,16 @@ def test_folders_that_keep_no_names_back(tmp_path, monkeypatch):
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr(os, "fsync", invalid)
-    durable.sync(tmp_path)
+    disk.sync(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="Invalid argument"):
-        durable.sync(tmp_path / "file")
+        disk.sync(tmp_path / "file")
 
 
 def test_new_folders_have_their_names_on_the_disk(recorded):
     record, folder = recorded
-    durable.make_folder(folder / "a" / "b")
-    durable.make_folder(folder / "a" / "b")
+    disk.make_folder(folder / "a" / "b")
+    disk.make_folder(folder / "a" / "b")
     assert record.calls == [("fsync", "."), ("fsync", "a")]
 
 

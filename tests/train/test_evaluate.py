@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train import evaluate, test_points
+from diffop.train import evaluate
 
 from .toy import Poisson
 
@@ -53,7 +53,7 @@ def test_points_do_not_depend_on_when_they_are_made(getkey):
 
 
 def test_chunks_bound_the_memory(getkey, monkeypatch):
-    monkeypatch.setattr(test_points, "_COORDINATES_AT_ONCE", 60)
+    monkeypatch.setattr(evaluate, "_COORDINATES_AT_ONCE", 60)
     sizes = []
 
     def u(x):
@@ -69,7 +69,7 @@ def test_chunks_bound_the_memory(getkey, monkeypatch):
 
 
 def test_a_fraction_uses_the_first_chunks(getkey, monkeypatch):
-    monkeypatch.setattr(test_points, "_COORDINATES_AT_ONCE", 40)
+    monkeypatch.setattr(evaluate, "_COORDINATES_AT_ONCE", 40)
     problem = do.pde.ManyBody("allen-cahn", 2, 4, key=getkey())
     points = do.train.FixedPoints(problem, getkey(), 100)
     part, whole = points._points.evaluate(jnp.sum, 0.25), points._points.evaluate(jnp.sum)

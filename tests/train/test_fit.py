@@ -184,3 +184,14 @@ def test_empty_runs_are_refused(steps, length):
             key=jax.random.key(0),
             steps_per_dispatch=length,
         )
+
+
+@pytest.mark.parametrize("model", [{}, jnp.arange(3), {"name": "u", "size": 3}])
+def test_a_model_with_nothing_to_train_is_refused(model):
+    with pytest.raises(
+        ValueError,
+        match="^fit expects a model with inexact arrays, which are what is trained, got none in",
+    ):
+        do.train.fit(
+            model, lambda model, key: jnp.zeros(()), optax.sgd(0.1), 10, key=jax.random.key(0)
+        )

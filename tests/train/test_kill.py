@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from diffop.train.metrics import read_metrics
+from diffop.train.loggers import read_metrics
 
 pytestmark = pytest.mark.slow("starts and kills processes")
 

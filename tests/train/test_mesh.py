@@ -38,7 +38,7 @@ processes = pytest.mark.slow("starts processes of eight devices")
 
 @pytest.fixture(scope="module")
 def measured():
-    return on_eight_devices("sparse", "exact, shared", "time")
+    return on_eight_devices("sparse", "exact, shared", "time", "weighted")
 
 
 def check_case(measured):

@@ -37,7 +37,7 @@ def test_the_bad_term_is_named(bad, tmp_path):
     with pytest.raises(
         do.train.NonFiniteLossError,
         match=rf"^the loss became {bad} at step 8 of 100 \(its terms: data {bad}, residual 0.5\); "
-        rf"a smaller learning rate usually helps.$",
+        rf"the last good checkpoint is {tmp_path}/5; a smaller learning rate usually helps.$",
     ) as caught:
         do.train.fit(
             jnp.zeros(()),
@@ -73,7 +73,8 @@ def test_a_parameter_that_the_loss_does_not_need(tmp_path):
     checkpoints = do.train.Checkpoints(tmp_path, every=1)
     with pytest.raises(
         do.train.NonFiniteLossError,
-        match="^a parameter was not finite after step 4 of 8, while the loss was; a smaller",
+        match=f"^a parameter was not finite after step 4 of 8, while the loss was; the last good "
+        f"checkpoint is {tmp_path}/2; a smaller",
     ):
         do.train.fit(
             {"used": jnp.zeros(()), "unused": jnp.zeros(())},

@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train.identity import identity
+from diffop.train.settings import identity
 
 from . import own
 from .toy import Poisson

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diffop.train import progress
+from diffop.train import report
 from diffop.train.evaluate import Errors
 from diffop.train.iteration import State
-from diffop.train.progress import Progress
+from diffop.train.report import Progress
 
 
 @pytest.mark.parametrize(("seconds", "least", "most"), [(0.001, 50, 51), (5.0, 19, 22)])
 def test_errors_take_at_most_a_tenth_of_the_time(seconds, least, most, monkeypatch):
     """A step takes a second; the first time that errors are measured is mostly compiling."""
     clock = types.SimpleNamespace(now=0.0, spent=[])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(report.time, "monotonic", lambda: clock.now)
 
     class Points:
         def errors(self, u, fraction):

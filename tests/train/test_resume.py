@@ -3,10 +3,13 @@
 import dataclasses
 import errno
 import json
+import os
 import pathlib
 import re
+import shutil
 import signal
 import threading
+import zipfile
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +17,11 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import checkpoints, output, solving, watch
-from diffop.train.digests import write_digests
-from diffop.train.metrics import Metric, MetricsFile, read_metrics
-from diffop.train.stop import Stop
+from diffop.__main__ import main
+from diffop.train import checkpoints, disk, report, runs, solving
+from diffop.train.disk import write_digests
+from diffop.train.loggers import Metric, MetricsFile, read_metrics
+from diffop.train.processes import Stop
 
 SETTINGS = do.train.Settings(
     "allen-cahn-two-body", dim=4, steps=800, n=2, width=8, depth=1, batch=10
@@ -31,14 +35,14 @@ class Killed(BaseException):
 
 def killed_after(step, monkeypatch):
     """Lets a run die after the checkpoint of a step and the dispatch that follows."""
-    call = watch.Progress.__call__
+    call = report.Progress.__call__
 
     def die(self, state):
         call(self, state)
         if state.step > step:
             raise Killed
 
-    monkeypatch.setattr(watch.Progress, "__call__", die)
+    monkeypatch.setattr(report.Progress, "__call__", die)
 
 
 def numbers(report):
@@ -150,7 +154,7 @@ def test_overwriting_removes_checkpoints_and_nothing_else(tmp_path):
     )
     (tmp_path / "checkpoints" / "notes.txt").write_text("mine")
     (tmp_path / "metrics.jsonl").write_text("")
-    output.begin(tmp_path, {}, resume=False)
+    runs.begin(tmp_path, {}, resume=False)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert left == {"checkpoints", "checkpoints/notes.txt", "run.json"}
 
@@ -187,7 +191,7 @@ def test_a_loss_that_is_not_finite_names_the_last_good_checkpoint(tmp_path, monk
 
 def test_results_on_a_full_disk(tmp_path, monkeypatch, whole):
     with monkeypatch.context() as patch:
-        patch.setattr(output, "save_model", full)
+        patch.setattr(runs, "save_model", full)
         with pytest.raises(
             OSError,
             match=f"could not be written to {tmp_path}: .*No space left on device; make room for "
@@ -223,7 +227,7 @@ def test_metrics_on_a_full_disk(tmp_path, monkeypatch):
 def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals reach the main thread only")
-    call, before = watch.Progress.__call__, signal.getsignal(signal.SIGTERM)
+    call, before = report.Progress.__call__, signal.getsignal(signal.SIGTERM)
 
     def interrupt(self, state):
         call(self, state)
@@ -231,7 +235,7 @@ def test_a_signal_stops_the_run_with_a_checkpoint(tmp_path, monkeypatch, whole):
             signal.raise_signal(signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr(watch.Progress, "__call__", interrupt)
+        patch.setattr(report.Progress, "__call__", interrupt)
         with pytest.raises(KeyboardInterrupt) as caught:
             do.train.solve(SETTINGS, tmp_path)
     error = caught.value
@@ -256,6 +260,93 @@ def test_signals_outside_the_main_thread_are_left_alone():
     thread.start()
     thread.join()
     assert stops == [None] and signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_begun_before(tmp_path):
+    """One that was killed after its checkpoint of step 100, by the code of November 2026, when
+    checkpoints had this layout: it goes on to what a run from beginning to end reaches now.
+    """
+    with zipfile.ZipFile(pathlib.Path(__file__).with_name("begun.zip")) as archive:
+        archive.extractall(tmp_path)
+    settings = do.train.Settings(
+        "allen-cahn-two-body", dim=3, steps=200, n=2, width=4, depth=1, batch=4
+    )
+    before = noted(tmp_path / "run")
+    now = do.train.solve(settings, tmp_path / "run", resume=True)
+    whole = do.train.solve(settings, tmp_path / "whole")
+    assert now.resumed_at == [100] and whole.resumed_at == []
+    assert [metric.step for metric in before] == [100, 200]
+    for name in ("rel_l1", "rel_l2", "null_rel_l2", "loss"):
+        np.testing.assert_allclose(getattr(now, name), getattr(whole, name), rtol=1e-4)
+    for run in (before, noted(tmp_path / "run")):
+        for found, expected in zip(run, noted(tmp_path / "whole"), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_two_runs_into_one_directory(tmp_path, monkeypatch, capsys):
+    """The second one is refused, however it is asked for, and the first goes on as if alone."""
+    call, refused = report.Progress.__call__, []
+
+    def again(self, state):
+        call(self, state)
+        for how in ({"resume": True}, {"overwrite": True}):
+            with pytest.raises(
+                FileExistsError,
+                match=f"^another run is writing into {tmp_path}; wait until it has ended, or name",
+            ):
+                do.train.solve(SETTINGS, tmp_path, **how)
+            refused.append(state.step)
+
+    settings = dataclasses.replace(SETTINGS, steps=200)
+    with monkeypatch.context() as patch:
+        patch.setattr(report.Progress, "__call__", again)
+        do.train.solve(settings, tmp_path)
+    assert refused == [100, 100, 200, 200]
+    assert [metric.step for metric in noted(tmp_path)] == [100, 200]
+    do.train.solve(settings, tmp_path, overwrite=True)
+
+
+def test_file_systems_without_locks(tmp_path, monkeypatch):
+    """As some over a network are: a run is made there, too; other failures are not passed over."""
+
+    def fails(number):
+        def flock(*_):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(runs.fcntl, "flock", flock)
+
+    fails(errno.ENOSYS)
+    with runs.claimed(tmp_path):
+        pass
+    fails(errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"), runs.claimed(tmp_path):
+        pass
+
+
+def test_room_is_known_before_the_run(tmp_path, monkeypatch, capsys, whole):
+    """For the network and four checkpoints, each of which has it thrice: Adam has two moments."""
+    usage, numbers = shutil.disk_usage(tmp_path), 4 * (4 * 8 + 8 + 8 + 1)
+    needed = 13 * numbers + 4 * (800 * 8 + 2 * 4) + 5 * 2**20
+
+    def free(size):
+        monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: usage._replace(free=size))
+
+    free(needed)
+    do.train.check(SETTINGS, tmp_path / "new")
+    free(needed - 1)
+    with pytest.raises(
+        OSError,
+        match=f"^there is room for 5 MB in {tmp_path}/new, and the run may need 5 for its network "
+        r"and checkpoints; make room, or say --checkpoint-every 0 \(checkpoint_every=0\) for no",
+    ):
+        do.train.solve(SETTINGS, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    do.train.check(SETTINGS, tmp_path / "new", checkpoint_every=0)
+    assert do.train.solve(SETTINGS, whole[1], resume=True) == whole[0]  # which has ended
+    words = ["--dim", "4", "--steps", "800", "--out", str(tmp_path / "new")]
+    free(2**20)
+    assert main(["solve", "allen-cahn-two-body", *words]) == 2
+    assert "there is room for 1 MB in" in capsys.readouterr().err
 
 
 def aged(text):

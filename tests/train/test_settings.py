@@ -1,11 +1,14 @@
 """Settings that cannot be used are refused with the setting's name."""
 
+import argparse
 import dataclasses
 import inspect
 
 import pytest
 
 import diffop as do
+from diffop.__main__ import _add_solve
+from diffop.train.settings import stated
 
 INTEGERS = [
     "dim",
@@ -62,9 +65,9 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 
 def test_explicit_settings_override():
-    settings = do.train.Settings("kp-2d", steps=7, gpinn=0.5, square="product")
+    settings = do.train.Settings("biharmonic", steps=7, gpinn=0.5, square="product")
     assert (settings.steps, settings.gpinn, settings.square) == (7, 0.5, "product")
-    assert settings.dim == 3 and settings.probes == "exact"
+    assert settings.dim == 5 and settings.probes == "exact"
 
 
 def test_unknown_problem():
@@ -139,7 +142,7 @@ def test_a_rate_that_there_is_not(name):
 
 def test_data_batch():
     assert do.train.Settings(NAME, data_batch=7).data_batch == 7
-    assert do.train.Settings("kovasznay").data_batch == 128
+    assert do.train.Settings("kovasznay").data_batch == 50
     assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
     with pytest.raises(ValueError, match="^data-batch must be an integer of at least 1, got 0.$"):
         do.train.Settings(NAME, data_batch=0)
@@ -172,5 +175,20 @@ def test_square():
 
 
 def test_every_setting_is_documented():
+    """In the docstring, and on the command line, by what is stated of it."""
     for field in dataclasses.fields(do.train.Settings):
         assert f"`{field.name}`" in inspect.getdoc(do.train.Settings)
+    names = {field.name for field in dataclasses.fields(do.train.Settings)}
+    assert {"problem", *stated()} == names
+    parser, helps = argparse.ArgumentParser(), {}
+    _add_solve(parser)
+    for action in parser._actions:
+        helps[action.dest] = action.help
+    for name, field in stated().items():
+        assert field["help"] and helps[name] == field["help"]
+
+
+@pytest.mark.parametrize("name", stated())
+def test_defaults_are_what_they_are_expected_to_be(name):
+    kind = stated()[name]["kind"]
+    kind.check(name, 0 if name == "seed" else getattr(do.pde.Recommended(), name))

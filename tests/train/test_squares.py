@@ -212,7 +212,7 @@ def test_pairs_are_the_mean_over_pairs_of_draws(networks):
         drawn = joint.draws(u)(x)
         (source,) = drawn.contributions  # Δu is the sum of two draws, which is the mean of 2 z_r
         one = [
-            jax.tree.map(lambda v, z: v + 2 * z[r] - z.sum(), drawn.mean, source) for r in (0, 1)
+            jax.tree.map(lambda v, z: v + 2 * z[r] - z.sum(), drawn.value, source) for r in (0, 1)
         ]
         return problem.residual(one[0], x) * problem.residual(one[1], x)
 

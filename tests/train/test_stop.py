@@ -8,9 +8,8 @@ import time
 import pytest
 
 import diffop as do
-from diffop.train import iteration, stop as _stop
-from diffop.train.stop import Stop
-from diffop.train.waiting import interruptible
+from diffop.train import iteration
+from diffop.train.processes import Stop, interruptible
 
 pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 
@@ -68,7 +67,7 @@ def test_signals_are_said_once_and_restored():
 def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):
     """`solve` raises while XLA is still at it, and goes on when it is called again."""
     noted = []
-    monkeypatch.setattr(_stop.Stop, "_note", noting(_stop.Stop._note, noted))
+    monkeypatch.setattr(Stop, "_note", noting(Stop._note, noted))
     release = threading.Event()  # XLA takes as long as the test wants it to
 
     def slow(action, *arguments):

@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import summary
+from diffop.train import runs
 
 NAME = "allen-cahn-two-body"
 
@@ -76,6 +76,42 @@ def test_a_table_over_seeds(tmp_path, capsys):
     assert waits == f"{tmp_path}/c has not ended: step 20 of 100"
 
 
+def test_equal_seeds_are_one_run(tmp_path, capsys):
+    """Also in several directories; what differs in a setting is another row."""
+    write_run(tmp_path / "a", 0, rel_l2=0.2)
+    write_run(tmp_path / "b", 0, rel_l2=0.2)
+    write_run(tmp_path / "c", 1, rel_l2=0.4)
+    write_run(tmp_path / "d", 0, rel_l2=0.1, n=4)
+    assert main(["report", str(tmp_path)]) == 0
+    _, _, first, _, second, twice, _ = capsys.readouterr().out.splitlines()
+    assert first.split()[0] == "2" and "2.00e-01 – 4.00e-01" in first
+    assert second.split()[0] == "1"
+    assert twice == f"{tmp_path}/b has the settings and the seed of {tmp_path}/a: not counted"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"problem": ', "broken/report.json is not the JSON file that a run writes: "),
+        ("[]", "broken is not as a run writes it (AttributeError: "),
+        ("{}", "broken is not as a run writes it (TypeError: "),
+    ],
+    ids=["cut", "a list", "empty"],
+)
+@pytest.mark.parametrize("command", ["report", "plot"])
+def test_a_broken_report_leaves_the_others(command, content, said, tmp_path, capsys):
+    """It is said, and in the exit code."""
+    lines = [(10, 4.0, 0.5), (20, 2.0, 0.4)]
+    write_run(tmp_path / "runs" / "whole", 0, rel_l2=0.2, metrics=lines)
+    write_run(tmp_path / "runs" / "broken", 1, rel_l2=0.4, metrics=lines)
+    (tmp_path / "runs" / "broken" / "report.json").write_text(content)
+    more = ["--out", str(tmp_path / "p.png")] if command == "plot" else []
+    assert main([command, str(tmp_path / "runs"), *more]) == 2
+    out, error = capsys.readouterr()
+    assert said in error and error.count("\n") == 1
+    assert (tmp_path / "p.png").is_file() if command == "plot" else "2.00e-01" in out
+
+
 def test_runs_that_have_not_ended_only(tmp_path, capsys):
     write_run(tmp_path / "c", 0, steps=100)
     assert main(["report", str(tmp_path)]) == 0
@@ -102,7 +138,7 @@ def test_what_is_drawn(tmp_path, monkeypatch):
     write_run(tmp_path / "a", 0, rel_l2=0.1, metrics=[(10, 4.0, 0.5), (20, 2.0, None)])
     write_run(tmp_path / "b", 1, null=0.7, metrics=[(10, 3.0, None)])
     drawn = []
-    monkeypatch.setattr(summary, "save_curves", lambda *args: drawn.append(args))
+    monkeypatch.setattr(runs, "save_curves", lambda *args: drawn.append(args))
     assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 0
     ((path, (a, b), title),) = drawn
     assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=10000"

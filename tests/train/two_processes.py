@@ -14,9 +14,8 @@ import jax.numpy as jnp
 import optax
 
 import diffop as do
-from diffop.train import solving, watch
-from diffop.train.distributed import connect
-from diffop.train.processes import by_first, on_host, succeeded_everywhere
+from diffop.train import report, solving
+from diffop.train.processes import by_first, connect, on_host, succeeded_everywhere
 
 SETTINGS = do.train.Settings("allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4)
 PER_DISPATCH = 2 * SETTINGS.batch * SETTINGS.dim  # coordinates, on one device
@@ -40,20 +39,20 @@ def main(port, process, directory):
 
 def stopped(process, mesh, directory):
     """The second process is sent a signal after step 4."""
-    call = watch.Progress.__call__
+    call = report.Progress.__call__
 
     def signalled(self, state):
         call(self, state)
         if process == 1 and state.step == 4:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    watch.Progress.__call__ = signalled
+    report.Progress.__call__ = signalled
     try:
         do.train.solve(SETTINGS, directory / "run", mesh=mesh)
     except do.train.Interrupted as error:
         return str(error)
     finally:
-        watch.Progress.__call__ = call
+        report.Progress.__call__ = call
 
 
 def resumed(mesh, directory):

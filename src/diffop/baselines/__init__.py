@@ -8,6 +8,7 @@ from .autodiff import (
     SDGDLoop as SDGDLoop,
 )
 from .base import AbstractBaseline as AbstractBaseline, Local as Local
+from .directions import Weighted as Weighted
 from .evaluation import estimate as estimate
 from .finite_differences import FiniteDifferences as FiniteDifferences
 from .folx import Folx as Folx

@@ -9,7 +9,6 @@ import equinox as eqx
 from ..array_types import ScalarArray, Vector
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
-from ..jets.vector_terms import GradientTerms
 from ..terms.term import Part
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Local(NamedTuple):
 
     value: Callable[[], ScalarArray]
     slope: Callable[[Vector], ScalarArray]
-    gradient: Callable[[GradientTerms], Vector]
+    gradient: Callable[..., Vector]
     second: Callable[[Factors], ScalarArray]
 
 

@@ -18,6 +18,7 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse
 from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
+from ..renamed import old_attribute
 from ..taylor.binding import (
     is_on_mesh,
     start_of_sum,
@@ -38,10 +39,11 @@ for 16. Fewer would often stop because the spread came out small by chance.
 """
 
 
+@final
 class Adaptive(NamedTuple):
-    """What `L.estimate_to(key, …)(u)(*args)` returns.
+    """What `L.estimate_to(key, …)(u)(*args)` returns: a [`diffop.Stats`][], and more.
 
-    - `mean`: the estimate.
+    - `value`: the estimate.
     - `standard_error`: zero where it is exact.
     - `jets`: how many were pushed.
     - `n`: how many draws were made for each set of terms (0 where nothing is sampled).
@@ -60,11 +62,13 @@ class Adaptive(NamedTuple):
         ```
     """
 
-    mean: PyTree
+    value: PyTree
     standard_error: PyTree
     jets: Array
     n: Array
     converged: Array
+
+    mean = old_attribute("mean", "value")
 
 
 @final

@@ -72,7 +72,7 @@ class Deflated(AbstractEstimator):
         u = lambda x: jnp.sum(x[:3] ** 2)  # a Hessian of rank 3 in 1000 dimensions
         D = do.Laplacian().deflate(jax.random.key(0), 12)
         D(u)(jnp.ones(1000))  # 6.0
-        mean, error, products = D.stats(u)(jnp.ones(1000))
+        value, error, products = D.stats(u)(jnp.ones(1000))
         ```
     """
 
@@ -94,7 +94,7 @@ class Deflated(AbstractEstimator):
         jets = sum(self._products(each) for each in estimates)
         if exact or not means:
             rest = statistics([Part(exact, None)], u, point)
-            means, variances = [*means, rest.mean], [*variances, rest.standard_error]  # zero
+            means, variances = [*means, rest.value], [*variances, rest.standard_error]  # zero
             jets += rest.jets
         return Stats(_add(means), jax.tree.map(jnp.sqrt, _add(variances)), jets)
 

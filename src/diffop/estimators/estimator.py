@@ -44,7 +44,7 @@ class AbstractEstimator(eqx.Module):
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Callable[..., Stats]:
         """The estimate with its standard error: `E.stats(u)(*args)` is a [`diffop.Stats`][],
-        `(mean, standard_error, jets)`; `chunk` and `plan` as for `Operator.exact`.
+        `(value, standard_error, jets)`; `chunk` and `plan` as for `Operator.exact`.
 
         **Raises:** `ValueError`, when that is called, where there is no standard error: for one
         draw, for probes without one, and where the inner operator of a composition with variable
@@ -58,7 +58,7 @@ class AbstractEstimator(eqx.Module):
             import diffop as do
 
             E = do.Laplacian().estimate(jax.random.key(0), 8)
-            mean, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
+            value, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
             joint = do.estimate({"lap": do.Laplacian(), "u": do.Identity()}, jax.random.key(0), 8)
             joint.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0)).standard_error  # u: 0.0
             ```

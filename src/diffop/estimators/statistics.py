@@ -13,6 +13,7 @@ from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.products import is_drawn, is_sampled
 from ..jets.pushes import number_pushed
+from ..renamed import old_attribute
 from ..terms.evaluate import (
     added,
     apply_all,
@@ -26,14 +27,20 @@ from ..terms.rewriting import product_rule
 from ..terms.term import Part, Segment
 
 
+@final
 class Stats(NamedTuple):
-    """What `Estimate.stats` returns: the estimate, its standard error (zero where it is exact), and
-    the jets pushed.
+    """An estimate with its error: what `stats` of everything that estimates returns.
+
+    - `value`: the estimate.
+    - `standard_error`: in the same structure; zero where it is exact.
+    - `jets`: how many were pushed.
     """
 
-    mean: PyTree
+    value: PyTree
     standard_error: PyTree
     jets: int
+
+    mean = old_attribute("mean", "value")
 
 
 Source: TypeAlias = tuple[int, Design]

@@ -16,7 +16,7 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from ..renamed import warn_of
+from ..renamed import old_attribute, warn_of
 from ..terms.arguments import Function, checked_plan, is_operator
 from ..terms.evaluate import added, apply_all, floating
 from ..terms.one_point import applied
@@ -110,11 +110,17 @@ class Moments(NamedTuple):
     """A function of estimates, and an unbiased estimate of its variance.
 
     - `value`: the function of the estimates.
-    - `variance`: in the same structure, real; zero where nothing was sampled.
+    - `variance`: in the same structure, real; zero where nothing was sampled. Its root is the
+        `standard_error`.
     """
 
     value: PyTree
     variance: PyTree
+
+    @property
+    def standard_error(self) -> PyTree:
+        """The root of the variance."""
+        return jax.tree.map(jnp.sqrt, self.variance)
 
 
 @final
@@ -124,17 +130,19 @@ class JointDraws(eqx.Module):
     An estimate is what is exact plus Σ_s Σ_r z_sr, the sources s being independent and r the draws
     of one. All the operators use the same draws of a source.
 
-    - `mean`: the estimates, in the structure of the operators.
+    - `value`: the estimates, in the structure of the operators.
     - `contributions`: for each source z_s in that structure, draws along the first axis of every
         array; zero for an operator that has no part in the source.
     - `designs`: for each source, how its draws were made.
     - `jets`: how many were pushed.
     """
 
-    mean: PyTree
+    value: PyTree
     contributions: list[PyTree]
     designs: tuple[Design, ...] = eqx.field(static=True)
     jets: int = eqx.field(static=True)
+
+    mean = old_attribute("mean", "value")
 
     def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
         """A function of the estimates with an estimate of its variance.
@@ -175,19 +183,19 @@ class JointDraws(eqx.Module):
 
         **Returns:** a [`diffop.JointDraws`][] in the structure of what the function returns.
         """
-        value, derivative = jax.linearize(floating(function), self.mean)
+        value, derivative = jax.linearize(floating(function), self.value)
         contributions = [jax.vmap(derivative)(source) for source in self.contributions]
         return JointDraws(value, contributions, self.designs, self.jets)
 
     def variance(self) -> Moments:
         """The estimates themselves, with an estimate of their variance; else as `moments`."""
         total = jax.tree.map(
-            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), self.mean
+            lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), self.value
         )
         for contributions, design in zip(self.contributions, self.designs, strict=True):
             spread = jax.tree.map(partial(variance_of_sum, design=design), contributions)
             total = jax.tree.map(added, total, spread)
-        return Moments(self.mean, total)
+        return Moments(self.value, total)
 
 
 def _by_source(found: Draws, structure: Any) -> JointDraws:
@@ -269,9 +277,8 @@ class Joint(AbstractEstimator):
         return _by_source(draws(parts, u, self._at(point)), structure)
 
     def _stats(self, u: Function, point: Point) -> Stats:
-        found = self._drawn(u, point)
-        mean, spread = found.variance()
-        return Stats(mean, jax.tree.map(jnp.sqrt, spread), found.jets)
+        drawn = self._drawn(u, point)
+        return Stats(drawn.value, drawn.variance().standard_error, drawn.jets)
 
     def draws(
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"

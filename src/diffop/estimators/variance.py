@@ -27,7 +27,7 @@ from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
-from ..renamed import warn_of
+from ..renamed import old_attribute, warn_of
 from ..terms.evaluate import apply, segment_jets
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
@@ -39,15 +39,22 @@ from .statistics import draws, plus, real_kind
 class Variance(NamedTuple):
     """What `variance` returns.
 
-    - `value`: Var of the estimate, in its structure.
+    - `variance`: Var of the estimate, in its structure. Its root is the `standard_error`.
     - `method`: "formula" where it is exact, "pilot" where it is itself an estimate, "formula and
         pilot" for a sum of both.
     - `jets`: how many were pushed to find it.
     """
 
-    value: PyTree
+    variance: PyTree
     method: str
     jets: int
+
+    value = old_attribute("value", "variance")
+
+    @property
+    def standard_error(self) -> PyTree:
+        """The root of the variance."""
+        return jax.tree.map(jnp.sqrt, self.variance)
 
 
 def variance(
@@ -89,8 +96,8 @@ def variance(
         import diffop as do
 
         u = lambda x: x[0] * x[1] + x[2] ** 2
-        do.variance(do.Laplacian(), probes="rademacher")(u)(jnp.ones(3)).value  # 4.0
-        do.variance(do.Laplacian(), probes="sparse")(u)(jnp.ones(3)).value  # 8.0
+        do.variance(do.Laplacian(), probes="rademacher")(u)(jnp.ones(3)).variance  # 4.0
+        do.variance(do.Laplacian(), probes="sparse")(u)(jnp.ones(3)).variance  # 8.0
         ```
     """
     if not is_unsampled(op):
@@ -107,7 +114,7 @@ def variance(
             found = _formula(terms, [factors for _, factors in group], u, point, draw, max_jets)
             if found is None:
                 found = _pilot(terms, u, point, draw, key, pilot)
-            total = plus(total, found.value)
+            total = plus(total, found.variance)
             methods.append(found.method)
             jets += found.jets
         if total is None:  # nothing is sampled

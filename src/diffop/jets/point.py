@@ -16,6 +16,15 @@ class Point(eqx.Module):
     """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree`
     numbers them. `chunk` bounds how many directions are pushed together, `plan` says how mixed
     derivatives are computed.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.jets.Point((jnp.ones(3),)).size(0, do.Laplacian())  # 3
+        ```
     """
 
     args: tuple[Any, ...]

@@ -11,6 +11,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..baselines import AbstractBaseline
 from ..equations.equation import AbstractEquation
 from ..equations.points import arguments, chosen
+from .causal import Causal
 from .drawn import Where, domain
 from .probes import Probes, exact_name
 from .squares import SQUARES, RandomResidual
@@ -29,6 +30,23 @@ def check_square(square: str, probes: Probes) -> None:
         raise ValueError(
             f"the square {square!r} takes away the bias of random jets, got the probes "
             f"{exact_name(probes)!r}, whose loss has no bias; leave one of the two out."
+        )
+
+
+def check_causal(causal: Causal | None, square: str) -> None:
+    """Whether they are causal weights, and the square is one that they suit.
+
+    **Raises:** `TypeError` for anything else, and `ValueError` for another square.
+    """
+    if causal is not None and not isinstance(causal, Causal):
+        raise TypeError(
+            "ResidualLoss expects a causal that is a diffop.train.Causal, such as "
+            f"Causal(lambda x: x[-1]), got {causal!r}."
+        )
+    if causal is not None and square != "biased":
+        raise ValueError(
+            "causal weights depend on the draw of jets, so that no square has the mean that "
+            f"{square!r} is for; leave one of the two out."
         )
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..equations.condition import AnyCondition
 from ..equations.equation import AbstractEquation
@@ -24,11 +24,13 @@ class Drawn(NamedTuple):
     - `points`: those of the residual.
     - `data`: the conditions, with points of their own.
     - `jets`: the key of the jets.
+    - `weights`: of the squares at the points; None for ones.
     """
 
     points: Points
     data: Sequence[AnyCondition]
     jets: PRNGKeyArray
+    weights: Float[Array, " count"] | None = None
 
 
 def as_where(given: Any) -> Any:

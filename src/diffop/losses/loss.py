@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ..equations.condition import AnyCondition
 from ..equations.equation import AbstractEquation, as_equation
 from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
@@ -17,7 +18,15 @@ from ..operators.elementary import Partial
 from ..renamed import renamed
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
-from .checks import check_draws, check_gpinn, check_points, check_square, check_variance
+from .causal import Causal
+from .checks import (
+    check_causal,
+    check_draws,
+    check_gpinn,
+    check_points,
+    check_square,
+    check_variance,
+)
 from .drawn import Drawn, Where, as_where, sampler
 from .enhancement import Enhancement, along
 from .misfit import DataWeight
@@ -28,9 +37,12 @@ from .sharding import shard_points
 from .squares import (
     SQUARES,
     RandomResidual,
+    biased,
     draw_keys,
     mean_over_points,
+    of_points,
     scaled_over_points,
+    sum_at_points,
 )
 
 
@@ -93,6 +105,8 @@ class ResidualLoss(eqx.Module):
         u(x, t), are a tuple of arrays, one for each, with points along the first axes.
     - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such
         as `{"momentum": 1.0, "mass": 10.0}`; ones if not given.
+    - `causal`: [`diffop.train.Causal`][] weights of the points, by their time; for the square
+        `"biased"`. None for ones.
 
     **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
     arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
@@ -130,9 +144,11 @@ class ResidualLoss(eqx.Module):
     pool: int = eqx.field(static=True, default=1)
     points: Where = eqx.field(converter=as_where, default=None)
     weights: PyTree = None
+    causal: Causal | None = None
 
     def __check_init__(self) -> None:
         check_square(self.square, self.probes)
+        check_causal(self.causal, self.square)
         check_gpinn(self.gpinn, self.probes)
         check_draws(self.n, self.probes)
         check_points(self.equation, self.points, self.batch, self.pool)
@@ -163,7 +179,7 @@ class ResidualLoss(eqx.Module):
             loss.terms(problem.solution, jax.random.key(1))  # {'residual': …, 'data': …}
             ```
         """
-        return self.terms_of(u, self._drawn(u, key))
+        return self._terms_of(u, self._drawn(u, key))
 
     def residuals(self, u: Callable, key: PRNGKeyArray) -> dict[str, PyTree]:
         """The numbers whose squares add up to the loss, for methods that solve least squares.
@@ -257,8 +273,14 @@ class ResidualLoss(eqx.Module):
         variances = self._means(self._random(u, drawn).moments(0).variance, drawn)
         return reduce(operator.add, variances.values())
 
-    def terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
-        """`terms`, for what was drawn elsewhere."""
+    def terms_at(
+        self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
+    ) -> dict[str, Float[Array, ""]]:
+        """`terms` with points and conditions that are given: the key is that of the jets."""
+        return self._terms_of(u, self._drawn_at(u, points, data, key))
+
+    def _terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
+        """`terms`, for what was drawn."""
         means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
         missed = misfit.misfit(drawn.data, self.data_weight, u)
         return means if missed is None else means | {"data": missed}
@@ -274,6 +296,8 @@ class ResidualLoss(eqx.Module):
         """`residuals`, for what was drawn elsewhere."""
         self._check_squares()
         random = self._random(u, drawn).draw(0)
+        if drawn.weights is not None:
+            random = of_points(random, jnp.sqrt(drawn.weights))
         scaled = {"residual": scaled_over_points(random.value, 1.0)}
         if self.gpinn:
             weight = self._enhancement.weight_at(drawn.points)
@@ -284,6 +308,8 @@ class ResidualLoss(eqx.Module):
 
     def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
         """The means over the points, that of the derivatives with its weight."""
+        if drawn.weights is not None:
+            squares = of_points(squares, drawn.weights)
         means = {"residual": mean_over_points(squares.value)}
         if self.gpinn:
             weight = self._enhancement.weight_at(drawn.points)
@@ -309,7 +335,17 @@ class ResidualLoss(eqx.Module):
         points = self._points(u, points_key)
         count = self.data_batch or count_of(points)
         data = self.equation.conditions(jax.random.fold_in(points_key, 0), count)
-        return Drawn(points, data, jets_key)
+        return self._drawn_at(u, points, data, jets_key)
+
+    def _drawn_at(
+        self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
+    ) -> Drawn:
+        """What is random in a call, with the weights of the points."""
+        drawn = Drawn(points, data, key)
+        if self.causal is None:
+            return drawn
+        squares = biased(self._random(u, drawn)).value
+        return drawn._replace(weights=self.causal.weights(sum_at_points(squares), points))
 
     def _points(self, u: Callable, key: PRNGKeyArray) -> Points:
         sample = sampler(self.equation, self.points)

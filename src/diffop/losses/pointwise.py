@@ -62,11 +62,13 @@ def of_equation(
     """
     root = math.sqrt(count_of(drawn.points))
 
-    def at_point(name: str, u: Callable, x: PyTree) -> PyTree:
-        one = residuals(u, drawn._replace(points=chosen(x, None), data=()))[name]
+    def at_point(name: str, u: Callable, at: PyTree) -> PyTree:
+        points, weights = chosen(at, None)
+        one = residuals(u, drawn._replace(points=points, weights=weights, data=()))[name]
         return jax.tree.map(lambda leaf: leaf / root, one)
 
-    return {name: Pointwise(partial(at_point, name), drawn.points) for name in names}
+    at = (drawn.points, drawn.weights)
+    return {name: Pointwise(partial(at_point, name), at) for name in names}
 
 
 def of_condition(condition: AnyCondition, weight: int | float) -> Pointwise:

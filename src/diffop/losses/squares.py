@@ -35,6 +35,7 @@ is that of its gradient.
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias, final
 
 import equinox as eqx
@@ -120,7 +121,7 @@ class RandomResidual(eqx.Module):
 
             def arrays(point: Point) -> tuple[PyTree, list[PyTree]]:
                 drawn = at(point)
-                return drawn.mean.value, [z.value for z in drawn.contributions]
+                return drawn.value.value, [z.value for z in drawn.contributions]
 
             (mean, z), (gradient, dz) = with_gradient(arrays)(point)
             by_draw = jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 1, 0), dz)
@@ -129,6 +130,18 @@ class RandomResidual(eqx.Module):
 
         draw = whole if self.whole else at
         return jax.vmap(lambda point: draw(point).variance())(self.points)
+
+
+def of_points(residuals: PyTree, factors: Float[Array, " count"]) -> PyTree:
+    """What is known at points, which are along the first axes, times a factor for each of them."""
+    times = jax.vmap(lambda factor, entries: factor.astype(entries.dtype) * entries)
+    return jax.tree.map(partial(times, factors), residuals)
+
+
+def sum_at_points(squares: PyTree) -> Float[Array, " count"]:
+    """Over all entries of a residual, at each point."""
+    sums = jax.tree.map(lambda leaf: jnp.sum(leaf.reshape(len(leaf), -1), axis=1), squares)
+    return jax.tree.reduce(operator.add, sums)
 
 
 def mean_over_points(squares: PyTree) -> Float[Array, ""]:

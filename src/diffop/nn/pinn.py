@@ -13,7 +13,8 @@ from ..equations.equation import AbstractEquation, Equation, Known, as_equation
 from ..equations.points import Point, Points, arguments, check_arguments, count_of, size_of
 from ..equations.residual import residual_of
 from ..estimators.draws import AbstractProbe
-from ..losses.loss import Drawn, ResidualLoss
+from ..losses.causal import Causal
+from ..losses.loss import ResidualLoss
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key
 
@@ -68,7 +69,7 @@ class PINN(eqx.Module):
     """
 
     u: Callable
-    equation: Equation | Known
+    equation: AbstractEquation
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class PINN(eqx.Module):
         gpinn_terms: int | None = None,
         data_batch: int | None = None,
         weights: PyTree = None,
+        causal: Causal | None = None,
     ) -> Float[Array, ""]:
         """The mean over points of the squared residual, exact, or estimated if there is a key; and
         what the equation's conditions miss. It is a [`diffop.train.ResidualLoss`][] at points that
@@ -136,8 +138,8 @@ class PINN(eqx.Module):
             added; `"product"` of two independent draws, twice the jets; or `"pairs"` of different
             draws of one estimate. The last two have the exact loss and its gradient as their means
             where the residual is affine in what is estimated, and may be negative.
-        - `data_weight`, `gpinn`, `gpinn_terms`, `weights`: as for `diffop.train.ResidualLoss`; all
-            terms of gPINN are taken without a key.
+        - `data_weight`, `gpinn`, `gpinn_terms`, `weights`, `causal`: as for
+            `diffop.train.ResidualLoss`; all terms of gPINN are taken without a key.
         - `data_batch`: how many points each condition has; as many as `points` if not given.
 
         **Returns:** a scalar.
@@ -160,10 +162,11 @@ class PINN(eqx.Module):
             square=square,
             points=points,
             weights=weights,
+            causal=causal,
         )
         key = jax.random.key(0) if key is None else key
         data = self.equation.conditions(data_key(key), data_batch or count_of(points))
-        return reduce(operator.add, loss.terms_of(self.u, Drawn(points, data, key)).values())
+        return reduce(operator.add, loss.terms_at(self.u, points, data, key).values())
 
     def _joint(
         self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe

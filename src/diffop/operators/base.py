@@ -308,7 +308,7 @@ class DifferentialOperator(Operator):
         **Returns:**
 
         A map from functions to functions, which takes `chunk=` and `plan=` beside u as `exact`
-        does: `L.estimate_to(key)(u)(*args)` is a [`diffop.Adaptive`][], `(mean, standard_error,
+        does: `L.estimate_to(key)(u)(*args)` is a [`diffop.Adaptive`][], `(value, standard_error,
         jets, n, converged)`.
 
         **Raises:**

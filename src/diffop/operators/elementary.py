@@ -9,7 +9,8 @@ from jaxtyping import Shaped
 
 from ..jets.field_terms import LinearForm
 from ..jets.fields import Field, Number, as_floating
-from ..jets.index_terms import CoordinateTerms, Monomial, at_coordinates
+from ..jets.index_terms import Monomial, at_coordinates
+from ..jets.terms import Factor
 from ..terms.arguments import (
     checked_alpha,
     checked_argnum,
@@ -67,7 +68,7 @@ class Partial(DifferentialOperator):
         ```
     """
 
-    factor: Monomial | CoordinateTerms
+    factor: Factor
 
     def __init__(
         self, i: int | Shaped[jax.Array, ""] | None = None, order: int = 1, *, argnum: int = 0

@@ -8,6 +8,7 @@ import numpy as np
 from ..jets.fields import Field
 from ..jets.identity import Known
 from ..jets.index_terms import CoordinateTerms, Monomial
+from ..jets.terms import Factor
 from ..terms.arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
 from ..terms.term import Term, factor_term
 from .base import DifferentialOperator
@@ -39,7 +40,7 @@ class TensorOperator(DifferentialOperator):
         ```
     """
 
-    groups: tuple[CoordinateTerms, ...]
+    groups: tuple[Factor, ...]
 
     def __init__(self, indices: Iterable[Any], coefficients: Any, *, argnum: int = 0) -> None:
         argnum = checked_argnum(argnum)

@@ -24,7 +24,7 @@ The room in reading order:
 
 import functools as _functools
 
-from ..equations.condition import Condition as Condition
+from ..equations.condition import AnyCondition as AnyCondition, Condition as Condition
 from ..equations.matching import Matching as Matching
 from ..losses.adaptive import residual_adaptive as residual_adaptive
 from ..renamed import old_names as _old_names
@@ -68,7 +68,7 @@ from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat as SemilinearHeat
 from .semilinear.problem import AbstractSemilinear as AbstractSemilinear
 from .semilinear.sine_gordon import SemilinearSineGordon as SemilinearSineGordon
-from .solitons.hirota import Wave as Wave
+from .solitons.hirota import Tau as Tau, Wave as Wave
 from .solitons.kdv_1d import KdV1D as KdV1D
 from .solitons.kdv_2d import KdV2D as KdV2D
 from .solitons.kp_2d import KP2D as KP2D

@@ -64,15 +64,15 @@ class Kovasznay(AbstractSolvedProblem):
     outputs: ClassVar[int | Literal["scalar"]] = 3
     recommended: ClassVar[Recommended] = Recommended(
         dim=2,
-        learning_rate=1e-2,
-        batch=256,
-        data_batch=128,
+        steps=250,
+        batch=100,
+        data_batch=50,
         data_weight=10.0,
-        width=50,
-        depth=4,
+        width=64,
+        depth=2,
         probes="exact",
-        optimiser="muon",
-        schedule="cosine",
+        optimiser="levenberg-marquardt",
+        precision="double",
     )
 
     reynolds: int | float = eqx.field(static=True, default=40.0)

@@ -79,6 +79,17 @@ class AbstractProblem(AbstractEquation):
         array of shape `(count, dim)`; or a tuple of arrays, one for each argument of u.
         """
 
+    def elapsed(self, *args: Any, **kwargs: Any) -> Float[Array, ""] | None:
+        """How much time lies between the data and a point, for [`diffop.train.Causal`][] weights:
+        t with data at the first time, T − t with data at the last; None, which is the default,
+        without time.
+
+        **Arguments:**
+
+        - `*args`: the point, as u takes it.
+        """
+        return None
+
     def magnitude(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
         """The size of the solution, as far as the source or the data tell it; 1 unless a problem
         defines it.

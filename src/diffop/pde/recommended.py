@@ -1,14 +1,22 @@
 """The settings that suit a problem."""
 
-import dataclasses
-from typing import final
+from dataclasses import dataclass, field
 
+from ..kinds import (
+    COUNT,
+    COUNT_OR_NONE,
+    FOR_CONDITIONS,
+    FOR_RESIDUALS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SCALE,
+    one_of,
+)
 from ..renamed import renamed
 
 
 @renamed(estimator="probes")
-@final
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recommended:
     """The settings with which a problem is solved unless others are asked for.
 
@@ -27,27 +35,66 @@ class Recommended:
         ```
     """
 
-    dim: int = 1000
-    steps: int = 10_000
-    n: int = 16
-    learning_rate: int | float = 1e-3
-    batch: int = 100
-    data_batch: int | None = None
-    pool: int = 1
-    width: int = 128
-    depth: int = 3
-    block: int = 1
-    channels: int = 1
-    sharing: str = "joined"
-    input_scale: int | float = 1.0
-    output_scale: int | float | str = 1.0
+    dim: int = field(default=1000, metadata=COUNT("dimensions"))
+    steps: int = field(default=10_000, metadata=COUNT("steps of the optimiser"))
+    n: int = field(default=16, metadata=COUNT("draws of jets at each step"))
+    learning_rate: int | float = field(default=1e-3, metadata=POSITIVE("the first step's"))
+    batch: int = field(default=100, metadata=COUNT("fresh points at each step"))
+    data_batch: int | None = field(
+        default=None,
+        metadata=COUNT_OR_NONE("of initial or boundary data; none for as many as --batch"),
+    )
+    pool: int = field(
+        default=1,
+        metadata=COUNT("times as many points from which those of large residuals are chosen"),
+    )
+    width: int = field(default=128, metadata=COUNT("units of each hidden layer"))
+    depth: int = field(default=3, metadata=COUNT("hidden layers"))
+    block: int = field(
+        default=1,
+        metadata=COUNT("coordinates that share weights in the first layer, 1 for none"),
+    )
+    channels: int = field(default=1, metadata=COUNT("numbers that each block is seen through"))
+    sharing: str = field(
+        default="joined",
+        metadata=one_of(("joined", "summed"))("what the rest of the network sees of the blocks"),
+    )
+    input_scale: int | float = field(
+        default=1.0, metadata=POSITIVE("the network sees the point times this")
+    )
+    output_scale: int | float | str = field(
+        default=1.0,
+        metadata=SCALE(
+            "the network's values are multiplied by this, or by what the source tells of the "
+            "solution's size"
+        ),
+    )
     probes: str = "sparse"
     square: str = "biased"
-    data_weight: int | float | list[int | float] = 1.0
-    weights: dict[str, int | float] | list[int | float] | None = None
-    gpinn: int | float = 0.0
-    gpinn_terms: int | None = None
+    data_weight: int | float | list[int | float] = field(
+        default=1.0,
+        metadata=FOR_CONDITIONS(
+            "weight of initial and boundary data in the loss, or one for each condition"
+        ),
+    )
+    weights: dict[str, int | float] | list[int | float] | None = field(
+        default=None,
+        metadata=FOR_RESIDUALS(
+            "weights of a system's residuals; NUMBER,… where they have no names, none for ones"
+        ),
+    )
+    gpinn: int | float = field(
+        default=0.0,
+        metadata=NOT_NEGATIVE("weight of the residual's squared gradient in the loss, 0 for none"),
+    )
+    gpinn_terms: int | None = field(
+        default=None,
+        metadata=COUNT_OR_NONE("components of that gradient at each step; none for all"),
+    )
     optimiser: str = "adam"
-    fan_in_rate: int | float = 0.0
+    fan_in_rate: int | float = field(
+        default=0.0,
+        metadata=NOT_NEGATIVE("matrices of m inputs learn at most at this over √m, 0 for no bound"),
+    )
     schedule: str = "linear"
     precision: str = "default"

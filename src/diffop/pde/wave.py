@@ -71,6 +71,9 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return gaussian_space_time(key, count, self.space_dim, self.duration)
 
+    def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return x[-1]
+
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(net, self.null_shape, lambda x: x[-1] * x[-1])
 

@@ -14,7 +14,15 @@ from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, all_zero, scale
 from .replacing.walk import interpret_replacing
-from .tangents import Jets, as_differentiable, entries, flat_tangents, is_inexact, tangent_of
+from .tangents import (
+    Jets,
+    as_differentiable,
+    entries,
+    family_of,
+    flat_tangents,
+    is_inexact,
+    tangent_of,
+)
 from .truncation import Truncation
 
 
@@ -67,7 +75,7 @@ def push(
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.
     """
-    families = [each.family for each in jets]
+    families = [family_of(each) for each in jets]
     pairs = list(zip(jets, families, strict=True))
     sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]
     pushed = _push_together(u, args, [p for p, size in zip(pairs, sizes, strict=True) if not size])
@@ -116,7 +124,7 @@ def _push_in_chunks(
 ) -> tuple[PyTree, ...]:
     def top(tangents: PyTree, weights: Array) -> PyTree:
         part = Jets(tangents, weights, top_only=True, truncation=jets.truncation)
-        pushed = _push_together(u, args, [(part, part.family)])
+        pushed = _push_together(u, args, [(part, family_of(part))])
         return [d for d in pushed.derivatives[0] if d is not None]
 
     rows = tuple(

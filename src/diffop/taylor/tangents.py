@@ -93,13 +93,14 @@ class Jets(eqx.Module):
                 return (leaf.array if isinstance(leaf, Full) else leaf).shape[0]
         raise ValueError("Jets need at least one tangent that is not None.")
 
-    @property
-    def family(self) -> Family:
-        replaceable = self.top_only and self.truncation in _SECOND and self.weights is not None
-        return Family(self.weights, self.truncation, self.size, replaceable=replaceable)
-
 
 _SECOND = (Truncation.curve(2), Truncation.pair())
+
+
+def family_of(jets: Jets) -> Family:
+    """How their coefficients are carried."""
+    replaceable = jets.top_only and jets.truncation in _SECOND and jets.weights is not None
+    return Family(jets.weights, jets.truncation, jets.size, replaceable=replaceable)
 
 
 def is_inexact(leaf: Any) -> bool:

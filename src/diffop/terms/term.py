@@ -31,7 +31,18 @@ from .entries import Entries, Entry, entry_text
 
 @final
 class Segment(eqx.Module):
-    """Π_i c_i(x) Π_j D_j^{m_j}, of `entries` of what it acts on, one taken after the other."""
+    """Π_i c_i(x) Π_j D_j^{m_j}, of `entries` of what it acts on, one taken after the other: what a
+    [`diffop.Term`][] is composed of.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        (term,) = do.Laplacian().terms()
+        term.head.text, term.head.order  # ('Δ', 2)
+        ```
+    """
 
     functions: tuple[Callable[..., Any], ...]
     factors: tuple[Factor, ...]
@@ -88,7 +99,18 @@ Word: TypeAlias = tuple[Segment, ...]
 
 @final
 class Term(eqx.Module):
-    """c s₁ s₂ …; the empty word is the identity."""
+    """c s₁ s₂ …, a coefficient times a composition of [`diffop.Segment`][]s, the last of which is
+    applied first; the empty word is the identity. Operators of one's own return those of an
+    expression.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        (2 * do.Laplacian() + do.Identity()).terms()[0].head  # Δ
+        ```
+    """
 
     coefficient: ScalarCoefficient
     word: Word
@@ -151,7 +173,18 @@ def _is_like_argument(factor: Factor, steps: Sequence[Hashable]) -> bool:
 
 @final
 class Part(eqx.Module):
-    """Terms that are exact (no draw) or share one draw."""
+    """Terms that are exact (no draw) or share one [`diffop.probes.Draw`][].
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        (part,) = do.Laplacian().estimate(jax.random.key(0), 4).parts
+        part.draw.n  # 4
+        ```
+    """
 
     terms: tuple[Term, ...]
     draw: Draw | None

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from .digests import damage
-from .environment import changes, environment
-from .extras import require_train_extra
+from . import disk
+from .disk import NOTES, damage, described, environment, numbers, plain, read_notes
 from .iteration import State
-from .leaves import described, filled, numbers, plain
+from .loggers import require_train_extra
 from .mesh import in_words, sizes_of
 from .processes import by_first, gathered, is_first
-from .snapshots import NOTES, read_arrays, read_notes, unfinished, write
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one part in so many of the time
@@ -44,15 +42,6 @@ class Saved(NamedTuple):
 
     state: State
     notes: dict[str, Any]
-
-
-@final
-class _Written(NamedTuple):
-    """When a checkpoint was written, and how many seconds that took."""
-
-    step: int
-    time: float
-    duration: float
 
 
 @final
@@ -131,7 +120,7 @@ class Checkpoints:
         self._configuration = json.loads(json.dumps(dict(configuration or {})))
         self._tell = tell
         self._best: dict[str, Any] | None = None
-        self._last = _Written(0, time.monotonic(), 0.0)
+        self._last_step, self._last_time, self._took = 0, time.monotonic(), 0.0
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -214,10 +203,10 @@ class Checkpoints:
     def due(self, step: int) -> bool:
         """Whether it is time for a checkpoint after `step` steps."""
         if self._every is None:
-            passed = time.monotonic() - self._last.time
-            due = passed >= max(_INTERVAL, _SHARE * self._last.duration)
+            passed = time.monotonic() - self._last_time
+            due = passed >= max(_INTERVAL, _SHARE * self._took)
             return bool(gathered(due)[0])  # clocks differ: the first process decides
-        return self._every > 0 and step // self._every > self._last.step // self._every
+        return self._every > 0 and step // self._every > self._last_step // self._every
 
     def save(
         self, state: State, notes: Mapping[str, Any] | None = None, score: float | None = None
@@ -243,11 +232,11 @@ class Checkpoints:
             self._give_up(state.step, error)
             return False
         finally:
-            now = time.monotonic()
-            self._last = _Written(state.step, now, now - began)
+            self._last_step, self._last_time = state.step, time.monotonic()
+            self._took = self._last_time - began
         self._best = best
-        if is_first():
-            self._remove_old()
+        for step in {*self.steps[: -self._keep]} - {best["step"]} if is_first() else ():
+            self._remove(self.path(step))
         return True
 
     def remove_damaged(self) -> None:
@@ -258,7 +247,7 @@ class Checkpoints:
     def clear(self) -> None:
         """Removes all checkpoints, and the directory if there is nothing else in it."""
         whole = [self.path(step) for step in self.steps]
-        for path in (*whole, *self._damaged(), *unfinished(self.directory)):
+        for path in (*whole, *self._damaged(), *disk.unfinished(self.directory)):
             shutil.rmtree(path)
         if self.directory.is_dir() and not any(self.directory.iterdir()):
             self.directory.rmdir()
@@ -276,8 +265,8 @@ class Checkpoints:
         notes = read_notes(self.path(step))
         saved = self._read(step, notes, like)
         self._best = notes["best"]
-        self._last = self._last._replace(step=step)
-        changed = changes(notes["environment"])
+        self._last_step = step
+        changed = disk.changes(notes["environment"])
         if changed:
             self._tell(
                 f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
@@ -297,11 +286,11 @@ class Checkpoints:
         check_equal(path, notes["configuration"], self._configuration)
         check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
         places = {"model": numbers(like.model), "optimiser": numbers(like.optimiser)}
-        arrays = read_arrays(path, {**places, "losses": [like.losses]})
+        arrays = disk.read_arrays(path, {**places, "losses": [like.losses]})
         state = State(
             step,
-            filled(like.model, arrays["model"]),
-            filled(like.optimiser, arrays["optimiser"]),
+            disk.filled(like.model, arrays["model"]),
+            disk.filled(like.optimiser, arrays["optimiser"]),
             np.asarray(arrays["losses"][0]),
             notes["seconds"],
             notes["compile_seconds"],
@@ -324,12 +313,7 @@ class Checkpoints:
             "arrays": described((state.model, state.optimiser)),
             "notes": notes,
         }
-        write(self.directory, state.step, arrays, own)
-
-    def _remove_old(self) -> None:
-        best = () if self._best is None else (self._best["step"],)
-        for step in {*self.steps[: -self._keep]}.difference(best):
-            self._remove(self.path(step))
+        disk.write(self.directory, state.step, arrays, own)
 
     def _remove(self, path: pathlib.Path) -> None:
         try:

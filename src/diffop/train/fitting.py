@@ -1,9 +1,11 @@
-"""Minimising a random loss in one call."""
+"""Minimising a random loss in one call, and what is done between its dispatches: looking on,
+checkpoints, and stopping by a signal.
+"""
 
 import contextlib
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, TypeAlias, final
 
@@ -12,11 +14,9 @@ from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
 from .checkpoints import Checkpoints
-from .iteration import Loss, Optimiser, State, iterate
+from .iteration import Loss, NonFiniteLossError, Optimiser, State, iterate, without_arrays
 from .mesh import has_several_processes
-from .processes import gathered, is_first
-from .stop import Interrupted, Stop
-from .watch import newest
+from .processes import Interrupted, Stop, gathered, is_first
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], object]
 """Called with `(step, model, losses)` after each dispatch."""
@@ -87,12 +87,12 @@ def fit(
     **Returns:** a `diffop.train.Fit`.
 
     **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
-    `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the mesh has other axes, or
-    if it has several devices and the optimiser is not from optax; `TypeError` if the loss does not
-    say what it is the sum of squares of and the optimiser asks for that; what
-    `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of several processes
-    Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the running
-    steps and a last checkpoint.
+    `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
+    arrays, if the mesh has other axes, or if it has several devices and the optimiser is not from
+    optax; `TypeError` if the loss does not say what it is the sum of squares of and the optimiser
+    asks for that; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of
+    several processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all,
+    after the running steps and a last checkpoint.
 
     !!! example
 
@@ -104,44 +104,103 @@ def fit(
         do.train.fit(jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0)).model
         ```
     """
-    state = State.initial(model, optimiser, mesh)
-    if checkpoints is not None and (saved := checkpoints.newest(state)):
-        state = saved.state
-    made = state.step
+    start = State.initial(model, optimiser, mesh)
+    if checkpoints is not None and (saved := checkpoints.newest(start)):
+        start = saved.state
+    made = start.step
+
+    def look(state: State) -> None:
+        nonlocal made
+        losses, made = state.losses[made:], state.step
+        if observe is not None:
+            observe(state.step, state.model, losses)
+
+    states = iterate(
+        model,
+        loss,
+        optimiser,
+        steps,
+        key=key,
+        steps_per_dispatch=steps_per_dispatch,
+        start=start,
+        mesh=mesh,
+    )
+    if start.step < steps:
+        start = without_arrays(start)  # they were copied
     with _stop(mesh) as stop:
-        for state in iterate(
-            model,
-            loss,
-            optimiser,
-            steps,
-            key=key,
-            steps_per_dispatch=steps_per_dispatch,
-            start=state,
-            mesh=mesh,
-        ):
-            ended = _observed(observe, state, made)
-            made = state.step
-            number = None
-            if stop is not None:  # all processes do as the first
-                number, ended = stop.everywhere(), bool(gathered(ended)[0])
-            if checkpoints is not None:
-                last = (ended or number is not None) and checkpoints.wanted
-                if last or checkpoints.due(state.step):
-                    checkpoints.save(state)
-            if number is not None:
-                raise Interrupted(_where(number, state.step, steps, checkpoints), number)
-            if ended:
-                break
+        state = follow(states, start, steps, look, checkpoints=checkpoints, stop=stop)
     if checkpoints is not None and is_first():
         checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
 
 
-def _observed(observe: Observer | None, state: State, made: int) -> bool:
-    """Whether the observer ends the fit."""
+def follow(
+    states: Iterator[State],
+    state: State,
+    steps: int,
+    look: Callable[[State], object],
+    *,
+    checkpoints: Checkpoints | None,
+    stop: Stop | None,
+    save: Callable[[State], object] | None = None,
+    again: str = "the same call",
+) -> State:
+    """Goes through the states of a fit.
+
+    **Arguments:**
+
+    - `states`: as `iterate` gives them.
+    - `state`: the one before them.
+    - `steps`: how many steps there will be in all.
+    - `look`: called with each state; it may raise `StopIteration`, to end there.
+    - `checkpoints`: written when they are due, at a signal, and where it ends.
+    - `stop`: listens to signals; None where the process alone is concerned by them.
+    - `save`: how a checkpoint is written, if it has more in it than the state.
+    - `again`: what goes on from a checkpoint, in words.
+
+    **Returns:** the last state.
+
+    **Raises:** `NonFiniteLossError` naming the newest checkpoint; `Interrupted` after SIGINT or
+    SIGTERM.
+    """
+    ended, number, saved = False, None, state.step
     try:
-        if observe is not None:
-            observe(state.step, state.model, state.losses[made:])
+        for state in states:
+            ended = _ends(look, state)
+            if stop is not None:  # all processes do as the first
+                number, ended = stop.everywhere(), bool(gathered(ended)[0])
+            if ended or number is not None:
+                break
+            if checkpoints is not None and checkpoints.due(state.step):
+                (save or checkpoints.save)(state)
+                saved = state.step
+    except NonFiniteLossError as error:
+        # the bad dispatch was not seen here, so every checkpoint is from before it
+        raise error.with_checkpoint(newest(checkpoints)) from None
+    if stop is not None and number is None:
+        number = stop.everywhere()
+    if checkpoints is not None and checkpoints.wanted and (ended or number) and saved != state.step:
+        (save or checkpoints.save)(state)
+    if number is not None:
+        there = "" if checkpoints is None else f" ({newest(checkpoints)}); {again} goes on"
+        name = signal.Signals(number).name
+        raise Interrupted(f"stopped by {name} after step {state.step} of {steps}{there}.", number)
+    return state
+
+
+def newest(checkpoints: Checkpoints | None) -> str | None:
+    """Where the newest checkpoint is, in words."""
+    if checkpoints is None:
+        return None
+    step = checkpoints.last()
+    if step is None:
+        return "there is no checkpoint"
+    return f"the last good checkpoint is {checkpoints.path(step)}"
+
+
+def _ends(look: Callable[[State], object], state: State) -> bool:
+    try:
+        look(state)
     except StopIteration:
         return True
     return False
@@ -152,8 +211,3 @@ def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:
     if mesh is None or not has_several_processes(mesh):
         return contextlib.nullcontext()
     return Stop(lambda text: print(f"diffop: {text}", file=sys.stderr))
-
-
-def _where(number: int, step: int, steps: int, checkpoints: Checkpoints | None) -> str:
-    there = "" if checkpoints is None else f" ({newest(checkpoints)}); the same call goes on"
-    return f"stopped by {signal.Signals(number).name} after step {step} of {steps}{there}."

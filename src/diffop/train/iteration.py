@@ -13,13 +13,11 @@ import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from .chunks import largest_divisor
-from .layout import Layout
+from .mesh import Layout
 from .methods.base import AbstractMethod, Objective
 from .methods.first_order import as_method
 from .methods.protocol import HasPointwise, HasResiduals
-from .outcome import Outcome, check_finite
-from .waiting import interruptible
+from .processes import interruptible
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
 Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod
@@ -70,6 +68,20 @@ class State(NamedTuple):
         return cls(0, model, layout.shard(memory), np.zeros(0), 0.0, 0.0)
 
 
+@final
+class Outcome(NamedTuple):
+    """What a dispatch tells of its steps.
+
+    - `losses`: one for each step.
+    - `terms`: what they are the sums of, by name.
+    - `finite`: whether all parameters are finite numbers after the last step.
+    """
+
+    losses: Float[Array, " steps"]
+    terms: dict[str, Float[Array, " steps"]]
+    finite: Bool[Array, ""]
+
+
 def without_arrays(state: State) -> State:
     """A state that holds on to neither the model's arrays nor the optimiser's."""
     return state._replace(model=None, optimiser=None)
@@ -117,12 +129,13 @@ def iterate(
         ```
     """
     start = State.initial(model, optimiser, mesh) if start is None else start
-    _check_steps(steps, steps_per_dispatch, start.step)
     method = as_method(optimiser)
-    _check_mesh(method, mesh)
-    layout = Layout(mesh, start.model)
     arrays, rest = eqx.partition(loss, eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
+    _check_steps(steps, steps_per_dispatch, start.step)
+    _check_parameters(parameters)
+    _check_mesh(method, mesh)
+    layout = Layout(mesh, start.model)
 
     def run(carry, arrays, key, indices):
         objective = Objective(eqx.combine(arrays, rest), static)
@@ -198,6 +211,14 @@ def _check_steps(steps: int, steps_per_dispatch: int, made: int) -> None:
         )
 
 
+def _check_parameters(parameters: PyTree) -> None:
+    if not jax.tree.leaves(parameters):
+        raise ValueError(
+            "fit expects a model with inexact arrays, which are what is trained, got none in it; "
+            "give it parameters that are JAX's or NumPy's arrays of floating-point numbers."
+        )
+
+
 def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
     if mesh is not None and mesh.size > 1 and not method.divisible:
         raise ValueError(
@@ -245,3 +266,92 @@ class _Programs:
             self.compile_seconds += time.perf_counter() - started
         program = self._programs[length]
         return lambda carry, indices: program(carry, *self._arguments, indices)
+
+
+@final
+class NonFiniteLossError(RuntimeError):
+    """The loss, or a parameter, was not a finite number at some step, so training stopped there.
+
+    - `step`: that step; the first one is 1.
+    - `terms`: the names of the terms of the loss that were not finite.
+
+    **Arguments:** `step` and `terms`, and
+
+    - `what`: what was not finite.
+    - `checkpoint`: where the newest checkpoint is, all of whose parameters are finite.
+    - `helps`: what usually helps.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        try:
+            do.train.fit(
+                jnp.ones(2), lambda x, key: -x @ x, optax.sgd(9.0), 100, key=jax.random.key(0)
+            )
+        except do.train.NonFiniteLossError as error:
+            error.step
+        ```
+    """
+
+    def __init__(
+        self,
+        what: str,
+        step: int,
+        terms: tuple[str, ...],
+        checkpoint: str | None = None,
+        helps: str = "a smaller learning rate",
+    ):
+        known = "" if checkpoint is None else f"; {checkpoint}"
+        super().__init__(f"{what}{known}; {helps} usually helps.")
+        self.step = step
+        self.terms = terms
+        self._what = what
+        self._helps = helps
+
+    def with_checkpoint(self, checkpoint: str | None) -> "NonFiniteLossError":
+        """The same, with where the newest checkpoint is."""
+        return NonFiniteLossError(self._what, self.step, self.terms, checkpoint, self._helps)
+
+
+def check_finite(outcome: Outcome, first: int, steps: int, helps: str) -> None:
+    """Checks what a dispatch has made, `first` steps having been made before it, until anyone sees
+    it.
+
+    **Raises:** `NonFiniteLossError` naming the step, and the terms of the loss that were not
+    finite.
+    """
+    losses = np.asarray(outcome.losses)
+    bad = np.flatnonzero(~np.isfinite(losses))
+    if bad.size:
+        raise _bad_loss(outcome, int(bad[0]), first, steps, helps)
+    if not outcome.finite:
+        # a parameter of which the loss makes no use, or one that the last step has ruined
+        last = first + losses.size
+        raise NonFiniteLossError(
+            f"a parameter was not finite after step {last} of {steps}, while the loss was",
+            last,
+            (),
+            helps=helps,
+        )
+
+
+def _bad_loss(
+    outcome: Outcome, index: int, first: int, steps: int, helps: str
+) -> NonFiniteLossError:
+    values = {name: float(np.asarray(each)[index]) for name, each in outcome.terms.items()}
+    bad = tuple(name for name, value in values.items() if not np.isfinite(value))
+    step = first + index + 1
+    what = f"the loss became {np.asarray(outcome.losses)[index]} at step {step} of {steps}"
+    if len(values) > 1 or "loss" not in values:
+        what += (
+            f" (its terms: {', '.join(f'{name} {value:.3g}' for name, value in values.items())})"
+        )
+    return NonFiniteLossError(what, step, bad, helps=helps)
+
+
+def largest_divisor(count: int, limit: int) -> int:
+    """The largest divisor of `count` that is at most `limit` (and at least 1)."""
+    return next(size for size in range(max(1, min(count, limit)), 0, -1) if count % size == 0)

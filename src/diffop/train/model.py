@@ -1,22 +1,26 @@
-"""The problem, the network, the loss and the optimiser of a run."""
+"""What a run is made of: problem, loss, network and optimiser; and its network, read from disk."""
 
+import dataclasses
+import os
+import pathlib
 from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray, PyTree
 
 from .. import pde
 from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
-from .identity import is_own
-from .iteration import Optimiser
+from .checkpoints import Checkpoints
+from .iteration import Optimiser, State
 from .optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
-from .settings import SOURCE, Settings
+from .runs import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
+from .settings import PRECISIONS, Problem, Settings, identity, is_own
 
 
 def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
@@ -58,46 +62,31 @@ def untrained(settings: Settings, key: PRNGKeyArray) -> Callable:
     return build(settings, build_problem(settings, key), key)
 
 
-def build(settings: Settings, problem: pde.AbstractProblem, key: PRNGKeyArray) -> Callable:
+def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
     """The untrained model of a run: a tanh network in the problem's ansatz.
 
     It depends on the problem's domain and boundary condition only, not on its coefficients or
-    solution.
+    solution; its scale may be what the source tells, at points that depend on the seed alone.
     """
-    net = _network(settings, problem, key)
+    sizes, how = (settings.width, settings.depth), {"activation": jnp.tanh, "key": key}
+    if settings.block == settings.channels == 1:
+        net = eqx.nn.MLP(problem.dim, problem.outputs, *sizes, **how)
+    else:
+        net = WeightSharedMLP(
+            problem.dim,
+            settings.block,
+            *sizes,
+            channels=settings.channels,
+            summed=settings.sharing == "summed",
+            **how,
+        )
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
-    if settings.output_scale != 1:
-        net = ScaledOutput(net, _output_scale(settings, problem))
+    scale = settings.output_scale
+    if scale != 1:
+        told = isinstance(scale, str)
+        net = ScaledOutput(net, problem.magnitude(jax.random.key(settings.seed)) if told else scale)
     return problem.ansatz(net)
-
-
-def _output_scale(
-    settings: Settings, problem: pde.AbstractProblem
-) -> int | float | Float[Array, ""]:
-    """A number, or what the source tells: from points that depend on the seed alone."""
-    if settings.output_scale == SOURCE:
-        return problem.magnitude(jax.random.key(settings.seed))
-    assert not isinstance(settings.output_scale, str)  # it was checked
-    return settings.output_scale
-
-
-def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
-    dim, outputs = problem.dim, problem.outputs
-    if settings.block == settings.channels == 1:
-        return eqx.nn.MLP(
-            dim, outputs, settings.width, settings.depth, activation=jnp.tanh, key=key
-        )
-    return WeightSharedMLP(
-        dim,
-        settings.block,
-        settings.width,
-        settings.depth,
-        channels=settings.channels,
-        summed=settings.sharing == "summed",
-        activation=jnp.tanh,
-        key=key,
-    )
 
 
 def build_optimiser(settings: Settings) -> Optimiser:
@@ -108,3 +97,96 @@ def build_optimiser(settings: Settings) -> Optimiser:
         return optimiser
     assert isinstance(optimiser, optax.GradientTransformation)  # the settings are checked
     return optax.chain(optimiser, bound_by_fan_in(settings.learning_rate, settings.fan_in_rate))
+
+
+def load(
+    directory: str | os.PathLike,
+    checkpoint: int | str | None = None,
+    *,
+    problem: Problem | None = None,
+) -> PyTree:
+    """The trained model of a run, or that of one of its checkpoints.
+
+    **Arguments:**
+
+    - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
+    - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. It may be asked
+        for while the run goes on. The final model if not given.
+    - `problem`: that of the run, or its class, where it is one's own. Files only say which one it
+        was: nothing in them is imported.
+
+    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. Where
+    the run had double precision, so have its parameters: ask for its values inside of
+    `jax.enable_x64(True)`.
+
+    **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
+    directory; `ValueError` if the model or checkpoint is damaged, if `checkpoint` is neither a step
+    nor one of the names, or if the run is of another problem. Files are arrays and JSON: nothing in
+    them is run.
+
+    !!! example
+
+        ```python
+        import tempfile
+        import jax.numpy as jnp
+        import diffop as do
+
+        with tempfile.TemporaryDirectory() as directory:
+            settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=10, depth=1)
+            do.train.solve(settings, directory, checkpoint_every=10)
+            u, v = do.train.load(directory), do.train.load(directory, "best")
+        assert u(jnp.zeros(4)) == v(jnp.zeros(4))  # of the only checkpoint
+        ```
+    """
+    path = pathlib.Path(directory)
+    if checkpoint is not None:
+        return _load_checkpoint(path, checkpoint, problem)
+    if not (path / REPORT).is_file():
+        raise FileNotFoundError(
+            f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
+            f'checkpoint="last".'
+        )
+    settings = _of(problem, settings_of(read_json(path / REPORT)), path)
+    try:
+        with PRECISIONS[settings.precision]():
+            skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
+            return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
+    except (ValueError, RuntimeError, EOFError) as error:
+        raise ValueError(
+            f"{path / MODEL} is not the network that {REPORT} describes: it is damaged, or of "
+            f"another run ({error})."
+        ) from error
+
+
+def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
+    """The settings of a run, with the problem itself in place of what is known of it."""
+    if problem is None:
+        return settings
+    if identity(problem) != settings.problem:
+        raise ValueError(
+            f"{path} is a run of {settings.problem}, got the problem {identity(problem)}; give the "
+            "problem, or the class, that it was started with."
+        )
+    return dataclasses.replace(settings, problem=problem)
+
+
+def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | None) -> PyTree:
+    started = started_with(path)
+    if started is None:
+        raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
+    checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
+    settings = _of(problem, settings_of({"settings": started}), path)
+    with PRECISIONS[settings.precision]():
+        like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
+        return checkpoints.restore(_step(checkpoints, which), like).state.model
+
+
+def _step(checkpoints: Checkpoints, which: int | str) -> int:
+    if which not in ("last", "best") and not isinstance(which, int):
+        raise ValueError(f'load expects a step, "last" or "best" as checkpoint, got {which!r}.')
+    if isinstance(which, int):
+        return which
+    step = checkpoints.best() if which == "best" else checkpoints.last()
+    if step is None:
+        raise FileNotFoundError(f"{checkpoints.directory} has no checkpoint yet; ask later.")
+    return step

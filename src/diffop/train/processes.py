@@ -1,16 +1,30 @@
-"""Several processes that train together.
+"""Several processes that train together, and the signals that stop them.
 
 Each runs the same program on its part of the arrays, so all have to decide alike: when to write a
 checkpoint, whether to stop. The first one writes files and tells how far the run is.
 """
 
+import os
 import re
+import signal
+import socket
+import sys
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NoReturn, TypeVar, final
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 from jaxtyping import Array, PyTree
+
+_T = TypeVar("_T")
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHUTDOWN = 30  # seconds that a process which has ended waits for the others
+_LAST = 10  # seconds by which the first process leaves after it has learnt that another is lost
 
 _BLOCK = 2**26
 """So many numbers are copied to all devices at a time."""
@@ -99,3 +113,161 @@ def _on_host(array: Array) -> Array | np.ndarray:
         if is_first():
             whole[(slice(None),) * axis + (slice(start, start + size),)] = values
     return whole
+
+
+@final
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by a signal, between two dispatches.
+
+    - `signal`: its number, `signal.SIGINT` (Ctrl-C) or `signal.SIGTERM`.
+    """
+
+    def __init__(self, message: str, number: int):
+        super().__init__(message)
+        self.signal = number
+
+
+@final
+class Stop:
+    """Notes SIGINT and SIGTERM while it is open: the run is to look at `signal` now and then.
+
+    Ctrl-C after that raises `KeyboardInterrupt`, at once where the run waits by `interruptible`.
+
+    What will happen is said by a thread, which reads the signal's number from a socket that the
+    interpreter writes it into: a handler may have interrupted another sentence.
+
+    Signals are left alone outside the main thread, where handlers cannot be set.
+
+    **Arguments:**
+
+    - `tell`: called with a sentence when the first signal arrives.
+    """
+
+    def __init__(self, tell: Callable[[str], None]):
+        self.signal: int | None = None
+        self._tell = tell
+        self._before: dict[int, Any] = {}
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "Stop":
+        if threading.current_thread() is threading.main_thread():
+            self._reader, self._writer = socket.socketpair()
+            self._writer.setblocking(False)
+            self._before_fd = signal.set_wakeup_fd(self._writer.fileno())
+            # what is ignored, as Ctrl-C by a shell's background jobs, stays so
+            heard = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+            self._before = {each: signal.signal(each, self._note) for each in heard}
+            self._thread = threading.Thread(target=self._say, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(self._before_fd)
+            self._writer.close()  # the thread reads its end, and ends
+            self._thread.join()
+            self._reader.close()
+
+    def everywhere(self) -> int | None:
+        """The signal that this process or any other one was sent; the same in all."""
+        return max(gathered(self.signal or 0)) or None
+
+    def _note(self, number: int, _: object) -> None:
+        if self.signal is None:
+            self.signal = number
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+
+    def _say(self) -> None:
+        told = False
+        while read := self._reader.recv(1):
+            if read[0] in self._before and not told:
+                told = True
+                name = signal.Signals(read[0]).name
+                self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")
+
+
+def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
+    """What an action returns, where a handler of signals can raise while it is waited for.
+
+    The interpreter runs handlers in the main thread, between two of its instructions: not while
+    that thread is in a compiler or waits for a device. So another thread is there. If a handler
+    raises, that one is left to end alone, and the process waits for it before it ends.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action(*arguments)
+    result: Future[_T] = Future()
+
+    def act() -> None:
+        try:
+            result.set_result(action(*arguments))
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=act).start()
+    return result.result()
+
+
+def connect(coordinator: str | None, processes: int | None, process: int | None) -> None:
+    """Connects this process with the others, before JAX is used for anything.
+
+    What is not given is what a cluster (SLURM, Open MPI, Kubernetes, Cloud TPU) tells its
+    processes.
+
+    **Arguments:**
+
+    - `coordinator`: address and port of the first process.
+    - `processes`: how many there are.
+    - `process`: which one this is, from 0.
+
+    **Raises:** `ValueError` if something is missing or makes no sense; `ConnectionError` if the
+    others cannot be reached.
+    """
+    given = [value is not None for value in (coordinator, processes, process)]
+    if any(given) and not all(given):
+        raise ValueError(
+            "distributed expects --coordinator HOST:PORT, --processes N and --process K together, "
+            "or none of them on a cluster that tells its processes."
+        )
+    if coordinator is not None:
+        _check_place(coordinator, processes or 0, -1 if process is None else process)
+    # signals are noted and agreed on by the run itself
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            coordinator, processes, process, shutdown_timeout_seconds=_SHUTDOWN
+        )
+    except ValueError:
+        raise ValueError(
+            "distributed finds no cluster that tells this process about the others; say "
+            "--coordinator HOST:PORT --processes N --process K in each of them."
+        ) from None
+    except RuntimeError as error:
+        raise ConnectionError(f"the other processes could not be reached: {error}") from None
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process, one of several of which another is lost, with an exit code.
+
+    At its usual end a process waits for all others, and is aborted by the runtime, with its stack,
+    if one does not come. The first process answers for all: where it is gone the runtime aborts
+    whoever is left, so it stays until they have said what they have to.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if jax.process_index() == 0 and jax.process_count() > 2:
+        time.sleep(_LAST)
+    os._exit(code)
+
+
+def _check_place(coordinator: str, processes: int, process: int) -> None:
+    host, _, port = coordinator.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"coordinator must be HOST:PORT, got {coordinator!r}.")
+    if not 0 <= process < processes:
+        raise ValueError(
+            f"process must be one of 0 to {processes - 1}, the number of processes being "
+            f"{processes}, got {process}."
+        )

@@ -1,19 +1,151 @@
-"""The report of a run."""
+"""What a run tells of itself: while it trains, and in its report."""
 
 import dataclasses
-from typing import Any, final
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from .environment import environment
+from .disk import environment
 from .evaluate import FixedPoints, NoPoints
-from .identity import identity
 from .iteration import State
+from .loggers import AbstractLogger, Metric
 from .mesh import in_words, sizes_of
-from .progress import Progress
+from .processes import gathered
 from .settings import Settings
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+_MEASUREMENTS = 50
+_FRACTION = 0.1
+_SHARE = 10  # they take at most one part in so many of the time
+_RECENT = 100  # steps over which the loss is averaged
+
+
+@final
+class _Measured(NamedTuple):
+    """When errors were last measured, and how long that took; None before the first time."""
+
+    time: float
+    duration: float | None
+
+
+@final
+class Progress:
+    """Notes losses, errors and times between dispatches, and passes them on.
+
+    The errors are measured from time to time, on the first tenth of the test points, and less often
+    where that would take more than a tenth of the run.
+
+    **Arguments:**
+
+    - `points`: the test points, if there are any.
+    - `steps`: how many steps there will be.
+    - `loggers`: where the numbers go; they are closed at the end.
+    - `made`: how many steps were made before.
+    - `notes`: the notes of then, if a run is resumed.
+    """
+
+    def __init__(
+        self,
+        points: FixedPoints | NoPoints,
+        steps: int,
+        loggers: Sequence[AbstractLogger],
+        made: int = 0,
+        notes: dict[str, Any] | None = None,
+    ):
+        notes = notes or {"errors": [], "seconds": 0.0, "resumed_at": [], "peak_memory_mb": 0.0}
+        self.errors: list[tuple[int, float]] = [(step, error) for step, error in notes["errors"]]
+        self.resumed_at: list[int] = notes["resumed_at"] + ([made] if made else [])
+        self._peak_before: float = notes["peak_memory_mb"]
+        self._began = time.monotonic() - notes["seconds"]
+        self._points = points
+        self._steps = steps
+        self._loggers = loggers
+        self._made = made
+        self._measured = _Measured(time.monotonic(), None)
+
+    def __call__(self, state: State) -> None:
+        """Notes what a dispatch has made."""
+        losses = state.losses[self._made :]
+        self._made = state.step
+        measured = state.step == self._steps or self._due(state.step)
+        error = self._measure(state) if measured else None
+        if error is not None:
+            self.errors.append((state.step, error))
+        metric = Metric(state.step, float(np.mean(losses)), error, self._seconds())
+        for logger in self._loggers:
+            logger.log(metric)
+
+    def notes(self) -> dict[str, Any]:
+        """What a run that goes on from here has to know of the past, beside the state and what the
+        loggers have, which is on the disk then.
+        """
+        for logger in self._loggers:
+            logger.sync()
+        return {
+            "errors": self.errors,
+            "seconds": self._seconds(),
+            "resumed_at": self.resumed_at,
+            "peak_memory_mb": self.peak_memory_mb,
+        }
+
+    def score(self, state: State) -> float | None:
+        """The error of a state, by which the best checkpoint is found; None where none is known."""
+        if self.errors and self.errors[-1][0] == state.step:
+            return self.errors[-1][1]
+        return self._measure(state)
+
+    @property
+    def peak_memory_mb(self) -> float:
+        """The peak so far, over all parts of the run."""
+        return max(self._peak_before, peak_memory_mb())
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for logger in self._loggers:
+            logger.close(failed=kind is not None)
+
+    def _due(self, step: int) -> bool:
+        passed = time.monotonic() - self._measured.time
+        affordable = passed >= (_SHARE - 1) * (self._measured.duration or 0.0)
+        affordable = bool(gathered(affordable)[0])  # clocks differ: the first process decides
+        return affordable and step >= len(self.errors) * self._steps / _MEASUREMENTS
+
+    def _measure(self, state: State) -> float | None:
+        began = time.monotonic()
+        errors = self._points.errors(state.model, _FRACTION)
+        ended = time.monotonic()
+        compiled = self._measured.duration is None  # the first one says little of the others
+        self._measured = _Measured(ended, 0.0 if compiled else ended - began)
+        return None if errors is None else errors.rel_l2
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+
+def peak_memory_mb() -> float:
+    """The peak so far in 10⁶ bytes: the accelerator's if there is one, else the process's. Of
+    several accelerators it is that of the process's first.
+
+    0 where the system does not tell.
+    """
+    statistics = jax.local_devices()[0].memory_stats() or {}
+    if "peak_bytes_in_use" in statistics:
+        return statistics["peak_bytes_in_use"] / 1e6
+    if resource is None:
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
 @final
@@ -106,30 +238,21 @@ class Report:
         return f", where the reference is exact to {error:.0e}" if error else ""
 
 
-_RECENT = 100  # steps over which the loss is averaged
-_OTHER_SETTINGS = tuple(
-    name for name in Settings.__dataclass_fields__ if name not in Report.__dataclass_fields__
-)
-
-
 def summarise(
     settings: Settings, points: FixedPoints | NoPoints, state: State, progress: Progress
 ) -> Report:
     """The report of a run that has made all its steps."""
     arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
+    given = settings.as_json()
     return Report(
-        problem=identity(settings.problem),
-        dim=settings.dim,
-        steps=settings.steps,
-        n=settings.n,
-        seed=settings.seed,
+        **{name: given.pop(name) for name in ("problem", "dim", "steps", "n", "seed")},
         **_measured(points, state),
         it_per_s=settings.steps / state.seconds,
         compile_s=state.compile_seconds,
         peak_memory_mb=progress.peak_memory_mb,
         parameters=sum(array.size for array in arrays),
         settings={
-            **{name: getattr(settings, name) for name in _OTHER_SETTINGS},
+            **given,
             "test_points": points.count,
             **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
         },

@@ -1,16 +1,190 @@
-"""Runs on disk, finished or not."""
+"""Runs on disk: the directory of each, and several beside each other.
 
+Those that differ in their seeds only are a row of a table, and each is a curve in a picture.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import json
+import os
 import pathlib
-from collections.abc import Iterable
-from typing import NamedTuple, final
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, final
 
+import equinox as eqx
 import numpy as np
+from jaxtyping import PyTree
 
-from .curve import Curve
-from .metrics import METRICS, read_metrics
-from .output import REPORT, RUN, finished, read_json, settings_of, started_with
+from ..pde import Recommended
+from .checkpoints import Checkpoints, check_equal
+from .disk import replacing
+from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
+from .pictures import Curve, save_curves
 from .report import Report
-from .settings import Settings
+from .settings import Settings, identity, name_of, recommended
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
+RUN, CHECKPOINTS = "run.json", "checkpoints"
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_NEW_NAMES = {"estimator": "probes"}
+RESULTS = (REPORT, CURVE, PICTURE, MODEL)
+
+
+@contextlib.contextmanager
+def claimed(path: pathlib.Path) -> Iterator[None]:
+    """A directory that one run at a time writes into, as long as its process lives.
+
+    **Raises:** `FileExistsError` if another run does.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if not _locks(descriptor):
+            raise FileExistsError(
+                f"another run is writing into {path}; wait until it has ended, or name another "
+                f"directory."
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locks(descriptor: int) -> bool:
+    """Whether no other process has locked it; also where a file system knows no locks."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
+
+
+def check_directory(
+    path: pathlib.Path, settings: dict[str, Any], overwrite: bool, resume: bool
+) -> None:
+    """Checks that a run with some settings may write into a directory, without touching it.
+
+    **Raises:** `ValueError` if both `overwrite` and `resume` are set; `NotADirectoryError` if it is
+    a file; `FileExistsError` if it has anything in it that may neither be overwritten nor resumed,
+    or if another run is writing into it; `CheckpointMismatchError` if the run in it has other
+    settings.
+    """
+    if overwrite and resume:
+        raise ValueError(
+            "--overwrite (overwrite=True) begins anew and --resume (resume=True) goes on, got both;"
+            " choose one of them."
+        )
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file; name a directory for the results instead.")
+    if not path.is_dir() or not any(path.iterdir()):
+        return
+    if overwrite or resume:
+        with claimed(path):
+            pass
+    if overwrite:
+        return
+    started = started_with(path) if resume else None
+    if started is not None:
+        check_equal(path, up_to_date(started), settings)
+        return
+    waits = (path / RUN).is_file() and not (path / REPORT).is_file()
+    raise FileExistsError(
+        f"{path} is not empty{' and holds no run to resume' * resume}; name another directory, or "
+        f"say --overwrite (overwrite=True) to replace the results in it"
+        f"{', or --resume (resume=True) to go on with its run' * waits}."
+    )
+
+
+def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
+    """The settings of the run in a directory, finished or not, under the names that they had when
+    it started; None if there is no run in it.
+    """
+    if (directory / RUN).is_file():
+        return read_json(directory / RUN)["settings"]
+    if (directory / REPORT).is_file():
+        return settings_of(read_json(directory / REPORT)).as_json()
+    return None
+
+
+def finished(directory: pathlib.Path) -> Report | None:
+    """The report of the run in a directory; None if it has not ended."""
+    path = directory / REPORT
+    return _made_of(Report, read_json(path)) if path.is_file() else None
+
+
+def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
+    """Writes `run.json`, unless the run in the directory goes on.
+
+    Earlier results are removed, so that none outlives a failed run; nothing else is.
+    """
+    if resume and (path / RUN).is_file():
+        return
+    for name in (*RESULTS, RUN, METRICS):
+        (path / name).unlink(missing_ok=True)
+    for events in (path / EVENTS).glob("events.out.tfevents.*"):
+        events.unlink()
+    Checkpoints(path / CHECKPOINTS).clear()
+    _write_json(path / RUN, run)
+
+
+def save_model(directory: pathlib.Path, model: PyTree) -> None:
+    """Writes `model.eqx`."""
+    with replacing(directory / MODEL) as file:
+        eqx.tree_serialise_leaves(file, model)
+
+
+def save_report(directory: pathlib.Path, report: Report) -> None:
+    """Writes `report.json`: the run has ended."""
+    _write_json(directory / REPORT, dataclasses.asdict(report))
+
+
+def written(directory: pathlib.Path) -> tuple[str, ...]:
+    """The results that are in the directory."""
+    return tuple(name for name in RESULTS if (directory / name).is_file())
+
+
+def settings_of(report: dict[str, Any]) -> Settings:
+    """The settings of a run, from its report."""
+    return _made_of(Settings, up_to_date({**report, **report["settings"]}))
+
+
+def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a run that may be older than some of them, or of their names. A setting that
+    comes to be has the value in `Recommended` by which nothing changes.
+    """
+    before = dataclasses.asdict(Recommended())
+    return before | {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
+
+
+def _made_of(cls: Any, values: dict[str, Any]) -> Any:
+    """An object of a dataclass, from its fields among the values."""
+    known = {field.name for field in dataclasses.fields(cls)}
+    return cls(**{name: value for name, value in values.items() if name in known})
+
+
+def read_json(path: pathlib.Path) -> Any:
+    """What a JSON file holds.
+
+    **Raises:** `ValueError` naming the file if it is not one.
+    """
+    try:
+        return json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is not the JSON file that a run writes: {error}.") from None
+
+
+def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
+    with replacing(path) as file:
+        file.write((json.dumps(value, indent=2) + "\n").encode())
 
 
 @final
@@ -42,12 +216,15 @@ class RunOnDisk(NamedTuple):
         return metrics[-1].step if metrics else 0
 
 
-def find_runs(directories: Iterable[pathlib.Path]) -> list[RunOnDisk]:
-    """The runs in directories: a run each, or one in each of its subdirectories.
+def find_runs(directories: Iterable[pathlib.Path]) -> tuple[list[RunOnDisk], list[str]]:
+    """The runs in directories: a run each, or one in each of its subdirectories; and a sentence for
+    each one that cannot be read.
 
     **Raises:** `FileNotFoundError` if there is none in one of them.
     """
-    return [_open(path) for directory in directories for path in _paths(directory)]
+    found = [_open(path) for directory in directories for path in _paths(directory)]
+    runs = [run for run in found if isinstance(run, RunOnDisk)]
+    return runs, [run for run in found if isinstance(run, str)]
 
 
 def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
@@ -67,6 +244,109 @@ def _holds_run(path: pathlib.Path) -> bool:
     return (path / RUN).is_file() or (path / REPORT).is_file()
 
 
-def _open(path: pathlib.Path) -> RunOnDisk:
-    settings = settings_of({"settings": started_with(path)})
-    return RunOnDisk(path, settings, finished(path))
+def _open(path: pathlib.Path) -> RunOnDisk | str:
+    try:
+        return RunOnDisk(path, settings_of({"settings": started_with(path)}), finished(path))
+    except ValueError as error:
+        return str(error)
+    except (AttributeError, KeyError, TypeError) as error:
+        return f"{path} is not as a run writes it ({type(error).__name__}: {error})."
+
+
+_COLUMNS = (
+    "runs",
+    "skill",
+    "rel. L2 error",
+    "mean ± std",
+    "rel. L1 error",
+    "null model",
+    "steps/s",
+)
+_MEANING = "median (lowest – highest); skill = error of the null model / error"
+
+
+def table(runs: Sequence[RunOnDisk]) -> str:
+    """Medians and ranges over runs that differ in their seeds only, beside the null model's error.
+
+    **Arguments:**
+
+    - `runs`: as `find_runs` gives them. Those that have not ended, and those that were counted
+        already, their settings and seeds being equal, are listed below the table.
+
+    **Returns:** lines of text.
+    """
+    groups: dict[str, dict[tuple[int, str], RunOnDisk]] = {}
+    rest = []
+    for run in runs:
+        if run.report is None:
+            steps = f"step {run.steps_made()} of {run.settings.steps}"
+            rest.append(f"{run.path} has not ended: {steps}")
+            continue
+        key = run.settings.seed, identity(run.settings.problem)
+        counted = groups.setdefault(label(run.settings), {}).setdefault(key, run)
+        if counted is not run:
+            rest.append(f"{run.path} has the settings and the seed of {counted.path}: not counted")
+    reports = ([run.report for run in group.values() if run.report] for group in groups.values())
+    cells = [_COLUMNS, *map(_row, reports)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    titles, *rows = ["  ".join(map(str.rjust, row, widths)) for row in cells]
+    if not groups:
+        return "\n".join(rest)
+    named = [line for pair in zip(groups, rows, strict=True) for line in pair]
+    return "\n".join([titles, *named, *rest, _MEANING])
+
+
+def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) -> None:
+    """Draws the learning curves of runs in one picture.
+
+    **Raises:** `FileExistsError` if the picture exists and `overwrite` is not set; `ValueError` if
+    there is nothing to draw yet, or no such kind of picture.
+    """
+    require_train_extra()
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; name another file with --out, or say --overwrite.")
+    settings = {label(run.settings) for run in runs}
+    title = settings.pop() if len(settings) == 1 else f"{len(runs)} runs"
+    save_curves(path, [run.curve(str(run.path)) for run in runs], title)
+
+
+def label(settings: Settings) -> str:
+    """A configuration in words: the problem, its size, and what is not as it recommends."""
+    changed = [
+        name
+        for name, value in dataclasses.asdict(recommended(settings.problem)).items()
+        if name in ("dim", "steps") or getattr(settings, name) != value
+    ]
+    words = [f"{name.replace('_', '-')}={getattr(settings, name)}" for name in changed]
+    return " ".join([name_of(settings.problem), *words])
+
+
+def _row(reports: Sequence[Report]) -> tuple[str, ...]:
+    errors = [report.rel_l2 for report in reports if report.rel_l2 is not None]
+    return (
+        str(len(reports)),
+        _spread((report.skill for report in reports), ".3g"),
+        _spread(errors, ".2e"),
+        _mean(errors),
+        _spread((report.rel_l1 for report in reports), ".2e"),
+        _spread((report.null_rel_l2 for report in reports), ".2e"),
+        _spread((report.it_per_s for report in reports), ".4g"),
+    )
+
+
+def _spread(known: Iterable[float | None], form: str) -> str:
+    values = [value for value in known if value is not None]
+    if not values:
+        return "not known"
+    middle = format(statistics.median(values), form)
+    if len(values) == 1:
+        return middle
+    return f"{middle} ({min(values):{form}} – {max(values):{form}})"
+
+
+def _mean(values: Sequence[float]) -> str:
+    if not values:
+        return "not known"
+    if len(values) == 1:
+        return "one run"
+    return f"{statistics.mean(values):.2e} ± {statistics.stdev(values):.1e}"

@@ -1,45 +1,38 @@
 """The settings of a run: what the command line asks for, checked."""
 
+import contextlib
 import dataclasses
-import math
-from collections.abc import Collection
-from typing import Any, final
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias, TypeVar, final
+
+import jax
+import numpy as np
 
 from .. import baselines, pde
+from ..kinds import SEED, Kind, one_of
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
+from ..pde import AbstractProblem, Recommended
 from ..pde.own import size_of
 from ..renamed import renamed
-from .identity import Problem, identity, recommended
 from .optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
-from .precision import PRECISIONS
 
-_POSITIVE_INTEGERS = (
-    "dim",
-    "steps",
-    "n",
-    "batch",
-    "width",
-    "depth",
-    "block",
-    "channels",
-    "pool",
-)
-_POSITIVE_NUMBERS = ("learning_rate", "input_scale")
-SHARING = ("joined", "summed")
-"""What the rest of the network sees of blocks."""
+Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 
-_CHOICES: dict[str, Collection[str]] = {
-    "optimiser": OPTIMISERS,
-    "precision": PRECISIONS,
-    "schedule": SCHEDULES,
-    "probes": (*PROBES, *baselines.names()),
-    "square": SQUARES,
-    "sharing": SHARING,
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_DIGITS = 16
+_T = TypeVar("_T")
+
+PRECISIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "default": contextlib.nullcontext,
+    "double": lambda: jax.enable_x64(True),
 }
-
-SOURCE = "source"
-"""The output scale that a problem tells from its source."""
+"""By name: as JAX is configured, which is single precision unless it is told otherwise, or double
+precision for the run alone.
+"""
 
 
 @final
@@ -52,14 +45,27 @@ THE_PROBLEMS: Any = _TheProblems()
 """The default of a setting that each problem recommends a value for, which may be None."""
 
 
+def _left_to_the_problem(cls: type[_T]) -> type[_T]:
+    """Decorates a class of settings before it is made a dataclass: all that a problem recommends is
+    left to it where it is not given.
+    """
+    for field in dataclasses.fields(Recommended):
+        if field.name not in cls.__annotations__:
+            cls.__annotations__[field.name] = field.type
+            left = dataclasses.field(default=THE_PROBLEMS, metadata=field.metadata)
+            setattr(cls, field.name, left)
+    return cls
+
+
 @renamed(estimator="probes")
 @final
 @dataclasses.dataclass(frozen=True)
-class Settings:
+@_left_to_the_problem
+class Settings(Recommended):
     """The settings of one run of `diffop.train.solve`.
 
-    All but the seed default to what the problem recommends (`diffop.pde.Recommended`): for the
-    problems on the unit ball these are the paper's settings, in 1000 dimensions.
+    All but the seed default to what the problem recommends (`diffop.pde.Recommended`); what stands
+    above are the paper's settings, which the problems on the unit ball recommend.
 
     **Arguments:**
 
@@ -122,80 +128,68 @@ class Settings:
     """
 
     problem: Problem
-    dim: int = THE_PROBLEMS
-    steps: int = THE_PROBLEMS
-    n: int = THE_PROBLEMS
-    seed: int = 0
-    learning_rate: int | float = THE_PROBLEMS
-    batch: int = THE_PROBLEMS
-    data_batch: int | None = THE_PROBLEMS
-    pool: int = THE_PROBLEMS
-    width: int = THE_PROBLEMS
-    depth: int = THE_PROBLEMS
-    block: int = THE_PROBLEMS
-    channels: int = THE_PROBLEMS
-    sharing: str = THE_PROBLEMS
-    input_scale: int | float = THE_PROBLEMS
-    output_scale: int | float | str = THE_PROBLEMS
-    probes: str = THE_PROBLEMS
-    square: str = THE_PROBLEMS
-    data_weight: int | float | list[int | float] = THE_PROBLEMS
-    weights: dict[str, int | float] | list[int | float] | None = THE_PROBLEMS
-    gpinn: int | float = THE_PROBLEMS
-    gpinn_terms: int | None = THE_PROBLEMS
-    optimiser: str = THE_PROBLEMS
-    fan_in_rate: int | float = THE_PROBLEMS
-    schedule: str = THE_PROBLEMS
-    precision: str = THE_PROBLEMS
+    _: dataclasses.KW_ONLY
+    seed: int = dataclasses.field(default=0, metadata=SEED("determines everything that is random"))
+    probes: str = dataclasses.field(
+        default=THE_PROBLEMS,
+        metadata=one_of((*PROBES, *baselines.names()), "NAME")(
+            f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
+            f"{', '.join(baselines.names())}"
+        ),
+    )
+    square: str = dataclasses.field(
+        default=THE_PROBLEMS, metadata=one_of(SQUARES)("how an estimated residual is squared")
+    )
+    optimiser: str = dataclasses.field(
+        default=THE_PROBLEMS,
+        metadata=one_of(OPTIMISERS, "NAME")(f"how the network is trained: {', '.join(OPTIMISERS)}"),
+    )
+    schedule: str = dataclasses.field(
+        default=THE_PROBLEMS, metadata=one_of(SCHEDULES)("how the learning rate decays")
+    )
+    precision: str = dataclasses.field(
+        default=THE_PROBLEMS,
+        metadata=one_of(PRECISIONS)("double, or as JAX is configured: single"),
+    )
 
     def __post_init__(self) -> None:
         self._complete(self._recommended())
-        for name in _POSITIVE_INTEGERS:
-            _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
-        for name in ("data_batch", "gpinn_terms"):
-            if getattr(self, name) is not None:
-                _expect(name, getattr(self, name), "an integer of at least 1", _is_integer(1))
-        _expect("seed", self.seed, "a non-negative integer", _is_integer(0))
-        for name in _POSITIVE_NUMBERS:
-            _expect(name, getattr(self, name), "a finite positive number", _is_positive)
-        expected = "a finite positive number, or a list with one for each condition"
-        _expect("data_weight", self.data_weight, expected, _is_positive_or_several)
-        expected = "none, or a dict or a list of finite non-negative numbers, one for each residual"
-        _expect("weights", self.weights, expected, _are_weights)
-        for name in ("gpinn", "fan_in_rate"):
-            _expect(name, getattr(self, name), "a finite non-negative number", _is_not_negative)
-        if self.output_scale != SOURCE:
-            expected = f"a finite positive number, or {SOURCE}"
-            _expect("output_scale", self.output_scale, expected, _is_positive)
-        for name, known in _CHOICES.items():
-            expected = f"one of {', '.join(known)}"
-            _expect(name, getattr(self, name), expected, known.__contains__)
+        for name, field in stated().items():
+            field["kind"].check(name, getattr(self, name))
         if self.optimiser in LEAST_SQUARES:
             expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"
-            _expect("square", self.square, expected, "biased".__eq__)
+            Kind(expected, ("biased",).__contains__).check("square", self.square)
         if self.optimiser in WITHOUT_RATE:
             expected = f"0 for the optimiser {self.optimiser}, which has no learning rate"
-            _expect("fan_in_rate", self.fan_in_rate, expected, _is_zero)
+            Kind(expected, (0,).__contains__).check("fan_in_rate", self.fan_in_rate)
 
-    def _recommended(self) -> pde.Recommended:
+    def _recommended(self) -> Recommended:
         problem, found = self.problem, recommended(self.problem)
         if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
             return found
         own: Any = problem.dim  # there is no other
-        known = (own, THE_PROBLEMS)
-        _expect("dim", self.dim, f"{own}, as the problem's, or left out", known.__contains__)
+        known = Kind(f"{own}, as the problem's, or left out", (own, THE_PROBLEMS).__contains__)
+        known.check("dim", self.dim)
         return dataclasses.replace(found, dim=own)
 
     def as_json(self) -> dict[str, Any]:
         """What a file of the run has of them."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**values, "problem": identity(self.problem)}
+        values = {name: getattr(self, name) for name in stated()}
+        return {"problem": identity(self.problem), **values}
 
-    def _complete(self, given: pde.Recommended) -> None:
+    def _complete(self, given: Recommended) -> None:
         for field in dataclasses.fields(given):
             if getattr(self, field.name) is THE_PROBLEMS:
                 # the dataclass is frozen for its users
                 object.__setattr__(self, field.name, getattr(given, field.name))
+
+
+def stated() -> dict[str, Mapping[str, Any]]:
+    """What is stated of each setting but the problem, by its name: the `kind` of its values, and
+    its `help` on the command line.
+    """
+    fields = dataclasses.fields(Settings)
+    return {field.name: field.metadata for field in fields if field.metadata}
 
 
 def as_settings(given: "Settings | Problem") -> Settings:
@@ -203,33 +197,45 @@ def as_settings(given: "Settings | Problem") -> Settings:
     return given if isinstance(given, Settings) else Settings(given)
 
 
-def _expect(name: str, value: object, expected: str, holds) -> None:
-    if not holds(value):
-        raise ValueError(f"{name.replace('_', '-')} must be {expected}, got {value!r}.")
+def identity(problem: Problem) -> str:
+    """A problem in a word that is another one for another problem.
+
+    It is the name of a problem of the library; `package.module:Class` for a class; and for an
+    object that and a digest of what it was made with: its arrays, and its fields as Python shows
+    them. What the class does is not in it.
+    """
+    if isinstance(problem, str):
+        return problem
+    cls = problem if isinstance(problem, type) else type(problem)
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    return path if isinstance(problem, type) else f"{path}#{_digest(problem)}"
 
 
-def _is_integer(least: int):
-    return lambda value: type(value) is int and value >= least
+def name_of(problem: Problem) -> str:
+    """The name of a problem, for people."""
+    return problem.partition("#")[0] if isinstance(problem, str) else problem.name
 
 
-def _is_not_negative(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0  # pyright: ignore
+def is_own(problem: Any) -> bool:
+    """Whether it is the identity of a problem that is not the library's: nothing is imported by
+    what a file says, so it has to be given again.
+    """
+    return isinstance(problem, str) and ":" in problem
 
 
-def _is_positive_or_several(value: object) -> bool:
-    return _is_positive(value) or (isinstance(value, list) and all(map(_is_positive, value)))
+def recommended(problem: Problem) -> Recommended:
+    """The settings that suit a problem."""
+    if isinstance(problem, str):
+        return Recommended() if is_own(problem) else pde.recommended(problem)
+    return problem.recommended
 
 
-def _are_weights(value: object) -> bool:
-    numbers = value.values() if isinstance(value, dict) else value
-    return value is None or (
-        isinstance(value, dict | list) and bool(value) and all(map(_is_not_negative, numbers))  # pyright: ignore
-    )
-
-
-def _is_zero(value: object) -> bool:
-    return value == 0
-
-
-def _is_positive(value: object) -> bool:
-    return _is_not_negative(value) and value != 0
+def _digest(problem: AbstractProblem) -> str:
+    leaves, structure = jax.tree.flatten(problem)
+    digest = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
+    for leaf in leaves:
+        if isinstance(leaf, jax.Array | np.ndarray):
+            digest.update(f"{leaf.dtype}{leaf.shape}".encode() + np.asarray(leaf).tobytes())
+        else:
+            digest.update(_ADDRESS.sub("", repr(leaf)).encode())
+    return digest.hexdigest()[:_DIGITS]

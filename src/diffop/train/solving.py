@@ -1,10 +1,13 @@
 """A run from settings to results on disk."""
 
+import contextlib
+import dataclasses
+import math
 import os
 import pathlib
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -14,30 +17,22 @@ from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
-from . import output
-from .bar import tell
+from . import runs
 from .checkpoints import Checkpoints
-from .curve import Curve, save_curves
-from .environment import environment
+from .disk import MARGIN, environment, make_folder, room
 from .evaluate import FixedPoints, NoPoints, test_points
-from .extras import require_train_extra
-from .identity import Problem
+from .fitting import follow, newest
 from .iteration import State, iterate, without_arrays
-from .layout import shard
-from .mesh import checked
-from .metrics import AbstractLogger, MetricsFile
+from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, require_train_extra, tell
+from .mesh import checked, shard
 from .model import build, build_loss, build_optimiser, build_problem, untrained
-from .picture import save_picture
-from .precision import PRECISIONS
-from .processes import by_first, is_first, on_host
-from .progress import Progress
-from .report import Report, summarise
-from .settings import Settings, as_settings
-from .stop import Stop
-from .trackers import TRACKERS
-from .watch import newest, watch
+from .pictures import Curve, save_curves, save_picture
+from .processes import Stop, by_first, is_first, on_host
+from .report import Progress, Report, summarise
+from .settings import PRECISIONS, Problem, Settings, as_settings
 
 _COORDINATES_PER_DISPATCH = 10**7
+_CHECKPOINTS = 4  # the last two, the best, and one that is being written
 _RESOLUTION = 201
 
 
@@ -58,10 +53,11 @@ def check(
     **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
     measure an error with there, if the probes, the weights or the network do not suit it, if
     `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
-    `NotADirectoryError`
-    if the directory cannot be used; `diffop.train.CheckpointMismatchError` naming the settings in
-    which the run that is to be resumed differs; and `diffop.train.MissingExtraError` if the extra
-    `train`, or that of a logger, is not installed.
+    `NotADirectoryError` if the directory cannot be used, or another run is writing into it;
+    `OSError` if there is no room for the network and its checkpoints;
+    `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
+    resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
+    is not installed.
 
     !!! example
 
@@ -71,31 +67,8 @@ def check(
         do.train.check(do.train.Settings("allen-cahn-two-body", dim=10), "a-new-directory")
         ```
     """
-    settings = as_settings(settings)
-    require_train_extra(log)
-    if checkpoint_every is not None and checkpoint_every < 0:
-        raise ValueError(
-            f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
-            f"{checkpoint_every}."
-        )
-    checked(mesh)
-    by_first(lambda: output.check_directory(directory, settings, overwrite, resume))
-    with PRECISIONS[settings.precision]():
-        problem = eqx.filter_eval_shape(build_problem, settings, jax.random.key(0))
-        loss = build_loss(settings, problem)
-        u = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
-        if _may_not_fit(settings):
-            eqx.filter_eval_shape(loss, u, jax.random.key(0))
-        if isinstance(problem, AbstractReferenceProblem):
-            problem.reference()
-
-
-def _may_not_fit(settings: Settings) -> bool:
-    """Whether the weights may have other names than the residuals, or the network other arguments
-    or another shape than the problem takes. Tracing the loss tells.
-    """
-    weighted = settings.weights is not None or isinstance(settings.data_weight, list)
-    return weighted or not isinstance(settings.problem, str)
+    path, given = pathlib.Path(directory), as_settings(settings)
+    _Run(given, path, overwrite, resume, checkpoint_every, log, mesh).check()
 
 
 def solve(
@@ -159,144 +132,214 @@ def solve(
         print(report.as_text())
         ```
     """
-    settings = as_settings(settings)
-    how = {"checkpoint_every": checkpoint_every, "log": log, "mesh": mesh}
-    check(settings, directory, overwrite, resume=resume, **how)
-    if resume and by_first(lambda: output.finished(directory) is not None):
-        ended = output.finished(directory)
-        assert ended is not None
-        tell(f"the run in {directory} has ended: nothing to do.")
-        return ended
-    with PRECISIONS[settings.precision]():
-        return _solved(settings, pathlib.Path(directory), resume, checkpoint_every, log, mesh)
+    path, given = pathlib.Path(directory), as_settings(settings)
+    run = _Run(given, path, overwrite, resume, checkpoint_every, log, mesh)
+    run.check()
+    return run.report()
 
 
-def _solved(
-    settings: Settings,
-    path: pathlib.Path,
-    resume: bool,
-    checkpoint_every: int | None,
-    log: Sequence[str],
-    mesh: Mesh | None,
-) -> Report:
-    """A run that was checked, from its beginning or from where it was stopped, to its results."""
-    problem_key, net_key, train_key, test_key = jax.random.split(jax.random.key(settings.seed), 4)
-    problem = build_problem(settings, problem_key)
-    points = test_points(problem, test_key, mesh)
-    by_first(lambda: output.begin(path, _description(settings, points), resume))
-    checkpoints = Checkpoints(
-        path / output.CHECKPOINTS,
-        every=checkpoint_every,
-        configuration=output.started_with(path),
-        tell=tell,
-    )
-    optimiser = build_optimiser(settings)
-    start = State.initial(_net(settings, problem, net_key, mesh), optimiser, mesh)
-    start, notes = _resumed(start, checkpoints) if resume else (start, None)
-    with Stop(tell) as stop:
-        loggers = _loggers(path, start.step, log) if is_first() else []
-        with Progress(points, settings.steps, loggers, start.step, notes) as progress:
-            states = _states(settings, problem, train_key, start, mesh)
-            if start.step < settings.steps:
+@final
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """A run as it was asked for: see `solve`."""
+
+    settings: Settings
+    path: pathlib.Path
+    overwrite: bool
+    resume: bool
+    checkpoint_every: int | None
+    log: Sequence[str]
+    mesh: Mesh | None
+
+    def check(self) -> None:
+        require_train_extra(self.log)
+        if self.checkpoint_every is not None and self.checkpoint_every < 0:
+            raise ValueError(
+                f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
+                f"{self.checkpoint_every}."
+            )
+        checked(self.mesh)
+        by_first(self._check_directory)
+        with PRECISIONS[self.settings.precision]():
+            key = jax.random.key(0)
+            problem = eqx.filter_eval_shape(build_problem, self.settings, key)
+            loss = build_loss(self.settings, problem)
+            u = eqx.filter_eval_shape(untrained, self.settings, key)
+            if self._may_not_fit():
+                eqx.filter_eval_shape(loss, u, key)
+            if isinstance(problem, AbstractReferenceProblem):
+                problem.reference()
+            by_first(lambda: self._check_room(u))
+
+    def report(self) -> Report:
+        """That of the run when it has ended, from its beginning or from where it was stopped."""
+        if self.resume and by_first(lambda: runs.finished(self.path) is not None):
+            ended = runs.finished(self.path)
+            assert ended is not None
+            tell(f"the run in {self.path} has ended: nothing to do.")
+            return ended
+        with PRECISIONS[self.settings.precision](), contextlib.ExitStack() as stack:
+            by_first(lambda: self._claim(stack))
+            return self._trained()
+
+    def _check_directory(self) -> None:
+        runs.check_directory(self.path, self.settings.as_json(), self.overwrite, self.resume)
+
+    def _may_not_fit(self) -> bool:
+        """Whether the weights may have other names than the residuals, or the network other
+        arguments or another shape than the problem takes. Tracing the loss tells.
+        """
+        weighted = self.settings.weights is not None or isinstance(self.settings.data_weight, list)
+        return weighted or not isinstance(self.settings.problem, str)
+
+    def _check_room(self, u: PyTree) -> None:
+        """For the model, and for checkpoints beside those that are there, unless it has ended."""
+        if self.resume and (self.path / runs.REPORT).is_file():
+            return
+        state = eqx.filter_eval_shape(State.initial, u, build_optimiser(self.settings))
+        checkpoints = Checkpoints(self.path / runs.CHECKPOINTS, every=self.checkpoint_every)
+        more = max(0, _CHECKPOINTS - len(checkpoints.steps)) if checkpoints.wanted else 0
+        each = _size(state) + self.settings.steps * np.dtype(np.float64).itemsize
+        free, needed = room(self.path), _size(u) + more * (each + MARGIN) + MARGIN
+        if free < needed:
+            raise OSError(
+                f"there is room for {free / 1e6:.0f} MB in {self.path}, and the run may need "
+                f"{needed / 1e6:.0f} for its network and checkpoints; make room, or say "
+                f"--checkpoint-every 0 (checkpoint_every=0) for no checkpoints."
+            )
+
+    def _claim(self, stack: contextlib.ExitStack) -> None:
+        make_folder(self.path)
+        stack.enter_context(runs.claimed(self.path))
+
+    def _trained(self) -> Report:
+        key = jax.random.key(self.settings.seed)
+        problem_key, net_key, train_key, test_key = jax.random.split(key, 4)
+        problem = build_problem(self.settings, problem_key)
+        points = test_points(problem, test_key, self.mesh)
+        by_first(lambda: runs.begin(self.path, self._description(points), self.resume))
+        checkpoints = Checkpoints(
+            self.path / runs.CHECKPOINTS,
+            every=self.checkpoint_every,
+            configuration=runs.started_with(self.path),
+            tell=tell,
+        )
+        start = State.initial(
+            self._net(problem, net_key), build_optimiser(self.settings), self.mesh
+        )
+        start, notes = self._resumed(start, checkpoints) if self.resume else (start, None)
+        steps = self.settings.steps
+        with (
+            Stop(tell) as stop,
+            Progress(points, steps, self._loggers(start.step), start.step, notes) as progress,
+        ):
+            states = self._states(problem, train_key, start)
+            if start.step < steps:
                 start = without_arrays(start)  # they were copied
-            state = watch(states, start, settings.steps, progress, checkpoints, stop)
-    report = summarise(settings, points, state, progress)
-    state = state._replace(model=on_host(state.model))
+            state = follow(
+                states,
+                start,
+                steps,
+                progress,
+                checkpoints=checkpoints,
+                stop=stop,
+                save=lambda state: checkpoints.save(state, progress.notes(), progress.score(state)),
+                again="the same command with --resume (resume=True)",
+            )
+        report = summarise(self.settings, points, state, progress)
+        state = state._replace(model=on_host(state.model))
 
-    def save() -> None:
-        output.save_model(path, state.model)
-        _draw(path, settings, problem, points, state, progress)
-        checkpoints.remove_damaged()
-        output.save_report(path, report)
+        def save() -> None:
+            runs.save_model(self.path, state.model)
+            self._draw(problem, points, state, progress)
+            checkpoints.remove_damaged()
+            runs.save_report(self.path, report)
 
-    try:
-        by_first(save)
-    except OSError as error:
-        raise OSError(
-            f"the results could not be written to {path}: {error}; make room for them and give the "
-            f"same command with --resume (resume=True): {newest(checkpoints)}."
-        ) from error
-    return report
+        try:
+            by_first(save)
+        except OSError as error:
+            raise OSError(
+                f"the results could not be written to {self.path}: {error}; make room for them and "
+                f"give the same command with --resume (resume=True): {newest(checkpoints)}."
+            ) from error
+        return report
+
+    def _net(self, problem: AbstractProblem, key: PRNGKeyArray) -> PyTree:
+        """The untrained network; on a mesh it is made where it will be, never as a whole."""
+        if self.mesh is None:
+            return build(self.settings, problem, key)
+        mesh = self.mesh
+        return eqx.filter_jit(lambda key: shard(build(self.settings, problem, key), mesh))(key)
+
+    def _description(self, points: FixedPoints | NoPoints) -> dict[str, Any]:
+        """What is known of a run when it begins."""
+        return {
+            "settings": self.settings.as_json(),
+            "test_points": points.count,
+            "null_rel_l2": points.null_rel_l2,
+            "environment": environment(),
+            "id": uuid.uuid4().hex,
+        }
+
+    def _resumed(
+        self, start: State, checkpoints: Checkpoints
+    ) -> tuple[State, dict[str, Any] | None]:
+        """Where a run goes on, and what was noted before; with a word about it."""
+        saved = checkpoints.newest(start)
+        if saved is None:
+            tell(f"there is no checkpoint in {self.path} to go on from: starting at step 0.")
+            return start, None
+        tell(f"going on after step {saved.state.step} in {self.path}.")
+        return saved.state, saved.notes
+
+    def _loggers(self, step: int) -> list[AbstractLogger]:
+        if not is_first():
+            return []
+        run = runs.read_json(self.path / runs.RUN)
+        trackers = [TRACKERS[name][1](self.path, run, step) for name in self.log]
+        return [MetricsFile(self.path, step, tell), *trackers, Bar(step, self.settings.steps)]
+
+    def _states(self, problem: AbstractProblem, key: PRNGKeyArray, start: State) -> Iterator[State]:
+        settings = self.settings
+        devices = 1 if self.mesh is None else self.mesh.size
+        per_step = settings.batch * settings.pool * settings.dim // devices
+        return iterate(
+            start.model,
+            build_loss(settings, problem),
+            build_optimiser(settings),
+            settings.steps,
+            key=key,
+            steps_per_dispatch=min(100, max(1, _COORDINATES_PER_DISPATCH // max(1, per_step))),
+            start=start,
+            mesh=self.mesh,
+        )
+
+    def _draw(
+        self,
+        problem: AbstractProblem,
+        points: FixedPoints | NoPoints,
+        state: State,
+        progress: Progress,
+    ) -> None:
+        """The pictures; the results are worth having without them."""
+        title = f"{problem.name}, {self.settings.dim} dimensions"
+        steps = np.arange(1, state.step + 1)
+        curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
+        try:
+            save_curves(self.path / runs.CURVE, [curve], title)
+            solved = isinstance(problem, AbstractSolvedProblem)
+            if solved and (sections := problem.sections(_RESOLUTION)):
+                network = jax.tree.map(_on_device, state.model)
+                path = self.path / runs.PICTURE
+                save_picture(path, sections, network, problem.solution, title)
+        except OSError as error:
+            tell(f"the pictures in {self.path} could not be written: {error}.")
 
 
-def _net(
-    settings: Settings, problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
-) -> PyTree:
-    """The untrained network; on a mesh it is made where it will be, never whole on one device."""
-    if mesh is None:
-        return build(settings, problem, key)
-    return eqx.filter_jit(lambda key: shard(build(settings, problem, key), mesh))(key)
-
-
-def _description(settings: Settings, points: FixedPoints | NoPoints) -> dict[str, Any]:
-    """What is known of a run when it begins."""
-    return {
-        "settings": settings.as_json(),
-        "test_points": points.count,
-        "null_rel_l2": points.null_rel_l2,
-        "environment": environment(),
-        "id": uuid.uuid4().hex,
-    }
-
-
-def _resumed(start: State, checkpoints: Checkpoints) -> tuple[State, dict[str, Any] | None]:
-    """Where a run goes on, and what was noted before; with a word about it."""
-    where = checkpoints.directory.parent
-    saved = checkpoints.newest(start)
-    if saved is None:
-        tell(f"there is no checkpoint in {where} to go on from: starting at step 0.")
-        return start, None
-    tell(f"going on after step {saved.state.step} in {where}.")
-    return saved.state, saved.notes
-
-
-def _loggers(path: pathlib.Path, step: int, log: Sequence[str]) -> list[AbstractLogger]:
-    run = output.read_json(path / output.RUN)
-    trackers = [TRACKERS[name][1](path, run, step) for name in log]
-    return [MetricsFile(path, step, tell), *trackers]
-
-
-def _states(
-    settings: Settings,
-    problem: AbstractProblem,
-    key: PRNGKeyArray,
-    start: State,
-    mesh: Mesh | None,
-) -> Iterator[State]:
-    devices = 1 if mesh is None else mesh.size
-    per_step = settings.batch * settings.pool * settings.dim // devices
-    return iterate(
-        start.model,
-        build_loss(settings, problem),
-        build_optimiser(settings),
-        settings.steps,
-        key=key,
-        steps_per_dispatch=min(100, max(1, _COORDINATES_PER_DISPATCH // max(1, per_step))),
-        start=start,
-        mesh=mesh,
-    )
-
-
-def _draw(
-    path: pathlib.Path,
-    settings: Settings,
-    problem: AbstractProblem,
-    points: FixedPoints | NoPoints,
-    state: State,
-    progress: Progress,
-) -> None:
-    """The pictures; the results are worth having without them."""
-    title = f"{problem.name}, {settings.dim} dimensions"
-    steps = np.arange(1, state.step + 1)
-    curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
-    try:
-        save_curves(path / output.CURVE, [curve], title)
-        solved = isinstance(problem, AbstractSolvedProblem)
-        if solved and (sections := problem.sections(_RESOLUTION)):
-            network = jax.tree.map(_on_device, state.model)
-            save_picture(path / output.PICTURE, sections, network, problem.solution, title)
-    except OSError as error:
-        tell(f"the pictures in {path} could not be written: {error}.")
+def _size(tree: PyTree) -> int:
+    """Of its arrays, in bytes."""
+    leaves = jax.tree.leaves(eqx.filter(tree, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct)))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
 
 
 def _on_device(leaf: Any) -> Any:

@@ -5,6 +5,7 @@ from ..terms import Target as Target
 from .base import (
     AbstractDenseProbe as AbstractDenseProbe,
     AbstractProbe as AbstractProbe,
+    Draw as Draw,
     Drawn as Drawn,
 )
 from .by_term import AbstractTermProbe as AbstractTermProbe, Selection as Selection

@@ -30,7 +30,8 @@ Factors: TypeAlias = Sequence[tuple[Factor, int]]
 
 
 class AbstractProbe(eqx.Module):
-    """How random jets are drawn, the `probes` of `Operator.estimate`.
+    """How random jets are drawn, the `probes` of `Operator.estimate`. What it draws of is a
+    product of [`diffop.jets.Factor`][]s.
 
     Subclass [`diffop.probes.AbstractDenseProbe`][] for random directions, or
     [`diffop.probes.AbstractTermProbe`][] for random terms.

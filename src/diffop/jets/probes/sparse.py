@@ -45,7 +45,7 @@ class _Independent(AbstractTermProbe):
     """
 
     @abstractmethod
-    def magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
+    def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
         """Probabilities up to a factor; None for all alike."""
 
     def select(self, key: Key, total: int, n: int) -> Selection:
@@ -83,7 +83,7 @@ class _Independent(AbstractTermProbe):
 
     def _one_by_one(self, terms: Terms, point: Point, key: Key, n: int) -> WeightedJets:
         """n independent terms, each weighted with 1/p: their mean is unbiased (1/n is left out)."""
-        magnitudes, total = self.magnitudes(terms, point), terms.numbered(point)
+        magnitudes, total = self._magnitudes(terms, point), terms.numbered(point)
         if magnitudes is None:
             index, inverse = sampling.uniform(key, total, n), np.full(n, float(total))
         else:
@@ -117,7 +117,7 @@ class Sparse(_Independent):
     name: ClassVar[str] = "sparse"
     same_for_all: ClassVar[bool] = False
 
-    def magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
+    def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
         return terms.magnitudes(point)
 
     def select(self, key: Key, total: int, n: int) -> Selection:
@@ -186,7 +186,7 @@ class Importance(_Independent):
         kind = {4: jnp.float32, 8: jnp.float64}[self._bits.dtype.itemsize]
         return jax.lax.bitcast_convert_type(self._bits, kind)
 
-    def magnitudes(self, terms: Terms, point: Point) -> Magnitudes:
+    def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes:
         weights, total = self.weights, terms.numbered(point)
         if weights.shape != (total,):
             raise ValueError(

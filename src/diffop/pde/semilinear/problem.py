@@ -107,6 +107,9 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return brownian_marginals(key, count, self.space_dim, self.duration)
 
+    def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return self.duration - x[-1]
+
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
         end, slope = _End(self.space_dim, self.duration), jax.grad(self.terminal)
         return Conditions(

@@ -51,13 +51,13 @@ class KdV2D(AbstractSoliton):
     dim: ClassVar[int] = 3
     recommended: ClassVar[Recommended] = Recommended(
         dim=3,
-        steps=15_000,
-        learning_rate=1e-2,
-        batch=128,
-        width=32,
+        steps=200,
+        batch=200,
+        width=64,
+        depth=2,
         probes="exact",
-        optimiser="muon",
-        schedule="cosine",
+        optimiser="levenberg-marquardt",
+        precision="double",
     )
 
     box: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)

@@ -50,14 +50,14 @@ class KP2D(AbstractSoliton):
     dim: ClassVar[int] = 3
     recommended: ClassVar[Recommended] = Recommended(
         dim=3,
-        steps=15_000,
-        learning_rate=1e-2,
-        batch=128,
-        width=32,
+        steps=200,
+        batch=200,
+        width=64,
+        depth=2,
         input_scale=2.0,
         probes="exact",
-        optimiser="muon",
-        schedule="cosine",
+        optimiser="levenberg-marquardt",
+        precision="double",
     )
 
     box: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)

@@ -67,6 +67,9 @@ class AbstractSoliton(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return self.box.sample(key, count)
 
+    def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return x[-1]
+
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
         known = [(Identity(), self.box.initial), (Identity(), self.box.boundary), *self.slopes()]
         return Conditions(

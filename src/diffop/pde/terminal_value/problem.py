@@ -52,6 +52,9 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return gaussian_space_time(key, count, self.space_dim, self.duration)
 
+    def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return self.duration - x[-1]
+
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(net, self.null_shape, self._factor)
 

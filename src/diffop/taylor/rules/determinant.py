@@ -1,16 +1,16 @@
-"""log det A, whose derivatives are traces of powers.
+"""log det A, whose derivatives are traces.
 
-With N(t) = A⁻¹ A(t) − 1, or A(t) A⁻¹ − 1, which are zero at t = 0,
+With D(t) = A(t) − A, and N = A⁻¹ D or D A⁻¹, which are zero at t = 0,
 
-    log det A(t) = log det A + Σ_m (−1)^{m+1} tr(N(t)^m) / m,
+    log det A(t) = log det A + Σ_m (−1)^{m+1} tr(N^m) / m,
 
-and powers above K are of a higher order than K. N is linear in A(t). Where each direction moves one
-row of A, the second N has only this row, and tr(N²) is the square of one entry; with columns it is
-the first.
+and powers above K are of a higher order than K. There are two ways to add these traces up.
 
-Where all of a nearly singular A moves, the traces are large and cancel: errors are a few times
-those of nested derivatives, which cancel A″ − A′A⁻¹A′ before A⁻¹ makes it large, with a product of
-matrices more for each direction.
+- Where each direction moves one row of A, D A⁻¹ has only this row, and tr(N²) is the square of one
+  entry; with columns A⁻¹ D has. Such traces are cheap one by one.
+- Else the sum comes first, and A⁻¹ after it: tr(A⁻¹ P) with P = D (1 − N/2 + N²/3 − …). Where A is
+  nearly singular the traces are large and cancel; P has cancelled before A⁻¹ makes it large, as
+  nested derivatives cancel A″ − A′A⁻¹A′. That is a product of matrices for each direction more.
 """
 
 import inspect
@@ -23,8 +23,8 @@ from jaxtyping import Array
 
 from ..arithmetic import total
 from ..binding import bind
-from ..bundle import Bundle, Families, Family, Value, expand, is_moving, primal_of
-from ..coefficients import ByEntry, Coefficient, Series, scale, zeros
+from ..bundle import Bundle, Families, Family, Value, expand, is_moving, primal_of, series_of
+from ..coefficients import ByEntry, Coefficient, Series, Zero, scale, zeros
 from ..equation import BilinearMap
 from ..primitive import Form
 from .decomposed import pushed_as
@@ -42,20 +42,13 @@ def sign_and_logarithm(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
     """The outputs of `jnp.linalg.slogdet`. A complex sign is e^{i Im log det A}."""
-    matrix = primal_of(operands[0])
-    sign, logarithm = bind(eqn, [matrix])
-    inverse = jnp.linalg.inv(matrix)
-
-    def relative_to(a: Array) -> Array:
-        return jnp.matmul(a, inverse) if by_rows else jnp.matmul(inverse, a)
-
-    by_rows = _moves_by_rows(operands[0])
-    (relative,) = pushed_as(relative_to, families, operands)
-    (trace,) = pushed_as(lambda n: jnp.trace(n, axis1=-2, axis2=-1), families, [relative])
-    (moved,) = _log_of_one_plus(families, relative, trace)
+    (matrix,) = operands
+    primal = primal_of(matrix)
+    sign, logarithm = bind(eqn, [primal])
+    moved = _logarithm(families, matrix, jnp.linalg.inv(primal))
     if not is_moving(moved):
         return [sign, logarithm]
-    if not jnp.iscomplexobj(matrix):
+    if not jnp.iscomplexobj(primal):
         return [sign, Bundle(logarithm, moved.series)]
 
     def polar(z: Array) -> list[Array]:
@@ -65,15 +58,36 @@ def sign_and_logarithm(
     return pushed_as(polar, families, [moved])
 
 
-def _moves_by_rows(value: Value) -> bool:
-    """Whether directions move rows of a matrix, as those of electrons do; or else columns."""
-    terms = [term for series in value.series for term in series if isinstance(term, ByEntry)]
-    last = primal_of(value).ndim - 1
-    return bool(terms) and all(term.numbers.along(last) is not None for term in terms)
+def _logarithm(families: Families, matrix: Value, inverse: Array) -> Value:
+    """log det A(t) − log det A."""
+    if _moves_one(matrix, families, "row"):
+        (relative,) = pushed_as(lambda a: jnp.matmul(a, inverse), families, [matrix])
+        return _traces_of_powers(families, relative)
+    (relative,) = pushed_as(lambda a: jnp.matmul(inverse, a), families, [matrix])
+    if _moves_one(matrix, families, "column"):
+        return _traces_of_powers(families, relative)
+    summed = _summed_powers(families, matrix, relative)
+    (moved,) = pushed_as(lambda p: jnp.sum(inverse.mT * p, axis=(-2, -1)), families, [summed])
+    return moved
 
 
-def _log_of_one_plus(families: Families, relative: Value, trace: Value) -> list[Value]:
-    """Σ_m (−1)^{m+1} tr(N^m) / m, given N and tr N as values whose primals do not count."""
+def _moves_one(matrix: Value, families: Families, line: str) -> bool:
+    """Whether each direction moves one row of a matrix, as an electron does, or one column."""
+    axis = primal_of(matrix).ndim - (1 if line == "row" else 2)
+    terms = [
+        term
+        for index, family in enumerate(families)
+        for term in family.series_below(series_of(matrix, families, index))
+        if not isinstance(term, Zero)
+    ]
+    return bool(terms) and all(
+        isinstance(term, ByEntry) and term.numbers.along(axis) is not None for term in terms
+    )
+
+
+def _traces_of_powers(families: Families, relative: Value) -> Value:
+    """Σ_m (−1)^{m+1} tr(N^m) / m."""
+    (trace,) = pushed_as(lambda n: jnp.trace(n, axis1=-2, axis2=-1), families, [relative])
     n, zero = primal_of(relative), jnp.zeros_like(primal_of(trace))
     product, meeting = _matrix_product(n), _trace_of_product(n)
 
@@ -92,7 +106,32 @@ def _log_of_one_plus(families: Families, relative: Value, trace: Value) -> list[
 
         return [tuple(map(coefficient, family.places))]
 
-    return expand(families, [relative, trace], [zero], expansion)
+    return expand(families, [relative, trace], [zero], expansion)[0]
+
+
+def _summed_powers(families: Families, matrix: Value, relative: Value) -> Value:
+    """P = D (1 − N/2 + N²/3 − …)."""
+    primal = primal_of(matrix)
+    product = _matrix_product(primal)
+
+    def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
+        moved, n = series
+        powers = enumerate(_powers(family, product, n), start=2)
+        signed = [[scale(term, (-1) ** (m + 1) / m) for term in power] for m, power in powers]
+        factor = [
+            total([power[place] for power in signed], family.lead(place), primal)
+            for place in family.places
+        ]
+
+        def coefficient(place: int) -> Coefficient:
+            products = family.truncation.products(place)
+            pairs = [(k, moved[i], factor[j]) for k, i, j in products]
+            own = family.combine(product, pairs, place)
+            return total([moved[place], own], family.lead(place), primal)
+
+        return [tuple(map(coefficient, family.places))]
+
+    return expand(families, [matrix, relative], [jnp.zeros_like(primal)], expansion)[0]
 
 
 def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series]:

@@ -27,7 +27,7 @@ class Evaluated(NamedTuple):
 
 @final
 class Objective(NamedTuple):
-    """A loss as a function of parameters.
+    """A loss as a function of parameters: what a [`diffop.train.AbstractMethod`][] makes smaller.
 
     - `loss`: of models.
     - `static`: what is in a model beside its parameters.
@@ -47,14 +47,38 @@ class Objective(NamedTuple):
 
 
 class AbstractMethod(eqx.Module):
-    """How a fit makes a step.
+    """How a fit makes a step: an optimiser of one's own for `diffop.train.fit`, for more than optax
+    allows.
 
     - `helps`: what usually helps where a number is not finite.
     - `divisible`: whether its work can be divided over a mesh of devices.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp
+        import diffop as do
+
+        class Descent(do.train.AbstractMethod):
+            helps = "a shorter step"
+            divisible = True
+
+            def init(self, parameters):
+                return ()
+
+            def step(self, objective, parameters, memory, key, index):
+                evaluated, pull = jax.vjp(lambda p: objective(p, key), parameters)
+                one = jax.tree.map(jnp.zeros_like, evaluated)._replace(value=jnp.ones(()))
+                (gradient,) = pull(one)
+                return jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradient), (), evaluated
+
+        loss = lambda x, key: jnp.sum((x - 2) ** 2)
+        do.train.fit(jnp.zeros(3), loss, Descent(), 50, key=jax.random.key(0)).model  # [2, 2, 2]
+        ```
     """
 
-    helps: eqx.AbstractClassVar[str]
-    divisible: eqx.AbstractClassVar[bool]
+    helps: eqx.AbstractVar[str]
+    divisible: eqx.AbstractVar[bool]
 
     @abstractmethod
     def init(self, parameters: PyTree) -> PyTree:

@@ -1,8 +1,12 @@
-"""The network beside the solution, on sections of the domain."""
+"""Pictures: learning curves, and the network beside the solution on sections of the domain.
+
+Matplotlib is an extra, imported where it is used. Figures are made without pyplot, so no display
+and no global state are involved.
+"""
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -12,7 +16,83 @@ from jaxtyping import Array, Float, PyTree
 from ..equations.points import at_each
 from ..pde import Section
 from ..terms.shapes import check_shape
-from .test_points import flat
+from .evaluate import flat
+
+_BINS = 500
+
+
+@final
+class Curve(NamedTuple):
+    """Loss and error of a run against its steps.
+
+    - `label`: the name of the run.
+    - `loss_steps`, `losses`: the loss, or means of it, and the steps of their ends.
+    - `errors`: pairs of step and relative L2 error.
+    - `null_rel_l2`: the null model's error, if there is one.
+    """
+
+    label: str
+    loss_steps: np.ndarray
+    losses: np.ndarray
+    errors: Sequence[tuple[int, float]]
+    null_rel_l2: float | None
+
+
+def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None:
+    """Draws errors against steps, the null models as horizontal lines, the losses behind them.
+
+    **Arguments:**
+
+    - `path`: the picture to write; its suffix says of which kind.
+    - `curves`: at least one.
+    - `title`: above the picture.
+    """
+    figure = _figure(8, 4.5)
+    error_axis = figure.add_subplot()
+    loss_axis = error_axis.twinx()
+    loss_axis.set_ylabel("loss (faint)", color="0.5")
+    loss_axis.tick_params(axis="y", colors="0.5")
+    alone = len(curves) == 1
+    null = "null model (one fitted number)" if alone else "null models"
+    for number, curve in enumerate(curves):
+        colour = f"C{number % 10}"
+        _draw_loss(loss_axis, curve, "0.5" if alone else colour)
+        _draw_errors(error_axis, curve, colour)
+        null_colour = "C3" if alone else colour
+        height = curve.null_rel_l2
+        if height is not None:
+            error_axis.axhline(height, color=null_colour, linestyle="--", linewidth=1, label=null)
+            null = None  # named once
+    error_axis.set_xlabel("step")
+    error_axis.set_ylabel("relative L2 error")
+    if error_axis.get_legend_handles_labels()[0]:
+        error_axis.legend(fontsize="small")
+    error_axis.set_zorder(loss_axis.get_zorder() + 1)
+    error_axis.patch.set_visible(False)
+    error_axis.set_title(title)
+    figure.savefig(path, dpi=150)
+
+
+def _figure(width: int | float, height: int | float) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _draw_loss(axis: Any, curve: Curve, colour: str) -> None:
+    window = max(1, curve.losses.size // _BINS)
+    ends = slice(window - 1, curve.losses.size // window * window, window)
+    means = curve.losses[: ends.stop].reshape(-1, window).mean(axis=1)
+    axis.semilogy(curve.loss_steps[ends], means, color=colour, linewidth=1, alpha=0.5)
+
+
+def _draw_errors(axis: Any, curve: Curve, colour: str) -> None:
+    if curve.errors:
+        steps, values = zip(*curve.errors, strict=True)
+        axis.semilogy(steps, values, color=colour, marker="o", markersize=3, label=curve.label)
 
 
 def save_picture(
@@ -31,11 +111,7 @@ def save_picture(
     - `network`, `solution`: functions of one point.
     - `title`: above the picture.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 0.5 + 3 * len(sections)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(12, 0.5 + 3 * len(sections))
     figure.suptitle(title)
     both = [[_on_section(u, section) for section in sections] for u in (network, solution)]
     for mine, other in zip(*both, strict=True):

@@ -1,0 +1,135 @@
+"""What a setting may be: a check with its words, and how the command line reads it."""
+
+import argparse
+import math
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, final
+
+NONE = "none"
+"""How the command line says None."""
+
+SOURCE = "source"
+"""The output scale that a problem tells from its source."""
+
+
+@final
+class Kind(NamedTuple):
+    """What a setting may be.
+
+    - `expected`: in words, for errors.
+    - `holds`: whether a value is such.
+    - `read`: a value from a word of the command line.
+    - `metavar`: what stands for a value in its help; the setting's name if it is None.
+    - `choices`: all words that there are, if they can be listed.
+
+    Called with a setting's help it is the `metadata` of the dataclass's field.
+    """
+
+    expected: str
+    holds: Callable[[Any], bool]
+    read: Callable[[str], Any] = str
+    metavar: str | None = None
+    choices: Collection[str] | None = None
+
+    def __call__(self, text: str) -> dict[str, Any]:
+        return {"kind": self, "help": text}
+
+    def check(self, name: str, value: object) -> None:
+        """**Raises:** `ValueError` naming the setting, what it expects and what it got."""
+        if not self.holds(value):
+            option = name.replace("_", "-")
+            raise ValueError(f"{option} must be {self.expected}, got {value!r}.")
+
+
+def one_of(choices: Collection[str], metavar: str | None = None) -> Kind:
+    """One of some words."""
+    known = tuple(choices)
+    return Kind(f"one of {', '.join(known)}", known.__contains__, str, metavar, known)
+
+
+def _integer_or_none(text: str) -> int | None:
+    try:
+        return None if text == NONE else int(text)
+    except ValueError:
+        message = f"expected an integer or {NONE}, got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _number_or_word(text: str) -> float | str:
+    """The check says which words there are."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _numbers(text: str) -> float | list[float] | dict[str, float] | None:
+    """`1.5`, `1,2,3`, `a=1,b=2` or none; the checks say which of these are taken."""
+    words = [word.rpartition("=") for word in text.split(",")]
+    names = [name for name, _, _ in words if name]
+    try:
+        numbers = [float(number) for _, _, number in words]
+    except ValueError:
+        numbers = []
+    if text == NONE:
+        return None
+    if len(numbers) != len(words) or len(set(names)) not in (0, len(words)):
+        raise argparse.ArgumentTypeError(
+            f"expected numbers such as 1,10, or names with numbers such as a=1,b=10, each name "
+            f"once, got {text!r}"
+        )
+    if names:
+        return dict(zip(names, numbers, strict=True))
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def _is_integer(value: Any, least: int = 1) -> bool:
+    return type(value) is int and value >= least
+
+
+def _is_not_negative(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+
+
+def _is_positive(value: Any) -> bool:
+    return _is_not_negative(value) and value != 0
+
+
+def _is_positive_or_several(value: Any) -> bool:
+    return all(map(_is_positive, value)) if isinstance(value, list) else _is_positive(value)
+
+
+def _are_weights(value: Any) -> bool:
+    numbers = value.values() if isinstance(value, dict) else value
+    several = isinstance(value, dict | list) and bool(value)
+    return value is None or (several and all(map(_is_not_negative, numbers)))
+
+
+COUNT = Kind("an integer of at least 1", _is_integer, int)
+COUNT_OR_NONE = Kind(
+    COUNT.expected,
+    lambda value: value is None or _is_integer(value),
+    _integer_or_none,
+    f"NUMBER|{NONE}",
+)
+SEED = Kind("a non-negative integer", lambda value: _is_integer(value, 0), int)
+POSITIVE = Kind("a finite positive number", _is_positive, float)
+NOT_NEGATIVE = Kind("a finite non-negative number", _is_not_negative, float)
+SCALE = Kind(
+    f"a finite positive number, or {SOURCE}",
+    lambda value: value == SOURCE or _is_positive(value),
+    _number_or_word,
+    f"NUMBER|{SOURCE}",
+)
+FOR_CONDITIONS = Kind(
+    "a finite positive number, or a list with one for each condition",
+    _is_positive_or_several,
+    _numbers,
+    "NUMBER[,NUMBER…]",
+)
+FOR_RESIDUALS = Kind(
+    "none, or a dict or a list of finite non-negative numbers, one for each residual",
+    _are_weights,
+    _numbers,
+    "NAME=NUMBER,…",
+)

@@ -1,0 +1,87 @@
+"""The terms of a loss, each with a weight of its own."""
+
+import operator
+from collections.abc import Sequence
+from functools import partial, reduce
+from types import SimpleNamespace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from .pointwise import NamedPointwise, Pointwise
+
+Weights = dict[str, Float[Array, ""]]
+
+
+def weighted(loss: Any, weights: Weights) -> Any:
+    """A loss whose terms have weights; it says of itself what the given one does, be it of what it
+    is the sum or of what it is the sum of squares.
+    """
+    ways = {"terms": _terms, "residuals": _residuals, "pointwise": _pointwise}
+    said = {name: partial(way, loss, weights) for name, way in ways.items() if hasattr(loss, name)}
+    return SimpleNamespace(**said)
+
+
+def _terms(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
+    found = loss.terms(u, key)
+    return {name: weights[name].astype(term.dtype) * term for name, term in found.items()}
+
+
+def _residuals(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:
+    found = loss.residuals(u, key)
+    return {name: _times_root(weights[name], each) for name, each in found.items()}
+
+
+def _pointwise(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> NamedPointwise:
+    def scaled(weight: Float[Array, ""], given: Pointwise | Sequence[Pointwise]) -> Any:
+        if not isinstance(given, Pointwise):
+            return [scaled(weight, each) for each in given]
+        return given._replace(function=lambda u, x: _times_root(weight, given.function(u, x)))
+
+    return {name: scaled(weights[name], each) for name, each in loss.pointwise(u, key).items()}
+
+
+def _times_root(weight: Float[Array, ""], residuals: PyTree) -> PyTree:
+    return jax.tree.map(lambda leaf: jnp.sqrt(weight).astype(leaf.dtype) * leaf, residuals)
+
+
+def gradient_norms(loss: Any, parameters: PyTree, static: PyTree, key: PRNGKeyArray) -> Weights:
+    """The Euclidean norm of each term's gradient by the parameters, by one reverse pass for each.
+
+    **Arguments:**
+
+    - `loss`: with a method `terms`.
+    - `parameters`, `static`: of a model, and what else is in it.
+    - `key`: of the loss.
+    """
+    terms, pull = jax.vjp(lambda given: loss.terms(eqx.combine(given, static), key), parameters)
+    nothing = jax.tree.map(jnp.zeros_like, terms)
+    return {
+        name: _norm(pull(nothing | {name: jnp.ones_like(term)})[0]) for name, term in terms.items()
+    }
+
+
+def _norm(gradient: PyTree) -> Float[Array, ""]:
+    """In units of its largest entry, so that no square is out of range; leaf by leaf, so that what
+    is divided over devices stays there.
+    """
+    leaves = [jnp.abs(leaf) for leaf in jax.tree.leaves(gradient)]
+    largest = reduce(jnp.maximum, [jnp.max(leaf, initial=0) for leaf in leaves])
+    unit = jnp.where(largest > 0, largest, 1)
+    squares = [jnp.sum((leaf / unit) ** 2) for leaf in leaves]
+    return unit * jnp.sqrt(reduce(operator.add, squares))
+
+
+def balanced(weights: Weights, norms: Weights, keep: float) -> Weights:
+    """The next weights: α λ_i + (1 − α) Σ_j |g_j| / |g_i|, `keep` being α, where term i has a
+    gradient g_i; the old ones where it has none.
+    """
+    total = reduce(operator.add, norms.values())
+    return weights | {
+        name: keep * weights[name]
+        + (1 - keep) * jnp.where(norm > 0, total / jnp.where(norm > 0, norm, 1), weights[name])
+        for name, norm in norms.items()
+    }

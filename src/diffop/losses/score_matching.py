@@ -1,0 +1,117 @@
+"""Score matching: densities from samples, without their normalising constant.
+
+Let p be the density of the points, and s = ∇ log q the score of a model. Fisher's divergence is
+
+    J = ½ E|s − ∇ log p|² = ½ E|s|² − E[s·∇ log p] + ½ E|∇ log p|²,
+
+with the mean over p. The last term does not know of s. In the middle p ∇ log p = ∇p, and where p s
+vanishes at infinity Gauss' theorem gives
+
+    E[s·∇ log p] = ∫ s·∇p dx = −∫ p ∇·s dx = −E[∇·s],
+
+so that J = E[½ |s|² + ∇·s] + const is known from points of p alone (Hyvärinen 2005); with
+log q = u up to a constant it is E[½ |∇u|² + Δu].
+
+With random v, E[vvᵀ] = 1, independent of the point, each of
+
+    ½ |s|² + vᵀ(∂s)v                        (Hutchinson's trace; Song et al. 2019, "SSM-VR"),
+    ½ (v·s)² + vᵀ(∂s)v                      (sliced; Song, Garg, Shi, Ermon 2019)
+
+has the mean ½ |s|² + ∇·s. The second varies more, and of a scalar u it needs no gradient: its terms
+are derivatives along v.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..array_types import Key
+from ..estimators.together import exact
+from ..operators.elementary import Directional, Identity
+from ..operators.laplacian import Laplacian
+from ..operators.vector import Divergence, Gradient
+
+WAYS = ("exact", "hutchinson", "sliced")
+
+
+def score_matching(
+    model: Callable, points: Float[Array, "n d"], key: Key | None = None, *, way: str = "exact"
+) -> Float[Array, ""]:
+    """Fisher's divergence of a model from the density of some points, up to a constant.
+
+    Its minimum over all models is the score ∇ log p of that density p.
+
+    **Arguments:**
+
+    - `model`: of a point: the logarithm of a density that need not be normalised (a scalar), or its
+        score (an array like the point).
+    - `points`: drawn from p, `(n, d)`.
+    - `key`: for the directions, one of random signs for each point; None where there are none.
+    - `way`: `"exact"`, ½|s|² + ∇·s with d jets; `"hutchinson"`, with one direction for ∇·s;
+        `"sliced"`, with one for both terms. These are unbiased.
+
+    **Returns:** the mean over the points, a scalar. It may be negative.
+
+    **Raises:** `ValueError` for another way, a key that is missing or not needed, or a model of
+    other values.
+
+    **Source:** Hyvärinen 2005, "Estimation of non-normalized statistical models by score matching";
+    Song, Garg, Shi, Ermon 2019, "Sliced score matching".
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        points = jax.random.normal(jax.random.key(0), (1000, 2))
+        do.train.score_matching(lambda x: -0.5 * x @ x, points)  # near −2 + ½ · 2 = −1
+        ```
+    """
+    if way not in WAYS:
+        raise ValueError(f"way must be one of {', '.join(map(repr, WAYS))}; got {way!r}.")
+    if (key is None) != (way == "exact"):
+        wanted = "takes no key" if way == "exact" else "takes a key for its directions"
+        raise ValueError(f"score matching that is {way!r} {wanted}; got {key}.")
+    is_score = _is_score(model, points)
+    if key is None:
+        return jnp.mean(jax.vmap(lambda x: _exact(model, x, is_score))(points))
+    signs = jax.random.rademacher(key, points.shape, points.dtype)
+    return jnp.mean(jax.vmap(lambda x, v: _along(model, x, v, is_score, way))(points, signs))
+
+
+def _is_score(model: Callable, points: Float[Array, "n d"]) -> bool:
+    """Whether a model's values are scores, and not logarithms of densities."""
+    value = jax.eval_shape(model, jax.ShapeDtypeStruct(points.shape[1:], points.dtype))
+    shape = getattr(value, "shape", None)
+    if shape not in ((), points.shape[1:]):
+        raise ValueError(
+            "a model for score matching returns the logarithm of a density, which is a scalar, or "
+            f"a score of shape {points.shape[1:]} like the points; got {value}."
+        )
+    return shape != ()
+
+
+def _exact(model: Callable, x: Float[Array, " d"], is_score: bool) -> Float[Array, ""]:
+    first, second = (Identity(), Divergence()) if is_score else (Gradient(), Laplacian())
+    v = exact({"score": first, "divergence": second})(model)(x)
+    return 0.5 * jnp.sum(v["score"] ** 2) + v["divergence"]
+
+
+def _along(
+    model: Callable, x: Float[Array, " d"], v: Float[Array, " d"], is_score: bool, way: str
+) -> Float[Array, ""]:
+    """At a point, with one direction."""
+    along = Directional(v)
+    if is_score:
+        values = exact({"first": Identity(), "second": along})(model)(x)
+        score, second = values["first"], v @ values["second"]
+        first = score @ score if way == "hutchinson" else (v @ score) ** 2
+        return 0.5 * first + second
+    values = exact(
+        {"first": Gradient() if way == "hutchinson" else along, "second": along @ along}
+    )(model)(x)
+    return 0.5 * jnp.sum(values["first"] ** 2) + values["second"]

@@ -1,0 +1,297 @@
+"""What is kept on disk: files and folders that are there as a whole or not at all, also after a
+power cut, and checkpoints.
+
+What is new is written beside its place and forced to the disk; then it is renamed, which file
+systems do in one step; then the folder, which holds the names, is forced to the disk.
+
+Checkpoints are written and read by orbax. It forces nothing to the disk, does not see all damage
+that is done later (its arrays have no checksums), and says what it sees in many lines; so digests
+of all files, as `sha256sum` writes and checks them, are written before the folder is renamed.
+Arrays on several devices are written piece by piece, each by a process that has it, into a folder
+that all processes see, and read as they are to lie then.
+"""
+
+import contextlib
+import errno
+import hashlib
+import importlib.metadata
+import logging
+import os
+import pathlib
+import platform
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from .processes import by_first, is_first, succeeded_everywhere
+
+MARGIN = 2**20  # bytes for names, shapes, digests and reports
+NOTES = "notes/"
+"""Where notes are in a checkpoint."""
+
+_DIGESTS = "SHA256SUMS"
+_UNFINISHED = ".unfinished"
+_PACKAGES = ("diffop-jax", "jax", "jaxlib", "equinox", "optax")
+
+Arrays: TypeAlias = dict[str, list[Any]]
+"""By name: arrays of numpy, and JAX's."""
+
+
+@contextlib.contextmanager
+def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
+    """A file to write into, which takes the place of `path` when it is left; what was there stays
+    if writing fails.
+    """
+    unfinished = path.with_name(f"{path.name}.tmp")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def commit(folder: pathlib.Path, place: pathlib.Path) -> None:
+    """Renames a folder to a place where there is none, when all that is in it is on the disk."""
+    for path in (*folder.rglob("*"), folder):
+        sync(path)
+    os.replace(folder, place)
+    sync(place.parent)
+
+
+def make_folder(path: pathlib.Path) -> None:
+    """Makes a folder, and those above it, unless they exist."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
+
+
+def sync(path: pathlib.Path) -> None:
+    """Forces to the disk what a file holds, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # so say file systems, most over a network, that keep no names back
+        if error.errno != errno.EINVAL or not path.is_dir():
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def write_digests(directory: pathlib.Path) -> None:
+    """Writes the digests of all files in the directory beside them: its last file."""
+    names = sorted(path for path in directory.rglob("*") if path.is_file())
+    lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in names]
+    (directory / _DIGESTS).write_text("".join(lines))
+
+
+def damage(directory: pathlib.Path, below: str = "") -> str | None:
+    """What is wrong with the files of a directory, or with those in one of its folders (`below`,
+    which ends with a slash): None if all are as they were written.
+    """
+    try:
+        lines = (directory / _DIGESTS).read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    if not lines:
+        return f"it has no {_DIGESTS}, so it was not written to its end"
+    for line in lines:
+        expected, _, name = line.partition("  ")
+        if not name.startswith(below):
+            continue
+        try:
+            found = _digest(directory / name)
+        except OSError:
+            return f"its file {name} cannot be read"
+        if found != expected:
+            return f"its file {name} has changed since it was written"
+    return None
+
+
+def _digest(path: pathlib.Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:
+    """Writes the checkpoint of a step, and removes what is left of those that were not finished.
+
+    **Raises:** `OSError` or `ValueError` if it cannot be written, such as on a full disk, in any
+    process. Nothing of it is left then, unless all of it is.
+    """
+    import orbax.checkpoint as ocp  # an extra: imported where it is used
+
+    items = ocp.args.Composite(arrays=ocp.args.StandardSave(arrays), notes=ocp.args.JsonSave(notes))
+    place = directory / str(step)
+    started = directory / f"{step}{_UNFINISHED}"
+
+    def save() -> None:
+        # not by its asynchronous one: the arrays are donated to the next dispatch
+        with _quiet(), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as writer:
+            writer.save(started.absolute(), args=items)
+
+    def finish() -> None:
+        write_digests(started)
+        commit(started, place)
+
+    size = sum(array.nbytes for each in arrays.values() for array in each)
+    by_first(lambda: _prepare(place, size))
+    try:
+        succeeded_everywhere(save)
+        by_first(finish)
+    except BaseException:
+        if is_first():
+            for path in unfinished(directory):
+                shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def room(folder: pathlib.Path) -> int:
+    """How many bytes can be written into a folder, which may have to be made."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
+    return shutil.disk_usage(there).free
+
+
+def _prepare(place: pathlib.Path, size: int) -> None:
+    """Orbax would notice that there is no room, too, but its threads would go on and print
+    tracebacks.
+    """
+    if place.exists():
+        raise FileExistsError(f"{place} exists")
+    directory = place.parent
+    make_folder(directory)
+    for path in unfinished(directory):
+        shutil.rmtree(path)
+    if room(directory) < size + MARGIN:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
+
+
+def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
+    """What is left of checkpoints that were never finished."""
+    names = (f"*{_UNFINISHED}", "*.orbax-checkpoint-tmp")
+    return [path for name in names for path in directory.glob(name)]
+
+
+def read_notes(path: pathlib.Path) -> dict[str, Any]:
+    """The notes of a checkpoint."""
+    import orbax.checkpoint as ocp
+
+    return _read(path, "notes", ocp.args.JsonRestore())
+
+
+def read_arrays(path: pathlib.Path, like: Arrays) -> Arrays:
+    """The arrays of a checkpoint, each where the one in its place is."""
+    import orbax.checkpoint as ocp
+
+    def place(leaf: Any) -> ocp.RestoreArgs:
+        if isinstance(leaf, jax.Array) and is_spread(leaf):
+            return ocp.ArrayRestoreArgs(sharding=leaf.sharding)
+        return ocp.RestoreArgs(restore_type=np.ndarray)
+
+    return _read(path, "arrays", ocp.args.PyTreeRestore(restore_args=jax.tree.map(place, like)))
+
+
+def _read(path: pathlib.Path, name: str, how: Any) -> Any:
+    import orbax.checkpoint as ocp
+
+    items = ocp.args.Composite(**{name: how})
+    with _quiet(), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as reader:
+        return reader.restore(path.absolute(), args=items)[name]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what orbax says of errors in pages of tracebacks: who catches them says it."""
+    loggers = [logging.getLogger(name) for name in ("absl", "asyncio")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def plain(tree: PyTree) -> list[np.ndarray | Array]:
+    """The arrays of a pytree, in order: those on one device as numpy's, those on several where they
+    are. Random keys are written as the numbers behind them.
+    """
+    return [each if is_spread(each) else np.asarray(each) for each in numbers(tree)]
+
+
+def numbers(tree: PyTree) -> list[Array]:
+    """The arrays of a pytree, in order, with the numbers behind random keys."""
+    return [_numbers(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
+
+
+def is_spread(leaf: Array) -> bool:
+    """Whether an array lies on several devices."""
+    return len(leaf.sharding.device_set) > 1
+
+
+def described(tree: PyTree) -> dict[str, str]:
+    """Type and shape of each array that `plain` gives, by its place in the pytree."""
+    paths = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
+    return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}
+
+
+def filled(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
+    """`like` with its arrays replaced by the values that `plain` gave for an equal one."""
+    arrays, rest = eqx.partition(like, eqx.is_array)
+    leaves, structure = jax.tree.flatten(arrays)
+    new = [_as(leaf, value) for leaf, value in zip(leaves, values, strict=True)]
+    return eqx.combine(jax.tree.unflatten(structure, new), rest)
+
+
+def _is_key(leaf: Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _numbers(leaf: Array) -> Array:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _as(leaf: Array, value: np.ndarray | Array) -> Array:
+    if _is_key(leaf):
+        return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
+    return jnp.asarray(value)
+
+
+def _describe(leaf: Array) -> str:
+    return f"{leaf.dtype.name}[{','.join(map(str, leaf.shape))}]"
+
+
+def environment() -> dict[str, str]:
+    """The versions of the packages that matter and of Python, and the kind of device."""
+    return {
+        **{name: _version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "device": jax.devices()[0].device_kind,
+    }
+
+
+def changes(before: dict[str, str]) -> str:
+    """In what the environment differs from another one, in words; empty if in nothing."""
+    now = environment()
+    names = [name for name in now if now[name] != before.get(name)]
+    return ", ".join(f"{name} {before.get(name)} before, {now[name]} now" for name in names)
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:  # run from a source tree, not installed
+        return "not installed"

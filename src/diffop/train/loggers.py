@@ -1,0 +1,262 @@
+"""Where the numbers of a run go while it trains: a file, other programs, and the error stream."""
+
+import abc
+import contextlib
+import json
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, final
+
+from ..extras import require
+from .disk import replacing, sync
+from .processes import is_first
+
+METRICS, EVENTS = "metrics.jsonl", "tensorboard"
+_INTERVAL = 30.0  # seconds between lines that tell how far a run is
+_NEEDED = ("tqdm", "matplotlib", "orbax.checkpoint")
+
+
+@final
+class Metric(NamedTuple):
+    """What a run notes after a dispatch.
+
+    - `step`: how many steps were made.
+    - `loss`: the mean loss of the dispatch's steps.
+    - `error`: the relative L2 error on a tenth of the test points, if it was measured.
+    - `seconds`: since the start of the run, without the time between its parts if it was resumed.
+    """
+
+    step: int
+    loss: float
+    error: float | None
+    seconds: float
+
+
+class AbstractLogger(abc.ABC):
+    """Where the numbers of a run go."""
+
+    @abc.abstractmethod
+    def log(self, metric: Metric) -> None:
+        """Notes the numbers of a dispatch."""
+
+    @abc.abstractmethod
+    def sync(self) -> None:
+        """Forces what was noted to where it stays, before a checkpoint is written that comes after
+        it.
+        """
+
+    @abc.abstractmethod
+    def close(self, failed: bool) -> None:
+        """Ends, after the last one."""
+
+
+@final
+class MetricsFile(AbstractLogger):
+    """Appends a line to `metrics.jsonl` after each dispatch.
+
+    **Arguments:**
+
+    - `directory`: of the run.
+    - `step`: from which step the run goes on; later lines are removed.
+    - `tell`: called with a sentence the first time that a line cannot be written.
+    """
+
+    def __init__(self, directory: pathlib.Path, step: int, tell: Callable[[str], None]):
+        self._path = directory / METRICS
+        self._tell = tell
+        self._told = False
+        kept = [metric for metric in read_metrics(directory) if metric.step <= step]
+        with replacing(self._path) as file:
+            file.write("".join(map(_line, kept)).encode())
+
+    def log(self, metric: Metric) -> None:
+        with self._telling(), self._path.open("a") as file:
+            file.write(_line(metric))
+
+    def sync(self) -> None:
+        with self._telling():
+            sync(self._path)
+
+    def close(self, failed: bool) -> None:
+        self.sync()
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self._told:
+                self._tell(f"{self._path} could not be written: {error}; training goes on.")
+            self._told = True
+
+
+def read_metrics(directory: pathlib.Path) -> list[Metric]:
+    """What a run has noted so far.
+
+    A line that was not written to its end, in a run that was killed or whose disk was full, is left
+    out.
+    """
+    path = directory / METRICS
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return [metric for line in lines if (metric := _parsed(line)) is not None]
+
+
+def _line(metric: Metric) -> str:
+    return json.dumps(metric._asdict()) + "\n"
+
+
+def _parsed(line: str) -> Metric | None:
+    try:
+        return Metric(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+
+
+@final
+class TensorBoard(AbstractLogger):
+    """Writes events for TensorBoard below the run's directory: `tensorboard --logdir DIR`.
+
+    **Arguments:**
+
+    - `directory`: of the run.
+    - `run`: what `run.json` holds.
+    - `step`: from which step the run goes on; TensorBoard leaves later events out.
+    """
+
+    def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
+        from tensorboardX import SummaryWriter  # pyright: ignore[reportMissingImports]
+
+        purge = step + 1 if step else None
+        self._writer = SummaryWriter(str(directory / EVENTS), purge_step=purge, flush_secs=10)
+        if not step:
+            self._writer.add_text("settings", str(run["settings"]))
+
+    def log(self, metric: Metric) -> None:
+        for name, value in _values(metric).items():
+            self._writer.add_scalar(name, value, metric.step)
+
+    def sync(self) -> None:
+        self._writer.flush()
+
+    def close(self, failed: bool) -> None:
+        self._writer.close()
+
+
+@final
+class WeightsAndBiases(AbstractLogger):
+    """Logs to the project `diffop` of Weights & Biases; a resumed run goes on under its name there.
+
+    Where the numbers go, and whether at all, is set as for any use of `wandb`: by `wandb login` or
+    its environment variables, such as `WANDB_MODE=offline`.
+
+    **Arguments:** as for `TensorBoard`.
+    """
+
+    def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
+        import wandb  # pyright: ignore[reportMissingImports]
+
+        self._run = wandb.init(
+            project="diffop",
+            name=directory.name,
+            dir=str(directory),
+            id=run["id"],
+            resume="allow",
+            config=run["settings"] | {"null_rel_l2": run["null_rel_l2"]},
+        )
+        # a resumed run repeats steps that it has logged, which wandb's own counter would refuse
+        self._run.define_metric("*", step_metric="step")
+
+    def log(self, metric: Metric) -> None:
+        self._run.log({"step": metric.step, **_values(metric)})
+
+    def sync(self) -> None:
+        pass  # wandb has a process of its own for that
+
+    def close(self, failed: bool) -> None:
+        self._run.finish(exit_code=int(failed))
+
+
+def _values(metric: Metric) -> dict[str, float]:
+    values = {"loss": metric.loss, "error": metric.error}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+TRACKERS = {
+    "tensorboard": ("tensorboardX", TensorBoard),
+    "wandb": ("wandb", WeightsAndBiases),
+}
+"""By name: the package that is needed, and the logger."""
+
+
+def tell(text: str) -> None:
+    """Writes a sentence to the error stream, above the bar if there is one.
+
+    Of several processes the first one does.
+    """
+    from tqdm import tqdm  # an extra: imported where it is used
+
+    if is_first():
+        tqdm.write(f"diffop: {text}", file=sys.stderr)
+
+
+@final
+class Bar(AbstractLogger):
+    """Shows steps, loss, error, speed and the time left on the error stream: by a bar on a
+    terminal, by a line now and then elsewhere.
+
+    **Arguments:**
+
+    - `made`: how many steps were made before.
+    - `steps`: how many there will be in all.
+    """
+
+    def __init__(self, made: int, steps: int):
+        from tqdm import tqdm
+
+        # None: where the stream is not a terminal
+        self._bar = tqdm(total=steps, initial=made, unit="step", disable=None, file=sys.stderr)
+        self._began = self._told = time.monotonic()
+        self._first = self._made = made
+        self._steps = steps
+        self._error: float | None = None
+
+    def log(self, metric: Metric) -> None:
+        self._error = self._error if metric.error is None else metric.error
+        shown = {"loss": f"{metric.loss:.2e}"}
+        if self._error is not None:
+            shown["error"] = f"{self._error:.2e}"
+        self._bar.set_postfix(shown, refresh=False)
+        self._bar.update(metric.step - self._made)
+        self._made = metric.step
+        if self._bar.disable and time.monotonic() - self._told >= _INTERVAL:
+            self._told = time.monotonic()
+            numbers = ", ".join(f"{name} {value}" for name, value in shown.items())
+            tell(f"step {metric.step} of {self._steps}, {numbers}, {self._speed()}")
+
+    def sync(self) -> None:
+        pass  # it keeps nothing
+
+    def close(self, failed: bool) -> None:
+        self._bar.close()
+
+    def _speed(self) -> str:
+        speed = (self._made - self._first) / (time.monotonic() - self._began)
+        left = self._bar.format_interval((self._steps - self._made) / speed)
+        return f"{speed:.3g} steps/s, {left} left"
+
+
+def require_train_extra(trackers: Iterable[str] = ()) -> None:
+    """Checks that the packages of the extra `train` can be imported, before anything long starts,
+    and those of trackers.
+
+    **Raises:** `MissingExtraError` naming the missing packages and the command that installs them;
+    `ValueError` if a tracker is unknown.
+    """
+    require("solving", "train", _NEEDED)
+    for name in trackers:
+        if name not in TRACKERS:
+            raise ValueError(f"log must be one of {', '.join(TRACKERS)}, got {name!r}.")
+        package, _ = TRACKERS[name]
+        require(f"logging to {name}", name, (package,))

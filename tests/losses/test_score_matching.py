@@ -1,0 +1,77 @@
+"""Score matching beside closed forms of normal densities, and estimates beside the exact one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+from .. import jaxprs
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+P = np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.2], [0.0, 0.2, 1.5]])
+
+
+def log_density(x, precision=P):
+    return -0.5 * x @ precision @ x
+
+
+MODELS = {"log density": log_density, "score": jax.grad(log_density)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_is_the_closed_form_of_a_normal_density(name):
+    """½ |Px|² − tr P."""
+    expected = 0.5 * np.mean(np.sum((X @ P) ** 2, axis=1)) - np.trace(P)
+    np.testing.assert_allclose(do.train.score_matching(MODELS[name], jnp.asarray(X)), expected)
+
+
+def test_the_best_normal_density_has_the_covariance_of_the_points():
+    def loss(precision):
+        return do.train.score_matching(lambda x: log_density(x, precision), jnp.asarray(X))
+
+    best = jnp.linalg.inv(X.T @ X / len(X))
+    gradient = jax.jit(jax.grad(loss))
+    np.testing.assert_allclose(gradient(best), 0, atol=1e-12)
+    assert jnp.max(jnp.abs(gradient(1.1 * best))) > 0.05
+
+
+@pytest.mark.parametrize("way", ["hutchinson", "sliced"])
+@pytest.mark.parametrize("name", MODELS)
+def test_estimates_are_unbiased(name, way):
+    """The mean over all signs in three dimensions, at one point."""
+    x = jnp.asarray(X[:1])
+    exact = do.train.score_matching(MODELS[name], x)
+    estimate = jax.jit(jax.vmap(lambda key: do.train.score_matching(MODELS[name], x, key, way=way)))
+    keys = jax.random.split(jax.random.key(1), 4000)
+    signs = jax.vmap(lambda key: jax.random.rademacher(key, x.shape, x.dtype))(keys)
+    _, first = np.unique(np.asarray(signs).reshape(len(keys), 3), axis=0, return_index=True)
+    assert len(first) == 8
+    np.testing.assert_allclose(np.mean(estimate(keys)[first]), exact)
+
+
+def test_a_sliced_one_takes_no_gradient():
+    """A gradient in reverse mode is one more product with W."""
+    W = jnp.ones((7, 3))
+    u = lambda x: jnp.sum(jnp.tanh(W @ x))
+    key = jax.random.key(0)
+    sliced, hutchinson = (
+        jaxprs.of(lambda x: do.train.score_matching(u, x, key, way=way), jnp.asarray(X[:2]))
+        for way in ("sliced", "hutchinson")
+    )
+    assert jaxprs.count(sliced)["dot_general"] < jaxprs.count(hutchinson)["dot_general"]
+
+
+def test_errors(as_users_see_it):
+    x, key = jnp.asarray(X), jax.random.key(0)
+    with pytest.raises(ValueError, match="way must be one of 'exact', 'hutchinson', 'sliced'; got"):
+        do.train.score_matching(log_density, x, way="implicit")
+    with pytest.raises(ValueError, match="'sliced' takes a key for its directions; got None"):
+        do.train.score_matching(log_density, x, way="sliced")
+    with pytest.raises(ValueError, match="'exact' takes no key"):
+        do.train.score_matching(log_density, x, key)
+    with pytest.raises(ValueError, match="a scalar, or a score of shape .3,. like the points; got"):
+        do.train.score_matching(lambda x: x[:2], x)

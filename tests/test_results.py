@@ -1,0 +1,69 @@
+"""Whatever estimates returns the value, the standard error and the jets by these names."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KEY = jax.random.key(0)
+X = np.linspace(0.2, 1.0, 20)
+
+
+def u(x):
+    return jnp.sum(x**4) + x[0] * x[1]
+
+
+E = do.Laplacian().estimate(KEY, 4)
+OPERATORS = {"lap": do.Laplacian(), "fourth": do.DiagonalK(4)}
+STATS = {
+    "estimate": E.stats(u),
+    "joint": do.estimate(OPERATORS, KEY, 4).stats(u),
+    "exact": do.exact(OPERATORS).stats(u),
+    "deflated": do.Laplacian().deflate(KEY, 6).stats(u),
+    "controlled": E.controlled(u).stats(u),
+    "adaptive": do.Laplacian().estimate_to(KEY, rtol=0.5, batch=4)(u),
+}
+
+
+@pytest.mark.parametrize("name", STATS)
+def test_estimates(name):
+    found = STATS[name](jnp.asarray(X))
+    kinds = (do.Adaptive,) if name == "adaptive" else (do.Stats,)
+    assert isinstance(found, kinds)
+    value, error, jets, *_ = found
+    assert (found.value, found.standard_error, found.jets) == (value, error, jets)
+    assert jax.tree.structure(value) == jax.tree.structure(error)
+
+
+def test_variances():
+    """The standard error of an estimate is the root of its variance, whatever it is told by."""
+    drawn = do.estimate(OPERATORS, KEY, 4).draws(u)(jnp.asarray(X))
+    stats = STATS["joint"](jnp.asarray(X))
+    moments = drawn.variance()
+    for name in OPERATORS:
+        np.testing.assert_array_equal(drawn.value[name], stats.value[name])
+        np.testing.assert_array_equal(moments.standard_error[name], stats.standard_error[name])
+    found = do.variance(do.Laplacian(), n=4)(u)(jnp.asarray(X))
+    np.testing.assert_allclose(found.standard_error**2, found.variance, rtol=1e-14)
+
+
+OLD = {
+    "stats": (lambda x: E.stats(u)(x), "mean", "value", "Stats"),
+    "adaptive": (lambda x: STATS["adaptive"](x), "mean", "value", "Adaptive"),
+    "draws": (lambda x: do.estimate(OPERATORS, KEY, 4).draws(u)(x), "mean", "value", "JointDraws"),
+    "variance": (lambda x: do.variance(do.Laplacian())(u)(x), "value", "variance", "Variance"),
+}
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("name", OLD)
+def test_old_names(name):
+    made, old, new, kind = OLD[name]
+    found = made(jnp.asarray(X))
+    with pytest.warns(DeprecationWarning, match=f"{kind}.{old} is now called {new}; the next"):
+        before = getattr(found, old)
+    assert before is getattr(found, new)
