@@ -82,7 +82,7 @@ SUMMED: dict[str, Size] = {
 """What suits a lattice, in any dimension."""
 
 _STEPS = {1_000_000: 25}
-"""Of the dense network, which takes as long with them as the other one; 100 elsewhere."""
+"""Of the dense network, where a step takes seconds; 100 elsewhere."""
 
 _DENSE: dict[str, Size] = {
     "batch": 6,
