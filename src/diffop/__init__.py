@@ -26,11 +26,8 @@ from .estimators.variance import Variance as Variance, variance as variance
 from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank
-from .operators.base import (
-    DifferentialOperator as DifferentialOperator,
-    Estimate as Estimate,
-    Operator as Operator,
-)
+from .operators.base import Operator as Operator
+from .operators.differential import DifferentialOperator as DifferentialOperator
 from .operators.divergence_form import DivergenceForm as DivergenceForm
 from .operators.elementary import (
     Directional as Directional,
@@ -38,6 +35,7 @@ from .operators.elementary import (
     Mixed as Mixed,
     Partial as Partial,
 )
+from .operators.estimate import Estimate as Estimate
 from .operators.laplacian import (
     Biharmonic as Biharmonic,
     DiagonalK as DiagonalK,

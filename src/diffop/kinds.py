@@ -5,6 +5,9 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, final
 
+SHARING = ("joined", "summed")
+"""What the rest of the network sees of blocks."""
+
 NONE = "none"
 """How the command line says None."""
 
@@ -112,7 +115,7 @@ COUNT_OR_NONE = Kind(
     _integer_or_none,
     f"NUMBER|{NONE}",
 )
-SEED = Kind("a non-negative integer", lambda value: _is_integer(value, 0), int)
+NATURAL = Kind("a non-negative integer", lambda value: _is_integer(value, 0), int)
 POSITIVE = Kind("a finite positive number", _is_positive, float)
 NOT_NEGATIVE = Kind("a finite non-negative number", _is_not_negative, float)
 SCALE = Kind(

@@ -344,7 +344,7 @@ def test_an_accuracy_and_a_variance_of_an_entry(getkey):
     assert found.n == 32 and found.converged  # all terms are equal: two rounds are enough
     variance = do.variance(do.Laplacian() @ C(1), n=8)(u)(x)
     whole = do.variance(do.Laplacian(), n=8)(u)(x)
-    np.testing.assert_allclose(variance.value, whole.value[1], rtol=1e-12)
+    np.testing.assert_allclose(variance.variance, whole.variance[1], rtol=1e-12)
 
 
 @pytest.mark.usefixtures("as_users_see_it")

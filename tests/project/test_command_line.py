@@ -67,6 +67,13 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--weights", "2"], "weights must be none, or a dict or a list of finite non-negative"),
         (["--gpinn", "-1"], "gpinn must be a finite non-negative number, got -1.0."),
         (["--gpinn-terms", "0"], "gpinn-terms must be an integer of at least 1, got 0."),
+        (["--causal", "-1"], "causal must be a finite non-negative number, got -1.0."),
+        (["--causal", "1"], "expect the time of a point, got None, which is that of an equation"),
+        (["--balance", "-1"], "balance must be a non-negative integer, got -1."),
+        (
+            ["--balance", "5", "--optimiser", "l-bfgs"],
+            "balance must be 0 for the optimiser l-bfgs, whose loss has to stay the same, got 5.",
+        ),
         (["--data-batch", "some"], "--data-batch: expected an integer or none, got 'some'"),
         (["--square", "product", "--probes", "exact"], "random jets, got the probes 'exact'"),
         (["--square", "pairs", "--n", "1"], "a standard error needs at least 2 draws"),

@@ -12,7 +12,7 @@ from diffop.train.iteration import State
 from diffop.train.report import Progress
 
 
-@pytest.mark.parametrize(("seconds", "least", "most"), [(0.001, 50, 51), (5.0, 19, 22)])
+@pytest.mark.parametrize(("seconds", "least", "most"), [(0.001, 50, 51), (5.0, 19, 24)])
 def test_errors_take_at_most_a_tenth_of_the_time(seconds, least, most, monkeypatch):
     """A step takes a second; the first time that errors are measured is mostly compiling."""
     problem = do.pde.ManyBody("poisson", 2, 3, key=jax.random.key(0))
@@ -34,5 +34,5 @@ def test_errors_take_at_most_a_tenth_of_the_time(seconds, least, most, monkeypat
             noted(State(step, None, None, np.ones(step), 0.0, 0.0))
     assert least <= len(noted.errors) <= most
     assert noted.errors[0][0] == 1 and noted.errors[-1][0] == steps
-    # all but those of the last step, which are always measured
-    assert sum(spent[1:-1]) <= 0.1 * (now - spent[0])
+    # one may begin just before there is no more time for it
+    assert sum(spent[1:-1]) <= 0.1 * now + seconds

@@ -89,6 +89,29 @@ def test_every_number_is_that_of_a_run_that_never_stopped(whole, tmp_path, monke
     assert report.compile_s > expected.compile_s / 10 and report.it_per_s > 0
 
 
+def test_weights_of_terms_are_those_of_a_run_that_never_stopped(tmp_path, monkeypatch):
+    settings = do.train.Settings(
+        "g-kdv-1d",
+        steps=400,
+        width=4,
+        depth=1,
+        batch=8,
+        data_batch=4,
+        optimiser="adam",
+        precision="default",
+        causal=1.0,
+        balance=30,
+    )
+    whole = do.train.solve(settings, tmp_path / "whole")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        killed_after(200, patch)
+        do.train.solve(settings, tmp_path / "stopped", checkpoint_every=100)
+    again = do.train.solve(settings, tmp_path / "stopped", resume=True)
+    assert again.resumed_at == [200] and numbers(again) == numbers(whole)
+    plain = do.train.solve(dataclasses.replace(settings, causal=0.0, balance=0), tmp_path / "plain")
+    assert plain.loss != whole.loss
+
+
 def test_a_line_that_was_not_written_to_its_end(tmp_path, monkeypatch, whole):
     with monkeypatch.context() as patch, pytest.raises(Killed):
         killed_after(200, patch)

@@ -50,6 +50,8 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
+        "causal": 0.0,
+        "balance": 0,
         "optimiser": "adam",
         "fan_in_rate": 0.0,
         "schedule": "linear",

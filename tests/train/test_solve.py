@@ -68,6 +68,8 @@ def test_report_and_files(run):
         "weights": None,
         "gpinn": 0.0,
         "gpinn_terms": None,
+        "causal": 0.0,
+        "balance": 0,
         "optimiser": "adam",
         "fan_in_rate": 0.0,
         "schedule": "linear",

@@ -74,7 +74,8 @@ class ScaledOutput(eqx.Module):
 
     **Returns:** called at a point `x`, `2^k net(x)`.
 
-    **Raises:** `ValueError` if `scale` is known and not finite and positive.
+    **Raises:** `ValueError` if `scale` is known and not finite and positive, or too small for a
+    power of two in the default precision.
 
     !!! example
 
@@ -92,10 +93,11 @@ class ScaledOutput(eqx.Module):
     exponent: Int[Array, ""]
 
     def __init__(self, net: Callable, scale: int | float | Float[Array, ""]):
-        if not isinstance(scale, Tracer) and not 0 < float(scale) < math.inf:
+        kind = jnp.finfo(jnp.result_type(float))
+        if not isinstance(scale, Tracer) and not kind.tiny <= float(scale) <= kind.max:
             raise ValueError(
-                f"ScaledOutput expects a finite positive scale, got {scale}; 1.0 leaves the values "
-                f"as they are."
+                f"ScaledOutput expects a finite positive scale, of {kind.tiny:.2g} to "
+                f"{kind.max:.2g} in {kind.dtype}, got {scale}; 1.0 leaves the values as they are."
             )
         self.net = net
         self.exponent = jnp.round(jnp.log2(scale)).astype(int)

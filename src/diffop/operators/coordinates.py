@@ -3,7 +3,7 @@
 import equinox as eqx
 
 from ..terms.arguments import checked_argnum, checked_dims
-from .base import DifferentialOperator
+from .differential import DifferentialOperator
 
 
 class AbstractOfCoordinates(DifferentialOperator):

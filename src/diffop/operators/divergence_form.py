@@ -10,7 +10,7 @@ from ..jets.index_terms import PowerSum
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..terms.arguments import checked_argnum, checked_dims, checked_field
 from ..terms.term import Term, compose, factor_term
-from .base import DifferentialOperator
+from .differential import DifferentialOperator
 from .second_order import is_equal_diagonal, quadratic_form
 
 

@@ -21,7 +21,7 @@ from ..terms.arguments import (
     checked_order,
 )
 from ..terms.term import Term, factor_term
-from .base import DifferentialOperator
+from .differential import DifferentialOperator
 
 
 @final

@@ -11,7 +11,7 @@ from ..jets.low_rank import LowRank, LowRankForm
 from ..jets.terms import Terms
 from ..terms.arguments import checked_argnum, checked_dims, checked_field, equal_magnitudes
 from ..terms.term import Term, factor_term
-from .base import DifferentialOperator
+from .differential import DifferentialOperator
 
 
 @final

@@ -11,7 +11,7 @@ from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.terms import Factor
 from ..terms.arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
 from ..terms.term import Term, factor_term
-from .base import DifferentialOperator
+from .differential import DifferentialOperator
 
 
 @final

@@ -10,8 +10,8 @@ from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..terms.arguments import checked_argnum, checked_dims, checked_entry, checked_field
 from ..terms.entries import Entry
 from ..terms.term import Term, entry_term, factor_term
-from .base import DifferentialOperator
 from .coordinates import AbstractOfCoordinates
+from .differential import DifferentialOperator
 
 
 @final

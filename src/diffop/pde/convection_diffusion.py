@@ -21,7 +21,7 @@ from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann
 from .domains.box import Box
 from .problem import AbstractSolvedProblem, Section
-from .recommended import Recommended
+from .recommended import LEAST_SQUARES, Recommended
 
 _BOX = Box((0.0, 0.0), (1.0, 1.0))
 
@@ -55,7 +55,7 @@ class ConvectionDiffusion(AbstractSolvedProblem):
 
     name: ClassVar[str] = "convection-diffusion"
     dim: ClassVar[int] = 2
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
         steps=100,
         batch=300,
@@ -63,9 +63,6 @@ class ConvectionDiffusion(AbstractSolvedProblem):
         data_weight=10.0,
         width=20,
         depth=2,
-        probes="exact",
-        optimiser="gauss-newton",
-        precision="double",
     )
 
     diffusivity: int | float = eqx.field(static=True, default=0.1)

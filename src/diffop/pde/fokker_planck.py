@@ -42,7 +42,7 @@ from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
-from .recommended import Recommended
+from .recommended import MUON, Recommended
 
 
 @final
@@ -83,15 +83,10 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "fokker-planck"
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = MUON(
         dim=20,
         steps=6_000,
         gpinn=1.0,
-        learning_rate=1e-2,
-        width=64,
-        probes="exact",
-        optimiser="muon",
-        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

@@ -24,7 +24,7 @@ from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
 from .problem import AbstractSolvedProblem, Section
-from .recommended import Recommended
+from .recommended import LEAST_SQUARES, Recommended
 
 
 @final
@@ -62,7 +62,8 @@ class Kovasznay(AbstractSolvedProblem):
     name: ClassVar[str] = "kovasznay"
     dim: ClassVar[int] = 2
     outputs: ClassVar[int | Literal["scalar"]] = 3
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
+        optimiser="levenberg-marquardt",
         dim=2,
         steps=250,
         batch=100,
@@ -70,9 +71,6 @@ class Kovasznay(AbstractSolvedProblem):
         data_weight=10.0,
         width=64,
         depth=2,
-        probes="exact",
-        optimiser="levenberg-marquardt",
-        precision="double",
     )
 
     reynolds: int | float = eqx.field(static=True, default=40.0)

@@ -28,7 +28,7 @@ from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann, Prescribed
 from .domains.box import Box, Face
 from .problem import AbstractSolvedProblem, Section
-from .recommended import Recommended
+from .recommended import LEAST_SQUARES, Recommended
 
 _BOX = Box((0.0, 0.0), (1.0, 1.0))
 
@@ -68,7 +68,7 @@ class Plate(AbstractSolvedProblem):
     name: ClassVar[str] = "plate"
     dim: ClassVar[int] = 2
     rigidity: ClassVar[float] = math.pi**-4
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
         steps=120,
         batch=250,
@@ -76,9 +76,6 @@ class Plate(AbstractSolvedProblem):
         data_weight=10.0,
         width=24,
         depth=2,
-        probes="exact",
-        optimiser="gauss-newton",
-        precision="double",
     )
 
     poisson: int | float = eqx.field(static=True, default=0.3)

@@ -16,7 +16,7 @@ from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
 from .problem import AbstractSolvedProblem
-from .recommended import Recommended
+from .recommended import MUON, Recommended
 
 
 @final
@@ -49,15 +49,10 @@ class PoissonBox(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "poisson-box"
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = MUON(
         dim=10,
         steps=10_000,
         data_weight=10.0,
-        learning_rate=1e-2,
-        width=64,
-        probes="exact",
-        optimiser="muon",
-        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

@@ -1,15 +1,18 @@
 """The settings that suit a problem."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..kinds import (
     COUNT,
     COUNT_OR_NONE,
     FOR_CONDITIONS,
     FOR_RESIDUALS,
+    NATURAL,
     NOT_NEGATIVE,
     POSITIVE,
     SCALE,
+    SHARING,
     one_of,
 )
 from ..renamed import renamed
@@ -56,8 +59,7 @@ class Recommended:
     )
     channels: int = field(default=1, metadata=COUNT("numbers that each block is seen through"))
     sharing: str = field(
-        default="joined",
-        metadata=one_of(("joined", "summed"))("what the rest of the network sees of the blocks"),
+        default="joined", metadata=one_of(SHARING)("what the network sees of the blocks")
     )
     input_scale: int | float = field(
         default=1.0, metadata=POSITIVE("the network sees the point times this")
@@ -91,6 +93,16 @@ class Recommended:
         default=None,
         metadata=COUNT_OR_NONE("components of that gradient at each step; none for all"),
     )
+    causal: int | float = field(
+        default=0.0,
+        metadata=NOT_NEGATIVE("tolerance of weights in the order of time, 0 for none"),
+    )
+    balance: int = field(
+        default=0,
+        metadata=NATURAL(
+            "steps after which the loss's terms get weights by their gradients, 0 for none"
+        ),
+    )
     optimiser: str = "adam"
     fan_in_rate: int | float = field(
         default=0.0,
@@ -98,3 +110,17 @@ class Recommended:
     )
     schedule: str = "linear"
     precision: str = "default"
+
+
+MUON = partial(
+    Recommended,
+    learning_rate=1e-2,
+    width=64,
+    probes="exact",
+    optimiser="muon",
+    schedule="cosine",
+)
+"""What is best where many points are cheap and many digits are not asked for."""
+
+LEAST_SQUARES = partial(Recommended, probes="exact", optimiser="gauss-newton", precision="double")
+"""What is best where hundreds of residuals are enough."""

@@ -31,7 +31,7 @@ from ..operators.laplacian import Laplacian
 from ..operators.vector import Gradient
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
-from .recommended import Recommended
+from .recommended import MUON, Recommended
 
 
 @final
@@ -71,15 +71,10 @@ class OscillatorChain(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "schroedinger"
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = MUON(
         dim=10,
         steps=6_000,
         gpinn=1.0,
-        learning_rate=1e-2,
-        width=64,
-        probes="exact",
-        optimiser="muon",
-        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

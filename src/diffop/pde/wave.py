@@ -10,7 +10,7 @@ from ..nn import HardConstraint
 from ..operators.elementary import Partial
 from ..operators.laplacian import Laplacian
 from .problem import AbstractSolvedProblem
-from .recommended import Recommended
+from .recommended import MUON, Recommended
 from .sampling.gaussian import gaussian_space_time
 from .whole_space import AbstractWholeSpace
 
@@ -45,15 +45,10 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "wave"
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = MUON(
         dim=10,
         steps=8_000,
         gpinn=1.0,
-        learning_rate=1e-2,
-        width=64,
-        probes="exact",
-        optimiser="muon",
-        schedule="cosine",
     )
 
     def operators(self) -> PyTree:

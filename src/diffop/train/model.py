@@ -12,12 +12,14 @@ import optax
 from jaxtyping import PRNGKeyArray, PyTree
 
 from .. import pde
+from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
 from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
 from .checkpoints import Checkpoints
 from .iteration import Optimiser, State
+from .methods.balanced import Balanced
 from .optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
 from .runs import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
 from .settings import PRECISIONS, Problem, Settings, identity, is_own
@@ -54,6 +56,7 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
         square=settings.square,
         data_batch=settings.data_batch,
         pool=settings.pool,
+        causal=Causal(problem.elapsed, settings.causal) if settings.causal else None,
     )
 
 
@@ -93,10 +96,11 @@ def build_optimiser(settings: Settings) -> Optimiser:
     """The optimiser of a run; what is not a setting is as it is by default."""
     schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
     optimiser = OPTIMISERS[settings.optimiser](schedule)
-    if settings.fan_in_rate == 0:
-        return optimiser
-    assert isinstance(optimiser, optax.GradientTransformation)  # the settings are checked
-    return optax.chain(optimiser, bound_by_fan_in(settings.learning_rate, settings.fan_in_rate))
+    if settings.fan_in_rate:
+        assert isinstance(optimiser, optax.GradientTransformation)  # the settings are checked
+        bound = bound_by_fan_in(settings.learning_rate, settings.fan_in_rate)
+        optimiser = optax.chain(optimiser, bound)
+    return Balanced(optimiser, settings.balance) if settings.balance else optimiser
 
 
 def load(

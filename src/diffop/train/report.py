@@ -4,7 +4,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -25,16 +25,9 @@ except ImportError:  # Windows
 
 _MEASUREMENTS = 50
 _FRACTION = 0.1
-_SHARE = 10  # they take at most one part in so many of the time
+_SHARE = 0.1  # of a run's time is for errors on the way
+_FREE = 2.0  # seconds that they may take in any case
 _RECENT = 100  # steps over which the loss is averaged
-
-
-@final
-class _Measured(NamedTuple):
-    """When errors were last measured, and how long that took; None before the first time."""
-
-    time: float
-    duration: float | None
 
 
 @final
@@ -42,7 +35,7 @@ class Progress:
     """Notes losses, errors and times between dispatches, and passes them on.
 
     The errors are measured from time to time, on the first tenth of the test points, and less often
-    where that would take more than a tenth of the run.
+    where that would take more than a tenth of the run and more than two seconds.
 
     **Arguments:**
 
@@ -70,7 +63,7 @@ class Progress:
         self._steps = steps
         self._loggers = loggers
         self._made = made
-        self._measured = _Measured(time.monotonic(), None)
+        self._spent: float | None = None  # seconds; the first time is mostly compiling
 
     def __call__(self, state: State) -> None:
         """Notes what a dispatch has made."""
@@ -116,17 +109,14 @@ class Progress:
             logger.close(failed=kind is not None)
 
     def _due(self, step: int) -> bool:
-        passed = time.monotonic() - self._measured.time
-        affordable = passed >= (_SHARE - 1) * (self._measured.duration or 0.0)
+        affordable = (self._spent or 0.0) <= max(_FREE, _SHARE * self._seconds())
         affordable = bool(gathered(affordable)[0])  # clocks differ: the first process decides
         return affordable and step >= len(self.errors) * self._steps / _MEASUREMENTS
 
     def _measure(self, state: State) -> float | None:
         began = time.monotonic()
         errors = self._points.errors(state.model, _FRACTION)
-        ended = time.monotonic()
-        compiled = self._measured.duration is None  # the first one says little of the others
-        self._measured = _Measured(ended, 0.0 if compiled else ended - began)
+        self._spent = 0.0 if self._spent is None else self._spent + time.monotonic() - began
         return None if errors is None else errors.rel_l2
 
     def _seconds(self) -> float:

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from .. import baselines, pde
-from ..kinds import SEED, Kind, one_of
+from ..kinds import NATURAL, Kind, one_of
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
 from ..pde import AbstractProblem, Recommended
@@ -103,6 +103,9 @@ class Settings(Recommended):
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: None for the whole gradient, by reverse mode; or from how many coordinates'
         derivatives of the residual it is estimated at each step, by jets.
+    - `causal`: the tolerance of weights in the order of time (`diffop.train.Causal`); 0 for none.
+    - `balance`: after how many steps the terms of the loss get new weights by their gradients
+        (`diffop.train.Balanced`); 0 for no such weights.
     - `optimiser`: one of `optax` or `optax.contrib`, as it is by default, by its name with hyphens:
         `"adam"`, `"nadamw"`, `"muon"`, any that needs no more than a learning rate;
         `"gauss-newton"`, `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
@@ -129,7 +132,9 @@ class Settings(Recommended):
 
     problem: Problem
     _: dataclasses.KW_ONLY
-    seed: int = dataclasses.field(default=0, metadata=SEED("determines everything that is random"))
+    seed: int = dataclasses.field(
+        default=0, metadata=NATURAL("determines everything that is random")
+    )
     probes: str = dataclasses.field(
         default=THE_PROBLEMS,
         metadata=one_of((*PROBES, *baselines.names()), "NAME")(
@@ -159,6 +164,10 @@ class Settings(Recommended):
         if self.optimiser in LEAST_SQUARES:
             expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"
             Kind(expected, ("biased",).__contains__).check("square", self.square)
+        if self.optimiser == "l-bfgs":
+            for name in ("causal", "balance"):
+                expected = "0 for the optimiser l-bfgs, whose loss has to stay the same"
+                Kind(expected, (0,).__contains__).check(name, getattr(self, name))
         if self.optimiser in WITHOUT_RATE:
             expected = f"0 for the optimiser {self.optimiser}, which has no learning rate"
             Kind(expected, (0,).__contains__).check("fan_in_rate", self.fan_in_rate)

@@ -187,10 +187,11 @@ class _Run:
 
     def _may_not_fit(self) -> bool:
         """Whether the weights may have other names than the residuals, or the network other
-        arguments or another shape than the problem takes. Tracing the loss tells.
+        arguments or another shape than the problem takes, or there may be no time. Tracing the
+        loss tells.
         """
         weighted = self.settings.weights is not None or isinstance(self.settings.data_weight, list)
-        return weighted or not isinstance(self.settings.problem, str)
+        return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
 
     def _check_room(self, u: PyTree) -> None:
         """For the model, and for checkpoints beside those that are there, unless it has ended."""

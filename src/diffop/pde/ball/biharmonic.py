@@ -31,7 +31,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ...nn import HardConstraint
 from ...operators.laplacian import Biharmonic
 from ..problem import AbstractSolvedProblem
-from ..recommended import Recommended
+from ..recommended import MUON, Recommended
 from ..sampling.ball import unit_ball
 from .problem import random_coefficients
 
@@ -67,15 +67,10 @@ class BiharmonicWaves(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "biharmonic"
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = MUON(
         dim=5,
         steps=5_000,
         input_scale=2.0,
-        learning_rate=1e-2,
-        width=64,
-        probes="exact",
-        optimiser="muon",
-        schedule="cosine",
     )
 
     dim: int = eqx.field(static=True)

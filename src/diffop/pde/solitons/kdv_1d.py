@@ -10,7 +10,7 @@ from ...operators.elementary import Identity, Partial
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
-from ..recommended import Recommended
+from ..recommended import LEAST_SQUARES, Recommended
 from .hirota import Wave
 from .problem import AbstractSoliton
 
@@ -49,7 +49,7 @@ class KdV1D(AbstractSoliton):
 
     name: ClassVar[str] = "g-kdv-1d"
     dim: ClassVar[int] = 2
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
         steps=160,
         batch=500,
@@ -58,9 +58,6 @@ class KdV1D(AbstractSoliton):
         width=24,
         depth=2,
         input_scale=3.0,
-        probes="exact",
-        optimiser="gauss-newton",
-        precision="double",
     )
 
     box: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)

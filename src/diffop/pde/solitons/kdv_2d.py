@@ -10,7 +10,7 @@ from ...operators.elementary import Mixed, Partial
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
-from ..recommended import Recommended
+from ..recommended import LEAST_SQUARES, Recommended
 from .hirota import Wave
 from .problem import AbstractSoliton
 
@@ -49,15 +49,13 @@ class KdV2D(AbstractSoliton):
 
     name: ClassVar[str] = "kdv-2d"
     dim: ClassVar[int] = 3
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
+        optimiser="levenberg-marquardt",
         dim=3,
         steps=200,
         batch=200,
         width=64,
         depth=2,
-        probes="exact",
-        optimiser="levenberg-marquardt",
-        precision="double",
     )
 
     box: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)

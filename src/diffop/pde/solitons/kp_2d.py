@@ -10,7 +10,7 @@ from ...operators.elementary import Identity, Mixed, Partial
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
-from ..recommended import Recommended
+from ..recommended import LEAST_SQUARES, Recommended
 from .hirota import Wave
 from .problem import AbstractSoliton
 
@@ -48,16 +48,14 @@ class KP2D(AbstractSoliton):
 
     name: ClassVar[str] = "kp-2d"
     dim: ClassVar[int] = 3
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
+        optimiser="levenberg-marquardt",
         dim=3,
         steps=200,
         batch=200,
         width=64,
         depth=2,
         input_scale=2.0,
-        probes="exact",
-        optimiser="levenberg-marquardt",
-        precision="double",
     )
 
     box: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from ..recommended import Recommended
+from ..recommended import MUON, Recommended
 from .cole_hopf import log_mean_power
 from .problem import AbstractTerminalValue
 
@@ -43,15 +43,10 @@ class HJBLQG(AbstractTerminalValue):
 
     name: ClassVar[str] = "hjb-lqg"
     # in 100 dimensions the solution falls steeply near the origin, which few points see
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = MUON(
         dim=10,
         steps=8_000,
         gpinn=1.0,
-        learning_rate=1e-2,
-        width=64,
-        probes="exact",
-        optimiser="muon",
-        schedule="cosine",
     )
 
     mu: int | float = eqx.field(static=True, default=1.0)

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...nn import HardConstraint
 from ..problem import AbstractSolvedProblem
-from ..recommended import Recommended
+from ..recommended import LEAST_SQUARES, Recommended
 from ..sampling.gaussian import gaussian_space_time
 from ..whole_space import AbstractWholeSpace
 
@@ -30,15 +30,12 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
     **Raises:** `ValueError` if `space_dim` is less than 1 or `duration` is not positive.
     """
 
-    recommended: ClassVar[Recommended] = Recommended(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=100,
         steps=60,
         batch=200,
         width=32,
         depth=2,
-        probes="exact",
-        optimiser="gauss-newton",
-        precision="double",
     )
 
     @abstractmethod

@@ -1,6 +1,7 @@
 """The linear problem of a step by factors of matrices."""
 
-from typing import final
+from abc import abstractmethod
+from typing import TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -11,9 +12,62 @@ from .jacobian import Rows, jacobian
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 
+Scalar: TypeAlias = Float[Array, ""]
+Entries: TypeAlias = Float[Array, " rows"]
+
+
+class AbstractDenseSolver(AbstractSolver):
+    """Solves with all derivatives in a matrix J: a subclass says how d − p follows from it.
+
+    - `chunk`, `most`: as for [`diffop.train.Cholesky`][].
+    """
+
+    chunk: int | None = eqx.field(static=True, default=None)
+    most: int = eqx.field(static=True, default=10_000)
+
+    def __check_init__(self) -> None:
+        if self.most < 1 or (self.chunk is not None and self.chunk < 1):
+            raise ValueError(
+                f"{type(self).__name__} expects chunk and most of at least 1, got {self.chunk} and "
+                f"{self.most}; leave chunk out for all points at once."
+            )
+
+    def solve(
+        self,
+        residuals: Residuals,
+        prior: Vector,
+        damping: Float[Array, ""],
+        key: PRNGKeyArray,
+    ) -> tuple[Float[Array, " rows"], Solution]:
+        if min(residuals.rows, prior.size) > self.most:
+            raise ValueError(
+                f"{type(self).__name__} expects at most {self.most} residuals or parameters, whose "
+                f"matrix it factorises, got {residuals.rows} residuals and {prior.size} "
+                f"parameters; take fewer points, or solver=diffop.train.ConjugateGradients(), "
+                f"which forms no matrix, or allow for more by most."
+            )
+        values, rows = jacobian(residuals, self.chunk)
+        shift = damping * jnp.sum(rows**2) / len(rows)
+        missed = values - rows @ prior
+        if len(rows) > prior.size:
+            moved = self.least_squares(rows, shift, missed)
+            return values, Solution(prior + moved, missed - rows @ moved)
+        moved, left = self.shortest(rows, shift, missed)
+        return values, Solution(prior + moved, left)
+
+    @abstractmethod
+    def least_squares(self, rows: Rows, shift: Scalar, missed: Entries) -> Vector:
+        """The d − p with the least |e − J (d − p)|² + λ |d − p|², by a matrix of parameters by
+        parameters; e is `missed` and λ is `shift`.
+        """
+
+    @abstractmethod
+    def shortest(self, rows: Rows, shift: Scalar, missed: Entries) -> Solution:
+        """The same by a matrix of residuals by residuals, with what is left of e."""
+
 
 @final
-class Cholesky(AbstractSolver):
+class Cholesky(AbstractDenseSolver):
     """Solves by Cholesky factors of the kernel J Jᵀ, of residuals by residuals, or where there are
     fewer parameters than residuals of JᵀJ, of parameters by parameters.
 
@@ -45,30 +99,16 @@ class Cholesky(AbstractSolver):
         ```
     """
 
-    chunk: int | None = eqx.field(static=True, default=None)
-    most: int = eqx.field(static=True, default=10_000)
+    def least_squares(self, rows: Rows, shift: Scalar, missed: Entries) -> Vector:
+        return _solved(rows.T @ rows, shift, missed @ rows)
 
-    def __check_init__(self) -> None:
-        _check_sizes(self)
-
-    def solve(
-        self,
-        residuals: Residuals,
-        prior: Vector,
-        damping: Float[Array, ""],
-        key: PRNGKeyArray,
-    ) -> tuple[Float[Array, " rows"], Solution]:
-        values, rows, shift = _derivatives(self, residuals, damping)
-        missed = values - rows @ prior
-        if len(rows) > prior.size:
-            moved = _solved(rows.T @ rows, shift, missed @ rows)
-            return values, Solution(prior + moved, missed - rows @ moved)
+    def shortest(self, rows: Rows, shift: Scalar, missed: Entries) -> Solution:
         dual = _solved(rows @ rows.T, shift, missed)
-        return values, Solution(prior + dual @ rows, shift * dual)
+        return Solution(dual @ rows, shift * dual)
 
 
 @final
-class QR(AbstractSolver):
+class QR(AbstractDenseSolver):
     """Solves by an orthogonal factorisation of the derivatives J, without the products of
     `diffop.train.Cholesky`, whose condition is that of J squared.
 
@@ -96,53 +136,15 @@ class QR(AbstractSolver):
         ```
     """
 
-    chunk: int | None = eqx.field(static=True, default=None)
-    most: int = eqx.field(static=True, default=10_000)
+    def least_squares(self, rows: Rows, shift: Scalar, missed: Entries) -> Vector:
+        Q, R = _factors(rows, shift)
+        return jax.scipy.linalg.solve_triangular(R, missed @ Q[: len(rows)])
 
-    def __check_init__(self) -> None:
-        _check_sizes(self)
-
-    def solve(
-        self,
-        residuals: Residuals,
-        prior: Vector,
-        damping: Float[Array, ""],
-        key: PRNGKeyArray,
-    ) -> tuple[Float[Array, " rows"], Solution]:
-        values, rows, shift = _derivatives(self, residuals, damping)
-        missed = values - rows @ prior
-        if len(rows) > prior.size:
-            Q, R = _factors(rows, shift)
-            moved = jax.scipy.linalg.solve_triangular(R, missed @ Q[: len(rows)])
-            return values, Solution(prior + moved, missed - rows @ moved)
+    def shortest(self, rows: Rows, shift: Scalar, missed: Entries) -> Solution:
         Q, R = _factors(rows.T, shift)
-        moved, left = jnp.split(
-            Q @ jax.scipy.linalg.solve_triangular(R, missed, trans=1), [prior.size]
-        )
-        return values, Solution(prior + moved, jnp.sqrt(shift) * left)
-
-
-def _check_sizes(solver: Cholesky | QR) -> None:
-    if solver.most < 1 or (solver.chunk is not None and solver.chunk < 1):
-        raise ValueError(
-            f"{type(solver).__name__} expects chunk and most of at least 1, got {solver.chunk} and "
-            f"{solver.most}; leave chunk out for all points at once."
-        )
-
-
-def _derivatives(
-    solver: Cholesky | QR, residuals: Residuals, damping: Float[Array, ""]
-) -> tuple[Float[Array, " rows"], Rows, Float[Array, ""]]:
-    """The residuals, their derivatives and λ."""
-    if min(residuals.rows, residuals.theta.size) > solver.most:
-        raise ValueError(
-            f"{type(solver).__name__} expects at most {solver.most} residuals or parameters, whose "
-            f"matrix it factorises, got {residuals.rows} residuals and {residuals.theta.size} "
-            f"parameters; take fewer points, or solver=diffop.train.ConjugateGradients(), which "
-            f"forms no matrix, or allow for more by most."
-        )
-    values, rows = jacobian(residuals, solver.chunk)
-    return values, rows, damping * jnp.sum(rows**2) / len(rows)
+        both = Q @ jax.scipy.linalg.solve_triangular(R, missed, trans=1)
+        moved, left = jnp.split(both, [rows.shape[1]])
+        return Solution(moved, jnp.sqrt(shift) * left)
 
 
 def _solved(
