@@ -12,7 +12,7 @@ from ..harness.records import Record, Records
 from ..harness.suite import AbstractSuite, Values
 from ..harness.table import Table, listing
 
-_SUMMED = ("rel_l2", "null_rel_l2", "skill", "steps_per_s", "seconds")
+_SUMMED = ("rel_l2", "null_rel_l2", "skill", "steps_per_s", "seconds", "peak_mb")
 Columns = Mapping[str, Callable[[Record], str]]
 
 MINI: dict[str, Size] = {"steps": 2, "width": 4, "batch": 4}
@@ -40,6 +40,7 @@ class AbstractTrained(AbstractSuite):
             "compile_seconds": report.compile_s,
             "seconds": report.steps / report.it_per_s,
             "parameters": report.parameters,
+            "peak_mb": report.peak_memory_mb,
         }
         return {name: value for name, value in measured.items() if value is not None}
 

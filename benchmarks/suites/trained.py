@@ -8,6 +8,7 @@ from ..harness.case import Case, Scope, Size
 from ..subjects.steps import OURS
 from .errors import MINI, AbstractTrained
 from .unit_ball import SEEDS
+from .weight_sharing import SUMMED
 
 _BALL: dict[str, Size] = {
     "dim": 1000,
@@ -39,6 +40,10 @@ SECONDS: dict[str, dict[str, Size]] = {
     "poisson-three-body": _SMALL_BALL,
     "allen-cahn-three-body": _SMALL_BALL,
     "sine-gordon-three-body": _SMALL_BALL,
+    **{
+        f"{equation}-two-body-lattice": {"dim": 10_000, **SUMMED}
+        for equation in ("poisson", "allen-cahn", "sine-gordon")
+    },
     # the paper's network of width 1024 at 2000 points takes hours without an accelerator
     "semilinear-heat": _MUON,
     "semilinear-allen-cahn": _MUON,
