@@ -93,7 +93,7 @@ def test_equal_seeds_are_one_run(tmp_path, capsys):
     ("content", "said"),
     [
         ('{"problem": ', "broken/report.json is not the JSON file that a run writes: "),
-        ("[]", "broken is not as a run writes it (AttributeError: "),
+        ("[]", "broken/report.json is not the JSON file that a run writes: it holds a list."),
         ("{}", "broken is not as a run writes it (TypeError: "),
     ],
     ids=["cut", "a list", "empty"],

@@ -171,15 +171,18 @@ def _made_of(cls: Any, values: dict[str, Any]) -> Any:
     return cls(**{name: value for name, value in values.items() if name in known})
 
 
-def read_json(path: pathlib.Path) -> Any:
+def read_json(path: pathlib.Path) -> dict[str, Any]:
     """What a JSON file holds.
 
-    **Raises:** `ValueError` naming the file if it is not one.
+    **Raises:** `ValueError` naming the file if it is not one, or holds anything but an object.
     """
     try:
-        return json.loads(path.read_text())
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict):
+            raise ValueError(f"it holds a {type(found).__name__}")
     except ValueError as error:
         raise ValueError(f"{path} is not the JSON file that a run writes: {error}.") from None
+    return found
 
 
 def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
