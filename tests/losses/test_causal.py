@@ -137,7 +137,7 @@ def test_pinn():
 @pytest.mark.parametrize("name", do.pde.names())
 def test_problems_know_their_time(name):
     """It is 0 where the data are, which the ansatz builds in or a condition has."""
-    dim = min(3, do.pde.recommended(name).dim)
+    dim = min(8, do.pde.recommended(name).dim)
     problem: Any = do.pde.make(name, dim=dim, key=KEY)
     (point,) = problem.sample(KEY, 1)
     with_time = name.startswith(("wave", "hjb", "black", "semilinear", "kdv", "g-kdv", "kp"))
