@@ -94,7 +94,9 @@ class ScaledOutput(eqx.Module):
 
     def __init__(self, net: Callable, scale: int | float | Float[Array, ""]):
         kind = jnp.finfo(jnp.result_type(float))
-        if not isinstance(scale, Tracer) and not kind.tiny <= float(scale) <= kind.max:
+        if not isinstance(scale, Tracer) and not (
+            float(kind.tiny) <= float(scale) <= float(kind.max)
+        ):
             raise ValueError(
                 f"ScaledOutput expects a finite positive scale, of {kind.tiny:.2g} to "
                 f"{kind.max:.2g} in {kind.dtype}, got {scale}; 1.0 leaves the values as they are."
