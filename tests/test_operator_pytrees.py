@@ -246,7 +246,7 @@ def test_joint_operators_are_pytrees():
     assert jax.tree.structure(do.exact(ops())) == jax.tree.structure(model[0])
     assert len(jax.tree.leaves(do.estimate(ops(), jax.random.key(0), 2))) == 2
     assert repr(model[0]) == "exact({'lap': 0.5 Δ, 'slope': ∂₀})"
-    assert repr(model[1]) == "(0.5 ∂₀).exact"
+    assert repr(model[1]) == "exact(0.5 ∂₀)"
     estimate = do.estimate({"lap": do.Laplacian()}, jax.random.key(0), 2)
     assert repr(estimate) == "estimate({'lap': Δ}, 2 × sparse)"
 

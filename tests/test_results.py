@@ -51,6 +51,44 @@ def test_variances():
     np.testing.assert_allclose(found.standard_error**2, found.variance, rtol=1e-14)
 
 
+MAPS = {  # what applies to functions: a map from them to functions of a point
+    "exact": do.Laplacian().exact,
+    "exact of several": do.exact(OPERATORS),
+    "gradient": do.Gradient().exact,
+    "estimate": E,
+    "stats": E.stats,
+    "estimate of several": do.estimate(OPERATORS, KEY, 4),
+    "draws": do.estimate(OPERATORS, KEY, 4).draws,
+    "deflate": do.Laplacian().deflate(KEY, 6),
+    "controlled": E.controlled(u),
+    "estimate_to": do.Laplacian().estimate_to(KEY, rtol=0.5, batch=4),
+    "variance": do.variance(do.Laplacian()),
+    "observe": do.Laplacian()
+    .estimate(KEY, 4, probes=do.probes.RunningMagnitudes(20).probe())
+    .observe(do.probes.RunningMagnitudes(20)),
+    "baseline": do.baselines.estimate("sdgd", OPERATORS["lap"], KEY, 4),
+    "choose": do.choose(do.Laplacian(), KEY, 4),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_all_that_applies_to_functions_is_curried_alike(name):
+    """u, with `chunk` and `plan` beside it where jets are pushed, and then the point."""
+    x = jnp.asarray(X)
+    with pytest.raises(
+        TypeError, match=r"a function u alone, .* got 1 more argument\(s\) beside u"
+    ):
+        MAPS[name](u, x)
+    with pytest.raises(TypeError, match="an operator is applied to a function u"):
+        MAPS[name](x)
+    if name not in ("baseline", "choose"):
+        whole, divided = MAPS[name](u)(x), MAPS[name](u, chunk=7, plan="power")(x)
+        leaves = zip(jax.tree.leaves(whole), jax.tree.leaves(divided), strict=True)
+        for one, other in leaves:
+            if not isinstance(one, str):
+                np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
 OLD = {
     "stats": (lambda x: E.stats(u)(x), "mean", "value", "Stats"),
     "adaptive": (lambda x: STATS["adaptive"](x), "mean", "value", "Adaptive"),

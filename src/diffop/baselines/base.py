@@ -4,17 +4,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
-import equinox as eqx
-
 from ..array_types import ScalarArray, Vector
+from ..complete import Complete
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..terms.term import Part
 
 if TYPE_CHECKING:
-    from typing import ClassVar as AbstractClassVar
+    from typing import ClassVar as AbstractVar
 else:
-    from equinox import AbstractClassVar
+    from equinox import AbstractVar
 
 ScalarFunction: TypeAlias = Callable[[Vector], ScalarArray]
 """u: from one vector to a real number."""
@@ -36,7 +35,7 @@ class Local(NamedTuple):
     second: Callable[[Factors], ScalarArray]
 
 
-class AbstractBaseline(eqx.Module):
+class AbstractBaseline(Complete):
     """A way to take derivatives that is not diffop's own, the `method` of
     [`diffop.baselines.estimate`][].
 
@@ -52,8 +51,8 @@ class AbstractBaseline(eqx.Module):
         ```
     """
 
-    name: AbstractClassVar[str]
-    random: AbstractClassVar[bool]
+    name: AbstractVar[str]
+    random: AbstractVar[bool]
 
     @abstractmethod
     def check(self, parts: Sequence[Part]) -> None:

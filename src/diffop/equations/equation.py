@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..complete import Complete
 from ..estimators.together import flatten
 from ..operators.base import Operator
 from ..terms.arguments import is_function
@@ -19,7 +20,7 @@ from .points import check_arguments
 Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
 
 
-class AbstractEquation(eqx.Module):
+class AbstractEquation(Complete):
     """A differential equation `residual(values of the operators at x, x) = 0`, and what else its
     solution has to match.
 

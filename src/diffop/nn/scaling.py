@@ -94,12 +94,11 @@ class ScaledOutput(eqx.Module):
 
     def __init__(self, net: Callable, scale: int | float | Float[Array, ""]):
         kind = jnp.finfo(jnp.result_type(float))
-        if not isinstance(scale, Tracer) and not (
-            float(kind.tiny) <= float(scale) <= float(kind.max)
-        ):
+        least, most = float(kind.tiny), float(kind.max)
+        if not isinstance(scale, Tracer) and not least <= float(scale) <= most:
             raise ValueError(
-                f"ScaledOutput expects a finite positive scale, of {kind.tiny:.2g} to "
-                f"{kind.max:.2g} in {kind.dtype}, got {scale}; 1.0 leaves the values as they are."
+                f"ScaledOutput expects a finite positive scale, of {least:.2g} to {most:.2g} "
+                f"in {kind.dtype}, got {scale}; 1.0 leaves the values as they are."
             )
         self.net = net
         self.exponent = jnp.round(jnp.log2(scale)).astype(int)

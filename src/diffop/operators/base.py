@@ -4,8 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
-import equinox as eqx
-
+from ..complete import Complete
 from ..jets.fields import Number
 from ..jets.planner import Kind
 from ..jets.probes.base import Draw
@@ -17,7 +16,7 @@ from ..terms.plans import plan_of
 from ..terms.term import Part, Term, compose, function_term, merged, text
 
 
-class Operator(eqx.Module):
+class Operator(Complete):
     """A linear differential operator, or a fixed sample of one.
 
     Operators add (`A + B`, `A - B`, `sum`), scale (`2 * A`, `A / 3`, `theta * A` for a 0-d array),

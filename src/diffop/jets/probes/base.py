@@ -14,6 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool
 
 from ...array_types import Key, KeyWords, Probes, Weights
+from ...complete import Complete
 from ..design import Design, Stratum
 from ..identity import by_value
 from ..point import Point
@@ -21,15 +22,15 @@ from ..terms import Factor, ProbedTerms, Target
 from ..weighted_jets import WeightedJets, drawn
 
 if TYPE_CHECKING:
-    from typing import ClassVar as AbstractClassVar
+    from typing import ClassVar as AbstractVar
 else:
-    from equinox import AbstractClassVar
+    from equinox import AbstractVar
 
 Factors: TypeAlias = Sequence[tuple[Factor, int]]
 """Factors of a homogeneous operator with their powers."""
 
 
-class AbstractProbe(eqx.Module):
+class AbstractProbe(Complete):
     """How random jets are drawn, the `probes` of `Operator.estimate`. What it draws of is a
     product of [`diffop.jets.Factor`][]s.
 
@@ -37,7 +38,7 @@ class AbstractProbe(eqx.Module):
     [`diffop.probes.AbstractTermProbe`][] for random terms.
     """
 
-    name: AbstractClassVar[str]
+    name: AbstractVar[str]
 
     @abstractmethod
     def supports(self, factors: Factors) -> bool:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
+from ...complete import Complete
 from ...equations.condition import Condition
 from ...equations.matching import Matching
 from ...equations.points import Points, at_each, check_arguments, count_of
@@ -43,7 +44,7 @@ def as_component(component: Any) -> Entry | None:
     return None if component is None else checked_entry(component)
 
 
-class AbstractCondition(eqx.Module):
+class AbstractCondition(Complete):
     """A condition on a part of a boundary, whose points are drawn anew whenever they are needed.
 
     A subclass is final, and defines `draw`. It has by keyword

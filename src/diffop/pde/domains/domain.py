@@ -4,16 +4,16 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TypeAlias
 
-import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...complete import Complete
 from ...equations.points import Point, Points
 
 Normal: TypeAlias = Float[Array, " dim"] | Callable[..., Float[Array, " dim"]]
 """As `diffop.Directional` takes it: the same everywhere, or a function of the point."""
 
 
-class AbstractPart(eqx.Module):
+class AbstractPart(Complete):
     """A part of a domain's boundary: points, and the outward normal at them.
 
     - `normal`: the outward unit normal, as [`diffop.Directional`][] takes it: an array, or a
@@ -53,7 +53,7 @@ class AbstractPart(eqx.Module):
         """`count` random points of this part."""
 
 
-class AbstractDomain(eqx.Module):
+class AbstractDomain(Complete):
     """Where an equation holds: points inside, and the boundary with its parts.
 
     A subclass is final, defines `boundary` and `sample`, and tells as `dim` how many coordinates a

@@ -42,6 +42,9 @@ class Balanced(AbstractMethod):
     reported are the loss and its terms without these weights. A term's own weight, such as
     `data_weight`, has no effect where its gradient is long enough to be balanced.
 
+    Where a term vanishes long before the others its weight grows without need, and errors with it:
+    it is to be compared with fixed weights ([measured](../how_to/optimisers.md)).
+
     The weights are a part of the optimiser's state, which checkpoints keep. A new weight takes a
     reverse pass for each term.
 

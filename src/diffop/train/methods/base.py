@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ...complete import Complete
+
 
 @runtime_checkable
 class HasTerms(Protocol):
@@ -46,7 +48,7 @@ class Objective(NamedTuple):
         return Evaluated(value, {"loss": value})
 
 
-class AbstractMethod(eqx.Module):
+class AbstractMethod(Complete):
     """How a fit makes a step: an optimiser of one's own for `diffop.train.fit`, for more than optax
     allows.
 

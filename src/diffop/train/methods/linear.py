@@ -14,9 +14,9 @@ parameters by parameters.
 from abc import abstractmethod
 from typing import NamedTuple, final
 
-import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...complete import Complete
 from .vector import Residuals, Vector
 
 
@@ -32,7 +32,7 @@ class Solution(NamedTuple):
     left: Float[Array, " rows"]
 
 
-class AbstractSolver(eqx.Module):
+class AbstractSolver(Complete):
     """How the linear problem of a step is solved."""
 
     @abstractmethod

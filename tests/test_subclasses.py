@@ -1,0 +1,49 @@
+"""What a class of one's own lacks is told all at once."""
+
+import equinox as eqx
+import jax
+import pytest
+
+import diffop as do
+
+
+def empty(base):
+    return type("Own", (base,), {"__module__": __name__})
+
+
+LACKS = {
+    do.DifferentialOperator: "terms(…)",
+    do.probes.AbstractDenseProbe: "draw(…), reaches(…), name",
+    do.probes.AbstractTermProbe: "select(…), name",
+    do.baselines.AbstractBaseline: "at(…), check(…), name, random",
+    do.nn.AbstractEquation: "operators(…), residual(…)",
+    do.pde.AbstractSolvedProblem: (
+        "null_shape(…), operators(…), residual(…), sample(…), solution(…), dim, name"
+    ),
+    do.pde.AbstractDomain: "boundary(…), sample(…)",
+    do.train.AbstractMethod: "init(…), step(…), divisible, helps",
+    do.train.AbstractSolver: "solve(…)",
+}
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("base", LACKS, ids=lambda base: base.__name__)
+def test_what_is_missing(base):
+    with pytest.raises(TypeError) as told:
+        empty(base)()
+    assert str(told.value).startswith(
+        f"Own lacks {LACKS[base]}, which every {base.__name__} has; define them, methods by def"
+    )
+
+
+def test_what_is_complete_is_a_pytree():
+    """Made by flattening, too, where no class is called."""
+
+    class Half(do.DifferentialOperator):
+        factor: jax.Array
+
+        def terms(self):
+            return (self.factor * do.Laplacian()).terms()
+
+    made = jax.jit(lambda half: half)(Half(jax.numpy.array(0.5)))
+    assert isinstance(made, Half) and eqx.tree_at(lambda h: h.factor, made, 2.0).factor == 2.0
