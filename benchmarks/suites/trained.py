@@ -110,7 +110,7 @@ _BY_DIM: dict[int, dict[str, Size]] = {
     1000: {"steps": 2000, "n": 32, "input_scale": 5.0, "learning_rate": 3e-3},
     10_000: {"steps": 2000, "n": 8, "input_scale": 0.5},
     100_000: {"steps": 200, "n": 8},
-    1_000_000: {"steps": 150, "n": 8, "batch": 6},
+    1_000_000: {"steps": 250, "n": 8, "batch": 6},
 }
 
 

@@ -15,9 +15,9 @@ class Complete(eqx.Module):
 
     def __new__(cls: type[T], *args: Any, **kwargs: Any) -> T:
         own: Any = cls
-        methods, attributes = sorted(own.__abstractmethods__), sorted(own.__abstractvars__)
-        lacks = [f"{name}(…)" for name in methods] + attributes
-        if lacks:
+        if own.__abstractmethods__ or own.__abstractvars__:
+            methods, attributes = sorted(own.__abstractmethods__), sorted(own.__abstractvars__)
+            lacks = [f"{name}(…)" for name in methods] + attributes
             base = next(each for each in cls.__mro__ if each.__module__.startswith("diffop."))
             raise TypeError(
                 f"{cls.__name__} lacks {', '.join(lacks)}, which every {base.__name__} has; define "

@@ -251,10 +251,12 @@ class Joint(AbstractEstimator):
     def _parts(self) -> tuple[list[tuple[Part, ...]], Any]:
         """Of each operator, and their structure; estimates among them keep their own draws."""
         operators, structure = flatten(self.operators)
-        parts = [
-            tuple(part if part.draw is not None else Part(part.terms, self.draw) for part in each)
-            for each in (operator.parts for operator in operators)
-        ]
+        parts = [operator.parts for operator in operators]
+        if self.draw is not None:
+            parts = [
+                tuple(p if p.draw is not None else Part(p.terms, self.draw) for p in each)
+                for each in parts
+            ]
         return parts, structure
 
     def __repr__(self) -> str:
