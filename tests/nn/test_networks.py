@@ -68,8 +68,8 @@ def test_blocks_share_their_weights(dim, block, channels):
 @pytest.mark.parametrize("dim", [12, 11])
 def test_summed_blocks(dim):
     net = do.nn.WeightSharedMLP(dim, 4, 6, 2, channels=5, summed=True, key=KEY)
-    x = np.asarray(jax.random.normal(jax.random.key(1), (dim,)))
-    blocks = np.append(x, np.zeros(-dim % 4)).reshape(3, 4)
+    x = jax.random.normal(jax.random.key(1), (dim,))
+    blocks = np.append(np.asarray(x), np.zeros(-dim % 4)).reshape(3, 4)
     inputs = np.asarray(net.shared.weight) @ blocks.sum(axis=0) + np.asarray(net.shared.bias)
     assert inputs.shape == (5,)
     np.testing.assert_allclose(net(x), layers(net.mlp, inputs)[0], rtol=1e-5)
