@@ -109,9 +109,10 @@ class Progress:
             logger.close(failed=kind is not None)
 
     def _due(self, step: int) -> bool:
+        if step < len(self.errors) * self._steps / _MEASUREMENTS:
+            return False
         affordable = (self._spent or 0.0) <= max(_FREE, _SHARE * self._seconds())
-        affordable = bool(gathered(affordable)[0])  # clocks differ: the first process decides
-        return affordable and step >= len(self.errors) * self._steps / _MEASUREMENTS
+        return bool(gathered(affordable)[0])  # clocks differ: the first process decides
 
     def _measure(self, state: State) -> float | None:
         began = time.monotonic()
