@@ -12,7 +12,7 @@ NONE = "none"
 """How the command line says None."""
 
 SOURCE = "source"
-"""The output scale that a problem tells from its source."""
+"""The output scale or anchor that a problem tells from its source."""
 
 
 @final
@@ -66,6 +66,10 @@ def _number_or_word(text: str) -> float | str:
         return text
 
 
+def _number_or_word_or_none(text: str) -> float | str | None:
+    return None if text == NONE else _number_or_word(text)
+
+
 def _numbers(text: str) -> float | list[float] | dict[str, float] | None:
     """`1.5`, `1,2,3`, `a=1,b=2` or none; the checks say which of these are taken."""
     words = [word.rpartition("=") for word in text.split(",")]
@@ -90,8 +94,12 @@ def _is_integer(value: Any, least: int = 1) -> bool:
     return type(value) is int and value >= least
 
 
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
 def _is_not_negative(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+    return _is_number(value) and value >= 0
 
 
 def _is_positive(value: Any) -> bool:
@@ -123,6 +131,12 @@ SCALE = Kind(
     lambda value: value == SOURCE or _is_positive(value),
     _number_or_word,
     f"NUMBER|{SOURCE}",
+)
+ANCHOR = Kind(
+    f"a finite number, {SOURCE} or {NONE}",
+    lambda value: value is None or value == SOURCE or _is_number(value),
+    _number_or_word_or_none,
+    f"NUMBER|{SOURCE}|{NONE}",
 )
 FOR_CONDITIONS = Kind(
     "a finite positive number, or a list with one for each condition",

@@ -60,6 +60,13 @@ CASES = {
         )
         for scale in (0.0, -1.0, float("nan"), float("inf"), 1e-40, 1e39)
     },
+    **{
+        f"anchor_{value}": (
+            lambda value=value: do.nn.Anchored(jnp.sum, value),
+            f"Anchored expects a finite value at the origin, got {value}; 0.0 if none is known",
+        )
+        for value in (float("nan"), float("inf"))
+    },
     "empty_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (0.0,)), ENDS),
     "ends_of_a_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0, 0.0), (1.0,)), ENDS),
     "infinite_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (float("inf"),)), ENDS),

@@ -81,6 +81,29 @@ def test_scaled_output(scale, power, getkey):
     )
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-12, 1e12])
+def test_anchored(scale, getkey):
+    """The value at the origin is the parameter, to the bit; derivatives are the network's."""
+    inner = mlp(3, getkey())
+    u = do.nn.Anchored(lambda x: scale * inner(x), 7.5 * scale)
+    x = jax.random.normal(getkey(), (3,))
+    assert u(jnp.zeros(3)) == jnp.float32(7.5 * scale)
+    expected = scale * (7.5 + inner(x) - inner(jnp.zeros(3)))
+    np.testing.assert_allclose(u(x), expected, rtol=1e-6)
+    found = do.Laplacian().exact(u)(x)
+    np.testing.assert_allclose(found, scale * jnp.trace(jax.hessian(inner)(x)), rtol=1e-4)
+    slope = eqx.filter_grad(lambda u: u(x))(do.nn.Anchored(inner, 7.5))
+    assert slope.value == 1
+    np.testing.assert_allclose(slope.net.layers[-1].bias, 0.0, atol=0)  # moves x and 0 alike
+
+
+def test_anchored_sees_every_argument(getkey):
+    net = mlp(3, getkey())
+    u = do.nn.Anchored(do.nn.JoinedInput(net), 2)
+    assert u(jnp.zeros(2), jnp.array(0.0)) == 2
+    assert jax.jit(lambda c: do.nn.Anchored(net, c)(jnp.zeros(3)))(4.0) == 4
+
+
 def test_box_input():
     u = do.nn.BoxInput(lambda z: z, lower=(-10.0, 0.0), upper=(30.0, 5.0))
     for x, expected in [([-10, 0], [-1, -1]), ([30, 5], [1, 1]), ([20, 2], [0.5, -0.2])]:

@@ -44,6 +44,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "sharing": "joined",
         "input_scale": 1.0,
         "output_scale": 1.0,
+        "anchor": None,
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
@@ -133,6 +134,14 @@ def test_output_scale(value):
         ValueError, match="^output-scale must be a finite positive number, or source, got"
     ):
         do.train.Settings(NAME, output_scale=value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "sauce", True])
+def test_anchor(value):
+    for anchor in (None, "source", 0.0, -3):
+        assert do.train.Settings(NAME, anchor=anchor).anchor == anchor
+    with pytest.raises(ValueError, match="^anchor must be a finite number, source or none, got"):
+        do.train.Settings(NAME, anchor=value)
 
 
 @pytest.mark.parametrize("name", ["l-bfgs", "gauss-newton"])

@@ -62,6 +62,7 @@ def test_report_and_files(run):
         "sharing": "joined",
         "input_scale": 1.0,
         "output_scale": 1.0,
+        "anchor": None,
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,

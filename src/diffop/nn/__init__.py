@@ -10,6 +10,7 @@ from .embeddings import FourierFeatures as FourierFeatures, PeriodicInput as Per
 from .modified_mlp import ModifiedMLP as ModifiedMLP
 from .pinn import PINN as PINN
 from .scaling import (
+    Anchored as Anchored,
     BoxInput as BoxInput,
     JoinedInput as JoinedInput,
     ScaledInput as ScaledInput,

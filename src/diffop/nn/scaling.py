@@ -10,6 +10,7 @@ import jax
 import jax.flatten_util
 import jax.numpy as jnp
 from jax.core import Tracer
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Inexact, Int, PyTree
 
 
@@ -103,9 +104,59 @@ class ScaledOutput(eqx.Module):
         self.net = net
         self.exponent = jnp.round(jnp.log2(scale)).astype(int)
 
+    def unit(self, dtype: DTypeLike | None = None) -> Float[Array, ""]:
+        """The power of two, of `dtype` or as JAX is configured."""
+        return jnp.ldexp(jnp.ones((), dtype or float), self.exponent)
+
     def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
         value = self.net(*args)
-        return jnp.ldexp(jnp.ones((), jnp.real(value).dtype), self.exponent) * value
+        return self.unit(jnp.real(value).dtype) * value
+
+
+@final
+class Anchored(eqx.Module):
+    """A network whose value at the origin is a parameter of its own: `u(x) = c + net(x) − net(0)`.
+
+    In many dimensions a solution is nearly one number, and what is left is a thousandth of it or
+    less. In a network all parameters move that number: a step of Adam that is small for each of
+    them moves it by the sum of all. Here they do not move it at all, and the one that does has the
+    rate of one parameter.
+
+    **Arguments:**
+
+    - `net`: any callable from a point to an array, such as `equinox.nn.MLP`. Its array leaves stay
+        learnable.
+    - `value`: where c begins, a finite number; also one that is traced. It is learnable.
+
+    **Returns:** called at a point `x`, `c + net(x) − net(0)`.
+
+    **Raises:** `ValueError` if `value` is known and not finite.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(100, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.Anchored(net, 3.0)
+        u(jnp.zeros(100))  # 3.0
+        ```
+    """
+
+    net: Callable
+    value: Float[Array, ""]
+
+    def __init__(self, net: Callable, value: int | float | Float[Array, ""]):
+        if not isinstance(value, Tracer) and not math.isfinite(value):
+            raise ValueError(
+                f"Anchored expects a finite value at the origin, got {value}; 0.0 if none is known."
+            )
+        self.net = net
+        self.value = jnp.asarray(value, float)
+
+    def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
+        return self.value + (self.net(*args) - self.net(*jax.tree.map(jnp.zeros_like, args)))
 
 
 @final

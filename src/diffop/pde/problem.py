@@ -90,13 +90,28 @@ class AbstractProblem(AbstractEquation):
         """
         return None
 
-    def magnitude(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
-        """The size of the solution, as far as the source or the data tell it; 1 unless a problem
-        defines it.
+    def location(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
+        """The value that the network in the ansatz should begin at, as far as the source or the
+        data tell it; 0 unless a problem defines it.
 
         **Arguments:**
 
         - `key`: of the points that are looked at.
+
+        **Returns:** a number.
+        """
+        return 0.0
+
+    def magnitude(
+        self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
+    ) -> int | float | Float[Array, ""]:
+        """How far the network in the ansatz has to go from a value, as far as the source or the
+        data tell it; 1 unless a problem defines it.
+
+        **Arguments:**
+
+        - `key`: of the points that are looked at.
+        - `location`: the value; from 0 on it is the size of the solution.
 
         **Returns:** a positive number.
         """

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ..kinds import (
+    ANCHOR,
     COUNT,
     COUNT_OR_NONE,
     FOR_CONDITIONS,
@@ -69,6 +70,13 @@ class Recommended:
         metadata=SCALE(
             "the network's values are multiplied by this, or by what the source tells of the "
             "solution's size"
+        ),
+    )
+    anchor: int | float | str | None = field(
+        default=None,
+        metadata=ANCHOR(
+            "the network's value at the origin is a parameter that begins at this, or at what the "
+            "source tells"
         ),
     )
     probes: str = "sparse"

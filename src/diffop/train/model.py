@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .. import pde
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
-from ..nn import ScaledInput, ScaledOutput, WeightSharedMLP
+from ..nn import Anchored, ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
 from .checkpoints import Checkpoints
@@ -85,10 +85,16 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
         )
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
-    scale = settings.output_scale
-    if scale != 1:
-        told = isinstance(scale, str)
-        net = ScaledOutput(net, problem.magnitude(jax.random.key(settings.seed)) if told else scale)
+    key = jax.random.key(settings.seed)
+    anchor, scale = settings.anchor, settings.output_scale
+    if isinstance(anchor, str):
+        anchor = problem.location(key)
+    if isinstance(scale, str):
+        scale = problem.magnitude(key) if anchor is None else problem.magnitude(key, anchor)
+    if anchor is not None:  # a parameter is of size one
+        net = Anchored(net, anchor / ScaledOutput(net, scale).unit())
+    if settings.output_scale != 1:
+        net = ScaledOutput(net, scale)
     return problem.ansatz(net)
 
 

@@ -91,6 +91,10 @@ class Settings(Recommended):
     - `output_scale`: the network's values are multiplied by this number, rounded to a power of two;
         `"source"` for the size of the solution that the problem tells from its source alone
         (`diffop.pde.AbstractProblem.magnitude`).
+    - `anchor`: the value at the origin of the network in the ansatz is a parameter of its own
+        (`diffop.nn.Anchored`), which begins at this number; `"source"` for the one that the problem
+        tells from its source alone (`diffop.pde.AbstractProblem.location`). An output scale of
+        `"source"` is then that of what is left. None leaves the network as it is.
     - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:

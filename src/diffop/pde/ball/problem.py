@@ -15,7 +15,9 @@ from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
 
 _SOURCES = 16
-"""So many values of the source tell its size: in many dimensions they are nearly alike."""
+"""So many values of the source tell its size and sign: in many dimensions they are nearly alike."""
+
+_ITERATIONS = 10
 
 
 class AbstractBallProblem(AbstractSolvedProblem):
@@ -64,10 +66,34 @@ class AbstractBallProblem(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return unit_ball(key, count, self.dim)
 
-    def magnitude(self, key: PRNGKeyArray) -> Float[Array, ""]:
-        # Δ(c (1 − |x|²)) = −2dc: with this shape, the size of c
-        source = jax.lax.map(self.source, self.sample(key, _SOURCES))
-        return jnp.sqrt(jnp.mean(source**2)) / (2 * self.dim)
+    def location(self, key: PRNGKeyArray) -> Float[Array, ""]:
+        missed, linear = self._missed(key)
+
+        def improved(_: int, c: Float[Array, ""]) -> Float[Array, ""]:
+            r, slope = jax.jvp(missed, (c,), (jnp.ones_like(c),))
+            better = c - (slope @ r) / (slope @ slope)
+            return jnp.where(jnp.sum(missed(better) ** 2) < jnp.sum(r**2), better, c)
+
+        # by Gauss-Newton; a step is taken where it misses by less
+        return jax.lax.fori_loop(0, _ITERATIONS, improved, linear)
+
+    def magnitude(
+        self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
+    ) -> Float[Array, ""]:
+        missed, linear = self._missed(key)
+        return jnp.sqrt(jnp.mean(missed(jnp.asarray(location, linear.dtype)) ** 2))
+
+    def _missed(self, key: PRNGKeyArray) -> tuple[Callable, Float[Array, ""]]:
+        """By how much c (1 − |x|²) misses the equation at some points, as a function of c, and the
+        c of the linear equation. In units of −2d, since Δ(c (1 − |x|²)) = −2dc: of c.
+        """
+        x = self.sample(key, _SOURCES)
+        f, shape = (jax.lax.map(g, x) for g in (self.source, self.null_shape))
+
+        def missed(c: Float[Array, ""]) -> Float[Array, " points"]:
+            return c - (jax.vmap(self.nonlinearity)(c * shape) - f) / (2 * self.dim)
+
+        return missed, jnp.mean(f) / (-2 * self.dim)
 
     def ansatz(self, net: Callable) -> Callable:
         return ZeroOnUnitSphere(net)
