@@ -283,9 +283,7 @@ def test_bad_input(name):
 
 
 def old_and_new(kind, old, new):
-    with pytest.warns(
-        DeprecationWarning, match=r"takes estimator= by its new name probes=; diffop 0"
-    ):
+    with pytest.warns(DeprecationWarning, match=r"takes estimator= by its new name probes=; diff"):
         made = kind(**old)
     assert made.probes == kind(**new).probes
     with pytest.warns(DeprecationWarning, match="estimator is now called probes; diffop 0.3 will"):
