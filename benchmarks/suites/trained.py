@@ -75,6 +75,28 @@ class Problems(AbstractTrained):
             command = f"python -m diffop solve {name} {words} --seed 0 --out out/{name}"
             table = listing(name, Records([record]), shown)
             yield table._replace(command=" ".join(command.split()))
+        yield _fields(ours)
+
+
+_FIELDS = {
+    "flow, steady Navier-Stokes": "kovasznay",
+    "solitons that cross, order four": "kp-2d",
+    "quantum, a ground state": "schroedinger",
+    "finance, a hundred assets": "black-scholes-barenblatt",
+}
+
+
+def _fields(ours: Records) -> Table:
+    """One problem of each of some fields."""
+    columns = error_columns()
+    shown = {name: columns[name] for name in ("problem", *columns) if name not in _IN_COMMAND[1:]}
+    names = ["field", *shown]
+    lines = [
+        [field, *(cell(record) for cell in shown.values())]
+        for field, problem in _FIELDS.items()
+        for record in summaries(ours.where(problem=problem))
+    ]
+    return Table("fields", names, lines)
 
 
 _IN_COMMAND = ("problem", "options", "seeds")
