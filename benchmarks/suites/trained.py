@@ -171,9 +171,8 @@ class WholeGradient(AbstractTrained):
         yield from super().tables(ours, paper)
         columns = {
             "dimensions": lambda record: f"{record.case.whole('dim'):,}",
-            "seeds": lambda record: str(record.case.sizes["seeds"]),
-            "error": lambda record: ranged(record, "rel_l2", ".1e"),
-            "null model": lambda record: ranged(record, "null_rel_l2", ".1e"),
+            "relative L2 error": lambda record: ranged(record, "rel_l2", ".1e"),
+            "null model": lambda record: record.text("null_rel_l2", ".1e"),
             "seconds": lambda record: record.text("seconds", ".0f"),
         }
         for suite, words in (("two-body", "the paper's error"), ("gpinn", "its gPINN's")):
