@@ -4,7 +4,10 @@ import pathlib
 import re
 import tomllib
 
+import pytest
+
 import diffop
+from diffop.__main__ import main
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -27,3 +30,9 @@ def test_workflows_call_targets_that_there_are():
     for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
         for target in re.findall(r"run: make (\S+)", workflow.read_text()):
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), workflow
+
+
+def test_the_command_line_says_its_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"diffop {diffop.__version__}\n"
