@@ -13,7 +13,12 @@ DEMO = solve allen-cahn-two-body --dim 100000 --steps 200 --batch 10 --n 8 --see
 
 TORCH_PYTHON ?= python3.12
 
-.PHONY: demo test test-all oracles test-lowest test-peers lint format docs bench bench-full clean
+# Those that a release is tried under.
+PYTHONS ?= $(shell for p in python3.11 python3.12 python3.13 python3.14; do \
+	if $$p -c '' 2>/dev/null; then echo $$p; fi; done)
+
+.PHONY: demo test test-all oracles test-lowest test-peers lint format docs bench bench-full \
+	dist clean
 
 demo: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/compiled
 demo: .venv/.installed
@@ -67,13 +72,25 @@ bench: .venv/.installed
 bench-full: .venv/.installed
 	$(BIN)/python -m benchmarks run --level full --out out/benchmarks-full.jsonl $(ARGS)
 
+# Wheel and sdist, tried in empty environments; TAG=v… is what the version has to be called.
+dist: .venv-dist/.installed
+	rm -rf dist
+	.venv-dist/bin/python -m build
+	.venv-dist/bin/python -m twine check --strict dist/*
+	.venv-dist/bin/python tests/dist.py dist --pythons $(PYTHONS) --tag "$(TAG)"
+
+.venv-dist/.installed: pyproject.toml
+	test -x .venv-dist/bin/python || $(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet build==1.6.1 twine==7.0.0
+	touch $@
+
 # For the rows of PyTorch; its package needs Python >= 3.12.
 .venv-torch:
 	$(TORCH_PYTHON) -m venv .venv-torch
 	.venv-torch/bin/python -m pip install --quiet torch==2.13.0 jet-for-pytorch==1.0.0
 
 clean:
-	rm -rf .venv .venv-torch .venv-lowest .venv-peers .cache site out
+	rm -rf .venv .venv-torch .venv-lowest .venv-peers .venv-dist .cache dist site out
 
 # The stamp is newer than pyproject.toml exactly if what it asks for is installed.
 .venv/.installed: pyproject.toml

@@ -105,6 +105,6 @@ OLD = {
 def test_old_names(name):
     made, old, new, kind = OLD[name]
     found = made(jnp.asarray(X))
-    with pytest.warns(DeprecationWarning, match=f"{kind}.{old} is now called {new}; the next"):
+    with pytest.warns(DeprecationWarning, match=f"{kind}.{old} is now called {new}; diffop 0.3"):
         before = getattr(found, old)
     assert before is getattr(found, new)

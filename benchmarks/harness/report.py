@@ -27,7 +27,7 @@ class Section(NamedTuple):
     def with_source(self, table: Table) -> str:
         """A table, and below it where its numbers are from."""
         machines = dict.fromkeys(in_words(each.machine, self.suite) for each in self.records)
-        command = f"python -m benchmarks run {self.suite.name} --level full"
+        command = table.command or f"python -m benchmarks run {self.suite.name} --level full"
         source = f"`{command}`; {' and '.join(machines)}"
         if table.is_papers:
             source = "The paper's, on an NVIDIA A100 with 40 GB"
@@ -49,7 +49,8 @@ def sections(suites: Iterable[AbstractSuite], paths: Iterable[Path]) -> Iterator
     records, paper = read(paths), read([PAPER])
     for suite in suites:
         found = _ordered(suite, records.of(suite.name))
-        printed = paper.of(suite.name.partition("/")[0])
+        names = suite.papers or (suite.name.partition("/")[0],)
+        printed = Records(each for name in names for each in paper.of(name))
         for device in dict.fromkeys(record.device for record in found):
             ours = Records(each for each in found if each.device == device)
             tables, pictures = suite.tables(ours, printed), suite.pictures(ours)

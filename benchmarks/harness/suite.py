@@ -24,6 +24,7 @@ class AbstractSuite(abc.ABC):
     - `title`: what is measured, in a line.
     - `limit`: seconds for one case, after which "timeout" is its result.
     - `packages`: those whose versions are said below its tables.
+    - `papers`: the suites of the paper's numbers that are beside; its own if not given.
     - `timed`: whether the number of cores says anything about its numbers.
     """
 
@@ -31,6 +32,7 @@ class AbstractSuite(abc.ABC):
     title: ClassVar[str]
     limit: ClassVar[float] = 300.0
     packages: ClassVar[tuple[str, ...]] = ("jax",)
+    papers: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = True
 
     @abc.abstractmethod

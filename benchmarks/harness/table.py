@@ -10,12 +10,14 @@ from .records import Record, Records
 class Table(NamedTuple):
     """A Markdown table; `name` is what pages call it by.
 
-    Tables of the paper's own numbers are called "paper-…".
+    Tables of the paper's own numbers are called "paper-…". `command` makes the numbers, where it is
+    not that of the suite.
     """
 
     name: str
     header: Sequence[str]
     lines: Sequence[Sequence[str]]
+    command: str = ""
 
     @property
     def is_papers(self) -> bool:

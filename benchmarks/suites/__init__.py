@@ -9,6 +9,7 @@ from .batch_size import BatchSize
 from .collapsed import Collapsed
 from .compiling import Compiling
 from .gpinn import GpinnError, GpinnSpeed
+from .headline import Headline
 from .high_order import HighOrder
 from .peers import Peers
 from .precision import Precision
@@ -36,6 +37,7 @@ SUITES: dict[str, AbstractSuite] = {
         GpinnSpeed(),
         GpinnError(),
         BatchSize(),
+        Headline(),
         Peers(),
         Collapsed(),
         Scaling(),

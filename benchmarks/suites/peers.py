@@ -2,6 +2,7 @@
 differentiation, and PyTorch's collapsed Taylor mode.
 """
 
+import abc
 from collections.abc import Iterator
 
 from ..harness.case import Case, Scope
@@ -10,13 +11,35 @@ from ..harness.records import Records
 from ..harness.suite import AbstractTimed
 from ..harness.table import Table, duration, listing, megabytes, ratio
 from ..subjects.agreement import PARTS, check_agreement
-from ..subjects.operators import OPERATORS
+from ..subjects.operators import OPERATORS, Subject
 from ..subjects.steps import OURS
 
 POINTS = 100
 
 
-class Peers(AbstractTimed):
+class AbstractOperators(AbstractTimed):
+    """Suites of operators at points, each beside diffop's way to the same numbers."""
+
+    @abc.abstractmethod
+    def subject(self, case: Case) -> Subject:
+        """The ways to an operator, and what it is of."""
+
+    def program(self, case: Case) -> Program:
+        subject, dim = self.subject(case), case.whole("dim")
+        method = subject.ways[case.method](dim)
+        part = PARTS[str(case.sizes["part"])]
+        return Program(part, method, subject.network(dim), subject.points(POINTS, dim))
+
+    def beside(self, case: Case) -> Case | None:
+        return None if case.method == OURS else case._replace(method=OURS)
+
+    def check(self, case: Case) -> None:
+        subject, dim = self.subject(case), case.whole("dim")
+        pair = {name: subject.ways[name](dim) for name in (OURS, case.method)}
+        check_agreement(pair, subject.network(dim), subject.points(2, dim))
+
+
+class Peers(AbstractOperators):
     name = "peers"
     title = "operators of an MLP at 100 points, value and gradient, by diffop and by others"
     budget = 8.0
@@ -29,19 +52,8 @@ class Peers(AbstractTimed):
                 for method in scope.pick(ways[:2], ways, ways):
                     yield self.case(method, operator=operator, dim=dim, part=part)
 
-    def program(self, case: Case) -> Program:
-        subject, dim = OPERATORS[str(case.sizes["operator"])], case.whole("dim")
-        method = subject.ways[case.method](dim)
-        part = PARTS[str(case.sizes["part"])]
-        return Program(part, method, subject.network(dim), subject.points(POINTS, dim))
-
-    def beside(self, case: Case) -> Case | None:
-        return None if case.method == OURS else case._replace(method=OURS)
-
-    def check(self, case: Case) -> None:
-        subject, dim = OPERATORS[str(case.sizes["operator"])], case.whole("dim")
-        pair = {name: subject.ways[name](dim) for name in (OURS, case.method)}
-        check_agreement(pair, subject.network(dim), subject.points(2, dim))
+    def subject(self, case: Case) -> Subject:
+        return OPERATORS[str(case.sizes["operator"])]
 
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         for part in PARTS:

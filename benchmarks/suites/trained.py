@@ -1,12 +1,15 @@
 """Errors of every problem in minutes, and of the settings that go beyond the null model."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import diffop as do
 
 from ..harness.case import Case, Scope, Size
+from ..harness.records import Record, Records
+from ..harness.table import Table, listing
 from ..subjects.steps import OURS
-from .errors import MINI, AbstractTrained
+from .errors import MINI, AbstractTrained, error_columns, options, ranged, summaries
 from .unit_ball import SEEDS
 from .weight_sharing import SUMMED
 
@@ -61,6 +64,42 @@ class Problems(AbstractTrained):
         for problem in scope.pick(["g-kdv-1d"], ["g-kdv-1d", "kp-2d"], every):
             sizes = MINI if scope.level == "mini" else SECONDS.get(problem, {})
             yield self.case(OURS, problem=problem, **sizes, seed=0)
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        """All of them, and each by itself for the gallery, with the command that makes it."""
+        yield from super().tables(ours, paper)
+        columns = error_columns()
+        shown = {name: columns[name] for name in columns if name not in _IN_COMMAND}
+        for record in summaries(ours):
+            name, words = str(record.case.sizes["problem"]), options(record).strip("`")
+            command = f"python -m diffop solve {name} {words} --seed 0 --out out/{name}"
+            table = listing(name, Records([record]), shown)
+            yield table._replace(command=" ".join(command.split()))
+        yield _fields(ours)
+
+
+_FIELDS = {
+    "flow, steady Navier-Stokes": "kovasznay",
+    "solitons that cross, order four": "kp-2d",
+    "quantum, a ground state": "schroedinger",
+    "finance, a hundred assets": "black-scholes-barenblatt",
+}
+
+
+def _fields(ours: Records) -> Table:
+    """One problem of each of some fields."""
+    columns = error_columns()
+    shown = {name: columns[name] for name in ("problem", *columns) if name not in _IN_COMMAND[1:]}
+    names = ["field", *shown]
+    lines = [
+        [field, *(cell(record) for cell in shown.values())]
+        for field, problem in _FIELDS.items()
+        for record in summaries(ours.where(problem=problem))
+    ]
+    return Table("fields", names, lines)
+
+
+_IN_COMMAND = ("problem", "options", "seeds")
 
 
 _OTHERWISE: dict[str, dict[str, Size]] = {
@@ -117,6 +156,7 @@ _BY_DIM: dict[int, dict[str, Size]] = {
 class WholeGradient(AbstractTrained):
     name = "whole-gradient"
     title = "errors on two-body Allen-Cahn of losses that see the residual's whole gradient"
+    papers = ("two-body", "gpinn")
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         dims = scope.pick([10], [1000], list(_BY_DIM))
@@ -125,6 +165,26 @@ class WholeGradient(AbstractTrained):
                 sizes = {"dim": dim, **_WHOLE, **_BY_DIM.get(dim, {"n": 4})}
                 more = MINI if scope.level == "mini" else {}
                 yield self.case(OURS, problem="allen-cahn-two-body", **{**sizes, **more}, seed=seed)
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        """All, and by dimension beside the paper's errors: without and with a gradient."""
+        yield from super().tables(ours, paper)
+        columns = {
+            "dimensions": lambda record: f"{record.case.whole('dim'):,}",
+            "relative L2 error": lambda record: ranged(record, "rel_l2", ".1e"),
+            "null model": lambda record: record.text("null_rel_l2", ".1e"),
+            "seconds": lambda record: record.text("seconds", ".0f"),
+        }
+        for suite, words in (("two-body", "the paper's error"), ("gpinn", "its gPINN's")):
+            columns[words] = partial(_papers, paper.of(suite).where("jet"))
+        yield listing("by-dimension", summaries(ours), columns)
+
+
+def _papers(paper: Records, record: Record) -> str:
+    """The paper's error for the problem and dimension of a record; nothing where it has none."""
+    sizes = {name: record.case.sizes[name] for name in ("problem", "dim")}
+    found = paper.where(**sizes).good
+    return f"{found[0].values['rel_l2']:.1e}" if found else ""
 
 
 class Solitons(AbstractTrained):

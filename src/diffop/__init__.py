@@ -1,5 +1,7 @@
 """diffop: an algebra of differential operators for JAX, exact and stochastic."""
 
+__version__ = "0.2.0"  # its one home: pyproject.toml reads it here
+
 from . import (
     baselines as baselines,
     compat as compat,

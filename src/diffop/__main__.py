@@ -12,7 +12,7 @@ from typing import NoReturn, final
 import jax
 from jax.sharding import Mesh
 
-from . import pde, train
+from . import __version__, pde, train
 from .kinds import Kind
 from .pde.own import imported
 from .pde.registry import summary
@@ -60,6 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="diffop", description="Differential operators for JAX, and PDEs solved.")
+    parser.add_argument("--version", action="version", version=f"diffop {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list the problems")
     listing.set_defaults(run=_list)

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+GONE = "0.3"
+"""The release that has no old names any more; docs/how_to/old_names.md lists them."""
+
 _BETWEEN = ("diffop", "equinox", "jaxtyping")
 
 
@@ -72,5 +75,5 @@ def warn_of(change: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1
-    text = f"{change}; the next release will not know the old name."
+    text = f"{change}; diffop {GONE} will not know the old name."
     warnings.warn(text, DeprecationWarning, stacklevel=level)

@@ -283,10 +283,10 @@ def test_bad_input(name):
 
 
 def old_and_new(kind, old, new):
-    with pytest.warns(DeprecationWarning, match=r"takes estimator= by its new name probes=; the n"):
+    with pytest.warns(DeprecationWarning, match=r"takes estimator= by its new name probes=; diff"):
         made = kind(**old)
     assert made.probes == kind(**new).probes
-    with pytest.warns(DeprecationWarning, match="estimator is now called probes; the next release"):
+    with pytest.warns(DeprecationWarning, match="estimator is now called probes; diffop 0.3 will"):
         assert made.estimator == made.probes
     return made
 

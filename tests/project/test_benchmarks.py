@@ -1,13 +1,16 @@
 """The benchmarks run, in miniature, and the pages say what the result files say."""
 
 import pathlib
+import re
 import time
 
 import jax
 import numpy as np
 import pytest
 
+import diffop as do
 from benchmarks.__main__ import COMMITTED, main
+from benchmarks.gallery import PICTURES
 from benchmarks.harness.case import Case, Scope, matching
 from benchmarks.harness.pages import filled, marked
 from benchmarks.harness.records import OK, Record, Records, append, append_record, read
@@ -197,3 +200,12 @@ def test_pages_say_what_the_result_files_say(page):
 def test_a_table_that_there_is_not():
     with pytest.raises(ValueError, match="no table 'a/b'; the nearest are: c/d"):
         filled("<!-- results: a/b -->\n<!-- end -->", {"c/d": "| |"})
+
+
+def test_the_gallery_has_every_problem():
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for name in do.pde.names():
+        assert f"<!-- results: problems/{name} -->" in page
+        assert f"(pictures/gallery/{name}-curve.jpg)" in page
+    shown = set(re.findall(r"\(pictures/gallery/(\S+)\)", page))
+    assert shown == {path.name for path in PICTURES.iterdir()}

@@ -13,6 +13,7 @@ import diffop
 from diffop.jets.expansion import alpha_of
 from diffop.jets.planner import plan
 
+from .links import broken
 from .pages import BLOCK, DOCS, agree, run, updated
 
 PAGES = {
@@ -92,8 +93,21 @@ def test_the_site_builds(tmp_path):
         text = page.read_text(encoding="utf-8")
         assert not ELSEWHERE.search(text), page
         assert 'class="arithmatex"' not in text, f"a formula was left as it is in {page}"
+    assert list(broken(tmp_path)) == []
     formulas = (tmp_path / "devdocs" / "probes.html").read_text(encoding="utf-8")
     assert formulas.count("<math") > 10
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    pages = {
+        "index.html": '<a href="a/b.html#there">1</a><a href="a/b.html#nowhere">2</a>',
+        "a/b.html": '<i id="there"></i><a href="..">3</a><img src="c.png"><a href="../../x">4</a>',
+    }
+    (tmp_path / "a").mkdir()
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text)
+    found = ["a/b.html: ../../x", "a/b.html: c.png", "index.html: a/b.html#nowhere"]
+    assert sorted(broken(tmp_path)) == found
 
 
 PRICED = {

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+DEMO = (ROOT / "docs" / "tutorials" / "whole_gradient.md").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 
@@ -30,10 +31,21 @@ def test_every_make_target_exists(target):
 
 
 def test_the_demo_is_the_command_that_is_shown():
-    demo = README[README.index("## The demo") :]
-    shown = re.search(r"python -m diffop (solve .*?--overwrite)", demo, re.DOTALL)
+    shown = re.search(r"python -m diffop (solve .*?--overwrite)", DEMO, re.DOTALL)
     made = re.search(r"^DEMO = (.*?[^\\])\n", MAKEFILE, re.DOTALL | re.MULTILINE)
     out = re.search(r"^OUT \?= (\S+)", MAKEFILE, re.MULTILINE)
     assert shown and made and out
     command = f"{made[1]} --out {out[1]} --overwrite"
     assert shown[1].replace("\\", "").split() == command.replace("\\", "").split()
+
+
+def test_a_visitor_sees_code_soon():
+    words = len(README[: README.index("```python")].split())
+    assert words < 110, f"{words} words before the first line of code"
+    code = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    assert sum(bool(line.strip()) for line in code[0].splitlines()) <= 12
+
+
+def test_links_lead_somewhere():
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", README):
+        assert (ROOT / link).exists(), link

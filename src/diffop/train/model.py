@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Callable
+from typing import NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -23,6 +24,20 @@ from .methods.balanced import Balanced
 from .optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
 from .runs import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
 from .settings import PRECISIONS, Problem, Settings, identity, is_own
+
+
+@final
+class Keys(NamedTuple):
+    """What is random in a run, from its seed."""
+
+    problem: PRNGKeyArray
+    net: PRNGKeyArray
+    training: PRNGKeyArray
+    test: PRNGKeyArray
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Keys":
+        return cls(*jax.random.split(jax.random.key(settings.seed), 4))
 
 
 def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:

@@ -102,7 +102,8 @@ def save_picture(
     solution: Callable,
     title: str,
 ) -> None:
-    """Draws a row for each section: the network, the solution, and the difference.
+    """Draws a row for each section, and each value at a point: the network, the solution, and the
+    difference.
 
     **Arguments:**
 
@@ -111,14 +112,14 @@ def save_picture(
     - `network`, `solution`: functions of one point.
     - `title`: above the picture.
     """
-    figure = _figure(12, 0.5 + 3 * len(sections))
-    figure.suptitle(title)
     both = [[_on_section(u, section) for section in sections] for u in (network, solution)]
     for mine, other in zip(*both, strict=True):
         check_shape("the network", mine.shape[2:], "the solution", other.shape[2:])
     pairs = zip(sections, both[1], strict=True)
     sections = [named for section, values in pairs for named in _named(section, values)]
     ours, exact = ([image for values in of for image in _images(values)] for of in both)
+    figure = _figure(12, 0.5 + 3 * len(sections))
+    figure.suptitle(title)
     rows = figure.subplots(len(sections), 3, squeeze=False)
     _draw_column(figure, rows[:, 0], sections, ours, "network", _range(exact))
     _draw_column(figure, rows[:, 1], sections, exact, "solution", _range(exact))

@@ -25,7 +25,7 @@ from .fitting import follow, newest
 from .iteration import State, iterate, without_arrays
 from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, require_train_extra, tell
 from .mesh import checked, shard
-from .model import build, build_loss, build_optimiser, build_problem, untrained
+from .model import Keys, build, build_loss, build_optimiser, build_problem, untrained
 from .pictures import Curve, save_curves, save_picture
 from .processes import Stop, by_first, is_first, on_host
 from .report import Progress, Report, summarise
@@ -214,10 +214,9 @@ class _Run:
         stack.enter_context(runs.claimed(self.path))
 
     def _trained(self) -> Report:
-        key = jax.random.key(self.settings.seed)
-        problem_key, net_key, train_key, test_key = jax.random.split(key, 4)
-        problem = build_problem(self.settings, problem_key)
-        points = test_points(problem, test_key, self.mesh)
+        keys = Keys.of(self.settings)
+        problem = build_problem(self.settings, keys.problem)
+        points = test_points(problem, keys.test, self.mesh)
         by_first(lambda: runs.begin(self.path, self._description(points), self.resume))
         checkpoints = Checkpoints(
             self.path / runs.CHECKPOINTS,
@@ -226,7 +225,7 @@ class _Run:
             tell=tell,
         )
         start = State.initial(
-            self._net(problem, net_key), build_optimiser(self.settings), self.mesh
+            self._net(problem, keys.net), build_optimiser(self.settings), self.mesh
         )
         start, notes = self._resumed(start, checkpoints) if self.resume else (start, None)
         steps = self.settings.steps
@@ -234,7 +233,7 @@ class _Run:
             Stop(tell) as stop,
             Progress(points, steps, self._loggers(start.step), start.step, notes) as progress,
         ):
-            states = self._states(problem, train_key, start)
+            states = self._states(problem, keys.training, start)
             if start.step < steps:
                 start = without_arrays(start)  # they were copied
             state = follow(
