@@ -1,22 +1,68 @@
-"""Formulas as MathML: written in LaTeX, read by browsers without a script, a font or a network.
+"""Formulas, written in LaTeX and set as in a paper by the browser itself: MathML and a font for it.
 
-`pymdownx.arithmatex` finds them in a page, and marks them as `\\(…\\)` and `\\[…\\]`.
+`pymdownx.arithmatex` finds `$…$` and `$$…$$` in a page and in docstrings. What it finds becomes
+MathML here, so the site needs no script, and screen readers and the clipboard know the formula.
+MathML looks like a paper only with a font that has a table of mathematics: without one, exponents
+float and blackboard letters are missing. STIX Two, which journals use, comes in the package
+`ziamath`; KaTeX would need Node.js to build, or a script to read.
+
+Docstrings are read in terminals, too. There `$∂_x² log F$` stands for `\\partial_x^2 \\log F`: the
+letters are LaTeX's own, but raised and lowered characters are translated.
 """
 
 import html
+import importlib.resources
+import io
 import re
+import unicodedata
 
-from latex2mathml.converter import convert
+from fontTools.ttLib import TTFont
+from math_core import LatexToMathML
+from mkdocs.structure.files import File
 
 _INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 _DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
+_FONT = ("ziamath.fonts", "STIXTwoMath-Regular.ttf")
+_LEVELS = {"<super>": "^", "<sub>": "_"}
+_NAMES = re.compile(r"(?<![\\\w])(log|exp|sin|cos|tanh|det|max|min)(?!\w)")
+_converter = LatexToMathML()
+
+
+def on_files(files, config):
+    """Called by MkDocs with all files of the site: adds the font, packed for the web."""
+    package, name = _FONT
+    packed = io.BytesIO()
+    with importlib.resources.files(package).joinpath(name).open("rb") as file:
+        font = TTFont(file)
+        font.flavor = "woff"
+        font.save(packed)
+    files.append(File.generated(config, "fonts/mathematics.woff", content=packed.getvalue()))
+    return files
 
 
 def on_page_content(content: str, **_) -> str:
     """Called by MkDocs with the HTML of each page."""
-    content = _INLINE.sub(lambda match: _mathml(match[1], "inline"), content)
-    return _DISPLAY.sub(lambda match: _mathml(match[1], "block"), content)
+    content = _INLINE.sub(lambda match: _mathml(match[1], display=False), content)
+    return _DISPLAY.sub(lambda match: _mathml(match[1], display=True), content)
 
 
-def _mathml(latex: str, display: str) -> str:
-    return convert(html.unescape(latex).strip(), display=display)
+def _mathml(latex: str, display: bool) -> str:
+    return _converter.convert_with_local_state(_as_latex(latex), displaystyle=display)
+
+
+def _as_latex(formula: str) -> str:
+    """`∂_x² log F` as `∂_x^{2} \\log F`."""
+    text = html.unescape(formula).strip()
+    for kind, mark in _LEVELS.items():
+        run = "".join(sorted({char for char in text if _level(char) == kind}))
+        if run:
+            text = re.sub(f"[{run}]+", lambda match: f"{mark}{{{_plain(match[0])}}}", text)
+    return _NAMES.sub(r"\\\1 ", text)
+
+
+def _level(character: str) -> str:
+    return unicodedata.decomposition(character).split(" ")[0]
+
+
+def _plain(raised: str) -> str:
+    return unicodedata.normalize("NFKC", raised)
