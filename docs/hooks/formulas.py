@@ -23,8 +23,14 @@ from mkdocs.structure.files import File
 _INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 _DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
 _FONT = ("ziamath.fonts", "STIXTwoMath-Regular.ttf")
-_LEVELS = {"<super>": "^", "<sub>": "_"}
-_NAMES = re.compile(r"(?<![\\\w])(log|exp|sin|cos|tanh|det|max|min)(?!\w)")
+_RAISED = re.compile("[⁰¹²³⁴-⁹⁺⁻⁽⁾ᵃ-ᵛᵀⁱⁿ′]+")
+_LOWERED = re.compile("[₀-₎ₐ-ₜᵢ-ᵥⱼ]+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+_WORD_AS_INDEX = re.compile(r"(?<!\\)([_^])([A-Za-zα-ω]{2,}|\d{2,})")
+_HAT = re.compile("(.)\u0302")
+_ROOT = re.compile(r"√(\w+|\((?:[^()]|\([^()]*\))*\))")
+_NAMES = re.compile(r"(?<![\\\w{])(log|exp|sin|cos|tanh|det|max|min)(?![\w}])")
+_OPERATORS = re.compile(r"(?<![\\\w{])(tr|diag|Hess|Var|E|mean|sign)(?![\w}])")
 _converter = LatexToMathML()
 
 
@@ -51,17 +57,21 @@ def _mathml(latex: str, display: bool) -> str:
 
 
 def _as_latex(formula: str) -> str:
-    """`∂_x² log F` as `∂_x^{2} \\log F`."""
-    text = html.unescape(formula).strip()
-    for kind, mark in _LEVELS.items():
-        run = "".join(sorted({char for char in text if _level(char) == kind}))
-        if run:
-            text = re.sub(f"[{run}]+", lambda match: f"{mark}{{{_plain(match[0])}}}", text)
-    return _NAMES.sub(r"\\\1 ", text)
-
-
-def _level(character: str) -> str:
-    return unicodedata.decomposition(character).split(" ")[0]
+    """`∂_x²u_xx = Σᵢ log xᵢ` as `∂_x^{2}u_{xx} = \\sum _{i} \\log  x_{i}`."""
+    text = _THOUSANDS.sub("{,}", html.unescape(formula).strip())
+    text = _WORD_AS_INDEX.sub(r"\1{\2}", text)
+    text = _RAISED.sub(lambda match: f"^{{{_plain(match[0])}}}", text)
+    text = _LOWERED.sub(lambda match: f"_{{{_plain(match[0])}}}", text)
+    text = _HAT.sub(r"\\hat{\1}", text)
+    text = _ROOT.sub(r"\\sqrt{\1}", text)
+    text = (
+        text.replace("½", r"\tfrac{1}{2}")
+        .replace("·", r"\cdot ")
+        .replace("Σ", r"\sum ")
+        .replace("Δ", r"\Delta ")
+    )
+    text = text.replace("Π", r"\prod ").replace("∎", r"\square")
+    return _OPERATORS.sub(r"\\operatorname{\1}", _NAMES.sub(r"\\\1 ", text))
 
 
 def _plain(raised: str) -> str:

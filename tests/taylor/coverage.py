@@ -120,7 +120,9 @@ def rows() -> list[tuple[str, str, str]]:
         if name in nowhere:
             continue
         cases = cases_by_primitive().get(name, [])
-        shown = f"{len(cases)} functions" if len(cases) > 1 else "".join(cases)
+        shown = (
+            f"{len(cases)} functions" if len(cases) > 1 else "".join(f"`{case}`" for case in cases)
+        )
         lines.append((name, primitive.named(name).kind, shown or elsewhere.get(name, "")))
     return lines
 
