@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-SET = {"code", "pre", "math"}
-UNREAD = {"script", "style", "svg", "head", "nav", "title"}
+SKIPPED = {"code", "pre", "math", "script", "style", "svg", "head", "nav"}
 NAME = "doc-object-name"  # of what a heading of the reference documents
+INLINE = {"em", "strong", "a", "span"}
 UNSET = re.compile(
     r"\w\)?[_^][\w({\\]"  # u_t, e^(x)
     r"|[⁰¹²³⁴-⁹⁺⁻ᵃ-ᵛᵀⁿᵢ-ᵥⱼ](?!\w)"  # x², ∂ᵢ
     r"|[∂∇√∑Σ∫]"
     r"|\$\S"
 )
-CHEMICAL = re.compile(r"\bH₂")
+LABELS = re.compile(r"^Δ²$|\bH₂")  # of what was measured
 
 
 class _Text(HTMLParser):
@@ -26,13 +26,15 @@ class _Text(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         named = NAME in (dict(attrs).get("class") or "")
-        if self.within or named or tag in SET | UNREAD:
-            self.within += [tag] if tag in {*self.within[:1], *SET, *UNREAD} or named else []
-        elif tag not in {"em", "strong", "a", "span"}:
+        if self.within:
+            self.within += [tag] if tag == self.within[0] else []
+        elif named or tag in SKIPPED:
+            self.within = [tag]
+        elif tag not in INLINE:
             self.lines.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        if self.within and self.within[-1] == tag:
+        if self.within[:1] == [tag]:
             self.within.pop()
 
     def handle_data(self, data: str) -> None:
@@ -45,5 +47,5 @@ def unset(page: str) -> Iterator[str]:
     text = _Text()
     text.feed(page)
     for line in text.lines:
-        if UNSET.search(CHEMICAL.sub("", line)):
+        if UNSET.search(LABELS.sub("", line.strip())):
             yield " ".join(line.split())

@@ -178,7 +178,8 @@ class DifferentialOperator(Operator):
         - `batch`: draws in a round. Sets with at most so many terms, and those of order one, are
             exact and computed once.
         - `probes`: as for `estimate`. What "sparse" draws without replacement is not repeated in
-            later rounds either: with `max_n` of at least N it ends, exactly, when all N terms were used.
+            later rounds either: with `max_n` of at least N it ends, exactly, when all N terms
+            were used.
 
         **Returns:**
 
