@@ -31,6 +31,8 @@ _HAT = re.compile("(.)\u0302")
 _ROOT = re.compile(r"√(\w+|\((?:[^()]|\([^()]*\))*\))")
 _NAMES = re.compile(r"(?<![\\\w{])(log|exp|sin|cos|tanh|det|max|min)(?![\w}])")
 _OPERATORS = re.compile(r"(?<![\\\w{])(tr|diag|Hess|Var|E|mean|sign)(?![\w}])")
+# An exponent is raised by the height of its base, too much for a bracket or a hat (TeX does not).
+_RAISED_BRACKET = re.compile(r"<(msup|msubsup)>(<mo[^>]*>[)\]|‖⟩]</mo>|<mover accent.*?</mover>)")
 _converter = LatexToMathML()
 
 
@@ -53,7 +55,8 @@ def on_page_content(content: str, **_) -> str:
 
 
 def _mathml(latex: str, display: bool) -> str:
-    return _converter.convert_with_local_state(_as_latex(latex), displaystyle=display)
+    text = _converter.convert_with_local_state(_as_latex(latex), displaystyle=display)
+    return _RAISED_BRACKET.sub(r'<\1><mpadded height="0.6em">\2</mpadded>', text)
 
 
 def _as_latex(formula: str) -> str:
