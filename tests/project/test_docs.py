@@ -136,10 +136,10 @@ def test_unicode_in_formulas(unicode, latex):
 
 
 PRICED = {
-    "∂_x∂_y": ["xy"],
-    "∂_x²∂_y": ["xxy"],
-    "∂_x²∂_y²": ["xxyy"],
-    "∂_x∂_y∂_z": ["xyz"],
+    "$∂_x∂_y$": ["xy"],
+    "$∂_x²∂_y$": ["xxy"],
+    "$∂_x²∂_y²$": ["xxyy"],
+    "$∂_x∂_y∂_z$": ["xyz"],
     "2D Korteweg-de Vries: seven derivatives": ["ty", "xxxy", "yy", "xy", "x", "xx", "y"],
     "2D Kadomtsev-Petviashvili: five": ["tx", "xxxx", "x", "xx", "yy"],
     "gradient-enhanced 1D Korteweg-de Vries: eight": [
