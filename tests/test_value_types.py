@@ -121,7 +121,7 @@ ROWS = {
     "`Directional`, `SecondOrder`, `ParabolicTrace`, `TensorOperator`, `DivergenceForm`": field,
     "`DivergenceForm` of a matrix function": flux,
     "`Gradient`": lambda kind: {"plain": do.Gradient},
-    "`Gradient` with σ": gradient,
+    "`Gradient` with $σ$": gradient,
 }
 CONSTANT = ("`Identity`", "`Gradient`")
 
@@ -162,7 +162,7 @@ def told(cell):
 
 def table():
     lines = [
-        "| operator | coefficients | u in float32 | bfloat16 | complex64 | int32, uint8, bool |",
+        "| operator | coefficients | $u$ in float32 | bfloat16 | complex64 | int32, uint8, bool |",
         "|---|---|---|---|---|---|",
     ]
     for row in ROWS:

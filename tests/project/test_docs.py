@@ -4,6 +4,7 @@ pictures are there, and the site builds.
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import diffop
 from diffop.jets.expansion import alpha_of
 from diffop.jets.planner import plan
 
+from .formulas import unset
 from .links import broken
 from .pages import BLOCK, DOCS, agree, run, updated
 
@@ -80,22 +82,62 @@ def test_pictures_are_there(page):
         assert (page.parent / link).is_file(), link
 
 
-def test_the_site_builds(tmp_path):
-    """Strictly: a link that leads nowhere or a name that is not documented is an error. The site
-    needs nothing from elsewhere: formulas are MathML, and no page loads a script, a style or a font
-    from another host.
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built strictly: a link that leads nowhere, a name that is not documented or a
+    formula that cannot be set is an error.
     """
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    path = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(path)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    for page in tmp_path.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        assert not ELSEWHERE.search(text), page
-        assert 'class="arithmatex"' not in text, f"a formula was left as it is in {page}"
-    assert list(broken(tmp_path)) == []
-    formulas = (tmp_path / "devdocs" / "probes.html").read_text(encoding="utf-8")
-    assert formulas.count("<math") > 10
+    return path
+
+
+def test_the_site_needs_nothing_from_elsewhere(site):
+    """No page loads a script, a style or a font from another host."""
+    for page in site.rglob("*.html"):
+        assert not ELSEWHERE.search(page.read_text(encoding="utf-8")), page
+    assert "fonts/mathematics.woff" in (site / "style.css").read_text(encoding="utf-8")
+    assert (site / "fonts" / "mathematics.woff").read_bytes()[:4] == b"wOFF"
+
+
+def test_every_link_leads_somewhere(site):
+    assert list(broken(site)) == []
+
+
+def test_formulas_are_set(site):
+    """None stands as plain text, on the pages or in what the reference takes from docstrings."""
+    pages = sorted(site.rglob("*.html"))
+    found = {page.name: lines for page in pages if (lines := list(unset(page.read_text("utf-8"))))}
+    assert not found, "put $…$ around formulas, and backticks around code"
+    assert (site / "devdocs" / "probes.html").read_text("utf-8").count("<math") > 10
+
+
+def test_what_is_an_unset_formula():
+    for line in ("u_t + u u_x", "e^θ", "the slope ∂x", "|x|² is", "about 1/√d", "a $x", "u_(i)"):
+        assert list(unset(f"<p>so {line}</p>")) == [f"so {line}"]
+        assert not list(unset(f"<p>so <code>{line}</code> and <math><mi>{line}</mi></math></p>"))
+    assert not list(unset("<h3><span class='doc doc-object-name'>null_shape</span></h3>"))
+    assert not list(unset("<p>H₂ in 4 dimensions, a line - of text, x = 1</p>"))
+
+
+@pytest.mark.parametrize(
+    ("unicode", "latex"),
+    {
+        "∂_x² log F": r"∂_x^{2} \log  F",
+        "u_xxx": r"u_{xxx}",
+        "Σᵢ aᵢ": r"\sum _{i} a_{i}",
+        "1/√(c/(a + b))": r"1/\sqrt{(c/(a + b))}",
+        "R̂²": r"\hat{R}^{2}",
+        "½ tr(σσᵀ)": r"\tfrac{1}{2} \operatorname{tr}(σσ^{T})",
+        "d = 100,000": "d = 100{,}000",
+        r"D^2u \to \frac12": r"D^2u \to \frac12",
+    }.items(),
+)
+def test_unicode_in_formulas(unicode, latex):
+    assert runpy.run_path(str(DOCS / "hooks" / "formulas.py"))["_as_latex"](unicode) == latex
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path):
@@ -111,10 +153,10 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
 
 
 PRICED = {
-    "∂_x∂_y": ["xy"],
-    "∂_x²∂_y": ["xxy"],
-    "∂_x²∂_y²": ["xxyy"],
-    "∂_x∂_y∂_z": ["xyz"],
+    "$∂_x∂_y$": ["xy"],
+    "$∂_x²∂_y$": ["xxy"],
+    "$∂_x²∂_y²$": ["xxyy"],
+    "$∂_x∂_y∂_z$": ["xyz"],
     "2D Korteweg-de Vries: seven derivatives": ["ty", "xxxy", "yy", "xy", "x", "xx", "y"],
     "2D Kadomtsev-Petviashvili: five": ["tx", "xxxx", "x", "xx", "yy"],
     "gradient-enhanced 1D Korteweg-de Vries: eight": [

@@ -58,9 +58,9 @@ ELSEWHERE = {
     "not in these tests: several processes": (
         "host_local_array_to_global_array global_array_to_host_local_array"
     ),
-    "tests/operators/test_explicit_mesh.py": "reshard",
-    "tests/taylor/test_rows.py": "rows_dot rows_outer",
-    "tests/taylor/test_custom_rules.py": "custom_vjp_call",
+    "`tests/operators/test_explicit_mesh.py`": "reshard",
+    "`tests/taylor/test_rows.py`": "rows_dot rows_outer",
+    "`tests/taylor/test_custom_rules.py`": "custom_vjp_call",
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",
     "by their jvp; not in the table of tests": (
@@ -120,8 +120,9 @@ def rows() -> list[tuple[str, str, str]]:
         if name in nowhere:
             continue
         cases = cases_by_primitive().get(name, [])
-        shown = f"{len(cases)} functions" if len(cases) > 1 else "".join(cases)
-        lines.append((name, primitive.named(name).kind, shown or elsewhere.get(name, "")))
+        one = f"`{cases[0]}`" if cases else elsewhere.get(name, "")
+        shown = f"{len(cases)} functions" if len(cases) > 1 else one
+        lines.append((name, primitive.named(name).kind, shown))
     return lines
 
 

@@ -183,10 +183,10 @@ class Jet(AbstractAutodiff):
 
 @final
 class HTE(AbstractAutodiff):
-    """`"hte"`: Hutchinson's trace estimator, the mean of vᵀ (Hess u) v over n vectors v of random
+    """`"hte"`: Hutchinson's trace estimator, the mean of $vᵀ (Hess u)$ v over n vectors v of random
     signs, by forward over reverse mode.
 
-    Unbiased, with the variance 2/n Σ_{i≠j} H_ij². A Hessian-vector product for each v, and arrays
+    Unbiased, with the variance $2/n Σ_{i≠j} H_ij²$. A Hessian-vector product for each v, and arrays
     of n × d numbers.
 
     Sources: Hutchinson 1989, "A stochastic estimator of the trace of the influence matrix"; Hu,

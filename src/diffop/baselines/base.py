@@ -24,9 +24,9 @@ class Local(NamedTuple):
     """What a baseline makes of u at a point, each by a call.
 
     - `value`: u.
-    - `slope`: from a vector b to b·∇u.
-    - `gradient`: from a factor with a gradient, such as σᵀ∇, to what it makes of u.
-    - `second`: from a product of factors of order two, such as Δ, to what it makes of u.
+    - `slope`: from a vector b to $b·∇u$.
+    - `gradient`: from a factor with a gradient, such as $σᵀ∇$, to what it makes of u.
+    - `second`: from a product of factors of order two, such as $Δ$, to what it makes of u.
     """
 
     value: Callable[[], ScalarArray]

@@ -23,7 +23,7 @@ Second = Callable[[Vector], ScalarArray]
 
 @final
 class Weighted(NamedTuple):
-    """n directions v_r of a vector, as sparse as they are, with weights w_r."""
+    """n directions $v_r$ of a vector, as sparse as they are, with weights $w_r$."""
 
     rows: Rows
     weights: Weights

@@ -23,13 +23,13 @@ class FiniteDifferences(AbstractBaseline):
     """`"finite-differences"`: central differences, the second ones along n of the d coordinates,
     scaled by d/n; nothing is differentiated.
 
-    With e a unit vector, f(t) = u(x + t e), and values of u that are each wrong by ε|u|,
+    With e a unit vector, $f(t) = u(x + t e)$, and values of u that are each wrong by $ε|u|$,
 
         (f(h) − 2 f(0) + f(−h)) / h² = f'' + h²/12 f⁗ up to 4ε|u|/h²,
         (f(h) − f(−h)) / 2h          = f'  + h²/6 f‴  up to ε|u|/h,
 
-    which for |u| = |f‴| = |f⁗| is least at h = (48 ε)^¼, with an error of 2 √(ε/3), and at
-    h = (3 ε)^⅓. These are the steps by default, ε being that of x's type: 0.049 and 0.0071 in
+    which for $|u| = |f‴| = |f⁗|$ is least at $h = (48 ε)^¼$, with an error of $2 √(ε/3)$, and at
+    $h = (3 ε)^⅓$. These are the steps by default, $ε$ being that of x's type: 0.049 and 0.0071 in
     float32, 0.00032 and 8.7e-6 in float64. Steps along other vectors have this length too.
 
     Biased by the above. Two values of u for each coordinate that is sampled and each first

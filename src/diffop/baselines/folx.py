@@ -25,9 +25,9 @@ class Folx(AbstractBaseline):
     """`"folx"`: the exact forward Laplacian by the package folx, which has to be installed. Key and
     number of draws do not matter.
 
-    It computes sums of squares Σ_r w_r (v_r·∇)² with known w_r ≥ 0, such as Δ, ∂_i² and
-    ½σσᵀ:∇²: the Laplacian by y of u(x + Σ_r y_r √w_r v_r). Not among them are mixed derivatives and
-    C:∇².
+    It computes sums of squares $Σ_r w_r (v_r·∇)²$ with known $w_r ≥ 0$, such as $Δ$, $∂_i²$ and
+    $½σσᵀ:∇²$: the Laplacian by y of $u(x + Σ_r y_r √w_r v_r)$. Not among them are mixed derivatives
+    and $C:∇²$.
 
     d first derivatives of every value on the way through u.
 

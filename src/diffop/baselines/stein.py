@@ -21,23 +21,25 @@ from .directions import Weighted, all_directions, summed
 
 @final
 class Stein(AbstractBaseline):
-    """`"stein"`: randomised smoothing. In place of u stands u_σ(x) = E[u(x + σz)], z ~ N(0, I),
+    """`"stein"`: randomised smoothing. In place of u stands $u_σ(x) = E[u(x + σz)]$, z ~ N(0, I),
     whose values and derivatives are estimated from n antithetic pairs of values of u.
 
-    The density of y = x + σz is φ((y − x)/σ)/σ^d; its derivatives by x are z/σ times itself, and
-    (zzᵀ − I)/σ² times itself. So (Stein's identity)
+    The density of $y = x + σz$ is $φ((y − x)/σ)/σ^d$; its derivatives by x are $z/σ$ times itself,
+    and $(zzᵀ − I)/σ²$ times itself. So (Stein's identity)
 
         ∇u_σ = E[z u(x + σz)]/σ,    Hess u_σ = E[(zzᵀ − I) u(x + σz)]/σ².
 
-    Both z and −z are taken, and u(x) may be subtracted since E[zzᵀ − I] = 0, which leaves a
-    variance that does not grow as σ vanishes. With u₊ and u₋ at x ± σz these are the means of
+    Both z and −z are taken, and $u(x)$ may be subtracted since $E[zzᵀ − I] = 0$, which leaves a
+    variance that does not grow as $σ$ vanishes. With $u₊$ and $u₋$ at $x ± σz$ these are the means
+    of
 
         (u₊ + u₋)/2,    z (u₊ − u₋)/(2σ),    (zzᵀ − I)(u₊ + u₋ − 2u)/(2σ²).
 
-    Unbiased for u_σ and its derivatives, biased for those of u: u_σ − u = σ²/2 Δu + O(σ⁴), so all
-    of them are wrong by σ²/2 times their Laplacian. The value is sampled too: a residual in which
-    it occurs nonlinearly is biased also for the product of two draws. In float32 the differences
-    have a rounding error of about 1e-7 |u|/σ², which is multiplied by |z|² − d in a Laplacian.
+    Unbiased for $u_σ$ and its derivatives, biased for those of u: $u_σ − u = σ²/2 Δu + O(σ⁴)$, so
+    all of them are wrong by $σ²/2$ times their Laplacian. The value is sampled too: a residual in
+    which it occurs nonlinearly is biased also for the product of two draws. In float32 the
+    differences have a rounding error of about 1e-7 $|u|/σ²$, which is multiplied by $|z|² − d$ in a
+    Laplacian.
 
     2n + 1 values of u, nothing is differentiated by x. No number of draws is exact.
 
@@ -46,7 +48,7 @@ class Stein(AbstractBaseline):
 
     **Arguments:**
 
-    - `sigma`: σ, the width of the smoothing.
+    - `sigma`: $σ$, the width of the smoothing.
 
     **Raises:** `ValueError` for a width that is not a finite positive number.
 

@@ -28,8 +28,8 @@ def jet(
     - `primals`: the point x.
     - `series`: for each primal the list of its K terms; for a pytree a list of K such pytrees, or
         the pytree with a list at each leaf.
-    - `factorial_scaled`: whether terms are derivatives, d^k x/dt^k at 0. Otherwise they are Taylor
-        coefficients, the derivatives over k!.
+    - `factorial_scaled`: whether terms are derivatives, $d^k x/dt^k$ at 0. Otherwise they are
+        Taylor coefficients, the derivatives over k!.
 
     Other keywords are ignored, as they are there.
 

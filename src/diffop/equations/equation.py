@@ -63,8 +63,8 @@ class AbstractEquation(Complete):
         **Arguments:**
 
         - `values`: the values of `operators()` at the point, in the same structure.
-        - `*args`: the point: what u is called with there. One array of shape `(dim,)` for u(x), in
-            `residual(self, values, x)`; of u(x, t) it is `residual(self, values, x, t)`.
+        - `*args`: the point: what u is called with there. One array of shape `(dim,)` for $u(x)$,
+            in `residual(self, values, x)`; of $u(x, t)$ it is `residual(self, values, x, t)`.
 
         **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
         """

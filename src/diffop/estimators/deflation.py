@@ -32,7 +32,7 @@ class Deflated(AbstractEstimator):
     """An unbiased estimate of an operator that is a trace, its large part exact: what
     `L.deflate(key, n, method)` returns.
 
-    The Laplacian, `SecondOrder`, `ParabolicTrace` and `Divergence` are traces tr A(x) of matrices
+    The Laplacian, `SecondOrder`, `ParabolicTrace` and `Divergence` are traces $tr A(x)$ of matrices
     that are known by their products, Hessian-vector products by forward over reverse mode (for the
     divergence derivatives along a direction). Random products find the directions in which A is
     large; there its trace is computed exactly, and only the rest is estimated. Where the
@@ -40,8 +40,8 @@ class Deflated(AbstractEstimator):
     A of rank below n/2 (XTrace) or n/3 (Hutch++) it is zero.
 
     - "xtrace": n/2 test vectors (rounded down), each a probe of what the others leave: 2 products a
-        vector. The standard error is the spread of the leave-one-out estimates over √(n/2), as its
-        authors give it. They are not independent, so it is an indication and not unbiased.
+        vector. The standard error is the spread of the leave-one-out estimates over $√(n/2)$, as
+        its authors give it. They are not independent, so it is an indication and not unbiased.
     - "hutch++": n/3 products each (rounded down) find the directions and compute the trace there;
         the others are Rademacher probes of the rest. The square of the standard error is unbiased;
         it needs two probes, so n ≥ 4.

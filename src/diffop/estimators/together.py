@@ -31,7 +31,7 @@ def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
     All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
-    in common. This is how a residual f(x, u, D₁u, D₂u, …) is written, linear or not.
+    in common. This is how a residual $f(x, u, D₁u, D₂u, …)$ is written, linear or not.
 
     **Arguments:**
 
@@ -65,7 +65,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
     """Several operators estimated with one draw: `do.estimate(ops, key, n)(u)(*args)` has the
     structure of `ops`.
 
-    Operators that sample the same terms share jets: Δ and Σ∂_i⁴ use the same coordinates.
+    Operators that sample the same terms share jets: $Δ$ and $Σ∂_i⁴$ use the same coordinates.
 
     **Arguments:**
 
@@ -127,11 +127,11 @@ class Moments(NamedTuple):
 class JointDraws(eqx.Module):
     """What `Joint.draws` returns: estimates of several operators at a point, draw by draw.
 
-    An estimate is what is exact plus Σ_s Σ_r z_sr, the sources s being independent and r the draws
-    of one. All the operators use the same draws of a source.
+    An estimate is what is exact plus $Σ_s Σ_r z_sr$, the sources s being independent and r the
+    draws of one. All the operators use the same draws of a source.
 
     - `value`: the estimates, in the structure of the operators.
-    - `contributions`: for each source z_s in that structure, draws along the first axis of every
+    - `contributions`: for each source $z_s$ in that structure, draws along the first axis of every
         array; zero for an operator that has no part in the source.
     - `designs`: for each source, how its draws were made.
     - `jets`: how many were pushed.
@@ -147,7 +147,7 @@ class JointDraws(eqx.Module):
     def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
         """A function of the estimates with an estimate of its variance.
 
-        With F' the function's derivative at the mean, F changes by F'(z_sr) with a draw, so that
+        With F' the function's derivative at the mean, F changes by $F'(z_sr)$ with a draw, so that
         its draws are these, and its variance is the sum of those of the sources. For an F that is
         affine in what is sampled this is exact (F may depend in any manner on what is exact), and
         the estimate unbiased. For others it is the variance to first order.

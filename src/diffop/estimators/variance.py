@@ -75,9 +75,10 @@ def variance(
     - `op`: the operator.
     - `n`, `probes`: as for `Operator.estimate`.
     - `key`, `pilot`: where there is no formula, the variance is the sample variance of estimates
-        with this many keys made from `key`; its relative error is about √(2/(pilot − 1)).
+        with this many keys made from `key`; its relative error is about $√(2/(m − 1))$ for m of
+        them.
     - `max_jets`: formulas that need more jets than this are not used; a quadratic form in d
-        dimensions needs d(d+1)/2, a sum of N terms N.
+        dimensions needs $d(d+1)/2$, a sum of N terms N.
 
     `u` and `*args` beside the operator work with a warning for a release.
 

@@ -20,8 +20,8 @@ from .point import Point
 
 @final
 class SparseRows(eqx.Module):
-    """n directions with s entries each: v_r = Σ_j values[r, j] e_{positions[r, j]}. Repeated
-    positions add up.
+    """n directions with s entries each: $v_r = Σ_j c_{rj} e_{p_{rj}}$, c being the values and p the
+    positions. Repeated positions add up.
 
     !!! example
 

@@ -63,7 +63,7 @@ class Expansion(Mapping[Alpha, int]):
     """A sum of mixed derivatives with integer coefficients: what an output coefficient of a jet
     holds.
 
-    A mapping from ∂^α to its coefficient. Ask it with a mapping {variable: order}, or with a word
+    A mapping from $∂^α$ to its coefficient. Ask it with a mapping {variable: order}, or with a word
     of variables; it prints as mathematics.
 
     !!! example
@@ -100,10 +100,11 @@ def expand(pattern: Mapping[Any, Any], order: int | Iterable[int]) -> Expansion:
 
     **Arguments:**
 
-    - `pattern`: for each order k the tangent v_k, as the k-th derivative of the curve: a variable,
-        standing for its basis vector, or a mapping {variable: integer}. Variables are any names or
-        coordinates. For jets with several parameters, exponents (k_1, …, k_m) in place of k.
-    - `order`: which output, as d^k/dt^k at 0: k, or exponents.
+    - `pattern`: for each order k the tangent $v_k$, as the k-th derivative of the curve: a
+        variable, standing for its basis vector, or a mapping {variable: integer}. Variables are any
+        names or coordinates. For jets with several parameters, exponents $(k_1, …, k_m)$ in place
+        of k.
+    - `order`: which output, as $d^k/dt^k$ at 0: k, or exponents.
 
     **Returns:**
 

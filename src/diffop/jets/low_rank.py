@@ -16,7 +16,7 @@ from .weighted_jets import WeightedJets, terms_along
 
 @final
 class LowRank(eqx.Module):
-    """The matrix F diag(s) Fᵀ = Σ_r s_r f_r f_rᵀ, never formed: a coefficient of
+    """The matrix $F diag(s) Fᵀ = Σ_r s_r f_r f_rᵀ$, never formed: a coefficient of
     [`diffop.SecondOrder`][] that costs r jets and not d.
 
     **Arguments:**
@@ -60,7 +60,7 @@ class LowRank(eqx.Module):
         self.factors, self.weights = columns, s
 
     def mv(self, v: Vector) -> Vector:
-        """The product with a vector, in O(d r)."""
+        """The product with a vector, in $O(d r)$."""
         factors, weights = self.factors.astype(v.dtype), self.weights.astype(v.dtype)
         return factors @ (weights * (factors.T @ v))
 

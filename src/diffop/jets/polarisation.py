@@ -1,15 +1,15 @@
 """Products of directional derivatives as sums of powers, in exact arithmetic.
 
-A mixed derivative Π_j (y_j·∇)^{p_j} of order k = Σ_j p_j is a sum of pure powers of single
+A mixed derivative $Π_j (y_j·∇)^{p_j}$ of order $k = Σ_j p_j$ is a sum of pure powers of single
 directions,
 
-    Π_j y_j^{p_j} = 1/(2^k k!) Σ_{0 ≤ β ≤ p} (−1)^{|β|} Π_j C(p_j, β_j) (Σ_j (p_j − 2β_j) y_j)^k,
+$$Π_j y_j^{p_j} = 1/(2^k k!) Σ_{0 ≤ β ≤ p} (−1)^{|β|} Π_j C(p_j, β_j) (Σ_j (p_j − 2β_j) y_j)^k,$$
 
-the central-difference form of the polarisation identity: apply Π_j δ_j^{p_j}, δ_j being the central
-difference of step 2 along y_j, to the homogeneous polynomial (·)^k; all that is left of a degree-k
-polynomial is 2^k times its mixed derivative. β and p − β give opposite directions with equal powers
-up to the same sign, so half of the terms are enough. For example x²y² = ((x+y)⁴ + (x−y)⁴ − 2x⁴ −
-2y⁴)/12.
+the central-difference form of the polarisation identity: apply $Π_j δ_j^{p_j}$, $δ_j$ being the
+central difference of step 2 along $y_j$, to the homogeneous polynomial $(·)^k$; all that is left of
+a degree-k polynomial is $2^k$ times its mixed derivative. $β$ and $p − β$ give opposite directions
+with equal powers up to the same sign, so half of the terms are enough. For example
+$x²y² = ((x+y)⁴ + (x−y)⁴ − 2x⁴ − 2y⁴)/12$.
 """
 
 import functools

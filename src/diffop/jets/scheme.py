@@ -28,9 +28,9 @@ class Jet:
 
     **Arguments:**
 
-    - `pattern`: the tangents, as for [`diffop.jets.expand`][]: `{2: 0, 3: 1}` has v_2 = e_0 and v_3
-        = e_1; `{1: {0: 2, 1: 1}}` is the curve along 2e_0 + e_1; `{(1, 0): 0, (0, 1): 1}` has two
-        parameters, and `J[3, 1]` is an output of it.
+    - `pattern`: the tangents, as for [`diffop.jets.expand`][]: `{2: 0, 3: 1}` has $v_2 = e_0$ and
+        $v_3 = e_1$; `{1: {0: 2, 1: 1}}` is the curve along $2e_0 + e_1$; `{(1, 0): 0, (0, 1): 1}`
+        has two parameters, and `J[3, 1]` is an output of it.
 
     **Raises:** `ValueError` for a pattern that is not one.
 
@@ -139,7 +139,7 @@ class Scheme:
     **Arguments:**
 
     - `readouts`: for each mixed derivative its [`diffop.jets.Readout`][]. A derivative is a word of
-        variables: `"xxy"`, or `(0, 0, 1)` for ∂₀²∂₁, or pairs `(argnum, coordinate)` for other
+        variables: `"xxy"`, or `(0, 0, 1)` for $∂₀²∂₁$, or pairs `(argnum, coordinate)` for other
         arguments than the first.
     - `name`: how it is called in plans.
 

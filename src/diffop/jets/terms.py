@@ -144,8 +144,8 @@ class Terms(Factor):
 class Target(NamedTuple):
     """The moment that random directions v need, to estimate an operator densely.
 
-    - `kind`: "trace" for E[v vᵀ] = I, which serves every quadratic form; "laplacian" for
-        E[(v·∇)^order] ∝ Δ^(order/2); "diagonal" for E[(v·∇)^order] = Σ_i ∂_i^order.
+    - `kind`: "trace" for $E[v vᵀ] = I$, which serves every quadratic form; "laplacian" for
+        $E[(v·∇)^order] ∝ Δ^{order/2}$; "diagonal" for $E[(v·∇)^order] = Σ_i ∂_i^order$.
     - `order`: 2 for a trace.
     """
 

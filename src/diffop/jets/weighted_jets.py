@@ -28,15 +28,16 @@ from .expansion import units
 
 @final
 class WeightedJets(eqx.Module):
-    """Σ_r w_r ∂_t^γ u(x_r(t)) at t = 0: what is read of n jets x_r(t) = x + Σ_β v_{r,β} t^β / β!.
+    """$Σ_r w_r ∂_t^γ u(x_r(t))$ at t = 0: what is read of n jets
+    $x_r(t) = x + Σ_β v_{r,β} t^β / β!$.
 
-    With one tangent of order one that is Σ_r w_r (v_r·∇)^k; with a parameter for each of several
-    directions, and exponents p in the place of γ, Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}.
+    With one tangent of order one that is $Σ_r w_r (v_r·∇)^k$; with a parameter for each of several
+    directions, and exponents p in the place of $γ$, $Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}$.
 
-    - `tangents`: for each β, as exponents, and each argument that moves, n structured directions
+    - `tangents`: for each $β$, as exponents, and each argument that moves, n structured directions
         (`SparseRows` or `DenseRows`).
     - `weights`: `(n,)`.
-    - `output`: γ.
+    - `output`: $γ$.
     - `signature`: for each tangent a name, or None; equal names belong to equal directions, which
         are pushed once. The largest exponents come first: parameters are in order.
     - `design`: how draws were made, for the standard error; None where the sum is exact.

@@ -24,8 +24,8 @@ def residual_adaptive(
     """Random points of a pool, likelier where a residual is larger.
 
     A pool of points x is drawn, and of these `count` different ones, one after another, with
-    probabilities proportional to |r(x)|^k / mean |r|^k + c, |r| being the norm of all entries of
-    r. Large k and small c follow the residual closely; k = 0 or large c leave the points as they
+    probabilities proportional to $|r(x)|^k$ / mean $|r|^k + c$, $|r|$ being the norm of all entries
+    of r. Large k and small c follow the residual closely; k = 0 or large c leave the points as they
     are drawn. A mean over the points chosen weights what it is a mean of as the probabilities do.
 
     Source: Wu et al. 2023, "A comprehensive study of non-adaptive and residual-based adaptive

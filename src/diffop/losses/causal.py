@@ -19,7 +19,7 @@ class Causal(eqx.Module):
     """Weights that make a network learn an evolution in the order of time: what comes later counts
     as far as what comes before is solved.
 
-    The points of a call are divided by their time into slices with as many points each. With L_k
+    The points of a call are divided by their time into slices with as many points each. With $L_k$
     the mean square of the residual in slice k, the squares in slice i have the weight
 
         w_i = exp(−ε Σ_{k<i} L_k),
@@ -38,10 +38,10 @@ class Causal(eqx.Module):
 
     - `time`: from what u is called with at a point to a scalar that grows along the order in which
         the solution is determined: `lambda x: x[-1]` with data at the first time, `lambda x, t: t`
-        for u(x, t), and `lambda x: -x[-1]` with data at the last time. A problem has it, as
+        for $u(x, t)$, and `lambda x: -x[-1]` with data at the last time. A problem has it, as
         `problem.elapsed`.
-    - `tolerance`: ε, positive. Too small, and all weights are about 1; too large, and slices are
-        not looked at before those in front of them are solved to a mean square of less than 1/ε.
+    - `tolerance`: $ε$, positive. Too small, and all weights are about 1; too large, and slices are
+        not looked at before those in front of them are solved to a mean square of less than $1/ε$.
     - `slices`: how many, at most one for each point.
 
     **Raises:** `ValueError` if `tolerance` is not positive or `slices` is less than 1.

@@ -53,22 +53,22 @@ class ResidualLoss(eqx.Module):
     with several entries, an array or a pytree, the squares are added.
 
     To it are added, where there are any, `data_weight` times the mean squares of what the
-    equation's conditions miss, and `gpinn` times the mean of Σ_j |∂_j R|² = |∇R|², R being the
+    equation's conditions miss, and `gpinn` times the mean of $Σ_j |∂_j R|² = |∇R|²$, R being the
     residual (gPINN). The gradient is taken whole, by reverse mode over the residual, which costs a
     few times what the residual does, in any number of dimensions. Instead, `gpinn_terms` = m of the
     d terms of that sum can be taken by jets, which needs no reverse mode: equally far apart from a
     random first one on, and scaled by d/m. Every j is as likely as any other, so the mean is the
     whole sum.
 
-    One draw of jets serves all points of a call. The square of an unbiased estimate R̂ is not
-    unbiased: its mean is R² + Var[R̂], so the variance is minimised too. There are three squares, of
-    the residual and of its derivatives alike:
+    One draw of jets serves all points of a call. The square of an unbiased estimate $R̂$ is not
+    unbiased: its mean is $R² + Var[R̂]$, so the variance is minimised too. There are three squares,
+    of the residual and of its derivatives alike:
 
-    - `"biased"`: R̂². [`bias`][diffop.train.ResidualLoss.bias] tells how much of it is variance.
-    - `"product"`: R̂₁R̂₂, of two independent draws, with twice the jets.
-    - `"pairs"`: R̂² − V, V being an unbiased estimate of the variance from the same draws; for
-        independent draws R_r it is the mean of R_r R_s over all pairs r ≠ s. At equal numbers of
-        independent draws its variance is never more than that of the product.
+    - `"biased"`: $R̂²$. [`bias`][diffop.train.ResidualLoss.bias] tells how much of it is variance.
+    - `"product"`: $R̂₁R̂₂$, of two independent draws, with twice the jets.
+    - `"pairs"`: $R̂² − V$, V being an unbiased estimate of the variance from the same draws; for
+        independent draws $R_r$ it is the mean of $R_r R_s$ over all pairs r ≠ s. At equal numbers
+        of independent draws its variance is never more than that of the product.
 
     The mean of the last two is the exact loss, and that of their gradients its gradient, if the
     residual is affine in what is sampled; such losses may be negative.
@@ -102,7 +102,7 @@ class ResidualLoss(eqx.Module):
     - `points`: where, instead of in the problem's domain: a function `(key, count)` that draws
         `batch` points, or an array of shape `(count, d)`, the same points at each call. An
         equation without a domain needs one of these. Points of a function of several arguments,
-        u(x, t), are a tuple of arrays, one for each, with points along the first axes.
+        $u(x, t)$, are a tuple of arrays, one for each, with points along the first axes.
     - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such
         as `{"momentum": 1.0, "mass": 10.0}`; ones if not given.
     - `causal`: [`diffop.train.Causal`][] weights of the points, by their time; for the square

@@ -41,7 +41,7 @@ def score_matching(
 ) -> Float[Array, ""]:
     """Fisher's divergence of a model from the density of some points, up to a constant.
 
-    Its minimum over all models is the score ∇ log p of that density p.
+    Its minimum over all models is the score $∇ log p$ of that density p.
 
     **Arguments:**
 
@@ -49,7 +49,7 @@ def score_matching(
         score (an array like the point).
     - `points`: drawn from p, `(n, d)`.
     - `key`: for the directions, one of random signs for each point; None where there are none.
-    - `way`: `"exact"`, ½|s|² + ∇·s with d jets; `"hutchinson"`, with one direction for ∇·s;
+    - `way`: `"exact"`, $½|s|² + ∇·s$ with d jets; `"hutchinson"`, with one direction for $∇·s$;
         `"sliced"`, with one for both terms. These are unbiased.
 
     **Returns:** the mean over the points, a scalar. It may be negative.

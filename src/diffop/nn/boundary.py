@@ -54,9 +54,9 @@ class ZeroOnUnitSphere(eqx.Module):
 class HardConstraint(eqx.Module):
     """A network with prescribed values wherever a factor vanishes: `u(x) = g(x) + φ(x) net(x)`.
 
-    With g any function that has the boundary values, and φ one that is zero on the boundary and
-    nowhere else, u has these values exactly and is free inside. Where φ has a simple zero the
-    slopes of u are free there; φ² prescribes those of g as well.
+    With g any function that has the boundary values, and $φ$ one that is zero on the boundary and
+    nowhere else, u has these values exactly and is free inside. Where $φ$ has a simple zero the
+    slopes of u are free there; $φ²$ prescribes those of g as well.
 
     Sources: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and
     partial differential equations"; Lu et al. 2021, "Physics-informed neural networks with hard
@@ -67,14 +67,14 @@ class HardConstraint(eqx.Module):
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
         arguments, x and t.
     - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
-    - `factor`: φ, from the same to a scalar, or an array shaped like `net(x)`.
+    - `factor`: $φ$, from the same to a scalar, or an array shaped like `net(x)`.
 
-    The array leaves of all three are learnable, as those of any module: a g or φ that was itself
+    The array leaves of all three are learnable, as those of any module: a g or $φ$ that was itself
     trained stays as it is behind `jax.lax.stop_gradient`.
 
     **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if the one argument is not a vector, or g or φ has another shape.
+    **Raises:** `ValueError` if the one argument is not a vector, or g or $φ$ has another shape.
 
     !!! example
 
@@ -107,8 +107,8 @@ class HardConstraint(eqx.Module):
 class InitialCondition(eqx.Module):
     """A network with prescribed values at one time: `u(x) = g(x) + (t − start) net(x)`.
 
-    Time is one of the coordinates of the point, or an argument of its own: u(x, t) = g(x, t) +
-    (t − start) net(x, t). g sees all of the point, and only its values at t = start matter for the
+    Time is one of the coordinates of the point, or an argument of its own: u(x, t) = g(x, t) + (t −
+    start) $net(x, t)$. g sees all of the point, and only its values at t = start matter for the
     condition. With the last time as start, terminal data are prescribed.
 
     Source: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and

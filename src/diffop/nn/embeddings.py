@@ -18,7 +18,7 @@ from .point import check_point
 class FourierFeatures(eqx.Module):
     """A network that sees random Fourier features: `u(x) = net(concat(sin 2πBx, cos 2πBx))`.
 
-    The m × d entries of B are drawn from N(0, σ²). Networks learn low frequencies first; σ sets
+    The m × d entries of B are drawn from $N(0, σ²)$. Networks learn low frequencies first; $σ$ sets
     which ones are low, in periods per unit of the coordinates. B is fixed: gradients do not pass
     `jax.lax.stop_gradient`. It is an array all the same, so keep it away from optimisers that also
     change what has no gradient, by weight decay, with a mask.
@@ -33,13 +33,13 @@ class FourierFeatures(eqx.Module):
         stay learnable.
     - `dim`: the number of coordinates d.
     - `features`: m.
-    - `sigma`: σ, finite and positive.
+    - `sigma`: $σ$, finite and positive.
     - `key`: a key from `jax.random.key`.
 
     **Returns:** called at a point of shape `(d,)`, whatever `net` returns.
 
-    **Raises:** `ValueError` for sizes less than 1, for a σ that is not finite and positive, and at
-    the call for a point of another shape.
+    **Raises:** `ValueError` for sizes less than 1, for a $σ$ that is not finite and positive, and
+    at the call for a point of another shape.
 
     !!! example
 
@@ -84,7 +84,7 @@ def _pairs(periods: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
 class PeriodicInput(eqx.Module):
     """A network that is periodic in some coordinates by construction.
 
-    It sees the other coordinates as they are, in their order, then sin(2πk x_i / p_i) for the
+    It sees the other coordinates as they are, in their order, then $sin(2πk x_i / p_i)$ for the
     periodic ones in their order, k = 1 … K one after the other, and then the cosines likewise: with
     m periodic coordinates d − m + 2Km numbers. All derivatives are periodic too.
 

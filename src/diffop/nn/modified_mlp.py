@@ -16,7 +16,8 @@ from .point import check_point
 class ModifiedMLP(eqx.Module):
     """The "modified MLP": every hidden layer is a mixture of two encodings of the point.
 
-    With φ the activation, U = φ(W_U x + b_U) and V = φ(W_V x + b_V), a hidden layer takes h to
+    With $φ$ the activation, $U = φ(W_U x + b_U)$ and $V = φ(W_V x + b_V)$, a hidden layer takes h
+    to
 
         z = φ(W h + b),    z ⊙ U + (1 − z) ⊙ V,
 
@@ -32,7 +33,7 @@ class ModifiedMLP(eqx.Module):
     - `dim`: the number of coordinates d.
     - `width`, `depth`: size and number of the hidden layers.
     - `out_size`: how many values, or `"scalar"`.
-    - `activation`: φ, entry by entry.
+    - `activation`: $φ$, entry by entry.
     - `key`: a key from `jax.random.key`.
 
     **Returns:** called at a point of shape `(d,)`, an array of shape `(out_size,)`, or a scalar.

@@ -34,7 +34,7 @@ class PINN(eqx.Module):
     **Arguments:**
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`; for an equation of
-        u(x, t) one of both, such as `diffop.nn.JoinedInput` makes.
+        $u(x, t)$ one of both, such as `diffop.nn.JoinedInput` makes.
     - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
         problem of `diffop.pde`.
     - `ansatz`: from a network to the function u that satisfies what is known, such as
@@ -131,7 +131,8 @@ class PINN(eqx.Module):
 
         **Arguments:**
 
-        - `points`: shape `(points, d)`; for u(x, t) a tuple of arrays, points along the first axes.
+        - `points`: shape `(points, d)`; for $u(x, t)$ a tuple of arrays, points along the first
+          axes.
         - `key`, `n`, `probes`: as for `diffop.estimate`; with the probes `"exact"` the key is for
             the points of conditions, and for what gPINN takes.
         - `square`: `"biased"`, the square of the estimate, whose mean has the estimate's variance

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Inexact, Int, PyTree
 class ScaledInput(eqx.Module):
     """A network that sees a multiple of the point: `u(x) = net(scale * x)`.
 
-    The coordinates of a point of the unit ball in R^d are about 1/√d, while networks are
+    The coordinates of a point of the unit ball in $R^d$ are about $1/√d$, while networks are
     initialised for inputs of about 1; what has to be learnt along single coordinates is then
     learnt slowly. Scaling the input makes those directions faster without knowing anything of the
     solution.

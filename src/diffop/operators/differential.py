@@ -164,7 +164,7 @@ class DifferentialOperator(Operator):
 
         The draws also decide when to stop, so that their mean is not unbiased: where the large
         ones of skewed terms are missing, the mean and its standard error are small together. The
-        bias is of order rtol²: for 400 log-normal terms (σ = 1), over 4000 keys, rtol = 0.1 had
+        bias is of order rtol²: for 400 log-normal terms ($σ = 1$), over 4000 keys, rtol = 0.1 had
         one of −1.6 ± 0.2 %, and ±2 standard errors held the value 90 % of the time (93 % for 128
         draws).
 
@@ -178,7 +178,8 @@ class DifferentialOperator(Operator):
         - `batch`: draws in a round. Sets with at most so many terms, and those of order one, are
             exact and computed once.
         - `probes`: as for `estimate`. What "sparse" draws without replacement is not repeated in
-            later rounds either: with max_n ≥ N it ends, exactly, when all N terms were used.
+            later rounds either: with `max_n` of at least N it ends, exactly, when all N terms
+            were used.
 
         **Returns:**
 

@@ -16,7 +16,7 @@ from .second_order import is_equal_diagonal, quadratic_form
 
 @final
 class DivergenceForm(DifferentialOperator):
-    """∇·(a∇u) of a scalar u, as diffusion is written where the coefficient varies.
+    """$∇·(a∇u)$ of a scalar u, as diffusion is written where the coefficient varies.
 
     **Arguments:**
 
@@ -26,9 +26,10 @@ class DivergenceForm(DifferentialOperator):
         a matrix-vector product.
     - `argnum`, `dims`: which argument, and which of its coordinates a refers to.
 
-    A constant a is a Δ, or `SecondOrder(a)`. A callable is div (a∇u): the flux a∇u in reverse mode,
-    its divergence by d first-order jets, or n draws of them. Where the value of the callable is a
-    scalar, the product rule makes it a(x) Δu + ∇a·∇u: the jets of the Laplacian and one more.
+    A constant a is a $Δ$, or `SecondOrder(a)`. A callable is $div (a∇u)$: the flux $a∇u$ in reverse
+    mode, its divergence by d first-order jets, or n draws of them. Where the value of the callable
+    is a scalar, the product rule makes it $a(x) Δu + ∇a·∇u$: the jets of the Laplacian and one
+    more.
 
     An estimate is unbiased, since only the divergence is sampled and never the flux inside it.
 

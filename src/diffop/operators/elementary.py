@@ -26,7 +26,7 @@ from .differential import DifferentialOperator
 
 @final
 class Identity(DifferentialOperator):
-    """u itself. `c * Identity()` is multiplication by c(x).
+    """u itself. `c * Identity()` is multiplication by $c(x)$.
 
     !!! example
 
@@ -44,7 +44,7 @@ class Identity(DifferentialOperator):
 
 @final
 class Partial(DifferentialOperator):
-    """∂_i^order, one coordinate's derivative.
+    """$∂_i^order$, one coordinate's derivative.
 
     **Arguments:**
 
@@ -52,7 +52,7 @@ class Partial(DifferentialOperator):
         be left out for a scalar argument, and for no other. It may be traced, such as a coordinate
         drawn at random under `jax.jit`; then it is a leaf, and has to be one of the argument's.
     - `order`: how often, at least 1.
-    - `argnum`: which argument of u: `Partial(argnum=1)` of u(x, t) is u_t.
+    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$.
 
     **Raises:** `ValueError`, when it is applied, for a coordinate that the argument does not have,
     or none where it has several.
@@ -88,7 +88,7 @@ class Partial(DifferentialOperator):
 
 @final
 class Mixed(DifferentialOperator):
-    """∂^α, one mixed derivative: always exact.
+    """$∂^α$, one mixed derivative: always exact.
 
     **Arguments:**
 
@@ -121,7 +121,7 @@ class Mixed(DifferentialOperator):
 
 @final
 class Directional(DifferentialOperator):
-    """b·∇, the derivative along a vector field: one jet. Along the outward normal of a part of a
+    """$b·∇$, the derivative along a vector field: one jet. Along the outward normal of a part of a
     boundary, `part.normal` of a [`diffop.pde.AbstractPart`][], it is the normal derivative.
 
     **Arguments:**

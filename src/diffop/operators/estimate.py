@@ -51,15 +51,15 @@ class Estimate(Operator, AbstractEstimator):
         value: Function | None = None,
         scale: Scale = 1.0,
     ) -> Controlled:
-        """The estimate with a control variate: E(u) + s (L g − E(g)) for a function g with a known
-        L g, from one push of both functions.
+        """The estimate with a control variate: $E(u) + s (L g − E(g))$ for a function g with a
+        known L g, from one push of both functions.
 
         **Arguments:**
 
         - `control`: g, a function like u: an exact solution that u approaches, a smaller network,
             the network of some steps ago.
         - `value`: L g as a function of the point; by default it is computed, exactly.
-        - `scale`: s; 1 estimates L(u − g). "fitted" takes for each draw the best s of the other
+        - `scale`: s; 1 estimates $L(u − g)$. "fitted" takes for each draw the best s of the other
             draws, which is unbiased where draws are independent (dense probes, importance), and has
             a bias of relative size 1/N for n of N terms without replacement.
 

@@ -13,7 +13,7 @@ from .coordinates import AbstractOfCoordinates
 
 @final
 class Laplacian(AbstractOfCoordinates):
-    """Δ = Σ_i ∂_i², over all coordinates of one argument or over some of them.
+    """$Δ = Σ_i ∂_i²$, over all coordinates of one argument or over some of them.
 
     **Arguments:**
 
@@ -39,7 +39,7 @@ class Laplacian(AbstractOfCoordinates):
 
 @final
 class PolyLaplacian(AbstractOfCoordinates):
-    """Δ^m.
+    """$Δ^m$.
 
     **Arguments:**
 
@@ -47,7 +47,7 @@ class PolyLaplacian(AbstractOfCoordinates):
     - `argnum`, `dims`: as for [`diffop.Laplacian`][].
 
     Estimated sparsely, a draw is a tuple of m coordinates, twice as often {i, j} as {i, i} for m =
-    2. Gaussian probes have E[(v·∇)^{2m}] = (2m−1)!! Δ^m; the sphere has a closed factor too.
+    2. Gaussian probes have $E[(v·∇)^{2m}] = (2m−1)!! Δ^m$; the sphere has a closed factor too.
 
     !!! example
 
@@ -67,7 +67,7 @@ class PolyLaplacian(AbstractOfCoordinates):
 
 @final
 class Biharmonic(AbstractOfCoordinates):
-    """Δ², the biharmonic operator; see [`diffop.PolyLaplacian`][].
+    """$Δ²$, the biharmonic operator; see [`diffop.PolyLaplacian`][].
 
     !!! example
 
@@ -85,7 +85,8 @@ class Biharmonic(AbstractOfCoordinates):
 
 @final
 class DiagonalK(AbstractOfCoordinates):
-    """Σ_i ∂_i^k, the diagonal of the k-th derivative tensor (STDE, section on diagonal operators).
+    """$Σ_i ∂_i^k$, the diagonal of the k-th derivative tensor (STDE, section on diagonal
+    operators).
 
     **Arguments:**
 

@@ -16,7 +16,7 @@ from .differential import DifferentialOperator
 
 @final
 class SecondOrder(DifferentialOperator):
-    """Σ_ij C_ij ∂_i∂_j.
+    """$Σ_ij C_ij ∂_i∂_j$.
 
     **Arguments:**
 
@@ -27,10 +27,10 @@ class SecondOrder(DifferentialOperator):
         `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
-    Estimated sparsely, entries are drawn with p ∝ |C_ij| (rows, for a C that is sparse or varies
-    with the point; columns f_r of a LowRank, with p ∝ |s_r| |f_r|²); densely, from pairs v and Cv
-    (one jet with two parameters, D²u(v, Cv)), right for indefinite C without its eigenvectors. The
-    paper's version is the shifted eigen-decomposition (section on dense jets).
+    Estimated sparsely, entries are drawn with $p ∝ |C_ij|$ (rows, for a C that is sparse or varies
+    with the point; columns $f_r$ of a LowRank, with $p ∝ |s_r| |f_r|²$); densely, from pairs v and
+    Cv (one jet with two parameters, $D²u(v, Cv)$), right for indefinite C without its eigenvectors.
+    The paper's version is the shifted eigen-decomposition (section on dense jets).
 
     **Raises:** `ValueError` for a C that is not square, or does not fit the point.
 
@@ -80,18 +80,19 @@ def quadratic_form(C: Field, argnum: int, dims: tuple[int, ...] | None, equal: b
 
 @final
 class ParabolicTrace(DifferentialOperator):
-    """½ tr(σσᵀ Hess u), the second-order part of a parabolic equation.
+    """$½ tr(σσᵀ Hess u)$, the second-order part of a parabolic equation.
 
     **Arguments:**
 
-    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a sparse matrix
+    - `sigma`: $σ$: a matrix (d, d'), a vector for a diagonal one, a scalar, a sparse matrix
         ([`diffop.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`, whose columns stay
         sparse directions), a callable sigma(*args) that returns one of these or a matrix-vector
         product, a [`diffop.MatVec`][], or anything with a method `mv`, such as a `lineax` linear
         operator.
-    - `argnum`, `dims`: which argument, and which of its coordinates σ refers to.
+    - `argnum`, `dims`: which argument, and which of its coordinates $σ$ refers to.
 
-    One jet for each column of σ: ½ Σ_i (σe_i·∇)² (STDE, section on second-order parabolic PDEs).
+    One jet for each column of $σ$: $½ Σ_i (σe_i·∇)²$ (STDE, section on second-order parabolic
+    PDEs).
 
     **Raises:** `ValueError` for a sigma that does not fit the point.
 

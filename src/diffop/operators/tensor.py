@@ -16,7 +16,7 @@ from .differential import DifferentialOperator
 
 @final
 class TensorOperator(DifferentialOperator):
-    """Σ_r c_r ∂^{α_r}: any sparse coefficient tensor, orders may differ.
+    """$Σ_r c_r ∂^{α_r}$: any sparse coefficient tensor, orders may differ.
 
     **Arguments:**
 
@@ -26,7 +26,7 @@ class TensorOperator(DifferentialOperator):
     - `argnum`: the argument that plain coordinates belong to.
 
     For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝
-    |c_r|, without replacement where all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
+    |$c_r$|, without replacement where all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
 
     **Raises:** `ValueError` where the numbers of indices and coefficients differ.
 
@@ -59,7 +59,7 @@ class TensorOperator(DifferentialOperator):
         """The same from arrays: row r of `coordinates` (terms, k) names the k coordinates
         differentiated.
 
-        `(0, 0, 1)` is ∂₀²∂₁. All terms have order k; a million of them is fine.
+        `(0, 0, 1)` is $∂₀²∂₁$. All terms have order k; a million of them is fine.
         """
         argnum = checked_argnum(argnum)
         table = np.asarray(coordinates)

@@ -16,17 +16,17 @@ from .differential import DifferentialOperator
 
 @final
 class Gradient(DifferentialOperator):
-    """∇u, or σᵀ∇u: in reverse mode, since d derivatives cost as much as one there.
+    """$∇u$, or $σᵀ∇u$: in reverse mode, since d derivatives cost as much as one there.
 
     **Arguments:**
 
-    - `sigma`: σ: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable sigma(*args),
-        or a matrix known by its products ([`diffop.MatVec`][]). None for ∇u itself.
+    - `sigma`: $σ$: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable
+        sigma(*args), or a matrix known by its products ([`diffop.MatVec`][]). None for $∇u$ itself.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
     **Returns** (when applied): without sigma and dims, like the argument, as `jax.grad` does;
     otherwise a vector. For a u that is not scalar, behind u's own axes: of a vector-valued u it is
-    the Jacobian J_ij = ∂_j u_i, and `J @ u` is the advection u·∇u of a residual.
+    the Jacobian $J_ij = ∂_j u_i$, and `J @ u` is the advection $u·∇u$ of a residual.
 
     !!! example
 
@@ -58,7 +58,7 @@ class Gradient(DifferentialOperator):
 
 @final
 class Divergence(AbstractOfCoordinates):
-    """Σ_i ∂_i u_i of a vector-valued u.
+    """$Σ_i ∂_i u_i$ of a vector-valued u.
 
     **Arguments:**
 
@@ -67,7 +67,7 @@ class Divergence(AbstractOfCoordinates):
         like the argument. Of a u with more, such as (u, v, p), say which:
         `Divergence() @ Component((0, 1))`.
 
-    Exact: d first-order jets. Estimated: n of the d terms, or dense vᵀ(∂u)v.
+    Exact: d first-order jets. Estimated: n of the d terms, or dense $vᵀ(∂u)v$.
 
     !!! example
 
@@ -85,7 +85,7 @@ class Divergence(AbstractOfCoordinates):
 
 @final
 class Hessian(AbstractOfCoordinates):
-    """The matrix of all ∂_i∂_j u, symmetric.
+    """The matrix of all $∂_i∂_j u$, symmetric.
 
     **Arguments:**
 
@@ -94,9 +94,9 @@ class Hessian(AbstractOfCoordinates):
 
     **Returns** (when applied): shape (d, d), behind u's own axes: (m, d, d) for a u with m values.
 
-    One jet with a parameter for each coordinate, which is d + d(d+1)/2 coefficients, planned
+    One jet with a parameter for each coordinate, which is $d + d(d+1)/2$ coefficients, planned
     together with other derivatives by single coordinates: first ones come for free. It is exact
-    in estimates too, since its entries are no sums. For a sum over them, such as C:∇²u, take
+    in estimates too, since its entries are no sums. For a sum over them, such as $C:∇²u$, take
     [`diffop.SecondOrder`][], which needs no matrix of derivatives; for products with it
     `Directional(v) @ Gradient()`. It is meant for few coordinates: with 15 it takes seconds to
     trace.
@@ -117,7 +117,7 @@ class Hessian(AbstractOfCoordinates):
 
 @final
 class Curl(DifferentialOperator):
-    """curl u of a vector-valued u: in three coordinates a vector, in two ∂_0 u_1 − ∂_1 u_0.
+    """curl u of a vector-valued u: in three coordinates a vector, in two $∂_0 u_1 − ∂_1 u_0$.
 
     **Arguments:**
 
@@ -161,7 +161,7 @@ class Curl(DifferentialOperator):
 
 @final
 class Component(DifferentialOperator):
-    """An entry u_i of a vector-valued u, or several: `A @ Component(i)` is A of that entry.
+    """An entry $u_i$ of a vector-valued u, or several: `A @ Component(i)` is A of that entry.
 
     Taking an entry is linear, so it is an operator, composed as others are and, unlike an index of
     what `A.exact(u)` returns, before a divergence or a sum with other terms. Entries of one u share

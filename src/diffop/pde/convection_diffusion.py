@@ -28,15 +28,15 @@ _BOX = Box((0.0, 0.0), (1.0, 1.0))
 
 @final
 class ConvectionDiffusion(AbstractSolvedProblem):
-    """Convection-diffusion, ∂u/∂x − ε Δu = 0 on the unit square, values and fluxes on its faces.
+    """Convection-diffusion, $∂u/∂x − ε Δu = 0$ on the unit square, values and fluxes on its faces.
 
-    u is cos πy where the flow enters, x = 0, and 0 where it leaves, x = 1; nothing passes through
-    the walls y = 0 and y = 1. Before x = 1 there is a layer of width ε. The null model is
-    (1 − x) cos πy.
+    u is $cos πy$ where the flow enters, x = 0, and 0 where it leaves, x = 1; nothing passes through
+    the walls y = 0 and y = 1. Before x = 1 there is a layer of width $ε$. The null model is
+    $(1 − x) cos πy$.
 
     **Arguments:**
 
-    - `diffusivity`: ε, positive.
+    - `diffusivity`: $ε$, positive.
 
     **Raises:** `ValueError` if it is not positive.
 

@@ -47,20 +47,21 @@ from .recommended import MUON, Recommended
 
 @final
 class StationaryFokkerPlanck(AbstractSolvedProblem):
-    """Fokker-Planck, ½ Σ_ij ∂_i∂_j (D_ij p) − ∇·(f p) = 0, D = σσᵀ, σ(x) a full matrix.
+    """Fokker-Planck, $½ Σ_ij ∂_i∂_j (D_ij p) − ∇·(f p) = 0$, $D = σσᵀ$, $σ(x)$ a full matrix.
 
-    p is the density that dX = f(X) dt + σ(X) dW leaves as it is. A density is e^(−d) in d
+    p is the density that $dX = f(X) dt + σ(X) dW$ leaves as it is. A density is $e^{−d}$ in d
     dimensions, so u is its logarithm, for which the equation is
 
         ½ tr(σσᵀ Hess u) + |σᵀ∇u|²/2 + (∇·D − f)·∇u = ∇·f − ½ ∇·∇·D
 
-    up to a constant; u(0) = 0. The first term is a `diffop.ParabolicTrace` of a matrix that varies
-    with the point. σ(x) = Q diag(1 + ½ sin x_k) with a random orthogonal Q. The solution is
-    u = −½|x|² − Σ_i c_i (1 − cos(x_i + x_{i+1})) with c_i uniform in [−1, 1], and the drift f is
-    the one for which it is, with a part that drives the process in circles: u is not visible in f.
-    Source: Risken 1996, "The Fokker-Planck equation", on stationary solutions and detailed balance.
+    up to a constant; $u(0) = 0$. The first term is a `diffop.ParabolicTrace` of a matrix that
+    varies with the point. $σ(x) = Q diag(1 + ½ sin x_k)$ with a random orthogonal Q. The solution
+    is $u = −½|x|² − Σ_i c_i (1 − cos(x_i + x_{i+1}))$ with $c_i$ uniform in [−1, 1], and the drift
+    f is the one for which it is, with a part that drives the process in circles: u is not visible
+    in f. Source: Risken 1996, "The Fokker-Planck equation", on stationary solutions and detailed
+    balance.
 
-    The ansatz is −½|x|² + net(x) − net(0), the null model a·|x|². Points are standard normal.
+    The ansatz is $−½|x|² + net(x) − net(0)$, the null model $a·|x|²$. Points are standard normal.
 
     **Arguments:**
 
@@ -110,11 +111,12 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
         return {"diffusion": ParabolicTrace(self.sigma), "gradient": Gradient()}
 
     def sigma(self, x: Float[Array, " dim"]) -> Float[Array, "dim dim"]:
-        """σ(x)."""
+        """$σ(x)$."""
         return self.axes * _scales(x)[None]
 
     def drift(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        """f(x) = ½ (∇·D − D∇V) + A∇V, A being a half of the next minus the previous coordinate."""
+        """$f(x) = ½ (∇·D − D∇V) + A∇V$, A being a half of the next minus the previous
+        coordinate."""
         slope = self._slope(x)
         circular = 0.5 * (jnp.roll(slope, -1) - jnp.roll(slope, 1))
         along = self.axes @ (jnp.square(_scales(x)) * (self.axes.T @ slope))
@@ -127,7 +129,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
         return values["diffusion"] + 0.5 * along @ along + transport - self.source(x)
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """∇·f − ½ ∇·∇·D."""
+        """$∇·f − ½ ∇·∇·D$."""
         pairs = jnp.square(self.axes[:-1] + self.axes[1:])
         curvatures = 1 + (self.coefficients * jnp.cos(x[:-1] + x[1:])) @ pairs
         trace = jnp.square(_scales(x)) @ curvatures

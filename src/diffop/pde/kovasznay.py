@@ -29,7 +29,7 @@ from .recommended import LEAST_SQUARES, Recommended
 
 @final
 class Kovasznay(AbstractSolvedProblem):
-    """Navier-Stokes, u·∇u + ∇p = Δu/Re and ∇·u = 0 in the plane, steady flow behind a grid.
+    """Navier-Stokes, $u·∇u + ∇p = Δu/Re$ and $∇·u = 0$ in the plane, steady flow behind a grid.
 
     The unknown is (u, v, p). The velocity is given on the whole boundary and the pressure where the
     flow leaves; the solution is
@@ -85,7 +85,7 @@ class Kovasznay(AbstractSolvedProblem):
 
     @property
     def rate(self) -> float:
-        """λ, negative."""
+        """$λ$, negative."""
         half = self.reynolds / 2
         return half - math.hypot(half, 2 * math.pi)
 

@@ -35,16 +35,17 @@ _BOX = Box((0.0, 0.0), (1.0, 1.0))
 
 @final
 class Plate(AbstractSolvedProblem):
-    """Kirchhoff's plate, D Δ²w = sin πx on the unit square, edges supported, clamped and free.
+    """Kirchhoff's plate, $D Δ²w = sin πx$ on the unit square, edges supported, clamped and free.
 
     The edges x = 0 and x = 1 are simply supported, w = 0 and M = 0; y = 0 is clamped, w = 0 and
-    ∂w/∂n = 0; y = 1 is free, M = 0 and V = 0. With n the outward normal of a straight edge
+    $∂w/∂n = 0$; y = 1 is free, M = 0 and V = 0. With n the outward normal of a straight edge
 
         M = −D (ν Δw + (1 − ν) ∂²w/∂n²),   V = −D ∂/∂n (Δw + (1 − ν) (Δw − ∂²w/∂n²)),
 
-    the bending moment and Kirchhoff's effective shear force. D = π⁻⁴, so that deflections are about
-    1. The null model is y² sin πx. Source: Timoshenko and Woinowsky-Krieger 1959, "Theory of plates
-    and shells", chapter 6.
+    the bending moment and Kirchhoff's effective shear force. $D = π⁻⁴$, so that deflections are
+    about
+    1. The null model is $y² sin πx$. Source: Timoshenko and Woinowsky-Krieger 1959, "Theory of
+    plates and shells", chapter 6.
 
     **Arguments:**
 

@@ -21,10 +21,10 @@ from .recommended import MUON, Recommended
 
 @final
 class PoissonBox(AbstractSolvedProblem):
-    """Poisson, Δu = f on the cube [−1, 1]^d, with u given on its faces.
+    """Poisson, $Δu = f$ on the cube [−1, 1]^d, with u given on its faces.
 
-    The solution is u(x) = d^(−1/2) Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i) with
-    c_i ~ N(0, 1): the two-body sum of the problems on the unit ball, but where coordinates are
+    The solution is $u(x) = d^{−1/2} Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i)$ with
+    $c_i ~ N(0, 1)$: the two-body sum of the problems on the unit ball, but where coordinates are
     about 1, so that it depends on all of them in any dimension. The null model is the best
     constant; the data are values at random points of random faces.
 

@@ -136,7 +136,8 @@ class AbstractSolvedProblem(AbstractProblem):
 
     @abstractmethod
     def null_shape(self, *args: Any, **kwargs: Any) -> PyTree:
-        """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the solution.
+        """The shape $φ$ of the null model $u ≈ a·φ(x)$, whose one number a is fitted to the
+        solution.
 
         It should satisfy the boundary or initial condition and know nothing else; a network is
         worth its error only as far as it is below the null model's.
@@ -173,7 +174,7 @@ class AbstractReferenceProblem(AbstractProblem):
 
     @abstractmethod
     def null_shape(self, *args: Any, **kwargs: Any) -> PyTree:
-        """The shape φ of the null model u ≈ a·φ(x), whose one number a is fitted to the data.
+        """The shape $φ$ of the null model $u ≈ a·φ(x)$, whose one number a is fitted to the data.
 
         To the data, since a number fitted to a single reference value has no error: a is the best
         for the values of u that `conditions` asks for. So the null model has not seen the equation.

@@ -65,6 +65,11 @@ class _Entry(NamedTuple):
 _PERIOD = 4
 
 
+def _headline(problem: type) -> str:
+    """The first line of its docstring, without the dollars around formulas."""
+    return (problem.__doc__ or "").strip().splitlines()[0].replace("$", "")
+
+
 def _on_the_ball(equation: str, bodies: int, period: int | None = None) -> tuple[str, _Entry]:
     """An equation with a sum."""
     summary = f"{EQUATIONS[equation].text} on the unit ball, u = 0 on the sphere, "
@@ -104,7 +109,7 @@ _MAKERS: dict[Any, _Make] = (
 )
 _BALL = [*itertools.product(EQUATIONS, SUMS), *itertools.product(EQUATIONS, [2], [_PERIOD])]
 _PROBLEMS = dict(itertools.starmap(_on_the_ball, _BALL)) | {
-    problem.name: _Entry(make, problem.recommended, (problem.__doc__ or "").strip().splitlines()[0])
+    problem.name: _Entry(make, problem.recommended, _headline(problem))
     for problem, make in _MAKERS.items()
 }
 

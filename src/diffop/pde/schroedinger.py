@@ -36,23 +36,23 @@ from .recommended import MUON, Recommended
 
 @final
 class OscillatorChain(AbstractSolvedProblem):
-    """Schrödinger, (−½Δ + V) ψ = Eψ, ground state of oscillators with springs between neighbours.
+    """Schrödinger, $(−½Δ + V) ψ = Eψ$, ground state of oscillators with springs between neighbours.
 
-    For u = log ψ the equation is −½ (Δu + |∇u|²) + V = E, the left side being the local energy;
-    V(x) = ½ω²|x|² + ½k Σ_i (x_{i+1} − x_i)², one particle for each coordinate. E and u are known
+    For $u = log ψ$ the equation is $−½ (Δu + |∇u|²) + V = E$, the left side being the local energy;
+    $V(x) = ½ω²|x|² + ½k Σ_i (x_{i+1} − x_i)²$, one particle for each coordinate. E and u are known
     (Schwabl 2007, "Quantum mechanics"; the modes are those of a chain of atoms). With the ground
-    state's energy as right side no other u, up to a constant, belongs to a positive ψ; u(0) = 0.
-    Where E is to be found, the variance of `local_energy` over points may be minimised instead: it
-    is zero for the ground state, whose local energy is E everywhere.
+    state's energy as right side no other u, up to a constant, belongs to a positive $ψ$;
+    $u(0) = 0$. Where E is to be found, the variance of `local_energy` over points may be minimised
+    instead: it is zero for the ground state, whose local energy is E everywhere.
 
-    The ansatz is −½ω|x|² + net(x) − net(0), the particles without springs, corrected. The null
-    model is a·|x|², particles that do not know of each other. Points are distributed as the
-    particles without springs are, N(0, I/2ω), so that coordinates are about 1 in any dimension.
+    The ansatz is $−½ω|x|² + net(x) − net(0)$, the particles without springs, corrected. The null
+    model is $a·|x|²$, particles that do not know of each other. Points are distributed as the
+    particles without springs are, $N(0, I/2ω)$, so that coordinates are about 1 in any dimension.
 
     **Arguments:**
 
     - `dim`: the number of particles N, at least 2.
-    - `trap`: ω, positive.
+    - `trap`: $ω$, positive.
     - `spring`: k, not negative.
 
     **Raises:** `ValueError` if one of them is out of range.
@@ -92,12 +92,12 @@ class OscillatorChain(AbstractSolvedProblem):
         return {"gradient": Gradient(), "lap": Laplacian()}
 
     def local_energy(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """(Hψ)/ψ at a point, from the values of `operators()` of log ψ there."""
+        """$(Hψ)/ψ$ at a point, from the values of `operators()` of $log ψ$ there."""
         gradient = values["gradient"]
         return self.potential(x) - 0.5 * (values["lap"] + jnp.sum(gradient * gradient))
 
     def potential(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """V(x)."""
+        """$V(x)$."""
         stretches = x[1:] - x[:-1]
         trap, springs = jnp.sum(x * x), jnp.sum(stretches * stretches)
         return 0.5 * (self.trap**2 * trap + self.spring * springs)

@@ -37,7 +37,7 @@ class Zero:
 @final
 @record
 class Image:
-    """What is known of an array of rows ℓ(e_r), for a linear map ℓ.
+    """What is known of an array of rows $ℓ(e_r)$, for a linear map ℓ.
 
     - `source`: of the array. Where it is a vector x, ℓ is the product with x.
     - `operand`, `output`: the source of a value that ℓ was applied to, and what came of it.
@@ -55,7 +55,7 @@ class Full:
     number.
 
     The number is kept apart so that −2x is recognised as a multiple of x, and with `image` a sum
-    over directions Σ_r x_r ℓ(e_r) as the ℓ(x) that the primal has computed already.
+    over directions $Σ_r x_r ℓ(e_r)$ as the ℓ(x) that the primal has computed already.
 
     !!! example
 

@@ -32,7 +32,7 @@ class Pushed(NamedTuple):
     `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the
     jets of family f, each leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)`
     where the family has weights. With several parameters there is one entry for each monomial of
-    the truncation, the derivative ∂^γ by t at 0, and the maximal ones are collapsed.
+    the truncation, the derivative $∂^γ$ by t at 0, and the maximal ones are collapsed.
     """
 
     value: PyTree
@@ -64,7 +64,7 @@ def push(
     **Returns:**
 
     A named tuple `(value, derivatives)`, see [`diffop.taylor.Pushed`][]. Derivatives, not Taylor
-    coefficients: order k is d^k/dt^k at t = 0.
+    coefficients: order k is $d^k/dt^k$ at t = 0.
 
     **Raises:**
 
@@ -186,7 +186,7 @@ def jet(
     - `fun`: a function of `len(primals)` arguments.
     - `primals`: the point x.
     - `series`: for each primal the list of its K derivatives: `series[i][k - 1]` is the k-th
-        derivative of x_i(t) at 0 (derivatives, not Taylor coefficients). For a primal that is a
+        derivative of $x_i(t)$ at 0 (derivatives, not Taylor coefficients). For a primal that is a
         pytree, a list of K such pytrees, or the pytree with a list of K arrays at each leaf.
 
     **Returns:**

@@ -18,17 +18,17 @@ from .truncation import Truncation
 
 @final
 class Jets(eqx.Module):
-    """n jets through one point, pushed together: curves x(t) = x + Σ_k v_k t^k / k!, or jets with
-    several parameters, x(t) = x + Σ_γ v_γ t^γ / γ!.
+    """n jets through one point, pushed together: curves $x(t) = x + Σ_k v_k t^k$ / k!, or jets with
+    several parameters, $x(t) = x + Σ_γ v_γ t^γ / γ!$.
 
     **Arguments:**
 
-    - `tangents`: for each order k = 1 … K (each monomial of the truncation) the tangents v_k: a
+    - `tangents`: for each order k = 1 … K (each monomial of the truncation) the tangents $v_k$: a
         tuple with one entry for each argument of the function, like that argument but with a
         leading axis of n directions on each leaf, or with a structured coefficient in a leaf's
         place ([`diffop.taylor.ByDirection`][], [`diffop.taylor.ByEntry`][]); `None` for an argument
         that does not move at this order.
-    - `weights`: order K (each maximal monomial) is returned as the sums Σ_r w_r (order K of jet
+    - `weights`: order K (each maximal monomial) is returned as the sums $Σ_r w_r$ (order K of jet
         r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
         collapse), so order K costs as much as one more primal. `None` returns order K jet by jet.
     - `top_only`: order K (the maximal monomials) is all that is wanted. Curves of order two, and

@@ -34,7 +34,7 @@ class Truncation:
 
     **Arguments:**
 
-    - `monomials`: their exponents γ, ascending in total degree. `Truncation.closure` makes them
+    - `monomials`: their exponents $γ$, ascending in total degree. `Truncation.closure` makes them
         from the maximal ones.
 
     **Raises:** `ValueError` where a divisor is missing, or a monomial stands before its divisors.
@@ -74,7 +74,7 @@ class Truncation:
 
     @classmethod
     def pair(cls) -> "Truncation":
-        """The first orders of two parameters and the product of both, D²u(a, b)."""
+        """The first orders of two parameters and the product of both, $D²u(a, b)$."""
         return _of(_PAIR)
 
     @classmethod
@@ -107,24 +107,24 @@ class Truncation:
         return not self.monomials or len(self.monomials[0]) == 1
 
     def factorial(self, place: int) -> int:
-        """γ!: a derivative is so many Taylor coefficients."""
+        """$γ!$: a derivative is so many Taylor coefficients."""
         return math.prod(map(math.factorial, self.monomials[place]))
 
     def products(self, place: int) -> tuple[Product, ...]:
-        """The products of two nonconstant monomials that are t^γ, in both orders."""
+        """The products of two nonconstant monomials that are $t^γ$, in both orders."""
         return _products(self, place)
 
     def powers(self, place: int, power: int) -> tuple[Product, ...]:
-        """The products of [t^γ] δ^j = Σ δ_α [t^{γ−α}] δ^{j−1}, as few as there can be.
+        """The products of $[t^γ] δ^j = Σ δ_α [t^{γ−α}] δ^{j−1}$, as few as there can be.
 
-        The square is symmetric. For higher powers differentiate by a parameter: γ_i [t^γ] δ^j =
-        j Σ_α α_i δ_α [t^{γ−α}] δ^{j−1}, where only those α count that contain the parameter. With
-        one parameter all of them do, and the plain product has smaller numbers.
+        The square is symmetric. For higher powers differentiate by a parameter:
+        $γ_i [t^γ] δ^j = j Σ_α α_i δ_α [t^{γ−α}] δ^{j−1}$, where only those $α$ count that contain
+        the parameter. With one parameter all of them do, and the plain product has smaller numbers.
         """
         return _powers(self, place, power)
 
     def shares(self, place: int) -> tuple[Product, ...]:
-        """`products` with the first factor's share of one parameter's exponent, α_i/γ_i: for the
+        """`products` with the first factor's share of one parameter's exponent, $α_i/γ_i$: for the
         parameter that makes most of them zero.
         """
         return _shares(self, place)
@@ -135,7 +135,7 @@ class Truncation:
         return _of(tuple(m for i, m in enumerate(self.monomials) if i not in self.tops))
 
     def derivative(self, parameter: int) -> "Truncation":
-        """What a derivative by one parameter is known to: γ − e_i for each γ with γ_i > 0."""
+        """What a derivative by one parameter is known to: $γ − e_i$ for each $γ$ with $γ_i > 0$."""
         lowered = (_lowered(monomial, parameter) for monomial in self.monomials)
         return _of(tuple(m for m in lowered if m is not None and any(m)))
 

@@ -31,8 +31,8 @@ from .entries import Entries, Entry, entry_text
 
 @final
 class Segment(eqx.Module):
-    """Π_i c_i(x) Π_j D_j^{m_j}, of `entries` of what it acts on, one taken after the other: what a
-    [`diffop.Term`][] is composed of.
+    """$Π_i c_i(x) Π_j D_j^{m_j}$, of `entries` of what it acts on, one taken after the other: what
+    a [`diffop.Term`][] is composed of.
 
     !!! example
 
@@ -60,7 +60,7 @@ class Segment(eqx.Module):
 
     @property
     def derivative(self) -> Alpha | None:
-        """α where the derivative is ∂^α by single coordinates, which are planned together."""
+        """$α$ where the derivative is $∂^α$ by single coordinates, which are planned together."""
         if len(self.factors) == 1 and isinstance(self.factors[0], Monomial):
             return self.factors[0].alpha
         return None
@@ -99,7 +99,7 @@ Word: TypeAlias = tuple[Segment, ...]
 
 @final
 class Term(eqx.Module):
-    """c s₁ s₂ …, a coefficient times a composition of [`diffop.Segment`][]s, the last of which is
+    """$c s₁ s₂$ …, a coefficient times a composition of [`diffop.Segment`][]s, the last of which is
     applied first; the empty word is the identity. Operators of one's own return those of an
     expression.
 

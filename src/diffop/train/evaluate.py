@@ -34,8 +34,8 @@ class Errors(NamedTuple):
     """Relative errors of u over a set of points, v being the solution; of functions with several
     values the sums are over all of them.
 
-    - `rel_l1`: Σ|u − v| / Σ|v|.
-    - `rel_l2`: √(Σ(u − v)² / Σv²).
+    - `rel_l1`: $Σ|u − v| / Σ|v|$.
+    - `rel_l2`: $√(Σ(u − v)² / Σv²)$.
     """
 
     rel_l1: float
@@ -54,11 +54,11 @@ class FixedPoints:
     Random points are made anew in chunks from a key whenever they are needed, so that only one
     chunk is in memory at a time. All sums are accumulated in float64.
 
-    The null model is a·φ, φ being the problem's `null_shape`. Where the solution is known as a
+    The null model is $a·φ$, $φ$ being the problem's `null_shape`. Where the solution is known as a
     function, a is the best for it at the points; where reference values are, a is the best for the
     values of u that the problem's conditions prescribe.
 
-    Solutions may be vectors, or pytrees of arrays; φ is as they are.
+    Solutions may be vectors, or pytrees of arrays; $φ$ is as they are.
 
     **Arguments:**
 

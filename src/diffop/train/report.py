@@ -154,7 +154,7 @@ class Report:
     - `loss`: the mean of the last 100 losses, or of all if there are fewer.
     - `it_per_s`: training steps per second, without compiling and measuring.
     - `compile_s`: seconds spent compiling.
-    - `peak_memory_mb`: in units of 10⁶ bytes.
+    - `peak_memory_mb`: in units of $10⁶$ bytes.
     - `parameters`: how many numbers were trained.
     - `settings`: all other settings, and how many test points there were.
     - `environment`: the versions and the device that the numbers were made with.

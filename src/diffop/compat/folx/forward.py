@@ -45,8 +45,8 @@ def forward_laplacian(
         Integers and what is given by keyword do not move.
     - Arguments may be such results. Then derivatives are by the coordinates behind those, and all
         other arguments are constants.
-    - `weights=` by keyword: derivatives are by x_i / w_i, so that the Laplacian is Σ w_i² ∂_i². A
-        number, or a tuple of them for each argument or for each array in these, or arrays like
+    - `weights=` by keyword: derivatives are by $x_i / w_i$, so that the Laplacian is $Σ w_i² ∂_i²$.
+        A number, or a tuple of them for each argument or for each array in these, or arrays like
         those. Results as arguments have theirs already.
 
     **Raises:** `TypeError` where fn is no function, and, when it is called, where no argument is

@@ -44,7 +44,7 @@ class ForwardLaplacianOperator(eqx.Module):
 
     - `sparsity_threshold`: without effect, see [`diffop.compat.folx.forward_laplacian`][].
 
-    **Returns:** of f and x, (Δf, the Jacobian by the entries of x, coordinates first).
+    **Returns:** of f and x, ($Δf$, the Jacobian by the entries of x, coordinates first).
 
     !!! example
 
@@ -73,9 +73,9 @@ class ForwardLaplacianOperator(eqx.Module):
 class LoopLaplacianOperator(eqx.Module):
     """`folx.LoopLaplacianOperator`: one direction after another, in the memory of one.
 
-    Like folx 0.2.30, it returns the second derivatives ∂_i²f one by one, not their sum.
+    Like folx 0.2.30, it returns the second derivatives $∂_i²f$ one by one, not their sum.
 
-    **Returns:** of f and x, (∂_i²f, ∂_i f), coordinates first.
+    **Returns:** of f and x, $(∂_i²f, ∂_i f)$, coordinates first.
 
     !!! example
 
@@ -105,9 +105,9 @@ class ParallelLaplacianOperator(eqx.Module):
     """`folx.ParallelLaplacianOperator`: all directions at once, each with its second derivative.
 
     Like folx 0.2.30, it calls f with a vector of the entries of x, and returns the second
-    derivatives ∂_i²f one by one, not their sum.
+    derivatives $∂_i²f$ one by one, not their sum.
 
-    **Returns:** of f and x, (∂_i²f, ∂_i f), coordinates first.
+    **Returns:** of f and x, $(∂_i²f, ∂_i f)$, coordinates first.
 
     !!! example
 

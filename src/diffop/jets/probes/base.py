@@ -123,7 +123,7 @@ class Draw(eqx.Module):
 
 @final
 class Drawn(NamedTuple):
-    """Weighted directions with Σ_r w_r (v_r·∇)^k as an unbiased estimate, w including 1/n.
+    """Weighted directions with $Σ_r w_r (v_r·∇)^k$ as an unbiased estimate, w including 1/n.
 
     - `directions`: shape `(n j, size)`, the j directions of a draw one after the other.
     - `weights`: shape `(n j,)`.
@@ -181,9 +181,8 @@ class AbstractDenseProbe(AbstractProbe):
         return self.name
 
     def variance_of_form(self, matrix: Array, n: int) -> Array | None:
-        """The variance of n draws of Σ_ij A_ij v_i v_j, from the symmetric matrix A in the last two
-        axes; None where no formula is known.
-        """
+        """The variance of n draws of $Σ_ij A_ij v_i v_j$, from the symmetric matrix A in the last
+        two axes; None where no formula is known."""
         return None
 
     def supports(self, factors: Factors) -> bool:

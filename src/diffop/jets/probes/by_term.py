@@ -27,7 +27,7 @@ from .base import AbstractProbe, Draw, Factors, check_shapes
 
 @final
 class Selection(NamedTuple):
-    """Terms that were drawn: Σ_r w_r t_{i_r} is unbiased for the sum of all.
+    """Terms that were drawn: $Σ_r w_r t_{i_r}$ is unbiased for the sum of all.
 
     - `numbers`: i, shape `(n,)`.
     - `weights`: w, shape `(n,)`.
@@ -44,8 +44,8 @@ class Selection(NamedTuple):
 class AbstractTermProbe(AbstractProbe):
     """Some of the terms of a sum, by number. A subclass says which: `select`.
 
-    Of a product of factors one may have many terms; for powers such as Δ², whose terms are tuples,
-    there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
+    Of a product of factors one may have many terms; for powers such as $Δ²$, whose terms are
+    tuples, there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
 
     **Raises:** `ValueError` where what is selected has other shapes, or numbers of terms that there
     are not; under `jax.jit`, where numbers are not known before, by `equinox.error_if`.

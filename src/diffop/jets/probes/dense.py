@@ -27,10 +27,10 @@ from .base import AbstractDenseProbe, Drawn, Factors, number_of_terms
 
 @final
 class Rademacher(AbstractDenseProbe):
-    """Independent signs: E[v_i v_j] = δ_ij.
+    """Independent signs: $E[v_i v_j] = δ_ij$.
 
-    With A = Hess u the variance of one draw of Δ is 2 Σ_{i≠j} A_ij², the least of all directions
-    with independent entries: the diagonal has no part in it.
+    With A = Hess u the variance of one draw of $Δ$ is $2 Σ_{i≠j} A_ij²$, the least of all
+    directions with independent entries: the diagonal has no part in it.
 
     !!! example
 
@@ -60,9 +60,9 @@ class Rademacher(AbstractDenseProbe):
 
 @final
 class Gaussian(AbstractDenseProbe):
-    """v ~ N(0, I): E[(v·∇)^{2m}] = (2m−1)!! Δ^m for every m.
+    """v ~ N(0, I): $E[(v·∇)^{2m}] = (2m−1)!! Δ^m$ for every m.
 
-    The variance of one draw of Δ is 2 Σ_ij A_ij², A = Hess u.
+    The variance of one draw of $Δ$ is $2 Σ_ij A_ij²$, A = Hess u.
 
     Source: STDE, section "Estimating the Biharmonic operator", whose factor d is an error.
 
@@ -93,10 +93,10 @@ class Gaussian(AbstractDenseProbe):
 
 @final
 class Sphere(AbstractDenseProbe):
-    """v uniform on the sphere of radius √d: E[(v·∇)^{2m}] = c_m Δ^m with c_m = (2m−1)!! d^m over
-    d (d+2) … (d+2m−2).
+    """v uniform on the sphere of radius $√d$: $E[(v·∇)^{2m}] = c_m Δ^m$ with $c_m = (2m−1)!! d^m$
+    over d (d+2) … (d+2m−2).
 
-    The variance of one draw of Δ is 2d/(d+2) (Σ_ij A_ij² − (tr A)²/d), A = Hess u: none for a
+    The variance of one draw of $Δ$ is $2d/(d+2) (Σ_ij A_ij² − (tr A)²/d)$, A = Hess u: none for a
     multiple of the identity.
 
     !!! example
@@ -134,12 +134,12 @@ class Sphere(AbstractDenseProbe):
 
 @final
 class Orthogonal(AbstractDenseProbe):
-    """n orthogonal directions of length √d, uniformly distributed: each by itself is one of
+    """n orthogonal directions of length $√d$, uniformly distributed: each by itself is one of
     [`diffop.probes.Sphere`][], and d of them are exact.
 
     Their variance is that of n independent ones times (d − n)/(d − 1), so they never do worse. They
-    take a QR decomposition of n vectors, O(d n²). For quadratic forms only (Δ, C:∇², ½σσᵀ:∇², div):
-    for Δ^m no formula tells their standard error.
+    take a QR decomposition of n vectors, $O(d n²)$. For quadratic forms only ($Δ, C:∇², ½σσᵀ:∇²$,
+    div): for $Δ^m$ no formula tells their standard error.
 
     !!! example
 

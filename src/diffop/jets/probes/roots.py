@@ -40,7 +40,7 @@ from .dense import rademacher_variance
 
 @final
 class Roots(AbstractDenseProbe):
-    """Entries from the k-th roots of unity: dense estimates of Σ_i ∂_i^k for every k.
+    """Entries from the k-th roots of unity: dense estimates of $Σ_i ∂_i^k$ for every k.
 
     **Arguments:**
 
@@ -49,8 +49,8 @@ class Roots(AbstractDenseProbe):
 
     For k = 2 these are [`diffop.probes.Rademacher`][] signs, one jet a draw.
 
-    Sources: the paper's remark that Σ_i ∂_i⁴ has no dense estimator holds for real Gaussians only;
-    the derivation is in this module.
+    Sources: the paper's remark that $Σ_i ∂_i⁴$ has no dense estimator holds for real Gaussians
+    only; the derivation is in this module.
 
     !!! example
 

@@ -15,13 +15,13 @@ class RunningMagnitudes(eqx.Module):
     """A running mean of the magnitude of each term of a sum, as weights for
     [`diffop.probes.Importance`][].
 
-    The probabilities p ∝ |t_i| have the least variance. During training the terms t_i change slowly
-    from step to step, so what was seen of them is a good guess of what they are. Estimates stay
-    unbiased whatever the weights are, as these depend on earlier keys only.
+    The probabilities $p ∝ |t_i|$ have the least variance. During training the terms $t_i$ change
+    slowly from step to step, so what was seen of them is a good guess of what they are. Estimates
+    stay unbiased whatever the weights are, as these depend on earlier keys only.
 
     **Arguments:**
 
-    - `terms`: how many there are, such as the number of coordinates for Δ.
+    - `terms`: how many there are, such as the number of coordinates for $Δ$.
     - `decay`: how much of the old mean a new observation keeps, between 0 and 1.
     - `floor`: a positive part of the mean magnitude that is added to every weight, so that no term
         is forgotten.

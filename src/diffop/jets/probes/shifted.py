@@ -27,11 +27,11 @@ from .base import AbstractProbe, Draw, Factors
 
 @final
 class Shifted(AbstractProbe):
-    """Two jets a draw, along Rz and z with R Rᵀ = C + λI, for second-order operators with a C.
+    """Two jets a draw, along Rz and z with $R Rᵀ = C + λI$, for second-order operators with a C.
 
     **Arguments:**
 
-    - `shift`: λ, more than minus the least eigenvalue of C. By default twice that, or a
+    - `shift`: $λ$, more than minus the least eigenvalue of C. By default twice that, or a
         thousandth of C's largest entry if that is more; no gradient flows into it.
 
     [`diffop.probes.Rademacher`][] has the same expectation from one jet along v and Cv, without a
@@ -39,8 +39,8 @@ class Shifted(AbstractProbe):
 
     Source: STDE, section "Dense STDE jets", theorem on arbitrary second-order operators.
 
-    **Raises:** `ValueError` where C is only known by its products, or where C + λI is not positive
-    definite (for a C that is traced by `equinox.error_if`).
+    **Raises:** `ValueError` where C is only known by its products, or where $C + λI$ is not
+    positive definite (for a C that is traced by `equinox.error_if`).
 
     !!! example
 

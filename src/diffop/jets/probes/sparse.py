@@ -96,13 +96,13 @@ class _Independent(AbstractTermProbe):
 
 @final
 class Sparse(_Independent):
-    """Terms without replacement where all are alike, with probability p ∝ |C| where they have
+    """Terms without replacement where all are alike, with probability $p ∝ |C|$ where they have
     coefficients, and independent tuples of terms for powers.
 
-    For N equal terms the variance is N²/n (1 − n/N) S², S² the variance among the terms, such as
-    the diagonal of the Hessian for Δ: off-diagonal entries have no part in it.
+    For N equal terms the variance is $N²/n (1 − n/N) S²$, $S²$ the variance among the terms, such
+    as the diagonal of the Hessian for $Δ$: off-diagonal entries have no part in it.
 
-    Source: STDE, equation `eqn:stde-sparse`, with p ∝ |C| instead of C.
+    Source: STDE, equation `eqn:stde-sparse`, with $p ∝ |C|$ instead of C.
 
     !!! example
 
@@ -139,13 +139,13 @@ class Sparse(_Independent):
 class Importance(_Independent):
     """Independent terms with probabilities p proportional to given weights.
 
-    The variance is (1/n) (Σ_i t_i²/p_i − T²), least for p_i ∝ |t_i|: weights that follow the
+    The variance is $(1/n) (Σ_i t_i²/p_i − T²)$, least for $p_i ∝ |t_i|$: weights that follow the
     magnitudes of the terms, which [`diffop.probes.RunningMagnitudes`][] learns.
 
     **Arguments:**
 
-    - `weights`: a positive number for each term, such as each coordinate for Δ, in their order (for
-        an array C all its entries, row by row). No gradient flows into them.
+    - `weights`: a positive number for each term, such as each coordinate for $Δ$, in their order
+        (for an array C all its entries, row by row). No gradient flows into them.
 
     **Raises:** `ValueError` for weights that are negative or not finite, and, when an estimate is
     made or evaluated, for weights that are zero where there is a term (it would never be drawn), or

@@ -21,7 +21,7 @@ class Stratified(AbstractTermProbe):
     """Terms in strata of neighbours, with some drawn from each, without replacement.
 
     With `per_stratum` = m the N terms are cut into ⌊n/m⌋ strata of nearly equal size. The variance
-    is Σ_h N_h²/n_h (1 − n_h/N_h) S_h²: only the variance within the strata counts, so it is small
+    is $Σ_h N_h²/n_h (1 − n_h/N_h) S_h²$: only the variance within the strata counts, so it is small
     where terms change slowly with their number.
 
     **Arguments:**
@@ -120,7 +120,7 @@ class Split(AbstractTermProbe):
 
     **Arguments:**
 
-    - `exact`: the numbers of the terms that are always taken, such as coordinates for Δ.
+    - `exact`: the numbers of the terms that are always taken, such as coordinates for $Δ$.
 
     **Raises:** `ValueError` for repeated or negative numbers, and when evaluated for numbers that
     there are not.

@@ -38,13 +38,13 @@ from .problem import random_coefficients
 
 @final
 class BiharmonicWaves(AbstractSolvedProblem):
-    """Biharmonic, Δ²u = f on the unit ball, u = 0 and ∂u/∂n = 0 on the sphere.
+    """Biharmonic, $Δ²u = f$ on the unit ball, u = 0 and $∂u/∂n = 0$ on the sphere.
 
-    The solution is u(x) = (1 − |x|²)² Σ_i c_i sin(√d (x_i + x_{i+1})) with c_i ~ N(0, 1). The
+    The solution is $u(x) = (1 − |x|²)² Σ_i c_i sin(√d (x_i + x_{i+1}))$ with $c_i ~ N(0, 1)$. The
     arguments of the sine are about 1 in any dimension, so that the solution does not flatten as d
-    grows. The ansatz is (1 − |x|²)² net(x). Sources: Timoshenko and Woinowsky-Krieger 1959, "Theory
-    of plates and shells" (a clamped plate is d = 2); Hu et al. 2024, "Hutchinson trace estimation
-    for high-dimensional and high-order physics-informed neural networks", for d > 2.
+    grows. The ansatz is $(1 − |x|²)² net(x)$. Sources: Timoshenko and Woinowsky-Krieger 1959,
+    "Theory of plates and shells" (a clamped plate is d = 2); Hu et al. 2024, "Hutchinson trace
+    estimation for high-dimensional and high-order physics-informed neural networks", for d > 2.
 
     **Arguments:**
 

@@ -41,15 +41,15 @@ SUMS = {
 
 @final
 class ManyBody(AbstractBallProblem):
-    """Δu + g(u) = f on the unit ball, u = 0 on the sphere, neighbouring coordinates coupled.
+    """$Δu + g(u) = f$ on the unit ball, u = 0 on the sphere, neighbouring coordinates coupled.
 
-    The equation is "poisson" with g = 0, "allen-cahn" with g(u) = u − u³, or "sine-gordon" with
-    g(u) = sin u. The solution is u(x) = (1 − |x|²) S(x), where with c_i ~ N(0, 1)
+    The equation is "poisson" with g = 0, "allen-cahn" with $g(u) = u − u³$, or "sine-gordon" with
+    $g(u) = sin u$. The solution is $u(x) = (1 − |x|²) S(x)$, where with $c_i ~ N(0, 1)$
 
-    - for 2 bodies S(x) = Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i), i = 1 … d − 1;
-    - for 3 bodies S(x) = Σ_i c_i exp(x_i x_{i+1} x_{i+2}), i = 1 … d − 2.
+    - for 2 bodies $S(x) = Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i)$, i = 1 … d − 1;
+    - for 3 bodies $S(x) = Σ_i c_i exp(x_i x_{i+1} x_{i+2})$, i = 1 … d − 2.
 
-    The exponents are about d^(−3/2), so the null model is far better with three bodies than with
+    The exponents are about $d^{−3/2}$, so the null model is far better with three bodies than with
     two: its relative error is 2e-4 in 100 dimensions, 7e-6 in 1000, and below the rounding of
     float32 from 100,000 on, where errors say nothing.
 

@@ -21,11 +21,12 @@ _ITERATIONS = 10
 
 
 class AbstractBallProblem(AbstractSolvedProblem):
-    """Δu + g(u) = f on the unit ball, u = 0 on the sphere, with the solution u = (1 − |x|²) S(x).
+    """$Δu + g(u) = f$ on the unit ball, u = 0 on the sphere, with the solution
+    $u = (1 − |x|²) S(x)$.
 
-    The source f is computed in closed form, in O(d), from S, x·∇S and ΔS. The coordinates of a
-    point of the ball are about 1/√d, so in high dimension the solution is nearly a constant times
-    1 − |x|²: compare errors with those of that null model.
+    The source f is computed in closed form, in $O(d)$, from S, $x·∇S$ and $ΔS$. The coordinates of
+    a point of the ball are about $1/√d$, so in high dimension the solution is nearly a constant
+    times $1 − |x|²$: compare errors with those of that null model.
 
     [`diffop.pde.ManyBody`][] has three g and two S; another subclass is final, has a `name` and a
     dimension `dim`, and defines `nonlinearity`, the function g, `sum` and `sum_terms`.
@@ -35,17 +36,17 @@ class AbstractBallProblem(AbstractSolvedProblem):
 
     @abstractmethod
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
-        """The equation's g(u)."""
+        """The equation's $g(u)$."""
 
     @abstractmethod
     def sum(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """S(x)."""
+        """$S(x)$."""
 
     @abstractmethod
     def sum_terms(
         self, x: Float[Array, " dim"]
     ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        """S(x), x·∇S(x) and ΔS(x), for x in the unit ball."""
+        """$S(x)$, $x·∇S(x)$ and $ΔS(x)$, for x in the unit ball."""
 
     def operators(self) -> PyTree:
         return {"u": Identity(), "lap": Laplacian()}

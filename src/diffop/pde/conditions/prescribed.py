@@ -121,7 +121,7 @@ class Dirichlet(_AbstractPrescribed):
 
 @final
 class Neumann(_AbstractPrescribed):
-    """∂u/∂n = value on a part of a boundary, n being its outward normal.
+    """$∂u/∂n$ = value on a part of a boundary, n being its outward normal.
 
     **Arguments:** as for [`diffop.pde.Dirichlet`][].
 
@@ -151,7 +151,7 @@ class Neumann(_AbstractPrescribed):
 
 @final
 class Robin(_AbstractPrescribed):
-    """a u + b ∂u/∂n = value on a part of a boundary, n being its outward normal.
+    """$a u + b ∂u/∂n$ = value on a part of a boundary, n being its outward normal.
 
     **Arguments:**
 
@@ -191,7 +191,7 @@ class Initial(_AbstractPrescribed):
 
     - `value`: as for [`diffop.pde.Dirichlet`][]; a function takes the whole point (x, …, 0).
     - `on`: a [`diffop.pde.SpaceTime`][].
-    - `order`: 0 for u, 1 for ∂u/∂t.
+    - `order`: 0 for u, 1 for $∂u/∂t$.
     - `component`, `weight`: as for `diffop.pde.Dirichlet`.
 
     **Raises:** as `diffop.pde.Dirichlet`, and `TypeError` for a domain without time.

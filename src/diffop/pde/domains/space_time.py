@@ -29,7 +29,8 @@ class SpaceTime(AbstractDomain):
 
     - `space`: a [`diffop.pde.Box`][] or a [`diffop.pde.Ball`][].
     - `duration`: the last time, positive.
-    - `argnum`: which argument of u is time: 1 for u(x, t), 0 for u(t, x); None for a coordinate.
+    - `argnum`: which argument of u is time: 1 for $u(x, t)$, 0 for $u(t, x)$; None for a
+      coordinate.
 
     **Raises:** `ValueError` if the duration is not positive, or there is no such argument.
 

@@ -12,8 +12,8 @@ def brownian_marginals(
 ) -> Float[Array, "count coordinates"]:
     """Random points (x, t): t uniform in [0, T], and x ~ N(0, 2t I).
 
-    That is where a particle is that starts at 0 at time 0 and diffuses with the generator Δ: the
-    points that the value at (0, 0) of a solution of u_t + Δu + … = 0 depends on. Each point has a
+    That is where a particle is that starts at 0 at time 0 and diffuses with the generator $Δ$: the
+    points that the value at (0, 0) of a solution of $u_t + Δu + … = 0$ depends on. Each point has a
     path of its own, so no path is simulated. Source: Shi et al. 2024, "Stochastic Taylor Derivative
     Estimator", appendix "Experiment setup", up to a factor and the direction of time.
 

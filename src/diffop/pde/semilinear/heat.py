@@ -12,9 +12,9 @@ from .radial import REL_ERROR, value_at_origin
 
 @final
 class SemilinearHeat(AbstractSemilinear):
-    """Semilinear heat, u_t + Δu + (1 − u²)/(1 + u²) = 0 with u(x, T) = 5 / (10 + 2|x|²).
+    """Semilinear heat, $u_t + Δu + (1 − u²)/(1 + u²) = 0$ with $u(x, T) = 5 / (10 + 2|x|²)$.
 
-    All else is as for `diffop.pde.AbstractSemilinear`. The reference value u(0, 0) is found from
+    All else is as for `diffop.pde.AbstractSemilinear`. The reference value $u(0, 0)$ is found from
     the equation for radial functions, in any dimension. The values of multilevel Picard iterations
     that are published for T = 0.3, and that the errors in the source refer to, are within 1.1e-3
     of it:

@@ -47,19 +47,20 @@ class _End(AbstractPart):
 
 
 class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
-    """u_t + Δu + g(u) = 0 in all of space for 0 ≤ t < T, with u(x, T) = h(x); wanted is u(0, 0).
+    """$u_t + Δu + g(u) = 0$ in all of space for 0 ≤ t < T, with $u(x, T) = h(x)$; wanted is
+    $u(0, 0)$.
 
     Points are where the particle of `diffop.pde.brownian_marginals` is, which starts at the wanted
     point. Data are h and, with weight 0.05, its gradient, at places where the particle is at time
     T; beside the residual they have the weight 20.
 
-    The null model is the constant that fits h best at these places. Its mean there, E[h(√2 W_T)],
-    is what u(0, 0) were without g.
+    The null model is the constant that fits h best at these places. Its mean there, $E[h(√2 W_T)]$,
+    is what $u(0, 0)$ were without g.
 
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendices "Semilinear
-    Parabolic PDEs" and "Experiment setup", where time runs backwards: u(x, T − t) solves
-    u_t = Δu + g(u) with u(x, 0) = h(x), and is wanted at (0, T). The recommended settings are those
-    of the paper, for a GPU.
+    Parabolic PDEs" and "Experiment setup", where time runs backwards: $u(x, T − t)$ solves
+    $u_t = Δu + g(u)$ with $u(x, 0) = h(x)$, and is wanted at (0, T). The recommended settings are
+    those of the paper, for a GPU.
 
     A subclass is final, has a `name`, and defines `nonlinearity`, `terminal` and `reference`.
 
@@ -85,11 +86,11 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
 
     @abstractmethod
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
-        """The equation's g(u)."""
+        """The equation's $g(u)$."""
 
     @abstractmethod
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
-        """h(x), the value at the last time, at a point of space."""
+        """$h(x)$, the value at the last time, at a point of space."""
 
     def operators(self) -> PyTree:
         return {

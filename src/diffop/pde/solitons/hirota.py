@@ -33,10 +33,10 @@ Bilinear = Callable[..., float]
 
 @final
 class Wave(NamedTuple):
-    """One soliton: θ = wavenumber · space + ω t + phase, where the equation determines ω.
+    """One soliton: $θ = k·x + ω t$ + phase, where the equation determines $ω$.
 
     - `wavenumber`: one number for each coordinate of space.
-    - `phase`: θ at the origin at time 0.
+    - `phase`: $θ$ at the origin at time 0.
     """
 
     wavenumber: tuple[int | float, ...]
@@ -55,7 +55,7 @@ class Tau(NamedTuple):
     offsets: np.ndarray
 
     def log_derivatives(self, x: Float[Array, " dim"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """∂ log F and ∂² log F, along the first coordinate."""
+        """$∂ log F$ and $∂² log F$, along the first coordinate."""
         weights = jax.nn.softmax(
             jnp.asarray(self.slopes, x.dtype) @ x + jnp.asarray(self.offsets, x.dtype)
         )

@@ -17,21 +17,21 @@ from .problem import AbstractSoliton
 
 @final
 class KdV1D(AbstractSoliton):
-    """Korteweg-de Vries, u_t + u u_x + α u_xxx = 0 on an interval, a soliton passing through.
+    """Korteweg-de Vries, $u_t + u u_x + α u_xxx = 0$ on an interval, a soliton passing through.
 
-    The solution is 12α ∂_x² log F: for one wave 3c sech²(½ √(c/α) (x − ct − x0)), with c = αk² and
-    x0 = −phase/k. By default c = α = 1: the soliton is 3.5 wide (where it is half as high) and
-    moves by 12, which is 3.4 widths. Source: Shi et al. 2024, "Stochastic Taylor Derivative
-    Estimator", appendix "High-order PDEs", where the gradient of the residual is part of the loss
-    (gPINN).
+    The solution is $12α ∂_x² log F$: for one wave
+    $3c sech²(½ √(c/α) (x − ct − x₀))$, with $c = αk²$ and $x₀$ = −phase/k. By default
+    $c = α = 1$: the soliton is 3.5 wide (where it is half as high) and moves by 12, which is 3.4
+    widths. Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "High-order
+    PDEs", where the gradient of the residual is part of the loss (gPINN).
 
     **Arguments:**
 
     - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with one coordinate of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k,)`.
-    - `alpha`: α, positive.
+    - `alpha`: $α$, positive.
 
-    **Raises:** `ValueError` if α is not positive, or box and waves do not fit.
+    **Raises:** `ValueError` if $α$ is not positive, or box and waves do not fit.
 
     !!! example
 

@@ -17,14 +17,15 @@ from .problem import AbstractSoliton
 
 @final
 class KdV2D(AbstractSoliton):
-    """Korteweg-de Vries in 2D, u_ty + u_xxxy + 3 (u_y u_x)_x − u_xx + 2 u_yy = 0, crossing fronts.
+    """Korteweg-de Vries in 2D, $u_ty + u_xxxy + 3 (u_y u_x)_x − u_xx + 2 u_yy = 0$, crossing
+    fronts.
 
-    The solution is 2 ∂_x log F: for one wave the front k (1 + tanh(θ/2)), θ = kx + ly + ωt + phase
-    with ωl + k³l − k² + 2l² = 0; its slope u_x is a soliton. By default there are two, which cross
-    in the middle of the box half way in time: with (k, l) = (1, 1) one that is 3.5 wide in x (where
-    u_x is half as high) and moves by 12 along x, 3.4 widths; with (1/2, 1) one that is 7.1 wide and
-    moves by 22.5, 3.2 widths. Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator",
-    appendix "High-order PDEs".
+    The solution is $2 ∂_x log F$: for one wave the front k $(1 + tanh(θ/2))$, $θ$ = kx + ly + $ωt$
+    + phase with $ωl + k³l − k² + 2l² = 0$; its slope $u_x$ is a soliton. By default there are two,
+    which cross in the middle of the box half way in time: with (k, l) = (1, 1) one that is 3.5 wide
+    in x (where $u_x$ is half as high) and moves by 12 along x, 3.4 widths; with (1/2, 1) one that
+    is 7.1 wide and moves by 22.5, 3.2 widths. Source: Shi et al. 2024, "Stochastic Taylor
+    Derivative Estimator", appendix "High-order PDEs".
 
     **Arguments:**
 

@@ -17,18 +17,19 @@ from .problem import AbstractSoliton
 
 @final
 class KP2D(AbstractSoliton):
-    """Kadomtsev-Petviashvili, (u_t + 6 u u_x + u_xxx)_x + 3σ² u_yy = 0, crossing solitons.
+    """Kadomtsev-Petviashvili, $(u_t + 6 u u_x + u_xxx)_x + 3σ² u_yy = 0$, crossing solitons.
 
-    The solution is 2 ∂_x² log F: for one wave (k²/2) sech²(θ/2), θ = kx + ly + ωt + phase with
-    ωk + k⁴ + 3σ²l² = 0. By default there are two, with k = 1 and l = ±3/2: a cross whose arms are
-    3.5 wide in x (where they are half as high), and which moves by 11.6 along x, 3.3 widths.
-    Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "High-order PDEs".
+    The solution is $2 ∂_x² log F$: for one wave $(k²/2) sech²(θ/2)$, $θ = kx + ly + ωt$ + phase
+    with $ωk + k⁴ + 3σ²l² = 0$. By default there are two, with k = 1 and l = ±3/2: a cross whose
+    arms are 3.5 wide in x (where they are half as high), and which moves by 11.6 along x, 3.3
+    widths. Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "High-order
+    PDEs".
 
     **Arguments:**
 
     - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, k ≠ 0.
-    - `sigma_squared`: σ², 1 for KP-II or −1 for KP-I.
+    - `sigma_squared`: $σ²$, 1 for KP-II or −1 for KP-I.
 
     **Raises:** `ValueError` if box and waves do not fit, or the waves have no regular
     superposition.

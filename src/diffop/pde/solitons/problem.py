@@ -24,9 +24,9 @@ class AbstractSoliton(AbstractSolvedProblem):
     """An equation without source in a box of space, from time 0 on, that solitons solve.
 
     The solution is known at time 0 and on the boundary of space, and is to be found in between: it
-    is a derivative of log F (Hirota's method; F = 1 + e^θ for one soliton, a plane wave). Data are
-    u(·, 0), u on the boundary of space, and those slopes on the boundary that the equation needs
-    beside it.
+    is a derivative of log F (Hirota's method; $F = 1 + e^θ$ for one soliton, a plane wave). Data
+    are u(·, 0), u on the boundary of space, and those slopes on the boundary that the equation
+    needs beside it.
 
     The null model is the initial profile, held still.
 
@@ -51,7 +51,7 @@ class AbstractSoliton(AbstractSolvedProblem):
 
     @abstractmethod
     def bilinear(self, *wave_vector: float) -> float:
-        """The polynomial P of the equation's bilinear form at (k, …, ω); it is linear in ω."""
+        """The polynomial P of the equation's bilinear form at $(k, …, ω)$; it is linear in $ω$."""
 
     @abstractmethod
     def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:

@@ -13,19 +13,19 @@ from .problem import AbstractTerminalValue
 
 @final
 class BlackScholesBarenblatt(AbstractTerminalValue):
-    """Black-Scholes-Barenblatt, u_t + ½σ² Σ_i x_i² ∂_i²u − r (u − x·∇u) = 0, u(x, T) = |x|².
+    """Black-Scholes-Barenblatt, $u_t + ½σ² Σ_i x_i² ∂_i²u − r (u − x·∇u) = 0$, $u(x, T) = |x|²$.
 
-    The second-order part is ½ tr(SSᵀ Hess u) with S(x) = σ diag(x), a `diffop.ParabolicTrace`, and
-    the equation is one operator applied to u. The solution is e^((r + σ²)(T − t)) |x|²: u_t is
-    −(r + σ²) u, the second-order part σ² u, and x·∇u = 2u.
+    The second-order part is $½ tr(SSᵀ Hess u)$ with $S(x) = σ diag(x)$, a `diffop.ParabolicTrace`,
+    and the equation is one operator applied to u. The solution is $e^{(r + σ²)(T − t)} |x|²$: $u_t$
+    is $−(r + σ²) u$, the second-order part $σ² u$, and $x·∇u = 2u$.
 
-    The ansatz is |x|² (1 + (T − t) net). All else is as for `diffop.pde.AbstractTerminalValue`.
+    The ansatz is $|x|² (1 + (T − t) net)$. All else is as for `diffop.pde.AbstractTerminalValue`.
     Sources: Raissi 2018, "Forward-backward stochastic neural
     networks"; the published code of Shi et al. 2024, "Stochastic Taylor Derivative Estimator".
 
     **Arguments:** as for `diffop.pde.AbstractTerminalValue`, and
 
-    - `sigma`: the volatility σ.
+    - `sigma`: the volatility $σ$.
     - `rate`: the rate of interest r.
 
     !!! example

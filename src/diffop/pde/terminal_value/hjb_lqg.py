@@ -15,10 +15,10 @@ from .problem import AbstractTerminalValue
 
 @final
 class HJBLQG(AbstractTerminalValue):
-    """Hamilton-Jacobi-Bellman, u_t + Δu − μ|∇u|² = 0 with u(x, T) = log((1 + |x|²)/2).
+    """Hamilton-Jacobi-Bellman, $u_t + Δu − μ|∇u|² = 0$ with $u(x, T) = log((1 + |x|²)/2)$.
 
-    The least mean cost of moving dX = 2√μ m dt + √2 dW by a control m that costs |m|² dt, and h at
-    the end. The solution is −(1/μ) log E[exp(−μ h(x + √2 W_{T−t}))], by the Cole-Hopf
+    The least mean cost of moving $dX = 2√μ m dt + √2 dW$ by a control m that costs $|m|² dt$, and h
+    at the end. The solution is $−(1/μ) log E[exp(−μ h(x + √2 W_{T−t}))]$, by the Cole-Hopf
     transformation; the mean is computed as an integral over one variable, exact to rounding. All
     else is as for `diffop.pde.AbstractTerminalValue`. Sources: Han, Jentzen and E 2018, "Solving
     high-dimensional partial differential equations using deep learning"; the published code of Shi
@@ -26,7 +26,7 @@ class HJBLQG(AbstractTerminalValue):
 
     **Arguments:** as for `diffop.pde.AbstractTerminalValue`, and
 
-    - `mu`: μ, positive.
+    - `mu`: $μ$, positive.
 
     **Raises:** as there, and `ValueError` if `mu` is not positive.
 

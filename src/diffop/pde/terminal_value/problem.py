@@ -14,10 +14,10 @@ from ..whole_space import AbstractWholeSpace
 
 
 class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
-    """An equation in all of space for 0 ≤ t < T with u(x, T) = h(x), and a known solution.
+    """An equation in all of space for 0 ≤ t < T with $u(x, T) = h(x)$, and a known solution.
 
     Points are normally distributed in space and uniformly in time. The ansatz
-    u = h(x) + (T − t) s(x) net(x, t) builds h in. The null model is h, held still.
+    $u = h(x) + (T − t) s(x) net(x, t)$ builds h in. The null model is h, held still.
 
     A subclass is final, has a `name`, and defines the equation, `terminal` and `solution`, and
     `scale`, the factor s.
@@ -40,11 +40,11 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
 
     @abstractmethod
     def terminal(self, x: Float[Array, " space"]) -> Float[Array, ""]:
-        """h(x), the value at the last time, at a point of space."""
+        """$h(x)$, the value at the last time, at a point of space."""
 
     @abstractmethod
     def scale(self, x: Float[Array, " space"]) -> Float[Array, ""]:
-        """s(x), about how large u is at a point of space."""
+        """$s(x)$, about how large u is at a point of space."""
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return gaussian_space_time(key, count, self.space_dim, self.duration)

@@ -33,12 +33,12 @@ class Balanced(AbstractMethod):
     """Steps of another optimiser on a loss whose terms have weights that make their gradients
     equally long.
 
-    With g_i the gradient of term i by all parameters, the weights are 1 in the beginning, and from
-    the first step on, each `every` steps,
+    With $g_i$ the gradient of term i by all parameters, the weights are 1 in the beginning, and
+    from the first step on, each `every` steps,
 
         λ_i ← α λ_i + (1 − α) Σ_j |g_j| / |g_i|,
 
-    α being `keep`. They are known numbers for the step, which makes Σ λ_i L_i smaller. What is
+    $α$ being `keep`. They are known numbers for the step, which makes $Σ λ_i L_i$ smaller. What is
     reported are the loss and its terms without these weights. A term's own weight, such as
     `data_weight`, has no effect where its gradient is long enough to be balanced.
 
@@ -56,7 +56,7 @@ class Balanced(AbstractMethod):
 
     - `optimiser`: from optax, or `diffop.train.GaussNewton`.
     - `every`: how many steps lie between new weights, at least 1.
-    - `keep`: α, from 0 on and less than 1.
+    - `keep`: $α$, from 0 on and less than 1.
     - `terms`: the names of the loss's terms, or more; by default those of a
         `diffop.train.ResidualLoss`.
 

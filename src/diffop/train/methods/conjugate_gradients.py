@@ -13,8 +13,8 @@ from .vector import Residuals, Vector
 
 @final
 class ConjugateGradients(AbstractSolver):
-    """Solves by conjugate gradients on JᵀJ, with one derivative forwards and one backwards for each
-    iteration and no matrix: for tens of thousands of residuals.
+    """Solves by conjugate gradients on $JᵀJ$, with one derivative forwards and one backwards for
+    each iteration and no matrix: for tens of thousands of residuals.
 
     It ends early, and early ends damp as well: what has small eigenvalues is left as it was. The
     mean of the kernel's diagonal, which damping is relative to, is estimated from one random

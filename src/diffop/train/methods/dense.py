@@ -68,10 +68,10 @@ class AbstractDenseSolver(AbstractSolver):
 
 @final
 class Cholesky(AbstractDenseSolver):
-    """Solves by Cholesky factors of the kernel J Jᵀ, of residuals by residuals, or where there are
-    fewer parameters than residuals of JᵀJ, of parameters by parameters.
+    """Solves by Cholesky factors of the kernel $J Jᵀ$, of residuals by residuals, or where there
+    are fewer parameters than residuals of $JᵀJ$, of parameters by parameters.
 
-    For N residuals and P parameters, m being the smaller number, it takes mNP + m³/3
+    For N residuals and P parameters, m being the smaller number, it takes mNP + $m³/3$
     multiplications, and memory for N × P numbers. With hundreds or a few thousand residuals there
     may be as many parameters as one likes.
 
@@ -115,9 +115,9 @@ class QR(AbstractDenseSolver):
     So it has factors where Cholesky's fail, with dampings of 1e-9 instead of 1e-4 in single
     precision, and takes several times as long: eight times on two CPU cores.
 
-    With √λ y for what is left of the residuals, (d − p, y) is the shortest solution of
-    J (d − p) + √λ y = e: with (J, √λ)ᵀ = Q R it is Q R⁻ᵀ e. Where there are fewer parameters than
-    residuals, d − p is the least-squares solution of (J, √λ)(d − p) = (e, 0).
+    With $√λ y$ for what is left of the residuals, (d − p, y) is the shortest solution of J
+    $(d − p) + √λ y = e$: with $(J, √λ)ᵀ = Q$ R it is $Q R⁻ᵀ e$. Where there are fewer parameters
+    than residuals, d − p is the least-squares solution of $(J, √λ)(d − p) = (e, 0)$.
 
     Source: Björck 1996, "Numerical methods for least squares problems", section 2.7.
 

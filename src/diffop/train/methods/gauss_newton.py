@@ -36,20 +36,20 @@ class GaussNewton(AbstractMethod):
     """Gauss–Newton for losses that are sums of squares: the natural gradient of a PINN, with
     damping that adapts, momentum and a line search.
 
-    A step goes from θ to θ − s d. With r the residuals at the step's points, J their derivatives by
-    θ, and p the last step's d,
+    A step goes from $θ$ to $θ − s$ d. With r the residuals at the step's points, J their
+    derivatives by $θ$, and p the last step's d,
 
         d = argmin |r − J d|² + λ |d − μ p|²,
 
-    where λ is `damping` times the mean of |J_n|² over the residuals n. Without `momentum` (μ = 0)
-    it is the damped Gauss–Newton step, which is energy natural gradient descent for a mean square
-    of a residual. With it, it is SPRING: what the new points do not determine is kept from the last
-    step, scaled by μ, so that many steps of few points do what one step of many would. The size s
-    is 1, halved for as long as that makes the loss at the step's points smaller, at most `halvings`
-    times. Where no size makes it smaller the step is not made; without `halvings` and `adaptive`
-    every step is.
+    where $λ$ is `damping` times the mean of $|J_n|²$ over the residuals n. Without `momentum`
+    ($μ = 0$) it is the damped Gauss–Newton step, which is energy natural gradient descent for a
+    mean square of a residual. With it, it is SPRING: what the new points do not determine is kept
+    from the last step, scaled by $μ$, so that many steps of few points do what one step of many
+    would. The size s is 1, halved for as long as that makes the loss at the step's points smaller,
+    at most `halvings` times. Where no size makes it smaller the step is not made; without
+    `halvings` and `adaptive` every step is.
 
-    With `adaptive` it is the method of Levenberg and Marquardt: λ falls to a third after a step
+    With `adaptive` it is the method of Levenberg and Marquardt: $λ$ falls to a third after a step
     that has made the loss smaller by three quarters of what its linear model promised or more, and
     rises to four times itself after one that has not kept a quarter of the promise.
 
@@ -70,10 +70,10 @@ class GaussNewton(AbstractMethod):
 
     **Arguments:**
 
-    - `damping`: λ in units of the mean of |J_n|²; the first step's where it adapts. If not given,
-        1e-10 in double precision and 1e-3 in single.
+    - `damping`: $λ$ in units of the mean of $|J_n|²$; the first step's where it adapts. If not
+        given, 1e-10 in double precision and 1e-3 in single.
     - `adaptive`: whether it adapts.
-    - `momentum`: μ, from 0 on and less than 1.
+    - `momentum`: $μ$, from 0 on and less than 1.
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
     - `solver`: `diffop.train.Cholesky()`, by a matrix of residuals by residuals, or
         `diffop.train.ConjugateGradients()`, without a matrix.

@@ -49,6 +49,6 @@ class AbstractSolver(Complete):
 
         - `residuals`: of the step.
         - `prior`: p.
-        - `damping`: λ in units of the mean of the diagonal of K.
+        - `damping`: $λ$ in units of the mean of the diagonal of K.
         - `key`: for solvers that are random.
         """
