@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import pytest
 
 import diffop as do
@@ -168,3 +169,19 @@ def test_a_sum_of_almost_all_entries():
     d = 100_000
     got = do.Laplacian().exact(SUMS["of_a_part"])(jnp.ones(d))
     assert got == 2 * (d - 1)
+
+
+CENTRES = jr.normal(jr.key(2), (5, 11))
+KEPT_APART = {
+    "factors_of_one_coordinate": lambda x: jnp.sum(jnp.prod(jnp.tanh(CENTRES + x[None]), axis=1)),
+    "distances_to_centres": lambda x: jnp.sum(jnp.exp(-jnp.sum((x[None] - CENTRES) ** 2, axis=1))),
+}
+
+
+@pytest.mark.parametrize("name", KEPT_APART)
+def test_nothing_is_scattered(name):
+    """Along a coordinate one factor of a product moves, or one term of each sum."""
+    u, x = KEPT_APART[name], jnp.linspace(0.1, 0.9, 11)
+    apply = jax.jit(do.Laplacian().exact(u)).lower(x).compile()
+    assert "scatter" not in apply.as_text()
+    np.testing.assert_allclose(apply(x), jnp.trace(jax.hessian(u)(x)), rtol=1e-4)

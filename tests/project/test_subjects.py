@@ -9,6 +9,7 @@ import pytest
 import diffop as do
 from benchmarks.subjects.methods import laplacian_by, laplacian_by_hand, stde
 from benchmarks.subjects.networks import Network, mlp
+from benchmarks.subjects.products import NETWORKS, by_diffop, by_folx, nested
 from benchmarks.subjects.steps import GPINN_WEIGHT, POINTS, jvp_hvp
 
 from ..oracle import to64
@@ -30,6 +31,15 @@ X = np.array([0.3, -0.5, 0.2, 0.1])
 def test_the_laplacian_on_paper():
     u = ansatz(X.size)
     np.testing.assert_allclose(laplacian_by_hand(u)(X), nested_laplacian(u)(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_laplacians_of_products(name):
+    make, by_hand = NETWORKS[name]
+    net = to64(make(X.size))
+    with jax.numpy_rank_promotion("allow"):  # folx does not keep to it
+        found = [way(net, jnp.asarray(X)) for way in (by_hand, by_diffop, by_folx, nested)]
+    np.testing.assert_allclose(jnp.stack(found), nested_laplacian(net)(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("baseline", ["jet", "forward-over-reverse"])

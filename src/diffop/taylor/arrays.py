@@ -72,6 +72,18 @@ def summed(array: Any, axes: Sequence[int]) -> Any:
     return jnp.sum(array, axis=tuple(axes))
 
 
+def weighted(weights: jax.Array, array: jax.Array) -> jax.Array:
+    """Σ_r w_r a_r over the leading axis, in full precision like `summed`; as a product, for which
+    XLA's CPU backend makes no array of weights for all entries.
+    """
+    kind = array.dtype
+    more = kind if kind.itemsize >= 4 else jnp.float32
+    total = jnp.tensordot(
+        weights.astype(kind), array, axes=1, precision="highest", preferred_element_type=more
+    )
+    return total.astype(kind)
+
+
 def is_finite(array: Any) -> jax.Array:
     """Where an array is neither infinite nor NaN."""
     real = jnp.issubdtype(array.dtype, jnp.floating)

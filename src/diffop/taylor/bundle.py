@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..array_types import AnyArray, CollapsingWeights
 from .arithmetic import bilinear_map, densify, instantiate, total
-from .arrays import as_array, summed, type_of
+from .arrays import as_array, summed, type_of, weighted
 from .binding import divided_along, is_divided, varying_axes
 from .coefficients import (
     ByDirection,
@@ -143,15 +143,11 @@ class Family:
 
 
 def _weighted_sum(weights: Any, coefficient: Full) -> Full:
-    """Σ_r w_r c_r. One sum is a sum of products, which XLA fuses with what they are made of."""
+    """Σ_r w_r c_r."""
     number = by_entry.uniform(weights)
     if number is not None:
         return Full(summed(coefficient.base, (0,)), coefficient.factor * number)
-    weights = jnp.asarray(weights).astype(coefficient.base.dtype)
-    if weights.ndim > 1:
-        return Full(jnp.tensordot(weights, coefficient.base, axes=1), coefficient.factor)
-    column = weights.reshape(-1, *(1,) * (coefficient.base.ndim - 1))
-    return Full(summed(column * coefficient.base, (0,)), coefficient.factor)
+    return Full(weighted(jnp.asarray(weights), coefficient.base), coefficient.factor)
 
 
 Families: TypeAlias = tuple[Family, ...]

@@ -5,6 +5,7 @@ order is collapsed. Stacks are concatenations, which sparse directions go throug
 primitive of JAX ≥ 0.12) is a square, of which nothing is left above order two.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +32,9 @@ def pushed_as(
 def product_of_entries(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """Halves are multiplied until one factor is left."""
+    """Halves are multiplied until one factor is left. What is left over at an odd number waits: it
+    consists of fewer factors, so that it has fewer directions than what it would stand beside.
+    """
     axes = eqn.params["axes"]
     kept = [axis for axis in range(primal_of(operands[0]).ndim) if axis not in axes]
 
@@ -42,11 +45,13 @@ def product_of_entries(
         )
         if x.shape[-1] == 0:
             return jnp.ones(shape, x.dtype)
+        odd: list[Array] = []
         while (count := x.shape[-1]) > 1:
-            half, rest = count // 2, x[..., count - count % 2 :]
-            pairs = x[..., :half] * x[..., half : 2 * half]
-            x = jnp.concatenate([pairs, rest], axis=-1) if count % 2 else pairs
-        return x[..., 0]
+            half = count // 2
+            if count % 2:
+                odd.append(x[..., -1])
+            x = x[..., :half] * x[..., half : 2 * half]
+        return functools.reduce(lax.mul, [*odd, x[..., 0]])
 
     return pushed_as(tree, families, operands)
 

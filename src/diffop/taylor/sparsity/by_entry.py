@@ -219,8 +219,11 @@ def to_dense(coefficient: ByEntry, dtype: Any) -> Full:
     size = math.prod(c.numbers.shape)
     values = values_of(c, dtype).reshape(c.numbers.count, size)
     numbers = c.numbers.array.reshape(c.numbers.count, size)
-    array = zeros_for(values, (c.size, size), dtype)
-    array = array.at[places(numbers, c.size), np.arange(size)[None]].add(values, mode="drop")
+    if size and np.array_equal(numbers, np.broadcast_to(numbers[:, :1], numbers.shape)):
+        array = spread(values, numbers[:, 0], c.size)  # a column is a row, as in Σ_i (x_i − m_ki)²
+    else:
+        array = zeros_for(values, (c.size, size), dtype)
+        array = array.at[places(numbers, c.size), np.arange(size)[None]].add(values, mode="drop")
     return Full(array.reshape(c.size, *c.numbers.shape))
 
 

@@ -1,0 +1,85 @@
+"""The kinetic energy of a wave function with attention, beside folx with and without sparsity.
+
+    python -m benchmarks.studies.attention
+    python -m benchmarks.studies.attention --electrons 4 --parts values --budget 0
+
+`benchmarks/subjects/attention.py` is what is computed: two blocks of four heads, 64 features.
+"""
+
+import argparse
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..harness.machine import machine
+from ..harness.program import Program
+from ..harness.report import in_words
+from ..harness.table import Table
+from ..harness.timing import interleaved
+from ..subjects.attention import WAYS, parameters
+
+_HEADER = ("electrons", "part", "way", "ms", "beside diffop", "temporary MB", "10⁹ flops")
+
+
+def values(method: Any, weights: Any, walkers: jax.Array) -> jax.Array:
+    """At all walkers."""
+    return jax.vmap(lambda r: method(weights, r))(walkers)
+
+
+def gradient(method: Any, weights: Any, walkers: jax.Array) -> Any:
+    """Of the mean energy, by the weights."""
+    return jax.grad(lambda weights: jnp.mean(values(method, weights, walkers)))(weights)
+
+
+PARTS = {"values": values, "gradient": gradient}
+
+
+def measure(electrons: int, part: Any, walkers: int, budget: float) -> list[list[str]]:
+    """A line for each way; ratios are medians of the ratios of turns."""
+    weights = parameters(electrons)
+    r = jax.random.normal(jax.random.key(1), (walkers, electrons, 3))
+    programs = [
+        Program(lambda weights, r, way=way: part(way, weights, r), weights, r)
+        for way in WAYS.values()
+    ]
+    expected, *others = (ravel_pytree(program())[0] for program in programs)
+    for other in others:
+        np.testing.assert_allclose(other, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
+    seconds = interleaved(programs, budget) if budget else np.full((1, len(programs)), np.nan)
+    ratios = np.median(seconds / seconds[:, :1], axis=0)
+    return [
+        [
+            f"{electrons}",
+            part.__name__,
+            way,
+            f"{1e3 * np.median(seconds[:, column]):.3g}",
+            f"{ratios[column]:.2f}",
+            f"{program.temporary_mb:.1f}",
+            f"{program.flops / 1e9:.2f}",
+        ]
+        for column, (way, program) in enumerate(zip(WAYS, programs, strict=True))
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--electrons", type=int, nargs="+", default=[10, 30])
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--walkers", type=int, default=4)
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds of a case; 0 for none")
+    options = parser.parse_args()
+    print(f"{in_words(machine())}; {options.walkers} walkers\n")
+    lines = [
+        line
+        for electrons in options.electrons
+        for part in options.parts
+        for line in measure(electrons, PARTS[part], options.walkers, options.budget)
+    ]
+    print(Table("attention", _HEADER, lines).markdown())
+
+
+if __name__ == "__main__":
+    main()
