@@ -3,9 +3,9 @@
     python -m benchmarks.studies.causal
     python -m benchmarks.studies.causal --steps 3000 --tolerances 0.1 10
 
-u_t = u_xx / 10⁴ + 5u − 5u³ for x in [−1, 1), periodic, from u = x² cos πx, to time 1. The network has
-ten sines and cosines of x for periods, the initial values are exact, and 512 points are fresh at
-each step of Adam. Beside it is the error of u = 0, and of the initial values held still.
+u_t = u_xx / 10⁴ + 5u − 5u³ for x in [−1, 1), periodic, from u = x² cos πx, to time 1. The network
+has ten sines and cosines of x for periods, the initial values are exact, and 512 points are fresh
+at each step of Adam. Beside it is the error of u = 0, and of the initial values held still.
 
 Source of the equation, and of the weights: Wang, Sankaran and Perdikaris 2022, arXiv 2203.07404.
 """
