@@ -67,6 +67,10 @@ CASES = {
         )
         for value in (float("nan"), float("inf"))
     },
+    "anchor_of_a_vector": (
+        lambda: do.nn.Anchored(jnp.cumsum, 1.0)(jnp.ones(3)),
+        r"Anchored expects a network with values of shape \(\), which .*, got \(3,\); give it one",
+    ),
     "empty_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (0.0,)), ENDS),
     "ends_of_a_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0, 0.0), (1.0,)), ENDS),
     "infinite_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (float("inf"),)), ENDS),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.train.model import build
 
 
 def mlp(dim, key):
@@ -95,6 +96,18 @@ def test_anchored(scale, getkey):
     slope = eqx.filter_grad(lambda u: u(x))(do.nn.Anchored(inner, 7.5))
     assert slope.value == 1
     np.testing.assert_allclose(slope.net.layers[-1].bias, 0.0, atol=0)  # moves x and 0 alike
+
+
+def test_a_system_is_anchored_by_component(getkey):
+    """Each has its number: at the origin of what the network sees, the middle of the box."""
+    settings = do.train.Settings("kovasznay", width=4, anchor=2.0, output_scale=8.0)
+    problem = do.pde.make("kovasznay", 2, key=getkey())
+    u = build(settings, problem, getkey())
+    middle = 0.5 * (jnp.array(problem.box.lower) + jnp.array(problem.box.upper))
+    np.testing.assert_allclose(u(middle), [2.0, 2.0, 2.0], rtol=1e-6)
+    slopes = eqx.filter_jacrev(lambda u: u(middle))(u)
+    numbers = [leaf for leaf in jax.tree.leaves(slopes) if leaf.shape == (3, 3)]
+    np.testing.assert_allclose(sum(numbers), 8.0 * jnp.eye(3), rtol=1e-6)
 
 
 def test_anchored_sees_every_argument(getkey):

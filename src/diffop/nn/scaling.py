@@ -126,11 +126,13 @@ class Anchored(eqx.Module):
 
     - `net`: any callable from a point to an array, such as `equinox.nn.MLP`. Its array leaves stay
         learnable.
-    - `value`: where c begins, a finite number; also one that is traced. It is learnable.
+    - `value`: where c begins, of the shape of the network's values: a finite number for a scalar;
+        also one that is traced. It is learnable.
 
     **Returns:** called at a point `x`, `c + net(x) − net(0)`.
 
-    **Raises:** `ValueError` if `value` is known and not finite.
+    **Raises:** `ValueError` if `value` is known and not finite, and at the call if the network's
+    values have another shape.
 
     !!! example
 
@@ -145,10 +147,10 @@ class Anchored(eqx.Module):
     """
 
     net: Callable
-    value: Float[Array, ""]
+    value: Float[Array, "..."]
 
-    def __init__(self, net: Callable, value: int | float | Float[Array, ""]):
-        if not isinstance(value, Tracer) and not math.isfinite(value):
+    def __init__(self, net: Callable, value: int | float | Float[Array, "..."]):
+        if not isinstance(value, Tracer) and not jnp.all(jnp.isfinite(value)):
             raise ValueError(
                 f"Anchored expects a finite value at the origin, got {value}; 0.0 if none is known."
             )
@@ -156,7 +158,13 @@ class Anchored(eqx.Module):
         self.value = jnp.asarray(value, float)
 
     def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
-        return self.value + (self.net(*args) - self.net(*jax.tree.map(jnp.zeros_like, args)))
+        u = self.net(*args)
+        if jnp.shape(u) != self.value.shape:
+            raise ValueError(
+                f"Anchored expects a network with values of shape {self.value.shape}, which its "
+                f"value at the origin has, got {jnp.shape(u)}; give it one number for each."
+            )
+        return self.value + (u - self.net(*jax.tree.map(jnp.zeros_like, args)))
 
 
 @final

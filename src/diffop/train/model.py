@@ -107,7 +107,8 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     if isinstance(scale, str):
         scale = problem.magnitude(key) if anchor is None else problem.magnitude(key, anchor)
     if anchor is not None:  # a parameter is of size one
-        net = Anchored(net, anchor / ScaledOutput(net, scale).unit())
+        shape = () if problem.outputs == "scalar" else (problem.outputs,)
+        net = Anchored(net, jnp.full(shape, anchor / ScaledOutput(net, scale).unit()))
     if settings.output_scale != 1:
         net = ScaledOutput(net, scale)
     return problem.ansatz(net)

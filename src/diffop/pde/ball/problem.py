@@ -6,7 +6,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
@@ -70,7 +70,7 @@ class AbstractBallProblem(AbstractSolvedProblem):
     def location(self, key: PRNGKeyArray) -> Float[Array, ""]:
         missed, linear = self._missed(key)
 
-        def improved(_: int, c: Float[Array, ""]) -> Float[Array, ""]:
+        def improved(_: Int[Array, ""], c: Float[Array, ""]) -> Float[Array, ""]:
             r, slope = jax.jvp(missed, (c,), (jnp.ones_like(c),))
             better = c - (slope @ r) / (slope @ slope)
             return jnp.where(jnp.sum(missed(better) ** 2) < jnp.sum(r**2), better, c)
