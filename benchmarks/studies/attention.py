@@ -7,21 +7,19 @@
 """
 
 import argparse
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.flatten_util import ravel_pytree
 
+from ..harness.beside import COLUMNS, beside_first
 from ..harness.machine import machine
-from ..harness.program import Program
 from ..harness.report import in_words
 from ..harness.table import Table
-from ..harness.timing import interleaved
 from ..subjects.attention import WAYS, parameters
 
-_HEADER = ("electrons", "part", "way", "ms", "beside diffop", "temporary MB", "10⁹ flops")
+_HEADER = ("electrons", "part", *COLUMNS)
 
 
 def values(method: Any, weights: Any, walkers: jax.Array) -> jax.Array:
@@ -38,30 +36,11 @@ PARTS = {"values": values, "gradient": gradient}
 
 
 def measure(electrons: int, part: Any, walkers: int, budget: float) -> list[list[str]]:
-    """A line for each way; ratios are medians of the ratios of turns."""
-    weights = parameters(electrons)
+    """A line for each way."""
     r = jax.random.normal(jax.random.key(1), (walkers, electrons, 3))
-    programs = [
-        Program(lambda weights, r, way=way: part(way, weights, r), weights, r)
-        for way in WAYS.values()
-    ]
-    expected, *others = (ravel_pytree(program())[0] for program in programs)
-    for other in others:
-        np.testing.assert_allclose(other, expected, rtol=0, atol=2e-3 * np.abs(expected).max())
-    seconds = interleaved(programs, budget) if budget else np.full((1, len(programs)), np.nan)
-    ratios = np.median(seconds / seconds[:, :1], axis=0)
-    return [
-        [
-            f"{electrons}",
-            part.__name__,
-            way,
-            f"{1e3 * np.median(seconds[:, column]):.3g}",
-            f"{ratios[column]:.2f}",
-            f"{program.temporary_mb:.1f}",
-            f"{program.flops / 1e9:.2f}",
-        ]
-        for column, (way, program) in enumerate(zip(WAYS, programs, strict=True))
-    ]
+    ways = {name: partial(part, way) for name, way in WAYS.items()}
+    lines = beside_first(ways, (parameters(electrons), r), 2e-3, budget)
+    return [[f"{electrons}", part.__name__, *line] for line in lines]
 
 
 def main() -> None:

@@ -14,17 +14,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax.flatten_util import ravel_pytree
 
+from ..harness.beside import COLUMNS, beside_first
 from ..harness.machine import machine
-from ..harness.program import Program
 from ..harness.report import in_words
 from ..harness.table import Table
-from ..harness.timing import interleaved
 from ..subjects.by_hand import WAYS, network
 
-_HEADER = ("operator", "d", "part", "way", "ms", "beside diffop", "temporary MB", "10⁹ flops")
+_HEADER = ("operator", "d", "part", *COLUMNS)
 
 
 def values(method: Any, net: eqx.nn.MLP, t: jax.Array, x: jax.Array) -> jax.Array:
@@ -40,31 +37,14 @@ def gradient(method: Any, net: eqx.nn.MLP, t: jax.Array, x: jax.Array) -> Any:
 def measure(
     weighted: bool, dim: int, part: Any, width: int, points: int, budget: float
 ) -> list[list[str]]:
-    """A line for each way; ratios are medians of the ratios of turns."""
+    """A line for each way."""
     net = network(dim, width)
     keys = jax.random.split(jax.random.key(1))
     t, x = jax.random.uniform(keys[0], (points,)), jax.random.normal(keys[1], (points, dim))
-    programs = [Program(partial(part, way(weighted)), net, t, x) for way in WAYS.values()]
-    expected, *others = (ravel_pytree(program())[0] for program in programs)
-    for other in others:
-        np.testing.assert_allclose(
-            other, expected, rtol=0, atol=1e-3 * float(jnp.max(jnp.abs(expected)))
-        )
-    seconds = interleaved(programs, budget) if budget else np.full((1, len(programs)), np.nan)
-    ratios = np.median(seconds / seconds[:, :1], axis=0)
-    return [
-        [
-            "0.16 Σ x_i² ∂_i²" if weighted else "Laplacian",
-            f"{dim:,}",
-            part.__name__,
-            name,
-            f"{1e3 * np.median(seconds[:, column]):.3g}",
-            f"{ratios[column]:.2f}",
-            f"{program.temporary_mb:.1f}",
-            f"{program.flops / 1e9:.2f}",
-        ]
-        for column, (name, program) in enumerate(zip(WAYS, programs, strict=True))
-    ]
+    ways = {name: partial(part, way(weighted)) for name, way in WAYS.items()}
+    operator = "0.16 Σ x_i² ∂_i²" if weighted else "Laplacian"
+    lines = beside_first(ways, (net, t, x), 1e-3, budget)
+    return [[operator, f"{dim:,}", part.__name__, *line] for line in lines]
 
 
 def main() -> None:

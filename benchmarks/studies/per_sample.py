@@ -7,21 +7,19 @@
 """
 
 import argparse
+from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
-import numpy as np
-from jax.flatten_util import ravel_pytree
 
+from ..harness.beside import COLUMNS, beside_first
 from ..harness.machine import machine
-from ..harness.program import Program
 from ..harness.report import in_words
 from ..harness.table import Table
-from ..harness.timing import interleaved
 from ..subjects.products import NETWORKS, by_diffop, by_folx, nested
 
-_HEADER = ("network", "part", "way", "ms", "beside diffop", "temporary MB", "10⁹ flops")
+_HEADER = ("network", "part", *COLUMNS)
 
 
 def values(method: Any, net: Any, x: jax.Array) -> jax.Array:
@@ -35,28 +33,13 @@ def gradients(method: Any, net: Any, x: jax.Array) -> Any:
 
 
 def measure(name: str, dim: int, part: Any, points: int, budget: float) -> list[list[str]]:
-    """A line for each way; ratios are medians of the ratios of turns."""
+    """A line for each way."""
     make, by_hand = NETWORKS[name]
     net, x = make(dim), jax.random.normal(jax.random.key(1), (points, dim)) / 2
-    ways = {"diffop": by_diffop, "by hand": by_hand, "nested": nested, "folx": by_folx}
-    programs = [Program(lambda net, x, way=way: part(way, net, x), net, x) for way in ways.values()]
-    expected, *others = (ravel_pytree(program())[0] for program in programs)
-    for other in others:
-        np.testing.assert_allclose(other, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
-    seconds = interleaved(programs, budget) if budget else np.full((1, len(programs)), np.nan)
-    ratios = np.median(seconds / seconds[:, :1], axis=0)
-    return [
-        [
-            name,
-            part.__name__,
-            way,
-            f"{1e3 * np.median(seconds[:, column]):.3g}",
-            f"{ratios[column]:.2f}",
-            f"{program.temporary_mb:.1f}",
-            f"{program.flops / 1e9:.3f}",
-        ]
-        for column, (way, program) in enumerate(zip(ways, programs, strict=True))
-    ]
+    known = {"diffop": by_diffop, "by hand": by_hand, "nested": nested, "folx": by_folx}
+    ways = {way: partial(part, method) for way, method in known.items()}
+    lines = beside_first(ways, (net, x), 1e-4, budget)
+    return [[name, part.__name__, *line] for line in lines]
 
 
 def main() -> None:

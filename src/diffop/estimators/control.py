@@ -30,7 +30,8 @@ Scale: TypeAlias = float | Array | Literal["fitted"]
 class Controlled(AbstractEstimator):
     """An estimate with a control variate; made by `Estimate.controlled`. Call it on a function:
     `(u)(*args)`, or ask for its `stats`, which are those of $E(u − s g)$. A fitted s counts as if
-    it were given."""
+    it were given.
+    """
 
     samples: tuple[Part, ...]
     control: Callable[..., PyTree]

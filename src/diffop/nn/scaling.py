@@ -105,7 +105,14 @@ class ScaledOutput(eqx.Module):
         self.exponent = jnp.round(jnp.log2(scale)).astype(int)
 
     def unit(self, dtype: DTypeLike | None = None) -> Float[Array, ""]:
-        """The power of two, of `dtype` or as JAX is configured."""
+        """What the network's values are multiplied by.
+
+        **Arguments:**
+
+        - `dtype`: a real one; as JAX is configured if not given.
+
+        **Returns:** the power of two.
+        """
         return jnp.ldexp(jnp.ones((), dtype or float), self.exponent)
 
     def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:

@@ -116,7 +116,8 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
 
     def drift(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
         """$f(x) = ½ (∇·D − D∇V) + A∇V$, A being a half of the next minus the previous
-        coordinate."""
+        coordinate.
+        """
         slope = self._slope(x)
         circular = 0.5 * (jnp.roll(slope, -1) - jnp.roll(slope, 1))
         along = self.axes @ (jnp.square(_scales(x)) * (self.axes.T @ slope))

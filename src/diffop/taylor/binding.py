@@ -56,11 +56,8 @@ def varying_over(array: Any, axes: frozenset) -> Any:
 
 def varying_axes(array: Any) -> frozenset:
     """The axes of devices over which an array differs, inside `jax.shard_map`."""
-    kind: Any = jax.typeof(array)
-    if hasattr(kind, "vma"):  # JAX 0.9
-        return kind.vma
-    axes = getattr(kind, "manual_axis_type", None)
-    return frozenset() if axes is None else frozenset(axes.varying)
+    kind = getattr(jax.typeof(array), "manual_axis_type", None)
+    return frozenset() if kind is None else frozenset(kind.varying)
 
 
 def _on_one_device() -> bool:

@@ -169,7 +169,7 @@ def axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
                 found.add(axis)
     for program in inner_programs(eqn):
         found.update(*map(axes_mixed, program.eqns))
-    return found.difference(manual_axes(eqn.params))
+    return found.difference(eqn.params.get("newly_manual_axes", ()))
 
 
 def inner_programs(eqn: jex.JaxprEqn) -> list[jex.Jaxpr]:
@@ -186,10 +186,3 @@ def inner_programs(eqn: jex.JaxprEqn) -> list[jex.Jaxpr]:
 def called(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:
     """The inner program of a call."""
     return eqn.params["jaxpr"] if "jaxpr" in eqn.params else eqn.params["call_jaxpr"]
-
-
-def manual_axes(params: dict[str, Any]) -> frozenset[str]:
-    """The axes that a `jax.shard_map` divides over; in JAX 0.9 with those around it."""
-    if "manual_axes" in params:
-        return params["manual_axes"] - set(params["mesh"].manual_axes)
-    return frozenset(params.get("newly_manual_axes", ()))

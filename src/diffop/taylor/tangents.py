@@ -18,7 +18,7 @@ from .truncation import Truncation
 
 @final
 class Jets(eqx.Module):
-    """n jets through one point, pushed together: curves $x(t) = x + Σ_k v_k t^k$ / k!, or jets with
+    """n jets through one point, pushed together: curves $x(t) = x + Σ_k v_k t^k / k!$, or jets with
     several parameters, $x(t) = x + Σ_γ v_γ t^γ / γ!$.
 
     **Arguments:**

@@ -182,7 +182,8 @@ class AbstractDenseProbe(AbstractProbe):
 
     def variance_of_form(self, matrix: Array, n: int) -> Array | None:
         """The variance of n draws of $Σ_ij A_ij v_i v_j$, from the symmetric matrix A in the last
-        two axes; None where no formula is known."""
+        two axes; None where no formula is known.
+        """
         return None
 
     def supports(self, factors: Factors) -> bool:

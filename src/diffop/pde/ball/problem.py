@@ -18,6 +18,7 @@ _SOURCES = 16
 """So many values of the source tell its size and sign: in many dimensions they are nearly alike."""
 
 _ITERATIONS = 10
+"""So many steps bring one number to the digits of float32, from the linear equation's on."""
 
 
 class AbstractBallProblem(AbstractSolvedProblem):

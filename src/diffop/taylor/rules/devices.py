@@ -12,7 +12,6 @@ from ..binding import bind_call
 from ..bundle import Families, Value, dense_value, is_moving, primal_of
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
-from ..program import manual_axes
 
 
 def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -41,7 +40,7 @@ def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) 
             mesh=params["mesh"],
             in_specs=(*whole, *_specs(values, params["in_specs"])),
             out_specs=out_specs,
-            axis_names=set(manual_axes(params)),
+            axis_names=set(params["newly_manual_axes"]),
             check_vma=params["check_vma"],
         )
 
