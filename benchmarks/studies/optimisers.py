@@ -90,9 +90,9 @@ def _square(x: Float[Array, " dim"]) -> Float[Array, ""]:
 
 
 EQUATIONS = {
-    "poisson-2d": Equation(2, _poisson(lambda x: -2 * jnp.pi**2 * _sines(x)), _sines, (64, 64)),
-    "poisson-5d": Equation(5, _poisson(lambda x: -(jnp.pi**2) * _cosines(x)), _cosines, (64, 64)),
-    "heat-4d": Equation(5, _heat, _cooling, (64, 64), time=True),
+    "poisson-2d": Equation(2, _poisson(lambda x: -2 * jnp.pi**2 * _sines(x)), _sines, (64,)),
+    "poisson-5d": Equation(5, _poisson(lambda x: -(jnp.pi**2) * _cosines(x)), _cosines, (64,)),
+    "heat-4d": Equation(5, _heat, _cooling, (64,), time=True),
     "poisson-10d": Equation(10, _poisson(jnp.zeros_like), _harmonic, (256, 256, 128, 128)),
     "poisson-100d": Equation(
         100, _poisson(lambda x: jnp.asarray(200 / 33.47)), _square, (768, 768, 512, 512)
@@ -184,6 +184,7 @@ def optimiser(options: argparse.Namespace, steps: int) -> Any:
         momentum=options.momentum,
         halvings=options.halvings,
         solver=solver[options.optimiser],
+        acceleration=options.acceleration,
     )
 
 
@@ -266,6 +267,7 @@ def main() -> None:
     parser.add_argument("--damping", type=float, default=1e-12)
     parser.add_argument("--momentum", type=float, default=0.0)
     parser.add_argument("--adaptive", action="store_true", help="damping that adapts")
+    parser.add_argument("--acceleration", action="store_true", help="steps along curves")
     parser.add_argument("--halvings", type=int, default=12)
     parser.add_argument("--iterations", type=int, default=200, help="of conjugate gradients")
     parser.add_argument("--learning-rate", type=float, default=1e-2, help="of adam")
