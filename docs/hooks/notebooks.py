@@ -1,11 +1,15 @@
 """Each tutorial as a notebook beside its page, and the scripts of `examples/`, for download.
 
 They are made when the site is built, by Jupytext from the pages: their code is the pages' code,
-which tests run, and their output is what the reader's machine says.
+which tests run, and their output is what the reader's machine says. A notebook is opened far from
+its page, so its links lead to the site, or are left out if the site has no address (`site_url`).
 """
 
 import pathlib
+import posixpath
 import re
+from collections.abc import Callable
+from urllib.parse import urljoin
 
 import jupytext
 from mkdocs.structure.files import File
@@ -19,14 +23,24 @@ PREPARED = (
     "import pathlib\n\n"
     'pathlib.Path("pictures").mkdir(exist_ok=True)  # for those that are drawn below'
 )
+# `[text](page)`, `[text][name]` and `![text](picture)`, but none of them in code and formulas.
+LINK = re.compile(
+    r"```.*?^```|!?\[([^\]]+)\](?:\(([^)\s]+)\)|\[([^\]]*)\])|`[^`]*`|\$[^$]*\$", re.S | re.M
+)
+DOCUMENTED = re.compile(r"^::: (\S+)", re.MULTILINE)
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
 def on_files(files, config):
     """Called by MkDocs with all files of the site."""
+    names = {
+        name: f"{page.url}#{name}"
+        for page in files.documentation_pages()
+        for name in DOCUMENTED.findall(page.content_string)
+    }
     for page in [file for file in files.documentation_pages() if is_tutorial(file)]:
-        text = notebook(page.content_string)
+        text = notebook(page.content_string, addresses(page, files, names, config.site_url))
         files.append(File.generated(config, target(page.src_uri), content=text))
     for script in sorted(EXAMPLES.glob("*.py")):
         content = script.read_text(encoding="utf-8")
@@ -52,12 +66,45 @@ def target(page: str) -> str:
     return str(pathlib.PurePosixPath(page).with_suffix(".ipynb"))
 
 
-def notebook(page: str) -> str:
-    """A page as a notebook: what its blocks print is left out, and commands stay text."""
+def addresses(page: File, files, names, site: str | None) -> Callable[[str], str | None]:
+    """What a link of a page is in its notebook: an address of the site, or itself, or None."""
+
+    def address(link: str) -> str | None:
+        if link.startswith(("https://", "#", "pictures/")):  # these are drawn by the notebook
+            return link
+        if site is None:
+            return None
+        if link in names:
+            return urljoin(site, names[link])
+        path, _, place = link.partition("#")
+        file = files.get_file_from_path(posixpath.normpath(f"{page.src_uri}/../{path}"))
+        return urljoin(site, file.url) + (f"#{place}" if place else "")
+
+    return address
+
+
+def notebook(page: str, address: Callable[[str], str | None] = lambda link: link) -> str:
+    """A page as a notebook: what its blocks print is left out, and commands stay text.
+
+    `address` says of each link where it leads, None for one that is left out.
+    """
     text = MARK.sub("", OUTPUT.sub("", page)).replace("\n```sh\n", "\n```text\n")
     made = jupytext.reads(text, fmt="md")
     made.cells.insert(0, new_code_cell(PREPARED, id="prepared"))
     for number, cell in enumerate(made.cells):
+        if cell["cell_type"] == "markdown":
+            cell["source"] = LINK.sub(lambda match: _link(match, address), cell["source"])
         cell["id"] = f"cell-{number}"  # the same in each build
     made.metadata = {"kernelspec": KERNEL}
     return jupytext.writes(made, fmt="ipynb")
+
+
+def _link(match: re.Match, address: Callable[[str], str | None]) -> str:
+    """A link, or its text if it leads nowhere; code and formulas as they are."""
+    text, target_, name = match.groups()
+    if text is None:
+        return match[0]
+    leads = address(target_ or name or text.strip("`"))
+    if leads is None:
+        return text
+    return f"{'!' * match[0].startswith('!')}[{text}]({leads})"

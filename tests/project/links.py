@@ -4,7 +4,9 @@ MkDocs checks those that are written in pages (`validation` in mkdocs.yml); here
 the theme, the reference and generated files bring.
 """
 
+import json
 import pathlib
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -45,3 +47,19 @@ def broken(site: pathlib.Path) -> Iterator[str]:
             place = unquote(address.fragment)
             if not inside or (place and target in pages and place not in pages[target].places):
                 yield f"{path.relative_to(root)}: {link}"
+
+
+def broken_in_notebooks(site: pathlib.Path, home: str) -> Iterator[str]:
+    """`notebook: link` for each link that is neither a picture which the notebook draws, nor leads
+    to a place in the site, whose address is `home`.
+    """
+    pages = {path: _Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    for path in site.rglob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") != "code")
+        for link in re.findall(r"\[[^\]]+\]\(([^)\s]+)\)", text):
+            address, _, place = link.removeprefix(home).partition("#")
+            inside = link.startswith(home) and (site / address).is_file()
+            here = not place or place in pages[site / address].places if inside else False
+            if not here and not link.startswith("pictures/"):
+                yield f"{path.relative_to(site)}: {link}"

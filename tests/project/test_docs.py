@@ -2,6 +2,7 @@
 pictures are there, and the site builds.
 """
 
+import json
 import os
 import re
 import runpy
@@ -15,7 +16,7 @@ from diffop.jets.expansion import alpha_of
 from diffop.jets.planner import plan
 
 from .formulas import unset
-from .links import broken
+from .links import broken, broken_in_notebooks
 from .pages import BLOCK, DOCS, agree, run, updated
 
 PAGES = {
@@ -24,6 +25,7 @@ PAGES = {
     if BLOCK.search(text := path.read_text(encoding="utf-8"))
 }
 ELSEWHERE = re.compile(r"<(?:script|img|link rel=.?stylesheet)[^>]+(?:src|href)=.?(?:https?:)?//")
+ADDRESS = "https://example.org/diffop/"
 PICTURE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 
 
@@ -89,7 +91,7 @@ def site(tmp_path_factory):
     """
     path = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(path)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "SITE_URL": ADDRESS}
     done = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return path
@@ -105,6 +107,7 @@ def test_the_site_needs_nothing_from_elsewhere(site):
 
 def test_every_link_leads_somewhere(site):
     assert list(broken(site)) == []
+    assert list(broken_in_notebooks(site, ADDRESS)) == []
 
 
 def test_formulas_are_set(site):
@@ -150,6 +153,15 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
         (tmp_path / name).write_text(text)
     found = ["a/b.html: ../../x", "a/b.html: c.png", "index.html: a/b.html#nowhere"]
     assert sorted(broken(tmp_path)) == found
+
+
+def test_links_of_a_notebook_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<i id="there"></i>')
+    links = [f"{ADDRESS}a.html#there", f"{ADDRESS}a.html#nowhere", "a.html", "pictures/drawn.png"]
+    text = " ".join(f"[1]({link})" for link in links)
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [{"source": [text]}]}))
+    found = [f"a.ipynb: {ADDRESS}a.html#nowhere", "a.ipynb: a.html"]
+    assert sorted(broken_in_notebooks(tmp_path, ADDRESS)) == sorted(found)
 
 
 PRICED = {

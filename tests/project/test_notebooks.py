@@ -35,6 +35,18 @@ def test_the_code_is_that_of_the_page(page):
     assert made == hook().notebook(text)
 
 
+def test_links_lead_to_the_site_or_are_left_out():
+    page = "# A\n\n[`b`](c.md), [`d`][], [e][f], ![g](h.png), `x[i](j)`, $a[k](l)$\n"
+
+    def words(address) -> str:
+        return "".join(json.loads(hook().notebook(page, address))["cells"][1]["source"])
+
+    assert words(lambda link: f"there/{link}").splitlines()[2] == (
+        "[`b`](there/c.md), [`d`](there/d), [e](there/f), ![g](there/h.png), `x[i](j)`, $a[k](l)$"
+    )
+    assert words(lambda _: None).splitlines()[2] == "`b`, `d`, e, g, `x[i](j)`, $a[k](l)$"
+
+
 def test_every_example_is_listed():
     listed = re.findall(r"\(examples/(\S+)\)", (DOCS / "examples.md").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(path.name for path in EXAMPLES.glob("*.py"))
