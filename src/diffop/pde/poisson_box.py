@@ -16,7 +16,7 @@ from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
 from .problem import AbstractSolvedProblem
-from .recommended import MUON, Recommended
+from .recommended import LEAST_SQUARES, Recommended
 
 
 @final
@@ -49,10 +49,15 @@ class PoissonBox(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "poisson-box"
-    recommended: ClassVar[Recommended] = MUON(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
+        optimiser="levenberg-marquardt",
         dim=10,
-        steps=10_000,
-        data_weight=10.0,
+        steps=200,
+        batch=3500,
+        data_batch=500,
+        data_weight=100.0,
+        width=128,
+        depth=1,
     )
 
     dim: int = eqx.field(static=True)

@@ -24,7 +24,7 @@ _Schedule = Callable[[float, int], optax.Schedule]
 LEAST_SQUARES: dict[str, Optimiser] = {
     "gauss-newton": GaussNewton(),
     "gauss-newton-cg": GaussNewton(solver=ConjugateGradients()),
-    "levenberg-marquardt": GaussNewton(1e-2, adaptive=True),
+    "levenberg-marquardt": GaussNewton(1e-2, adaptive=True, acceleration=True),
     "spring": GaussNewton(momentum=0.9),
 }
 """For losses that are sums of squares."""

@@ -188,6 +188,10 @@ def test_terms_that_are_not_finite_are_named():
         (lambda: do.train.GaussNewton(-1.0), "a finite damping of at least 0, got -1.0; 1e-10 is"),
         (lambda: do.train.GaussNewton(np.inf), "a finite damping of at least 0, got inf"),
         (lambda: do.train.GaussNewton(momentum=1.0), "at least 0 and less than 1, got 1.0; 0 is"),
+        (
+            lambda: do.train.GaussNewton(acceleration=True),
+            "expects adaptive=True with acceleration, whose steps are not made where they bend",
+        ),
         (lambda: do.train.GaussNewton(halvings=-1), "at least 0 halvings, got -1; 0 is for steps"),
         (lambda: do.train.Cholesky(0), "Cholesky expects chunk and most of at least 1, got 0 and"),
         (lambda: do.train.QR(most=0), "QR expects chunk and most of at least 1, got None and 0"),
@@ -208,6 +212,23 @@ def test_a_loss_without_residuals():
         r"residuals\(model, key\), got <function .*; give it one, or take an optimiser from optax",
     ):
         after(lambda x, key: x @ x, jnp.ones(2), do.train.GaussNewton())
+
+
+def test_a_solver_that_does_not_solve_again():
+    class Steepest(do.train.AbstractSolver):
+        def solve(self, residuals, prior, damping, key):
+            values, pull = jax.vjp(residuals, residuals.theta)
+            return values, do.train.Solution(1e-3 * pull(values)[0], values)
+
+    method = do.train.GaussNewton(adaptive=True, solver=Steepest())
+    after(Curve(), start(), method)
+    with pytest.raises(
+        TypeError,
+        match=r"GaussNewton expects a solver whose solutions have `again`, for its acceleration, "
+        r"got .*Steepest\(\); give them one, or leave acceleration out.",
+    ):
+        method = do.train.GaussNewton(adaptive=True, solver=Steepest(), acceleration=True)
+        after(Curve(), start(), method)
 
 
 @pytest.mark.parametrize("solver", [do.train.Cholesky(most=4), do.train.QR(most=4)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.train.methods.dense import _symmetric_product
 
 from .least_squares import KEY, AllAtOnce, Curve, after, damped, dense, linear, start, vector
 
@@ -124,3 +125,34 @@ def test_a_complex_residual_is_its_two_parts():
     np.testing.assert_allclose(one.model, two.model, rtol=1e-12)
     np.testing.assert_allclose(one.model, [np.arctan2(4, 3), 0.5], rtol=1e-12)
     np.testing.assert_allclose(one.losses, two.losses, rtol=1e-10, atol=1e-25)
+
+
+SOLVERS = [do.train.Cholesky(), do.train.QR(), do.train.ConjugateGradients(50, 1e-15)]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
+@pytest.mark.parametrize("count", [1, 20], ids=["few residuals", "many residuals"])
+def test_a_step_along_a_curve(solver, count):
+    """θ − d − a/2 with (JᵀJ + λ) a = Jᵀ r'' and r'' = Σ_ij d_i d_j ∂_i ∂_j r."""
+    loss = Curve(count)
+    method = do.train.GaussNewton(
+        damping=10.0, adaptive=True, halvings=0, acceleration=True, solver=solver
+    )
+    residuals, jacobian = dense(loss, KEY, 0)
+    theta, shift = vector(start()), 10.0
+    r, J = np.asarray(residuals(theta)), np.asarray(jacobian(theta))
+    if isinstance(solver, do.train.ConjugateGradients):
+        key = jax.random.fold_in(jax.random.fold_in(KEY, 0), 2**32 - 2)
+        signs = jax.random.rademacher(key, theta.shape, theta.dtype)
+        shift *= np.mean((J @ signs) ** 2) / np.mean(np.sum(J**2, 1))
+    d = damped(r, J, np.zeros(3), shift)
+    second = jax.jacfwd(jax.jacfwd(residuals))(theta) @ d @ d
+    expected = theta - d - damped(second, J, np.zeros(3), shift) / 2
+    result = after(loss, start(), method)
+    np.testing.assert_allclose(vector(result.model), expected, rtol=1e-8)
+    assert np.abs(expected - theta + d).max() > 1e-6
+
+
+def test_a_symmetric_product_by_blocks():
+    wide = np.random.default_rng(0).normal(size=(2100, 7))
+    np.testing.assert_allclose(_symmetric_product(jnp.asarray(wide)), wide @ wide.T, atol=1e-13)

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ...nn import HardConstraint
 from ...operators.laplacian import Biharmonic
 from ..problem import AbstractSolvedProblem
-from ..recommended import MUON, Recommended
+from ..recommended import LEAST_SQUARES, Recommended
 from ..sampling.ball import unit_ball
 from .problem import random_coefficients
 
@@ -67,9 +67,13 @@ class BiharmonicWaves(AbstractSolvedProblem):
     """
 
     name: ClassVar[str] = "biharmonic"
-    recommended: ClassVar[Recommended] = MUON(
+    recommended: ClassVar[Recommended] = LEAST_SQUARES(
+        optimiser="levenberg-marquardt",
         dim=5,
-        steps=5_000,
+        steps=300,
+        batch=1000,
+        width=64,
+        depth=1,
         input_scale=2.0,
     )
 

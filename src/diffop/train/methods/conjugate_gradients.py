@@ -66,11 +66,16 @@ class ConjugateGradients(AbstractSolver):
 
         signs = jax.random.rademacher(key, theta.shape, theta.dtype)
         shift = damping * jnp.mean(push(signs) ** 2)
+
+        def solved(missed: Float[Array, " rows"]) -> Vector:
+            moved, _ = jax.scipy.sparse.linalg.cg(
+                lambda d: pull(push(d)) + shift * d,
+                pull(missed),
+                tol=self.tolerance,
+                maxiter=self.iterations,
+            )
+            return moved
+
         missed = values - push(prior)
-        moved, _ = jax.scipy.sparse.linalg.cg(
-            lambda d: pull(push(d)) + shift * d,
-            pull(missed),
-            tol=self.tolerance,
-            maxiter=self.iterations,
-        )
-        return values, Solution(prior + moved, missed - push(moved))
+        moved = solved(missed)
+        return values, Solution(prior + moved, missed - push(moved), solved)

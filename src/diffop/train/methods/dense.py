@@ -1,6 +1,7 @@
 """The linear problem of a step by factors of matrices."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import TypeAlias, final
 
 import equinox as eqx
@@ -14,10 +15,12 @@ from .vector import Residuals, Vector
 
 Scalar: TypeAlias = Float[Array, ""]
 Entries: TypeAlias = Float[Array, " rows"]
+_LEAST_BLOCK = 512  # below it a product of blocks is no faster than the whole
+Solve: TypeAlias = Callable[[Entries], tuple[Vector, Entries]]
 
 
 class AbstractDenseSolver(AbstractSolver):
-    """Solves with all derivatives in a matrix J: a subclass says how d − p follows from it.
+    """Solves with all derivatives in a matrix J: a subclass says by which factors.
 
     - `chunk`, `most`: as for [`diffop.train.Cholesky`][].
     """
@@ -47,23 +50,18 @@ class AbstractDenseSolver(AbstractSolver):
                 f"which forms no matrix, or allow for more by most."
             )
         values, rows = jacobian(residuals, self.chunk)
-        shift = damping * jnp.sum(rows**2) / len(rows)
+        solve = self.factorised(rows, damping * jnp.sum(rows**2) / len(rows))
         missed = values - rows @ prior
-        if len(rows) > prior.size:
-            moved = self.least_squares(rows, shift, missed)
-            return values, Solution(prior + moved, missed - rows @ moved)
-        moved, left = self.shortest(rows, shift, missed)
-        return values, Solution(prior + moved, left)
+        moved, left = solve(missed)
+        return values, Solution(prior + moved, left, lambda missed: solve(missed)[0])
 
     @abstractmethod
-    def least_squares(self, rows: Rows, shift: Scalar, missed: Entries) -> Vector:
-        """The d − p with the least |e − J (d − p)|² + λ |d − p|², by a matrix of parameters by
-        parameters; e is `missed` and λ is `shift`.
+    def factorised(self, rows: Rows, shift: Scalar) -> Solve:
+        """From e to the d with the least |e − J d|² + λ |d|² and to e − J d; λ is `shift`.
+
+        By a matrix of residuals by residuals, or where there are fewer parameters of parameters by
+        parameters.
         """
-
-    @abstractmethod
-    def shortest(self, rows: Rows, shift: Scalar, missed: Entries) -> Solution:
-        """The same by a matrix of residuals by residuals, with what is left of e."""
 
 
 @final
@@ -99,12 +97,22 @@ class Cholesky(AbstractDenseSolver):
         ```
     """
 
-    def least_squares(self, rows: Rows, shift: Scalar, missed: Entries) -> Vector:
-        return _solved(rows.T @ rows, shift, missed @ rows)
+    def factorised(self, rows: Rows, shift: Scalar) -> Solve:
+        if len(rows) > rows.shape[1]:
+            primal = _solver(rows.T, shift)
 
-    def shortest(self, rows: Rows, shift: Scalar, missed: Entries) -> Solution:
-        dual = _solved(rows @ rows.T, shift, missed)
-        return Solution(dual @ rows, shift * dual)
+            def least_squares(missed: Entries) -> tuple[Vector, Entries]:
+                moved = primal(missed @ rows)
+                return moved, missed - rows @ moved
+
+            return least_squares
+        dual = _solver(rows, shift)
+
+        def shortest(missed: Entries) -> tuple[Vector, Entries]:
+            weights = dual(missed)
+            return weights @ rows, shift * weights
+
+        return shortest
 
 
 @final
@@ -136,22 +144,49 @@ class QR(AbstractDenseSolver):
         ```
     """
 
-    def least_squares(self, rows: Rows, shift: Scalar, missed: Entries) -> Vector:
-        Q, R = _factors(rows, shift)
-        return jax.scipy.linalg.solve_triangular(R, missed @ Q[: len(rows)])
+    def factorised(self, rows: Rows, shift: Scalar) -> Solve:
+        residuals, parameters = rows.shape
+        if residuals > parameters:
+            Q, R = _factors(rows, shift)
 
-    def shortest(self, rows: Rows, shift: Scalar, missed: Entries) -> Solution:
+            def least_squares(missed: Entries) -> tuple[Vector, Entries]:
+                moved = jax.scipy.linalg.solve_triangular(R, missed @ Q[:residuals])
+                return moved, missed - rows @ moved
+
+            return least_squares
         Q, R = _factors(rows.T, shift)
-        both = Q @ jax.scipy.linalg.solve_triangular(R, missed, trans=1)
-        moved, left = jnp.split(both, [rows.shape[1]])
-        return Solution(moved, jnp.sqrt(shift) * left)
+
+        def shortest(missed: Entries) -> tuple[Vector, Entries]:
+            both = Q @ jax.scipy.linalg.solve_triangular(R, missed, trans=1)
+            moved, left = jnp.split(both, [parameters])
+            return moved, jnp.sqrt(shift) * left
+
+        return shortest
 
 
-def _solved(
-    matrix: Float[Array, "n n"], shift: Float[Array, ""], right: Float[Array, " n"]
-) -> Float[Array, " n"]:
-    shifted = matrix + shift * jnp.eye(len(matrix), dtype=matrix.dtype)
-    return jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(shifted), right)
+def _solver(
+    wide: Float[Array, "n m"], shift: Scalar
+) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
+    """From b to (A Aᵀ + λ)⁻¹ b.
+
+    The barrier makes a transposed A a copy: XLA's product of columns takes twice as long on a CPU.
+    """
+    kernel = _symmetric_product(jax.lax.optimization_barrier(wide))
+    shifted = kernel + shift * jnp.eye(len(kernel), dtype=kernel.dtype)
+    factors = jax.scipy.linalg.cho_factor(shifted)
+    return lambda right: jax.scipy.linalg.cho_solve(factors, right)
+
+
+def _symmetric_product(wide: Float[Array, "n m"]) -> Float[Array, "n n"]:
+    """A Aᵀ, of whose blocks beside the diagonal one is the other's transpose: XLA's product of a
+    matrix with its own transpose computes both.
+    """
+    half = len(wide) // 2
+    if half < _LEAST_BLOCK:
+        return wide @ wide.T
+    upper, lower = wide[:half], wide[half:]
+    beside = lower @ upper.T
+    return jnp.block([[_symmetric_product(upper), beside.T], [beside, _symmetric_product(lower)]])
 
 
 def _factors(

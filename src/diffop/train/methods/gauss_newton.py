@@ -11,11 +11,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from .base import AbstractMethod, Evaluated, Objective
 from .dense import Cholesky
-from .linear import AbstractSolver
+from .linear import AbstractSolver, Solution
 from .search import adapted, halved
 from .vector import Residuals, Vector, check_residuals
 
 _DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number
+_MOST_BEND = 0.375  # half of Transtrum and Sethna's bound of |a| by |d|
 _SOLVER = 2**32 - 2  # folded into a step's key, for solvers that are random
 
 
@@ -50,8 +51,16 @@ class GaussNewton(AbstractMethod):
     `halvings` and `adaptive` every step is.
 
     With `adaptive` it is the method of Levenberg and Marquardt: $λ$ falls to a third after a step
-    that has made the loss smaller by three quarters of what its linear model promised or more, and
-    rises to four times itself after one that has not kept a quarter of the promise.
+    that has made the loss smaller by three quarters or more of what its linear model promised for
+    s = 1, and rises to four times itself after one that has not kept a quarter of the promise.
+
+    With `acceleration`, which only the adaptive method has, a step follows the curve
+    $θ − s d − s² a/2$ instead of its tangent: with $r''$ the second derivative of the residuals
+    along d, taken exactly, J a is as near to $r''$ as J d is to r, with the same damping. Where the
+    valley of small residuals is narrow and bent, steps along it are longer. One costs two
+    derivatives forwards and one more solution with the same factors, little beside J. A step is not
+    made, and damping rises, where $s |a|$ is more than 0.75 of $|d|$, so that the curve is not
+    what it is taken for.
 
     All that a step asks of the loss has the same key, so points and jets are the same on both sides
     of the equations and in the line search. With jets that are random, r and J belong to the
@@ -66,7 +75,9 @@ class GaussNewton(AbstractMethod):
     with PINNs via energy natural gradient descent"; Goldshlager, Abrahamsen and Lin 2024, "A
     Kaczmarz-inspired approach to accelerate the optimization of neural network wavefunctions"
     (SPRING); Guzmán-Cordero et al. 2025, "Improving energy natural gradient descent through
-    Woodbury, momentum, and randomization".
+    Woodbury, momentum, and randomization"; for the acceleration Transtrum and Sethna 2012,
+    "Improvements to the Levenberg-Marquardt algorithm for nonlinear least-squares minimization",
+    arXiv 1201.5885.
 
     **Arguments:**
 
@@ -77,12 +88,14 @@ class GaussNewton(AbstractMethod):
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
     - `solver`: `diffop.train.Cholesky()`, by a matrix of residuals by residuals, or
         `diffop.train.ConjugateGradients()`, without a matrix.
+    - `acceleration`: whether steps follow the second derivative of the residuals, too.
 
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has to say what it is the sum of
     squares of: `diffop.train.HasPointwise`, or `diffop.train.HasResiduals`.
 
-    **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), or halvings negative;
-    from `fit`, `TypeError` if the loss does not say what it is the sum of squares of, and
+    **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, or
+    acceleration asked for without `adaptive`; from `fit`, `TypeError` if the loss does not say what
+    it is the sum of squares of, or a solver of one's own not what acceleration takes, and
     `ValueError` if parameters are complex.
 
     !!! example
@@ -111,6 +124,7 @@ class GaussNewton(AbstractMethod):
     momentum: float = eqx.field(static=True, default=0.0)
     halvings: int = eqx.field(static=True, default=12)
     solver: AbstractSolver = eqx.field(default_factory=Cholesky)
+    acceleration: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         damping = 0.0 if self.damping is None else self.damping
@@ -128,6 +142,11 @@ class GaussNewton(AbstractMethod):
             raise ValueError(
                 f"GaussNewton expects at least 0 halvings, got {self.halvings}; 0 is for steps of "
                 f"size 1."
+            )
+        if self.acceleration and not self.adaptive:
+            raise ValueError(
+                "GaussNewton expects adaptive=True with acceleration, whose steps are not made "
+                "where they bend too much, got adaptive=False; take both, or none."
             )
 
     def init(self, parameters: PyTree) -> Memory:
@@ -151,34 +170,62 @@ class GaussNewton(AbstractMethod):
         check_residuals(objective.loss, "GaussNewton")
         points_key = jax.random.fold_in(key, index)
         residuals = Residuals(objective.loss, parameters, objective.static, points_key)
-        values, (direction, left) = self.solver.solve(
+        values, solution = self.solver.solve(
             residuals,
             self.momentum * memory.direction,
             memory.damping,
             jax.random.fold_in(points_key, _SOLVER),
         )
-        value = values @ values
-        size, reached = halved(
-            lambda size: residuals.loss(residuals.theta - size * direction), value, self.halvings
-        )
+        value, direction = values @ values, solution.direction
+        bend = self._bend(residuals, solution)
+
+        def after(size: Float[Array, ""]) -> Vector:
+            return residuals.theta - size * (direction + size * bend)
+
+        size, reached = halved(lambda size: residuals.loss(after(size)), value, self.halvings)
+        straight = size * _length(bend) <= _MOST_BEND * _length(direction)
+        made = self._is_made(value, reached, direction, straight)
         damping = memory.damping
         if self.adaptive:
-            promised = values + size * (left - values)
-            damping = adapted(damping, value, reached, promised @ promised)
-        made = self._is_made(value, reached, direction)
-        theta = jnp.where(made, residuals.theta - size * direction, residuals.theta)
+            promised = solution.left @ solution.left
+            damping = adapted(damping, value, jnp.where(made, reached, jnp.inf), promised)
+        theta = jnp.where(made, after(size), residuals.theta)
         direction = jnp.where(made, direction, 0)
         evaluated = Evaluated(value, residuals.terms(values))
         return residuals.unravel(theta), Memory(direction, damping), evaluated
 
+    def _bend(self, residuals: Residuals, solution: Solution) -> Vector:
+        """Half of the acceleration along the direction."""
+        if not self.acceleration:
+            return jnp.zeros_like(solution.direction)
+        if solution.again is None:
+            raise TypeError(
+                f"GaussNewton expects a solver whose solutions have `again`, for its acceleration, "
+                f"got {self.solver!r}; give them one, or leave acceleration out."
+            )
+
+        def slope(theta: Vector) -> Float[Array, " rows"]:
+            return jax.jvp(residuals, (theta,), (solution.direction,))[1]
+
+        _, second = jax.jvp(slope, (residuals.theta,), (solution.direction,))
+        return solution.again(second) / 2
+
     def _is_made(
-        self, value: Float[Array, ""], reached: Float[Array, ""], direction: Vector
+        self,
+        value: Float[Array, ""],
+        reached: Float[Array, ""],
+        direction: Vector,
+        straight: Bool[Array, ""],
     ) -> Bool[Array, ""]:
         """Whether a step is made. Without `adaptive` nothing will change where the equations have
         no solution in this precision, so that step is made, and the fit ends with an error.
         """
         if self.adaptive:
-            return reached < value
+            return (reached < value) & straight
         if self.halvings:
             return (reached < value) | ~jnp.isfinite(direction).all()
         return jnp.array(True)
+
+
+def _length(direction: Vector) -> Float[Array, ""]:
+    return jnp.sqrt(direction @ direction)

@@ -12,6 +12,7 @@ parameters by parameters.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import NamedTuple, final
 
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -26,10 +27,13 @@ class Solution(NamedTuple):
 
     - `direction`: d.
     - `left`: r − J d, what it leaves of the residuals to first order.
+    - `again`: from other residuals to their d, with the same J and damping and no p. A solver that
+        cannot say it leaves it out, and `diffop.train.GaussNewton` then has no `acceleration`.
     """
 
     direction: Vector
     left: Float[Array, " rows"]
+    again: Callable[[Float[Array, " rows"]], Vector] | None = None
 
 
 class AbstractSolver(Complete):

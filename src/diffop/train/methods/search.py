@@ -72,7 +72,8 @@ def adapted(
 
     - `damping`: of this step.
     - `value`, `reached`, `promised`: the loss before the step, after it, and as the linear model
-        has it after it, at the same points.
+        has it after the whole step, at the same points. A step that had to be made shorter to help
+        then has more damping after it, though it may have done what was promised of its length.
     """
     ratio = (value - reached) / (value - promised)
     factor = jnp.where(
