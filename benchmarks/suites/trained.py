@@ -111,7 +111,6 @@ _OTHERWISE: dict[str, dict[str, Size]] = {
     "allen-cahn-three-body": {"dim": 5, "input_scale": 2.0, **_MUON, "steps": 12_000},
     # with it, for half of the steps
     "semilinear-heat": {**_MUON, "gpinn": 1.0, "steps": 2000},
-    "poisson-box": {"gpinn": 1.0, "steps": 5000},
 }
 
 
