@@ -167,8 +167,10 @@ def _recommendation(name: str) -> str:
 
 
 def _list(_: argparse.Namespace) -> int:
-    for name in pde.names():
-        print(f"{name:24s} {summary(name)}")
+    names = pde.names()
+    width = max(map(len, names))
+    for name in names:
+        print(f"{name:{width}}  {summary(name)}")
     return 0
 
 

@@ -24,6 +24,7 @@ def test_list_names_every_problem(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == list(do.pde.names())
     assert "Allen-Cahn" in lines[0]
+    assert len({line.index(line.split(maxsplit=1)[1]) for line in lines}) == 1  # one column
 
 
 def test_solve_prints_what_the_result_means(tmp_path, capsys):
