@@ -136,10 +136,10 @@ def test_a_step_along_a_curve(solver, count):
     """θ − d − a/2 with (JᵀJ + λ) a = Jᵀ r'' and r'' = Σ_ij d_i d_j ∂_i ∂_j r."""
     loss = Curve(count)
     method = do.train.GaussNewton(
-        damping=10.0, adaptive=True, halvings=0, acceleration=True, solver=solver
+        damping=0.3, adaptive=True, halvings=0, acceleration=True, solver=solver
     )
     residuals, jacobian = dense(loss, KEY, 0)
-    theta, shift = vector(start()), 10.0
+    theta, shift = vector(start()), 0.3
     r, J = np.asarray(residuals(theta)), np.asarray(jacobian(theta))
     if isinstance(solver, do.train.ConjugateGradients):
         key = jax.random.fold_in(jax.random.fold_in(KEY, 0), 2**32 - 2)
