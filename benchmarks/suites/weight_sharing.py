@@ -68,7 +68,7 @@ class WeightSharingError(AbstractTrained):
 
 LATTICE = "allen-cahn-two-body-lattice"
 SUMMED: dict[str, Size] = {
-    "steps": 40,
+    "steps": 20,
     "batch": 40,
     "n": 32,
     "width": 16,
