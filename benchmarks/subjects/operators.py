@@ -23,13 +23,13 @@ POINTS = 100
 class Subject(NamedTuple):
     """An operator: its ways by name, each made for a dimension, what it is applied to, and where.
 
-    `points` are called with their number and a dimension; `count` is how many are timed.
+    `points` are called with their number and a dimension; `number` is how many are timed.
     """
 
     ways: Mapping[str, Callable[[int], Any]]
     network: Callable[[int], Any] = mlp
     points: Callable[[int, int], Any] = normal_points
-    count: int = POINTS
+    number: int = POINTS
 
 
 def _reverse_over_reverse(u: Function) -> Function:

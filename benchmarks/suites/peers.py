@@ -28,7 +28,7 @@ class AbstractOperators(AbstractTimed):
     def program(self, case: Case) -> Program:
         subject, dim = self.subject(case), case.whole("dim")
         method = subject.ways[case.method](dim)
-        points = subject.points(subject.count, dim)
+        points = subject.points(subject.number, dim)
         return Program(_part(case), method, subject.network(dim), points)
 
     def beside(self, case: Case) -> Case | None:
