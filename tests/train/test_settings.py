@@ -68,8 +68,8 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 
 def test_explicit_settings_override():
-    settings = do.train.Settings("biharmonic", steps=7, gpinn=0.5, square="product")
-    assert (settings.steps, settings.gpinn, settings.square) == (7, 0.5, "product")
+    settings = do.train.Settings("biharmonic", steps=7, optimiser="adam", square="product")
+    assert (settings.steps, settings.optimiser, settings.square) == (7, "adam", "product")
     assert settings.dim == 5 and settings.probes == "exact"
 
 
