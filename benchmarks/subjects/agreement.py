@@ -1,6 +1,6 @@
 """What is asked of a method at points, and that methods agree before they are timed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -24,15 +24,24 @@ def gradient(method: Method, u: Any, points: jax.Array) -> Any:
 PARTS = {"forward": forward, "gradient": gradient}
 
 
+def gradients(method: Method, u: Any, points: jax.Array) -> Any:
+    """Of each point's value, by the parameters of u: a row of a Gauss–Newton method's Jacobian."""
+    return jax.vmap(lambda x: eqx.filter_grad(lambda u: method(u)(x))(u))(points)
+
+
 def check_agreement(
-    methods: Mapping[str, Method], u: Any, points: jax.Array, tolerance: float = 1e-3
+    methods: Mapping[str, Method],
+    u: Any,
+    points: Any,
+    tolerance: float = 1e-3,
+    part: Callable[[Method, Any, Any], Any] = forward,
 ) -> None:
     """Refuses to time methods that do not compute the same at two of the points.
 
-    The tolerance is relative to the largest number of each array of the first method's values.
+    The tolerance is relative to the largest number of each array that the first method computes.
     """
-    few = points[:2]
-    results = {name: _values(method, u, few) for name, method in methods.items()}
+    few = jax.tree.map(lambda array: array[:2], points)
+    results = {name: _computed(part, method, u, few) for name, method in methods.items()}
     (first, expected), *rest = results.items()
     for name, result in rest:
 
@@ -47,5 +56,5 @@ def check_agreement(
 
 
 @eqx.filter_jit
-def _values(method: Method, u: Any, points: jax.Array) -> Any:
-    return forward(method, u, points)
+def _computed(part: Callable[..., Any], method: Method, u: Any, points: Any) -> Any:
+    return part(method, u, points)

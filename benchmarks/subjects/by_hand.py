@@ -4,7 +4,7 @@ u(t, x) = g(x) + (1 − t) net(t, x), which is g at the end, and its Σ_i c_i �
 of tanh that takes time and space in one vector.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import equinox as eqx
 import folx
@@ -14,8 +14,11 @@ from jaxtyping import Array, Float
 
 import diffop as do
 
+from .operators import Subject, always
+
 Scalar = Float[Array, ""]
-Point = Float[Array, " d"]
+Place = Float[Array, " d"]
+Point = tuple[Scalar, Place]
 
 
 def network(dim: int, width: int = 512, hidden: int = 4) -> eqx.nn.MLP:
@@ -24,47 +27,56 @@ def network(dim: int, width: int = 512, hidden: int = 4) -> eqx.nn.MLP:
     return eqx.nn.MLP(1 + dim, "scalar", width, hidden, activation=jnp.tanh, key=key)
 
 
-def solution(net: eqx.nn.MLP, t: Scalar, x: Point) -> Scalar:
+def points(count: int, dim: int) -> tuple[jax.Array, jax.Array]:
+    """Times between 0 and 1, and normal places."""
+    keys = jax.random.split(jax.random.key(1))
+    return jax.random.uniform(keys[0], (count,)), jax.random.normal(keys[1], (count, dim))
+
+
+def solution(net: eqx.nn.MLP, t: Scalar, x: Place) -> Scalar:
     """u."""
     return end(x) + (1 - t) * net(jnp.concatenate([t[None], x]))
 
 
-def end(x: Point) -> Scalar:
+def end(x: Place) -> Scalar:
     """g, of the Hamilton–Jacobi–Bellman equation of Han, Jentzen, E 2018."""
     return jnp.log((1 + x @ x) / 2)
 
 
-def coefficients(weighted: bool, t: Scalar, x: Point) -> Point:
+def coefficients(weighted: bool, t: Scalar, x: Place) -> Place:
     """c: 1, or that of a geometric Brownian motion."""
     return 0.16 * x**2 if weighted else jnp.ones_like(x)
 
 
-def by_diffop(weighted: bool) -> Any:
+Method = Callable[[eqx.nn.MLP], Callable[[Point], Scalar]]
+
+
+def by_diffop(weighted: bool) -> Method:
     """The operator, which knows nothing of the network."""
     if weighted:
         operator = do.SecondOrder(lambda t, x: 0.16 * x**2, argnum=1)
     else:
         operator = do.Laplacian(argnum=1)
-    return lambda net, t, x: operator.exact(lambda t, x: solution(net, t, x))(t, x)
+    return lambda net: lambda point: operator.exact(lambda t, x: solution(net, t, x))(*point)
 
 
-def by_folx(weighted: bool) -> Any:
+def by_folx(weighted: bool) -> Method:
     """folx's forward Laplacian, of z at z = 0 in u(t, x + √c z) where there are coefficients."""
 
-    def value(net: eqx.nn.MLP, t: Scalar, x: Point) -> Scalar:
+    def value(net: eqx.nn.MLP, t: Scalar, x: Place) -> Scalar:
         root = jnp.sqrt(coefficients(weighted, t, x))
         if weighted:
             moved = folx.forward_laplacian(lambda z: solution(net, t, x + root * z), 0)
             return moved(jnp.zeros_like(x)).laplacian
         return folx.forward_laplacian(lambda x: solution(net, t, x), 0)(x).laplacian
 
-    return value
+    return lambda net: lambda point: value(net, *point)
 
 
-def by_hand(weighted: bool) -> Any:
+def by_hand(weighted: bool) -> Method:
     """Value, first derivatives and Laplacian from layer to layer, for this network only."""
 
-    def value(net: eqx.nn.MLP, t: Scalar, x: Point) -> Scalar:
+    def value(net: eqx.nn.MLP, t: Scalar, x: Place) -> Scalar:
         c = coefficients(weighted, t, x)
         first, *others = net.layers
         z = first(jnp.concatenate([t[None], x]))
@@ -79,7 +91,13 @@ def by_hand(weighted: bool) -> Any:
         q = 1 + x @ x
         return jnp.sum(c * (2 / q - 4 * x**2 / q**2)) + (1 - t) * second
 
-    return value
+    return lambda net: lambda point: value(net, *point)
 
 
-WAYS = {"diffop": by_diffop, "by hand": by_hand, "folx": by_folx}
+def _subject(weighted: bool) -> Subject:
+    known = {"diffop": by_diffop, "by hand": by_hand, "folx": by_folx}
+    ways = {name: always(way(weighted)) for name, way in known.items()}
+    return Subject(ways, network, points, 16)
+
+
+SUBJECTS = {"Laplacian": _subject(False), "weighted Laplacian": _subject(True)}

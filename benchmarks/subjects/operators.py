@@ -17,21 +17,26 @@ from .methods import Function, Method, laplacian_by
 from .networks import ansatz, ball_points, mlp, normal_points
 
 DRAWS = 16
+POINTS = 100
 
 
 class Subject(NamedTuple):
-    """An operator: its ways by name, each made for a dimension, and what it is applied to."""
+    """An operator: its ways by name, each made for a dimension, what it is applied to, and where.
 
-    ways: Mapping[str, Callable[[int], Method]]
-    network: Callable[[int], Function] = mlp
-    points: Callable[[int, int], jax.Array] = normal_points
+    `points` are called with their number and a dimension; `number` is how many are timed.
+    """
+
+    ways: Mapping[str, Callable[[int], Any]]
+    network: Callable[[int], Any] = mlp
+    points: Callable[[int, int], Any] = normal_points
+    number: int = POINTS
 
 
 def _reverse_over_reverse(u: Function) -> Function:
     return lambda x: jnp.trace(jax.jacrev(jax.grad(u))(x))
 
 
-def _always(method: Method) -> Callable[[int], Method]:
+def always(method: Any) -> Callable[[int], Any]:
     """A way that is the same in every dimension."""
     return lambda dim: method
 
@@ -137,14 +142,14 @@ OPERATORS = {
     "Laplacian": Subject(
         {
             "diffop": lambda dim: do.Laplacian().exact,
-            "forward over reverse": _always(_FORWARD_OVER_REVERSE),
-            "reverse over reverse": _always(_reverse_over_reverse),
-            "jax.experimental.jet": _always(_JET),
-            "folx": _always(_FOLX),
+            "forward over reverse": always(_FORWARD_OVER_REVERSE),
+            "reverse over reverse": always(_reverse_over_reverse),
+            "jax.experimental.jet": always(_JET),
+            "folx": always(_FOLX),
         }
     ),
     "Laplacian of the ansatz": Subject(
-        {"diffop": lambda dim: do.Laplacian().exact, "folx": _always(_FOLX)}, ansatz, ball_points
+        {"diffop": lambda dim: do.Laplacian().exact, "folx": always(_FOLX)}, ansatz, ball_points
     ),
     "weighted Laplacian": Subject(
         {

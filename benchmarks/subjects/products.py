@@ -5,6 +5,8 @@ products of functions of one coordinate each; Gabor networks (Fathony et al., Mu
 Networks, 2021) multiply each layer by a Gaussian times a wave.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
@@ -14,6 +16,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 import diffop as do
+
+from .methods import laplacian_by
+from .networks import normal_points
+from .operators import Subject, always
 
 Point = Float[Array, " d"]
 Scalar = Float[Array, ""]
@@ -112,20 +118,25 @@ def _filter(net: Gabor, k: int, x: Point) -> tuple[Array, Array, Array]:
     return sine, slopes, bend * sine - 2 * cosine * rate * jnp.sum(apart * rows, axis=1)
 
 
-def by_diffop(net: Any, x: Point) -> Scalar:
-    """The operator."""
-    return do.Laplacian().exact(net)(x)
+def _by_folx(net: Any) -> Callable[[Point], Scalar]:
+    return lambda x: folx.forward_laplacian(net, 0)(x).laplacian
 
 
-def by_folx(net: Any, x: Point) -> Scalar:
-    """folx's forward Laplacian."""
-    return folx.forward_laplacian(net, 0)(x).laplacian
+def _subject(make: Callable[[int], Any], by_hand: Callable[[Any, Point], Scalar]) -> Subject:
+    ways = {
+        "diffop": do.Laplacian().exact,
+        "by hand": lambda net: partial(by_hand, net),
+        "folx": _by_folx,
+        "nested": laplacian_by("forward-over-reverse"),
+    }
+    return Subject({name: always(way) for name, way in ways.items()}, make, _points, 256)
 
 
-def nested(net: Any, x: Point) -> Scalar:
-    """Forward over reverse mode."""
-    slopes = jax.grad(net)
-    return jnp.sum(jax.vmap(lambda v: jax.jvp(slopes, (x,), (v,))[1] @ v)(jnp.eye(x.size)))
+def _points(count: int, dim: int) -> jax.Array:
+    return normal_points(count, dim) / 2
 
 
-NETWORKS = {"separable": (Separable, separable_by_hand), "Gabor": (Gabor, gabor_by_hand)}
+SUBJECTS = {
+    "separable": _subject(Separable, separable_by_hand),
+    "Gabor": _subject(Gabor, gabor_by_hand),
+}

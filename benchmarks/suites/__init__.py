@@ -6,6 +6,7 @@ from ..harness.case import Case
 from ..harness.suite import AbstractSuite, Values
 from .ablation import Ablation
 from .batch_size import BatchSize
+from .by_hand import ByHand
 from .collapsed import Collapsed
 from .compiling import Compiling
 from .gpinn import GpinnError, GpinnSpeed
@@ -40,6 +41,7 @@ SUITES: dict[str, AbstractSuite] = {
         Headline(),
         Peers(),
         Collapsed(),
+        ByHand(),
         Scaling(),
         Step(),
         Precision(),

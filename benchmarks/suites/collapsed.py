@@ -15,8 +15,8 @@ from ..harness.table import Table, duration, listing
 from ..harness.timing import interleaved, spread
 from ..harness.torch import call
 from ..subjects.agreement import PARTS
-from ..subjects.operators import DRAWS
-from .peers import POINTS, Peers
+from ..subjects.operators import DRAWS, POINTS
+from .peers import Peers
 
 _OPERATORS = {
     "Laplacian": [50],

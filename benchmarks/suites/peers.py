@@ -3,18 +3,19 @@ differentiation, and PyTorch's collapsed Taylor mode.
 """
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..harness.case import Case, Scope
 from ..harness.program import Program
 from ..harness.records import Records
 from ..harness.suite import AbstractTimed
 from ..harness.table import Table, duration, listing, megabytes, ratio
-from ..subjects.agreement import PARTS, check_agreement
+from ..subjects.agreement import PARTS, check_agreement, gradients
 from ..subjects.operators import OPERATORS, Subject
 from ..subjects.steps import OURS
 
-POINTS = 100
+EACH = "gradient at each point"
 
 
 class AbstractOperators(AbstractTimed):
@@ -27,8 +28,8 @@ class AbstractOperators(AbstractTimed):
     def program(self, case: Case) -> Program:
         subject, dim = self.subject(case), case.whole("dim")
         method = subject.ways[case.method](dim)
-        part = PARTS[str(case.sizes["part"])]
-        return Program(part, method, subject.network(dim), subject.points(POINTS, dim))
+        points = subject.points(subject.number, dim)
+        return Program(_part(case), method, subject.network(dim), points)
 
     def beside(self, case: Case) -> Case | None:
         return None if case.method == OURS else case._replace(method=OURS)
@@ -36,7 +37,11 @@ class AbstractOperators(AbstractTimed):
     def check(self, case: Case) -> None:
         subject, dim = self.subject(case), case.whole("dim")
         pair = {name: subject.ways[name](dim) for name in (OURS, case.method)}
-        check_agreement(pair, subject.network(dim), subject.points(2, dim))
+        check_agreement(pair, subject.network(dim), subject.points(2, dim), part=_part(case))
+
+
+def _part(case: Case) -> Callable[..., Any]:
+    return {**PARTS, EACH: gradients}[str(case.sizes["part"])]
 
 
 class Peers(AbstractOperators):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import diffop as do
+from benchmarks.subjects import attention, by_hand, products
 from benchmarks.subjects.methods import laplacian_by, laplacian_by_hand, stde
 from benchmarks.subjects.networks import Network, mlp
-from benchmarks.subjects.products import NETWORKS, by_diffop, by_folx, nested
 from benchmarks.subjects.steps import GPINN_WEIGHT, POINTS, jvp_hvp
 
 from ..oracle import to64
@@ -33,13 +33,43 @@ def test_the_laplacian_on_paper():
     np.testing.assert_allclose(laplacian_by_hand(u)(X), nested_laplacian(u)(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", products.SUBJECTS)
 def test_laplacians_of_products(name):
-    make, by_hand = NETWORKS[name]
-    net = to64(make(X.size))
+    subject = products.SUBJECTS[name]
+    net = to64(subject.network(X.size))
+    np.testing.assert_allclose(all_ways(subject, net, X), nested_laplacian(net)(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name, c", list(zip(by_hand.SUBJECTS, (1, 0.16 * X**2), strict=True)))
+def test_laplacians_of_networks(name, c):
+    subject, t = by_hand.SUBJECTS[name], jnp.asarray(0.3)
+    net = to64(by_hand.network(X.size, width=8))
+    hessian = jax.hessian(lambda x: by_hand.solution(net, t, x))(jnp.asarray(X))
+    expected = jnp.sum(c * jnp.diagonal(hessian))
+    np.testing.assert_allclose(all_ways(subject, net, (t, X)), expected, rtol=1e-9)
+
+
+SLOW = pytest.mark.slow("compiles folx and nested differentiation of attention")
+
+
+@pytest.mark.parametrize("name", [pytest.param("attention", marks=SLOW), "determinants"])
+@jax.numpy_rank_promotion("allow")
+def test_energies_of_wave_functions(name):
+    subject = attention.SUBJECTS[name]
+    weights, (r,) = to64(subject.network(2)), to64(subject.points(1, 2))
+
+    def log_psi(x):
+        return attention.log_psi(weights, x.reshape(r.shape))
+
+    x = r.reshape(-1)
+    expected = -(nested_laplacian(log_psi)(x) + jnp.sum(jax.grad(log_psi)(x) ** 2)) / 2
+    np.testing.assert_allclose(all_ways(subject, weights, r), expected, rtol=1e-9)
+
+
+def all_ways(subject, net, x):
+    point = jax.tree.map(jnp.asarray, x)
     with jax.numpy_rank_promotion("allow"):  # folx does not keep to it
-        found = [way(net, jnp.asarray(X)) for way in (by_hand, by_diffop, by_folx, nested)]
-    np.testing.assert_allclose(jnp.stack(found), nested_laplacian(net)(X), rtol=1e-9)
+        return jnp.stack([jax.jit(way(X.size)(net))(point) for way in subject.ways.values()])
 
 
 @pytest.mark.parametrize("baseline", ["jet", "forward-over-reverse"])

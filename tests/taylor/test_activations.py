@@ -9,6 +9,7 @@ import pytest
 
 import diffop as do
 
+from .. import jaxprs
 from .curves import assert_same_series, nested_jvp
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -137,3 +138,29 @@ def test_relu_chooses():
     nested = jnp.trace(jax.jacfwd(jax.jacfwd(u))(x))
     assert jnp.isfinite(nested)
     np.testing.assert_allclose(do.Laplacian().exact(u)(x), nested, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1e10, 1e160, 1e300])
+def test_layers_that_are_saturated(weight):
+    """0 · ∞ where tanh does not bend and a square is out of range: 0, in reverse mode as well."""
+
+    def laplacian(w, x):
+        return do.Laplacian().exact(lambda x: jnp.sum(jnp.tanh(w @ x)))(x)
+
+    w, x = weight * jnp.array([[1.0, 2.0], [0.5, -1.0]]), jnp.array([1.0, -0.75])
+    assert laplacian(w, x) == 0
+    np.testing.assert_array_equal(jax.grad(laplacian)(w, x), np.zeros((2, 2)))
+
+
+def test_what_is_out_of_range_stays_so():
+    """Where tanh bends, ∞ is not made a number."""
+    w = jnp.array([[1e160, 2e160]])
+    u = do.Laplacian().exact(lambda x: jnp.sum(jnp.tanh(w @ x)))
+    assert u(jnp.array([0.3e-160, 0.1e-160])) == -jnp.inf
+
+
+def test_layers_choose_nothing():
+    """A selection between layers would keep XLA from making one loop of them."""
+    net = eqx.nn.MLP(3, "scalar", 5, 2, jnp.tanh, key=jr.key(0))
+    eqns = jaxprs.of(do.Laplacian().exact(net), jnp.ones(3))
+    assert not jaxprs.named(eqns, "select_n")

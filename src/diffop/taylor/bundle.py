@@ -92,6 +92,14 @@ class Family:
         return 0 if self.size is None else 1
 
     @property
+    def sums_squares(self) -> bool:
+        """Whether the powers of its directions are squares, or sums of them with one known weight:
+        of real arrays none is below 0, but for the number that is kept apart.
+        """
+        alike = self.weights is None or by_entry.uniform(self.weights) is not None
+        return self.truncation == Truncation.curve(2) and self.moment is None and alike
+
+    @property
     def below(self) -> "Family":
         """The same jets without their maximal monomials, so that nothing is collapsed: all that
         the rules need of a factor of what does move.

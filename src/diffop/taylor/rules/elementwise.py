@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ..arithmetic import bilinear_map, multiplication
-from ..arrays import as_array, is_finite, product_of, type_of, zeros_like
+from ..arrays import as_array, is_finite, product_of, shifted, times, type_of, zeros_like
 from ..binding import bind, live_equations
 from ..bundle import (
     Bundle,
@@ -133,6 +133,8 @@ def _of_arrays(
     series: Series,
 ) -> Series:
     program, settled, degree = how
+    if settled is settle and family.sums_squares and not jnp.iscomplexobj(output):
+        settled = _capped
     derivatives = Derivatives(program, primals, output, settled)
     return faa_di_bruno(family, derivatives.times, output, series, degree)
 
@@ -235,6 +237,17 @@ class EntryFactor:
             self._zeros[kind] = zeros_like(values)
         return lax.select(counts, values, self._zeros[kind])
 
+    def capped(self, values: Array) -> Array:
+        """Values that are no less than 0 and that it is to be multiplied with, finite where it
+        vanishes: at most what is too small to count beside the largest number, so that in reverse
+        mode there is room for a factor.
+        """
+        factor = self.behind(values.ndim - self.array.ndim)
+        limits = jnp.finfo(factor.dtype)
+        most, room = float(limits.max), float(limits.max) * float(limits.eps)
+        cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite but where it is 0
+        return lax.min(values, jnp.broadcast_to(cap, values.shape))
+
     def _nonzero(self, lead: int) -> Array:
         if lead not in self._where:
             self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
@@ -309,6 +322,14 @@ def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -
         own: Any = c.values
         return ByEntry(factor.settled(own, whole), c.numbers, c.size, c.factor)
     return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
+
+
+def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
+    """`settle` of a sum of squares, by minima: XLA's CPU backend makes one loop of several layers,
+    and keeps no directions in memory, where nothing in between is a selection.
+    """
+    c = coefficient
+    return Full(factor.capped(c.base), c.factor) if isinstance(c, Full) else c
 
 
 def _as_it_is(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
