@@ -329,6 +329,22 @@ def times_what_is_dense(draw):
     return (size,), lambda x, i: jnp.sin(x)[:, None] * jnp.cumsum(x)[None, :] * jnp.sum(x * x)
 
 
+def lengths_beside(draw):
+    shape = (draw(SIZES), draw(SIZES))
+    matrix = _matrix(shape[1] + 1, 3)
+
+    def features(x, i):
+        length = jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
+        return jnp.concatenate([x / length + x, length], axis=-1)
+
+    return shape, lambda x, i: jnp.tanh(features(x, i) @ matrix)
+
+
+def sums_of_neighbours(draw):
+    size = draw(st.integers(4, 9))
+    return (size,), lambda x, i: jnp.sin((x[1:-1] + x[2:]) + (x[:-2] + x[1:-1])) * x[1:-1]
+
+
 def divided(draw):
     shape = draw(SHAPES)
     return shape, lambda x, i: (x / 3.0) / (1 + jnp.sum(x * x)) + 1.0 / x

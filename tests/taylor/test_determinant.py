@@ -13,7 +13,9 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 N = 5
 RNG = np.random.default_rng(0)
-FIRST, SECOND, POINT, V = (RNG.normal(size=shape) for shape in [(3, 7), (7, N), (N, 3), (N, 3)])
+FIRST, SECOND, POINT, V, THIRD = (
+    RNG.normal(size=shape) for shape in [(3, 7), (7, N), (N, 3), (N, 3), (7, 7)]
+)
 
 
 def rows(x):
@@ -23,6 +25,13 @@ def rows(x):
 
 def columns(x):
     return rows(x).T
+
+
+def distances(x):
+    """Features beside the coordinates, which move along all three of their electron."""
+    length = jnp.linalg.norm(x, axis=-1, keepdims=True)
+    features = jnp.concatenate([x / length * jnp.log1p(length), x, length], axis=-1)
+    return jnp.tanh(features @ THIRD) @ SECOND * jnp.exp(-length)
 
 
 def several(x):
@@ -41,7 +50,9 @@ def still_in_part(x):
     return rows(x).at[1:].set(np.cos(SECOND[: N - 1]))
 
 
-MATRICES = {f.__name__: f for f in (rows, columns, several, mixed, complex_rows, still_in_part)}
+MATRICES = {
+    f.__name__: f for f in (rows, columns, distances, several, mixed, complex_rows, still_in_part)
+}
 
 
 def log_psi(matrix):
@@ -105,7 +116,7 @@ def test_replaced_directions_and_a_mapped_point(kept):
     np.testing.assert_allclose(jax.vmap(do.Laplacian().exact(u))(x), expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("name", ["rows", "columns", "several"])
+@pytest.mark.parametrize("name", ["rows", "columns", "distances", "several"])
 def test_electrons_move_their_own_rows(name):
     """No array of directions × matrix, and one factorisation beside that of the value."""
     eqns = jaxprs.of(do.Laplacian().exact(log_psi(MATRICES[name])), jnp.asarray(POINT))

@@ -140,6 +140,22 @@ def test_what_becomes_dense_is_logged_once(caplog):
     assert re.fullmatch(f"primitive cumsum {place} makes sparse directions dense", message)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_directions_that_entries_share(seed):
+    """United numbers, and those shared along axes, as sets of Python have them."""
+    array = np.random.default_rng(seed).integers(-1, 5, (4, 3, 2, 2))
+    numbers = taylor.Numbers(array)
+    for axes, rest in (((), (0, 1, 2)), ((1,), (0, 2)), ((0, 2), (1,))):
+        found = numbers.shared(axes).array
+        every = np.moveaxis(array, [axis + 1 for axis in rest], range(len(rest)))
+        for place in np.ndindex(*every.shape[: len(rest)]):
+            expected = sorted(set(every[place].ravel().tolist()) - {-1})
+            here = found[(slice(None), *place)]
+            np.testing.assert_array_equal(here[: len(expected)], expected)
+            assert (here[len(expected) :] == -1).all()
+    np.testing.assert_array_equal(numbers.united.array, numbers.shared(()).array)
+
+
 INDEX = np.array([4, 0, 2, 2, 1, 5, 3, 7])
 MOVES = {
     "in_place": lambda z: z * z,

@@ -162,7 +162,26 @@ def add(left: ByEntry, right: ByEntry, dtype: Any) -> ByEntry:
         joined = Numbers(np.where(a.known, a.array, b.array))
         return ByEntry(first + second, joined, left.size)
     joined = Numbers(np.concatenate([a.array, b.array]))
-    return ByEntry(jnp.concatenate([first, second]), joined, left.size)
+    return united(ByEntry(jnp.concatenate([first, second]), joined, left.size), dtype)
+
+
+def united(c: ByEntry, dtype: Any) -> ByEntry:
+    """With a column for each direction of an entry, where that makes fewer columns."""
+    numbers = c.numbers.united
+    fewer = numbers.count < c.numbers.count and are_few(c.numbers, numbers)
+    return at_numbers(c, numbers, dtype) if fewer else c
+
+
+def at_numbers(c: ByEntry, numbers: Numbers, dtype: Any) -> ByEntry:
+    """The same with other numbers, which have all those that there are: values of equal ones are
+    added.
+    """
+    own, zero = whole(c, dtype).columns, jnp.zeros(numbers.shape, dtype)
+    columns = [zero] * numbers.count
+    for j, k, mask in _meeting(c.numbers, numbers):
+        column = _masked(own[j], mask)
+        columns[k] = column if columns[k] is zero else columns[k] + column
+    return ByEntry(jnp.stack(columns), numbers, c.size, c.factor)
 
 
 def collapse(coefficient: ByEntry, weights: Any, dtype: Any) -> Full:
@@ -246,8 +265,8 @@ def sum_over(coefficient: ByEntry, axes: tuple[int, ...], dtype: Any) -> ByEntry
     count = math.prod(c.numbers.shape[a] for a in axes)
     numbers = _front(c.numbers.array, axes, count)
     values = _front(values_of(c, dtype), axes, count)
-    result = ByEntry(values, Numbers(numbers), c.size)
-    return result if numbers.shape[0] < c.size else to_dense(result, dtype)
+    result = united(ByEntry(values, Numbers(numbers), c.size), dtype)
+    return result if result.numbers.count < c.size else to_dense(result, dtype)
 
 
 def without_constant(
@@ -318,9 +337,14 @@ def _front(array: Any, axes: tuple[int, ...], summed: int) -> Any:
 
 
 def _pairs(left: ByEntry, right: ByEntry) -> list[tuple[int, int, np.ndarray | None]] | None:
-    if left.numbers.count * right.numbers.count > _MANY:
+    if not are_few(left.numbers, right.numbers):
         return None
     return list(_meeting(left.numbers, right.numbers))
+
+
+def are_few(a: Numbers, b: Numbers) -> bool:
+    """Whether pairs of columns are gone through one by one."""
+    return a.count * b.count <= _MANY
 
 
 def _meeting(a: Numbers, b: Numbers) -> Iterator[tuple[int, int, np.ndarray | None]]:

@@ -146,9 +146,22 @@ def by_entry_dot(
     if not left:
         return _blocks(product, shapes, coefficient, kept, array)
     contracted = math.prod(shapes.sizes(shapes.contract))
-    if contracted * coefficient.numbers.count >= coefficient.size:
+    columns = contracted * coefficient.numbers.count
+    shared = coefficient.numbers.shared(shapes.contract)
+    if shared.count < min(columns, coefficient.size) and by_entry.are_few(
+        coefficient.numbers, shared
+    ):
+        return _blocks(product, shapes, _of_all(coefficient, shared, shapes, array), shared, array)
+    if columns >= coefficient.size:
         return None
     return _columns(product, shapes, coefficient, array, contracted)
+
+
+def _of_all(coefficient: ByEntry, shared: Numbers, shapes: Shapes, array: Any) -> ByEntry:
+    """The same, each entry with the numbers of all that it is contracted with."""
+    numbers = np.expand_dims(shared.array, [axis + 1 for axis in shapes.contract])
+    numbers = Numbers(np.broadcast_to(numbers, (shared.count, *shapes.shape)))
+    return by_entry.at_numbers(coefficient, numbers, array.dtype)
 
 
 def _rows(product: BilinearMap, shapes: Shapes, coefficient: ByEntry, array: Any) -> Full:

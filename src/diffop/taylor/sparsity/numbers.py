@@ -1,6 +1,7 @@
 """Numbers of directions, known while tracing: which direction moves which entry."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -82,6 +83,23 @@ class Numbers:
         """No entry depends on one direction twice."""
         ordered = np.sort(self.array, axis=0)
         return not bool(((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any())
+
+    @functools.cached_property
+    def united(self) -> "Numbers":
+        """Each direction of an entry once, in ascending order."""
+        none = np.iinfo(np.int32).max  # behind all that there are
+        ordered = np.sort(np.where(self.known, self.array, none), axis=0)
+        ordered[1:][ordered[1:] == ordered[:-1]] = none
+        ordered = np.sort(ordered, axis=0)
+        count = max(1, int((ordered < none).reshape(self.count, -1).any(axis=1).sum()))
+        return Numbers(np.where(ordered < none, ordered, -1)[:count])
+
+    def shared(self, axes: Sequence[int]) -> "Numbers":
+        """Without these axes of the entries: each direction of all entries along them once."""
+        rest = [axis for axis in range(len(self.shape)) if axis not in axes]
+        order = (0, *(axis + 1 for axis in axes), *(axis + 1 for axis in rest))
+        turned = self.array.transpose(order)
+        return Numbers(turned.reshape(-1, *(self.shape[axis] for axis in rest))).united
 
     @functools.cached_property
     def injective(self) -> bool:
