@@ -20,7 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 import diffop as do
 
@@ -33,17 +33,19 @@ RESULTS = pathlib.Path(__file__).parents[1] / "results" / "optimisers-cpu.jsonl"
 
 
 class Equation(NamedTuple):
-    """An equation `residual(u, x) = 0` on the unit cube, whose last coordinate may be time.
+    """An equation on the unit cube, whose last coordinate may be time.
 
     - `dim`: coordinates of a point.
-    - `residual`: of u at a point.
+    - `operators`: a pytree of those in it.
+    - `residual`: from their values at a point, and the point, to what is to be 0.
     - `solution`: at a point, also what is given at the boundary.
     - `widths`: of the hidden layers, as in the table of Dangel et al. 2024, arXiv 2405.15603.
     - `time`: whether the last coordinate is time, and the face t = 1 is free.
     """
 
     dim: int
-    residual: Callable[[Callable, Array], Array]
+    operators: PyTree
+    residual: Callable[[Any, Array], Array]
     solution: Callable[[Array], Array]
     widths: tuple[int, ...]
     time: bool = False
@@ -52,16 +54,17 @@ class Equation(NamedTuple):
 class Settings(NamedTuple):
     """How an equation is trained by default: with the first weight of the boundary for so many
     steps, and with the next one after them.
+
+    - `momentum`: of Gauss–Newton.
+    - `n`: draws of Rademacher jets at each point; 0 for exact operators.
     """
 
     points: int
     faces: int
     weight: tuple[float, ...]
     steps: tuple[int, ...]
-
-
-def _poisson(source: Callable[[Array], Array]) -> Callable[[Callable, Array], Array]:
-    return lambda u, x: do.Laplacian().exact(u)(x) - source(x)
+    momentum: float = 0.0
+    n: int = 0
 
 
 def _sines(x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -76,11 +79,6 @@ def _cooling(x: Float[Array, " dim"]) -> Float[Array, ""]:
     return jnp.exp(-x[-1]) * jnp.sum(jnp.sin(2 * x[:-1]))
 
 
-def _heat(u: Callable, x: Float[Array, " dim"]) -> Float[Array, ""]:
-    dim = x.size - 1
-    return (do.Partial(dim) - 0.25 * do.Laplacian(dims=tuple(range(dim)))).exact(u)(x)
-
-
 def _harmonic(x: Float[Array, " dim"]) -> Float[Array, ""]:
     return jnp.sum(x[::2] * x[1::2]) / 1.34
 
@@ -88,12 +86,10 @@ def _harmonic(x: Float[Array, " dim"]) -> Float[Array, ""]:
 _VARIANCE = 2.0  # of the noise; the density begins with a variance of one
 
 
-def _fokker_planck(u: Callable, x: Float[Array, " dim"]) -> Float[Array, ""]:
+def _fokker_planck(values: tuple[Array, Array, Array], x: Float[Array, " dim"]) -> Array:
     """The logarithm q of a density p, p_t = ∇·(x p)/2 + σ² Δp/2 in space."""
-    space = tuple(range(x.size - 1))
-    operators = (do.Partial(x.size - 1), do.Gradient(dims=space), do.Laplacian(dims=space))
-    q_t, slope, laplacian = do.exact(operators)(u)(x)
-    drift = (len(space) + x[:-1] @ slope) / 2
+    q_t, slope, laplacian = values
+    drift = (slope.size + x[:-1] @ slope) / 2
     return q_t - drift - _VARIANCE / 2 * (laplacian + slope @ slope)
 
 
@@ -107,24 +103,37 @@ def _square(x: Float[Array, " dim"]) -> Float[Array, ""]:
     return x @ x / 33.47
 
 
+def _less(source: Callable[[Array], Any]) -> Callable[[Array, Array], Array]:
+    """The residual of an equation whose other side is the source."""
+    return lambda value, x: value - source(x)
+
+
+def _poisson(
+    source: Callable[[Array], Any], solution: Callable, widths: tuple[int, ...], dim: int
+) -> Equation:
+    return Equation(dim, do.Laplacian(), _less(source), solution, widths)
+
+
+_SPACE_4, _SPACE_9 = tuple(range(4)), tuple(range(9))
+_HEAT = do.Partial(4) - 0.25 * do.Laplacian(dims=_SPACE_4)
+_DENSITY = (do.Partial(9), do.Gradient(dims=_SPACE_9), do.Laplacian(dims=_SPACE_9))
+_LARGE, _LARGER = (256, 256, 128, 128), (768, 768, 512, 512)
 EQUATIONS = {
-    "poisson-2d": Equation(2, _poisson(lambda x: -2 * jnp.pi**2 * _sines(x)), _sines, (64,)),
-    "poisson-5d": Equation(5, _poisson(lambda x: -(jnp.pi**2) * _cosines(x)), _cosines, (64,)),
-    "heat-4d": Equation(5, _heat, _cooling, (64,), time=True),
-    "poisson-10d": Equation(10, _poisson(lambda x: jnp.zeros(())), _harmonic, (256, 256, 128, 128)),
-    "fokker-planck-9d": Equation(10, _fokker_planck, _log_density, (256, 256, 128, 128), time=True),
-    "poisson-100d": Equation(
-        100, _poisson(lambda x: jnp.asarray(200 / 33.47)), _square, (768, 768, 512, 512)
-    ),
+    "poisson-2d": _poisson(lambda x: -2 * jnp.pi**2 * _sines(x), _sines, (64,), 2),
+    "poisson-5d": _poisson(lambda x: -(jnp.pi**2) * _cosines(x), _cosines, (64,), 5),
+    "heat-4d": Equation(5, _HEAT, _less(lambda x: 0.0), _cooling, (64,), time=True),
+    "poisson-10d": _poisson(lambda x: 0.0, _harmonic, _LARGE, 10),
+    "fokker-planck-9d": Equation(10, _DENSITY, _fokker_planck, _log_density, _LARGE, time=True),
+    "poisson-100d": _poisson(lambda x: 200 / 33.47, _square, _LARGER, 100),
 }
 
 SETTINGS = {
     "poisson-2d": Settings(900, 120, (10.0,), (3000,)),
     "poisson-5d": Settings(3000, 500, (10.0,), (2000,)),
     "heat-4d": Settings(3000, 500, (10.0,), (1000,)),
-    "poisson-10d": Settings(400, 200, (10.0,), (300,)),
+    "poisson-10d": Settings(400, 200, (10.0,), (400,), momentum=0.9),
     "fokker-planck-9d": Settings(400, 200, (10.0,), (300,)),
-    "poisson-100d": Settings(100, 50, (10.0,), (100,)),
+    "poisson-100d": Settings(500, 1000, (100.0,), (410,), momentum=0.9, n=1),
 }
 
 
@@ -135,22 +144,32 @@ class Loss(eqx.Module):
     points: int = eqx.field(static=True)
     faces: int = eqx.field(static=True)
     weight: float = eqx.field(static=True)
+    n: int = eqx.field(static=True)
 
     def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, do.train.Pointwise]:
-        """The residuals at fresh points."""
+        """The residuals at fresh points, each with draws of its own."""
         inside, outside = jax.random.split(key)
+        draws = jax.random.split(jax.random.fold_in(key, 2), self.points)
         factor = self.weight / math.sqrt(self.faces)
         equation, root = self.equation, math.sqrt(self.points)
         return {
             "residual": do.train.Pointwise(
-                lambda u, x: equation.residual(u, x) / root,
-                jax.random.uniform(inside, (self.points, equation.dim)),
+                lambda u, at: self._residual(u, *at) / root,
+                (jax.random.uniform(inside, (self.points, equation.dim)), draws),
             ),
             "data": do.train.Pointwise(
                 lambda u, x: factor * (u(x) - equation.solution(x)),
                 on_faces(equation, outside, self.faces),
             ),
         }
+
+    def _residual(
+        self, u: Callable, x: Float[Array, " dim"], key: PRNGKeyArray
+    ) -> Float[Array, ""]:
+        operators, residual = self.equation.operators, self.equation.residual
+        if self.n:
+            return residual(do.estimate(operators, key, self.n, "rademacher")(u)(x), x)
+        return residual(do.exact(operators)(u)(x), x)
 
     def __call__(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         terms = self.pointwise(u, key)
@@ -224,7 +243,7 @@ def measure(options: argparse.Namespace) -> None:
     print(f"{in_words(machine())}; null model (the best constant) {null:.2e}", flush=True)
     began, processor, before = time.time(), time.process_time(), 0
     for stage, (weight, steps) in enumerate(zip(options.weight, options.steps, strict=True)):
-        loss = Loss(equation, options.points, options.faces, weight)
+        loss = Loss(equation, options.points, options.faces, weight, options.n)
         for state in do.train.iterate(
             model,
             loss,
@@ -295,7 +314,8 @@ def main() -> None:
     parser.add_argument("--weight", type=float, nargs="+", help="of the boundary, by stages")
     parser.add_argument("--steps", type=int, nargs="+", help="of each stage")
     parser.add_argument("--damping", type=float, help="by default 1e-2 where it adapts, or 1e-12")
-    parser.add_argument("--momentum", type=float, default=0.0)
+    parser.add_argument("--momentum", type=float, help="of Gauss-Newton")
+    parser.add_argument("--n", type=int, help="draws of jets at a point, 0 for exact operators")
     parser.add_argument("--halvings", type=int, default=12)
     parser.add_argument("--iterations", type=int, default=200, help="of conjugate gradients")
     parser.add_argument("--learning-rate", type=float, default=1e-2, help="of adam")

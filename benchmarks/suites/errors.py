@@ -95,9 +95,14 @@ def error_columns(paper: bool = False) -> Columns:
         "relative L2 error": lambda record: ranged(record, "rel_l2", ".2e"),
         "null model": lambda record: ranged(record, "null_rel_l2", ".2e"),
         "skill": lambda record: ranged(record, "skill", ".3g"),
-        "seconds": lambda record: record.text("seconds", ".0f"),
+        "seconds": seconds,
     }
     return columns | ({"the paper's error": lambda r: _optional(r, "paper")} if paper else {})
+
+
+def seconds(record: Record) -> str:
+    """Whole ones; below ten, two digits."""
+    return record.text("seconds", ".0f" if record.values.get("seconds", 10) >= 10 else ".2g")
 
 
 def options(record: Record) -> str:
