@@ -2,15 +2,10 @@
 
 __version__ = "0.2.0"  # its one home: pyproject.toml reads it here
 
-from . import (
-    baselines as baselines,
-    compat as compat,
-    jets as jets,
-    nn as nn,
-    pde as pde,
-    taylor as taylor,
-    train as train,
-)
+import importlib as _importlib
+import typing as _typing
+
+from . import jets as jets, taylor as taylor
 from .estimators import before as _before
 from .estimators.adaptive import Adaptive as Adaptive
 from .estimators.choice import Choice as Choice, Way as Way, choose as choose
@@ -56,9 +51,21 @@ from .operators.vector import (
 from .renamed import old_names as _old_names
 from .terms.term import Part as Part, Segment as Segment, Term as Term
 
+if _typing.TYPE_CHECKING:
+    from . import (
+        baselines as baselines,
+        compat as compat,
+        nn as nn,
+        pde as pde,
+        train as train,
+    )
+
+_LATER = ("baselines", "compat", "nn", "pde", "train")
+"""Rooms that are imported when they are asked for: operators need none of them."""
+
 _COMPARED = "choose(ops, key, n)(u)(*points)"
 
-__getattr__ = _old_names(
+_old_name = _old_names(
     __name__,
     {
         "evaluate": (_COMPARED, _before.evaluate),
@@ -69,3 +76,11 @@ __getattr__ = _old_names(
         "rank_probes": (_COMPARED, _before.rank_probes),
     },
 )
+
+
+def __getattr__(name: str) -> _typing.Any:
+    return _importlib.import_module(f"{__name__}.{name}") if name in _LATER else _old_name(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

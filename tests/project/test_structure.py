@@ -61,20 +61,33 @@ def test_files_have_plain_names():
 
 # What takes long to import, and is used by few: imported where it is needed.
 RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
+LATER = ("baselines", "compat", "equations", "losses", "nn", "pde", "train")
+
+
+def imported_by(program):
+    """What a program imports that Equinox and Optax do not."""
+    program = f"import sys, equinox, optax; before = set(sys.modules); {program}"
+    printed = f"{program}; print(*sorted(set(sys.modules) - before))"
+    run = subprocess.run([sys.executable, "-c", printed], capture_output=True, text=True)
+    assert "diffop.operators" in run.stdout, run.stderr
+    return run.stdout.split()
+
+
+def found(names, among):
+    return [n for n in names if f"{n}.".startswith(tuple(f"{each}." for each in among))]
 
 
 def test_what_is_rarely_needed_is_not_imported():
-    """diffop imports no more of others than Equinox and Optax do, nearly."""
-    program = (
-        "import sys, equinox, optax; before = set(sys.modules); import diffop; "
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "diffop.operators" in run.stdout, run.stderr
-    rare = [
-        name for name in run.stdout.split() if f"{name}.".startswith(tuple(f"{r}." for r in RARE))
-    ]
-    assert rare == []
+    """diffop, with all its rooms, imports no more of others than Equinox and Optax do, nearly."""
+    rooms = "do.baselines, do.compat, do.nn, do.pde, do.train"
+    assert found(imported_by(f"import diffop as do; {rooms}"), RARE) == []
+
+
+def test_rooms_are_imported_when_they_are_asked_for():
+    rooms = [f"diffop.{room}" for room in LATER]
+    assert found(imported_by("import diffop"), rooms) == []
+    assert "diffop.pde.domains.ball" in imported_by("from diffop import pde")
+    assert set(dir(do)) >= {"nn", "pde", "train", "Laplacian"}
 
 
 def public(module):

@@ -18,8 +18,9 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from ..coefficients import Full, Series, Sets, Zero
+from ..coefficients import Full, Image, Series, Sets, Zero
 from ..program import own_policy
+from ..sparsity.source import Source
 
 
 def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree) -> PyTree:
@@ -34,7 +35,7 @@ def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree)
 
     What the function returns.
     """
-    leaves, structure = jax.tree.flatten(operands)
+    leaves, structure = jax.tree.flatten(_numbered(operands))
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
     known = tuple(None if isinstance(leaf, jax.Array) else _Constant(leaf) for leaf in leaves)
     return _recomputed(function, how, structure, known, *arrays)
@@ -49,6 +50,26 @@ def _recomputed(
     rest = iter(arrays)
     leaves = [next(rest) if each is None else each.array for each in known]
     return function(how, *jax.tree.unflatten(structure, leaves))
+
+
+def _numbered(operands: PyTree) -> PyTree:
+    """The same with numbers for the sources of images. Which of them are equal is all that counts
+    here, and a source is like none of another push: the program would be traced, and kept, for
+    each.
+    """
+    numbers: dict[Source, Source] = {}
+
+    def number(source: Source) -> Source:
+        return numbers.setdefault(source, Source(len(numbers)))
+
+    def numbered(leaf: Any) -> Any:
+        if not isinstance(leaf, Full) or leaf.image is None:
+            return leaf
+        image = leaf.image
+        operand = None if image.operand is None else number(image.operand)
+        return Full(leaf.base, leaf.factor, Image(number(image.source), operand, image.output))
+
+    return jax.tree.map(numbered, operands, is_leaf=lambda node: isinstance(node, Full))
 
 
 def is_of_arrays(series: Series) -> bool:
