@@ -9,6 +9,7 @@ from .batch_size import BatchSize
 from .by_hand import ByHand
 from .collapsed import Collapsed
 from .compiling import Compiling
+from .first_use import FirstUse
 from .gpinn import GpinnError, GpinnSpeed
 from .headline import Headline
 from .high_order import HighOrder
@@ -46,6 +47,7 @@ SUITES: dict[str, AbstractSuite] = {
         Step(),
         Precision(),
         Compiling(),
+        FirstUse(),
         Recipe(),
         WholeGradient(),
         Solitons(),
