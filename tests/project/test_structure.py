@@ -32,7 +32,7 @@ ARROWS = {
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
     "pde": {"terms", "operators", "equations", "losses", "nn"},
-    "train": {"terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
+    "train": {"taylor", "terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 
 

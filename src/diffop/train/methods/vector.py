@@ -22,7 +22,7 @@ Vector: TypeAlias = Float[Array, " parameters"]
 class Block(NamedTuple):
     """Residuals that are evaluated together.
 
-    - `function`: from the parameters, and a point where there are points, to a vector.
+    - `function`: from the parameters as a pytree, and a point where there are points, to a vector.
     - `sizes`: how many there are, by the name of the term of the loss, in their order.
     - `points`: what the function is mapped over; None where it gives all of the block at once.
     """
@@ -31,10 +31,10 @@ class Block(NamedTuple):
     sizes: dict[str, int]
     points: PyTree = None
 
-    def __call__(self, theta: Vector) -> Float[Array, " rows"]:
+    def __call__(self, parameters: PyTree) -> Float[Array, " rows"]:
         if self.points is None:
-            return self.function(theta)
-        return jax.vmap(partial(self.function, theta))(self.points).reshape(-1)
+            return self.function(parameters)
+        return jax.vmap(partial(self.function, parameters))(self.points).reshape(-1)
 
 
 @final
@@ -50,15 +50,17 @@ class Residuals:
     """
 
     def __init__(self, loss: Any, parameters: PyTree, static: PyTree, key: PRNGKeyArray):
+        self.parameters = parameters
         self.theta, self.unravel = jax.flatten_util.ravel_pytree(parameters)
 
-        def model(theta: Vector) -> PyTree:
-            return eqx.combine(self.unravel(theta), static)
+        def model(parameters: PyTree) -> PyTree:
+            return eqx.combine(parameters, static)
 
+        kind = self.theta.dtype
         if isinstance(loss, HasPointwise):
-            self.blocks = _at_points(loss, model, self.theta, key)
+            self.blocks = _at_points(loss, model, parameters, kind, key)
         else:
-            self.blocks = _all_at_once(loss, model, self.theta, key)
+            self.blocks = _all_at_once(loss, model, parameters, kind, key)
 
     @property
     def rows(self) -> int:
@@ -66,7 +68,8 @@ class Residuals:
         return sum(sum(block.sizes.values()) for block in self.blocks)
 
     def __call__(self, theta: Vector) -> Float[Array, " rows"]:
-        return jnp.concatenate([block(theta) for block in self.blocks])
+        parameters = self.unravel(theta)
+        return jnp.concatenate([block(parameters) for block in self.blocks])
 
     def loss(self, theta: Vector) -> Float[Array, ""]:
         values = self(theta)
@@ -92,44 +95,44 @@ def check_residuals(loss: Any, method: str) -> None:
 
 
 def _at_points(
-    loss: HasPointwise, model: Callable, theta: Vector, key: PRNGKeyArray
+    loss: HasPointwise, model: Callable, parameters: PyTree, kind: Any, key: PRNGKeyArray
 ) -> tuple[Block, ...]:
     blocks = []
-    for name, given in loss.pointwise(model(theta), key).items():
+    for name, given in loss.pointwise(model(parameters), key).items():
         for function, points in [given] if isinstance(given, Pointwise) else given:
-            block = Block(_real(lambda theta, x, f=function: f(model(theta), x)), {}, points)
-            blocks.append(block._replace(sizes={name: _size(block, theta)}))
+            block = Block(_real(lambda p, x, f=function: f(model(p), x), kind), {}, points)
+            blocks.append(block._replace(sizes={name: _size(block, parameters)}))
     return tuple(blocks)
 
 
 def _all_at_once(
-    loss: HasResiduals, model: Callable, theta: Vector, key: PRNGKeyArray
+    loss: HasResiduals, model: Callable, parameters: PyTree, kind: Any, key: PRNGKeyArray
 ) -> tuple[Block, ...]:
-    def values(theta: Vector) -> dict[str, PyTree]:
-        residuals = loss.residuals(model(theta), key)
+    def values(parameters: PyTree) -> dict[str, PyTree]:
+        residuals = loss.residuals(model(parameters), key)
         return residuals if isinstance(residuals, dict) else {"loss": residuals}
 
     sizes = {
-        name: _size(_real(lambda theta, name=name: values(theta)[name]), theta)
-        for name in jax.eval_shape(values, theta)
+        name: _size(_real(lambda p, name=name: values(p)[name], kind), parameters)
+        for name in jax.eval_shape(values, parameters)
     }
-    return (Block(_real(values), sizes),)
+    return (Block(_real(values, kind), sizes),)
 
 
-def _size(function: Callable[[Vector], Array], theta: Vector) -> int:
-    return math.prod(jax.eval_shape(function, theta).shape)
+def _size(function: Callable[[PyTree], Array], parameters: PyTree) -> int:
+    return math.prod(jax.eval_shape(function, parameters).shape)
 
 
-def _real(function: Callable[..., PyTree]) -> Callable[..., Float[Array, " entries"]]:
-    """The entries of what a function gives, in the precision of its first argument; of complex ones
-    real and imaginary parts.
+def _real(function: Callable[..., PyTree], kind: Any) -> Callable[..., Float[Array, " entries"]]:
+    """The entries of what a function gives, in a real type; of complex ones real and imaginary
+    parts.
     """
 
-    def entries(theta: Vector, *point: PyTree) -> Float[Array, " entries"]:
+    def entries(*arguments: PyTree) -> Float[Array, " entries"]:
         parts: list[Array] = []
-        for leaf in map(jnp.asarray, jax.tree.leaves(function(theta, *point))):
+        for leaf in map(jnp.asarray, jax.tree.leaves(function(*arguments))):
             both = (leaf.real, leaf.imag) if jnp.iscomplexobj(leaf) else (leaf,)
-            parts += [jnp.ravel(part).astype(theta.dtype) for part in both]
+            parts += [jnp.ravel(part).astype(kind) for part in both]
         return jnp.concatenate(parts)
 
     return entries
