@@ -18,10 +18,10 @@ DIM, KEY = 3, jax.random.key(0)
 
 
 class Net(eqx.Module):
-    """A tanh network whose first matrix can be used once more, or by its entries."""
+    """A tanh network whose second matrix can be used `again`, or that has another activation."""
 
     layers: list
-    again: str = eqx.field(static=True, default="no")
+    again: str = eqx.field(static=True)
 
     def __init__(self, again="no", width=7):
         keys = jax.random.split(KEY, 3)
@@ -32,7 +32,8 @@ class Net(eqx.Module):
 
     def __call__(self, x):
         first, second, last = self.layers
-        z = jnp.tanh(second(jnp.tanh(first(x))))
+        f = getattr(jax.nn, self.again, jnp.tanh)  # some have rules of their own
+        z = f(second(f(first(x))))
         if self.again == "transposed":
             z = z + jnp.tanh(second.weight.T @ z)
         if self.again == "transformed":
@@ -70,10 +71,12 @@ class Terms(eqx.Module):
     """A residual inside, and data."""
 
     residual: object = eqx.field(static=True)
+    count: int = 5
 
     def pointwise(self, u, key):
+        points = jax.random.normal(key, (self.count, DIM))
         return {
-            "inside": do.train.Pointwise(self.residual, jax.random.normal(key, (5, DIM))),
+            "inside": do.train.Pointwise(self.residual, points),
             "data": do.train.Pointwise(lambda u, x: u(x) - 1, jax.random.normal(key, (4, DIM))),
         }
 
@@ -90,6 +93,8 @@ CASES = {
     "gradient": (by_gradient, "no"),
     "Hessian": (by_hessian, "no"),
     "complex": (of_complex_numbers, "no"),
+    "softplus": (by_laplacian, "softplus"),
+    "silu": (by_draws, "silu"),
     "transposed": (by_laplacian, "transposed"),
     "transformed": (by_laplacian, "transformed"),
     "rows": (by_draws, "rows"),
@@ -112,6 +117,16 @@ def test_is_the_product_of_the_derivatives(name, chunk):
     J = derivatives(residuals)
     values, found = jax.jit(lambda: kernel(residuals, plan, chunk))()
     np.testing.assert_allclose(values, residuals(residuals.theta), rtol=1e-13)
+    np.testing.assert_allclose(found, J @ J.T, rtol=0, atol=1e-13 * np.max(np.abs(J @ J.T)))
+
+
+def test_terms_without_points():
+    """They have no rows."""
+    residuals = residuals_of(Terms(by_draws, count=0), Net())
+    plan = planned(residuals, gain=0.0)
+    assert plan is not None and residuals.rows == 4
+    J = derivatives(residuals)
+    found = jax.jit(lambda: kernel(residuals, plan, None))()[1]
     np.testing.assert_allclose(found, J @ J.T, rtol=0, atol=1e-13 * np.max(np.abs(J @ J.T)))
 
 

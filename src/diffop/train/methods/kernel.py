@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from .layers import Factors, Gradients, Layers
 from .vector import Residuals
@@ -67,14 +67,14 @@ def kernel(
     - `chunk`: of how many points the gradients are taken at once; of all if it is None.
     """
 
-    def at_point(layers: Layers, point: Array) -> tuple[Float[Array, " entries"], Gradients]:
+    def at_point(layers: Layers, point: PyTree) -> tuple[Float[Array, " entries"], Gradients]:
         return layers.gradients(residuals.parameters, point, plan.factored)
 
     values, found = [], []
     for block, layers in zip(residuals.blocks, plan.layers, strict=True):
         count = len(jax.tree.leaves(block.points)[0])
         at_points = jax.lax.map(
-            partial(at_point, layers), block.points, batch_size=min(chunk or count, count)
+            partial(at_point, layers), block.points, batch_size=max(1, min(chunk or count, count))
         )
         of_points, gradients = jax.tree.map(
             lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), at_points
@@ -87,7 +87,7 @@ def kernel(
     return jnp.concatenate(values), total
 
 
-def _one_of(points: Array) -> Array:
+def _one_of(points: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), points)
 
 
@@ -101,7 +101,7 @@ def _of_factors(blocks: Sequence[Factors]) -> Kernel:
     parts = []
     for each in blocks:
         entries, rows = each.first.shape[:2]
-        at_once = max(1, min(entries, _ROOM // (rows * through)))
+        at_once = max(1, min(entries, _ROOM // max(1, rows * through)))
         parts.append(jax.lax.map(against_all, each, batch_size=at_once))
     return jnp.concatenate(parts)
 
