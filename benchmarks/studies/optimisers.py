@@ -13,7 +13,7 @@ import json
 import math
 import pathlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -52,19 +52,19 @@ class Equation(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How an equation is trained by default: with the first weight of the boundary for so many
-    steps, and with the next one after them.
+    """How an equation is trained by default: with the first weight of the boundary, and the first
+    number of draws, for so many steps, and with the next ones after them; one is for all.
 
-    - `momentum`: of Gauss–Newton.
     - `n`: draws of Rademacher jets at each point; 0 for exact operators.
+    - `momentum`: of Gauss–Newton.
     """
 
     points: int
     faces: int
     weight: tuple[float, ...]
     steps: tuple[int, ...]
+    n: tuple[int, ...] = (0,)
     momentum: float = 0.0
-    n: int = 0
 
 
 def _sines(x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -133,7 +133,7 @@ SETTINGS = {
     "heat-4d": Settings(3000, 500, (10.0,), (1000,)),
     "poisson-10d": Settings(400, 200, (10.0,), (400,), momentum=0.9),
     "fokker-planck-9d": Settings(400, 200, (10.0,), (300,)),
-    "poisson-100d": Settings(500, 1000, (100.0,), (410,), momentum=0.9, n=1),
+    "poisson-100d": Settings(500, 1000, (100.0,), (410,), (1,), momentum=0.9),
 }
 
 
@@ -242,8 +242,9 @@ def measure(options: argparse.Namespace) -> None:
     )
     print(f"{in_words(machine())}; null model (the best constant) {null:.2e}", flush=True)
     began, processor, before = time.time(), time.process_time(), 0
-    for stage, (weight, steps) in enumerate(zip(options.weight, options.steps, strict=True)):
-        loss = Loss(equation, options.points, options.faces, weight, options.n)
+    stages = zip(*_by_stages(options.weight, options.steps, options.n), strict=True)
+    for stage, (weight, steps, n) in enumerate(stages):
+        loss = Loss(equation, options.points, options.faces, weight, n)
         for state in do.train.iterate(
             model,
             loss,
@@ -269,6 +270,12 @@ def measure(options: argparse.Namespace) -> None:
             if line["wall"] > options.seconds:
                 return
         before += steps
+
+
+def _by_stages(*settings: Sequence[Any]) -> list[list[Any]]:
+    """One value is for all stages."""
+    count = max(map(len, settings))
+    return [[*each] * count if len(each) == 1 else [*each] for each in settings]
 
 
 def _tell(line: dict[str, Any], out: pathlib.Path | None) -> None:
@@ -315,7 +322,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, nargs="+", help="of each stage")
     parser.add_argument("--damping", type=float, help="by default 1e-2 where it adapts, or 1e-12")
     parser.add_argument("--momentum", type=float, help="of Gauss-Newton")
-    parser.add_argument("--n", type=int, help="draws of jets at a point, 0 for exact operators")
+    parser.add_argument(
+        "--n",
+        type=int,
+        nargs="+",
+        help="draws of jets at a point, by stages, 0 for exact operators",
+    )
     parser.add_argument("--halvings", type=int, default=12)
     parser.add_argument("--iterations", type=int, default=200, help="of conjugate gradients")
     parser.add_argument("--learning-rate", type=float, default=1e-2, help="of adam")

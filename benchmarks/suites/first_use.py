@@ -77,5 +77,7 @@ class FirstUse(AbstractSuite):
 
 def _seconds(before: str, timed: str) -> float:
     program = _TIMED.format(before=before, timed=timed)
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     return float(run.stdout)
