@@ -72,12 +72,15 @@ class Terms(eqx.Module):
 
     residual: object = eqx.field(static=True)
     count: int = 5
+    of_data: object = eqx.field(static=True, default=lambda u: u)
 
     def pointwise(self, u, key):
         points = jax.random.normal(key, (self.count, DIM))
         return {
             "inside": do.train.Pointwise(self.residual, points),
-            "data": do.train.Pointwise(lambda u, x: u(x) - 1, jax.random.normal(key, (4, DIM))),
+            "data": do.train.Pointwise(
+                lambda u, x: self.of_data(u)(x) - 1, jax.random.normal(key, (4, DIM))
+            ),
         }
 
 
@@ -125,6 +128,30 @@ def test_terms_without_points():
     residuals = residuals_of(Terms(by_draws, count=0), Net())
     plan = planned(residuals, gain=0.0)
     assert plan is not None and residuals.rows == 4
+    J = derivatives(residuals)
+    found = jax.jit(lambda: kernel(residuals, plan, None))()[1]
+    np.testing.assert_allclose(found, J @ J.T, rtol=0, atol=1e-13 * np.max(np.abs(J @ J.T)))
+
+
+class Pair(eqx.Module):
+    """Two networks of matrices alone."""
+
+    first: eqx.nn.MLP
+    second: eqx.nn.MLP
+
+    def __init__(self):
+        self.first, self.second = (
+            eqx.nn.MLP(DIM, "scalar", 7, 2, jnp.tanh, use_bias=False, use_final_bias=False, key=key)
+            for key in jax.random.split(KEY)
+        )
+
+
+def test_terms_of_parts_of_the_parameters():
+    """No rows go through layers that a term does not have."""
+    terms = Terms(lambda pair, x: pair.first(x) * pair.second(x), of_data=lambda pair: pair.first)
+    residuals = residuals_of(terms, Pair())
+    plan = planned(residuals, gain=0.0)
+    assert plan is not None and plan.factored == set(range(6))
     J = derivatives(residuals)
     found = jax.jit(lambda: kernel(residuals, plan, None))()[1]
     np.testing.assert_allclose(found, J @ J.T, rtol=0, atol=1e-13 * np.max(np.abs(J @ J.T)))

@@ -6,6 +6,7 @@ are for wide layers that few jets go through: boundary data, and operators that 
 parameters have their part of J.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, final
@@ -77,7 +78,7 @@ def kernel(
             partial(at_point, layers), block.points, batch_size=max(1, min(chunk or count, count))
         )
         of_points, gradients = jax.tree.map(
-            lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), at_points
+            lambda leaf: leaf.reshape(math.prod(leaf.shape[:2]), *leaf.shape[2:]), at_points
         )
         values.append(of_points)
         found.append(gradients)

@@ -81,16 +81,17 @@ class Layers:
         closed = jax.make_jaxpr(function)(parameters, point)
         self._program = flatten(closed.jaxpr, closed.consts)
         ranks = [jnp.ndim(leaf) for leaf in jax.tree.leaves(parameters)]
-        self._uses = _uses(self._program, ranks)
+        self._matrices, self._uses = _uses(self._program, ranks)
 
     @functools.cached_property
     def rows(self) -> dict[int, int]:
-        """How many rows go through each matrix that is used in products alone."""
-        found: dict[int, int] = {}
+        """How many rows go through each matrix that is in products alone: none where it is in
+        none.
+        """
+        found = dict.fromkeys(self._matrices, 0)
         for number, use in self._uses.items():
             operand: Any = self._program.steps[number].eqn.invars[1 - use.operand].aval
-            rows = math.prod(operand.shape) // operand.shape[use.summed]
-            found[use.leaf] = found.get(use.leaf, 0) + rows
+            found[use.leaf] += math.prod(operand.shape) // operand.shape[use.summed]
         return found
 
     def gradients(
@@ -120,12 +121,12 @@ class Layers:
         for use, x, g in zip(uses.values(), inputs, back, strict=True):
             parts[use.leaf].append(_factors(use, x, g))
         joined = {
-            k: Factors(*(jnp.concatenate(f, 1) for f in zip(*each, strict=True)))
-            for k, each in parts.items()
+            k: _joined(each) if each else _none(values, leaves[k]) for k, each in parts.items()
         }
-        flat = [array.reshape(values.size, -1) for array in of_others.values()]
-        nothing = jnp.zeros((values.size, 0), values.dtype)
-        return values, Gradients(joined, jnp.concatenate([nothing, *flat], 1))
+        # loops have no arrays without entries: where nothing is left there is a column of zeros
+        columns = [array.reshape(values.size, -1) for array in of_others.values()]
+        whole = jnp.concatenate(columns, 1) if columns else jnp.zeros_like(values)[:, None]
+        return values, Gradients(joined, whole)
 
     def _run(
         self, operands: Sequence[Array], added: dict[int, Array]
@@ -151,6 +152,17 @@ class Layers:
         return residuals, inputs
 
 
+def _joined(parts: Sequence[Factors]) -> Factors:
+    first, second = zip(*parts, strict=True)
+    return Factors(jnp.concatenate(first, 1), jnp.concatenate(second, 1))
+
+
+def _none(values: Float[Array, " entries"], matrix: Float[Array, "m n"]) -> Factors:
+    """Those of a matrix that residuals do not depend on: a row of zeros."""
+    first, second = (jnp.zeros((values.size, 1, size), matrix.dtype) for size in matrix.shape)
+    return Factors(first, second)
+
+
 def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> Factors:
     """Of a product with one row of a matrix for each of the other operand's."""
     x = jnp.moveaxis(x, use.summed, -1)
@@ -162,9 +174,9 @@ def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> Factors:
     return Factors(x, g) if use.along == 0 else Factors(g, x)
 
 
-def _uses(program: Program, ranks: Sequence[int]) -> dict[int, Use]:
-    """By the number of a step the products with matrices of parameters, which are the program's
-    first variables and are used in no other way.
+def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, Use]]:
+    """The matrices among the parameters, which are the program's first variables, that are used in
+    products alone, and these by the numbers of their steps.
     """
     views = {leaf: (leaf, False) for leaf, rank in enumerate(ranks) if rank == 2}
     uses: dict[int, Use] = {}
@@ -184,7 +196,8 @@ def _uses(program: Program, ranks: Sequence[int]) -> dict[int, Use]:
         else:
             along = axes[operand] if not transposed else 1 - axes[operand]
             uses[number] = Use(leaf, operand, axes[1 - operand], along)
-    return {number: use for number, use in uses.items() if use.leaf not in otherwise}
+    matrices = {leaf for leaf, rank in enumerate(ranks) if rank == 2} - otherwise
+    return matrices, {number: use for number, use in uses.items() if use.leaf in matrices}
 
 
 def _summed(eqn: jex.JaxprEqn) -> tuple[int, int] | None:
