@@ -26,8 +26,9 @@ def modules():
 
 def of_modules():
     for module in modules():
-        getter = vars(module).get("__getattr__")
-        if getter is not None and getter.__qualname__.startswith("old_names."):
+        for getter in vars(module).values():
+            if not getattr(getter, "__qualname__", "").startswith("old_names."):
+                continue
             inside = inspect.getclosurevars(inspect.unwrap(getter)).nonlocals
             for old, (new, _) in inside["names"].items():
                 yield f"{module.__name__.replace('diffop', 'do', 1)}.{old}", new

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 
 import jax
+import jax.experimental.multihost_utils  # has primitives of its own
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.interpreters import ad
