@@ -36,6 +36,8 @@ class Net(eqx.Module):
         z = f(second(f(first(x))))
         if self.again == "transposed":
             z = z + jnp.tanh(second.weight.T @ z)
+        if self.again == "as it is":
+            z = z + jnp.tanh(jax.lax.transpose_p.bind(second.weight, permutation=(0, 1)) @ z)
         if self.again == "transformed":
             z = z * jnp.sum(second.weight**2)
         if self.again == "rows":
@@ -99,6 +101,7 @@ CASES = {
     "softplus": (by_laplacian, "softplus"),
     "silu": (by_draws, "silu"),
     "transposed": (by_laplacian, "transposed"),
+    "as it is": (by_laplacian, "as it is"),
     "transformed": (by_laplacian, "transformed"),
     "rows": (by_draws, "rows"),
 }

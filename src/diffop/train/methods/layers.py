@@ -180,7 +180,7 @@ def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, U
     """
     views = {leaf: (leaf, False) for leaf, rank in enumerate(ranks) if rank == 2}
     uses: dict[int, Use] = {}
-    otherwise = {views[a][0] for a in program.outputs if isinstance(a, int) and a in views}
+    otherwise: set[int] = set()
     for number, step in enumerate(program.steps):
         read = [
             (k, views[a]) for k, a in enumerate(step.reads) if isinstance(a, int) and a in views
@@ -190,7 +190,8 @@ def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, U
         operand, (leaf, transposed) = read[0]
         axes = _summed(step.eqn)
         if step.eqn.primitive.name == "transpose":
-            views[step.writes[0]] = (leaf, not transposed)
+            turned = step.eqn.params["permutation"] == (1, 0)
+            views[step.writes[0]] = (leaf, transposed != turned)
         elif axes is None or len(read) > 1:
             otherwise.update(leaf for _, (leaf, _) in read)
         else:
