@@ -23,6 +23,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 import diffop as do
+from diffop.train.optimisers import SCHEDULES
 
 from ..harness.machine import machine
 from ..harness.report import in_words
@@ -225,6 +226,7 @@ def optimiser(options: argparse.Namespace, steps: int) -> Any:
         halvings=options.halvings,
         solver=solver,
         acceleration=adaptive,
+        learning_rate=SCHEDULES[options.schedule](1.0, steps),
     )
 
 
@@ -331,6 +333,12 @@ def main() -> None:
     parser.add_argument("--halvings", type=int, default=12)
     parser.add_argument("--iterations", type=int, default=200, help="of conjugate gradients")
     parser.add_argument("--learning-rate", type=float, default=1e-2, help="of adam")
+    parser.add_argument(
+        "--schedule",
+        choices=SCHEDULES,
+        default="constant",
+        help="how the sizes of Gauss-Newton's steps decay, in each stage",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=25, help="steps between lines")
     parser.add_argument("--seconds", type=float, default=math.inf, help="of wall time at most")

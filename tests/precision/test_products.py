@@ -1,5 +1,5 @@
-"""Which precision matrix products are computed in: that of u where u names one, else JAX's
-default.
+"""Which precision matrix products are computed in: that of u where u names one, else that of JAX's
+option, else all digits of their type.
 """
 
 import jax
@@ -24,6 +24,8 @@ OPERATORS = {
     "biharmonic": do.Biharmonic(),
     "sparse": do.Laplacian().estimate(jax.random.key(0), 4),
     "rademacher": do.Laplacian().estimate(jax.random.key(0), 4, probes="rademacher"),
+    "gradient": do.Gradient(lambda x: jnp.sin(C @ x)[:, None]),
+    "varying": do.ParabolicTrace(lambda x: jnp.cos(C @ x)[:, None]),
     "factors": do.ParabolicTrace(C).estimate(jax.random.key(0), 4),
 }
 
@@ -61,25 +63,47 @@ def _is_jaxpr(value):
     return isinstance(value, jex.Jaxpr | jex.ClosedJaxpr)
 
 
-HIGHEST = {str((lax.Precision.HIGHEST, lax.Precision.HIGHEST)), str(lax.Precision.HIGHEST)}
+def both_forms(precision):
+    """As a product of two operands has it, and as rows do."""
+    return {str((precision, precision)), str(precision)}
+
+
+HIGHEST = both_forms(lax.Precision.HIGHEST)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_the_default_of_jax_holds_for_all_products(name):
-    operator, x = OPERATORS[name], jnp.ones(D, jnp.float32)
-    value = lambda x: jax.value_and_grad(apply(operator, network(None)))(x)
-    assert precisions(value, x) == {"None"}
-    with jax.default_matmul_precision("highest"):
-        found = precisions(value, x)
+def test_products_have_all_digits_of_their_type(name):
+    """In the value, in reverse mode, and under a transformation that was begun outside."""
+    x = jnp.ones(D, jnp.float32)
+    value = lambda x: jax.value_and_grad(
+        lambda x: jnp.sum(apply(OPERATORS[name], network(None))(x))
+    )(x)
+    found = precisions(jax.jit(jax.vmap(value)), x[None])
     assert found and found <= HIGHEST
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_products_of_u_keep_their_own(name):
-    """In all coefficients of a jet; an operator's own sums over directions follow the default."""
+def test_the_option_of_jax_holds_for_all_products(name):
     x = jnp.ones(D, jnp.float32)
-    u = network("highest")
+    value = lambda x: jax.vjp(apply(OPERATORS[name], network(None)), x)
+    with jax.default_matmul_precision("tensorfloat32"):
+        found = precisions(value, x)
+    assert found and found <= both_forms(lax.Precision.HIGH)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_products_of_u_keep_their_own(name):
+    """In all coefficients of a jet; an operator's own sums over directions have all digits."""
+    x = jnp.ones(D, jnp.float32)
+    u = network("high")
     found = precisions(lambda x: apply(OPERATORS[name], u)(x), x)
-    assert HIGHEST & found and found <= HIGHEST | {"None"}
+    high = both_forms(lax.Precision.HIGH)
+    assert high & found and found <= HIGHEST | high
     pushed = lambda x: do.taylor.jet(u, (x,), ([x, x],))
-    assert precisions(pushed, x) <= HIGHEST
+    assert precisions(pushed, x) <= high
+
+
+def test_what_is_outside_of_operators_is_as_it_was():
+    x = jnp.ones(D, jnp.float32)
+    do.Laplacian().exact(network(None))(x)
+    assert precisions(network(None), x) == {"None"}

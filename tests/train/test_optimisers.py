@@ -75,10 +75,19 @@ def test_every_method_of_least_squares_minimises(name):
         def residuals(self, model, key):
             return jax.tree.map(lambda a, b: jnp.exp(a) - jnp.exp(b), model, TARGET)
 
-    optimiser = build_optimiser(settings(optimiser=name))
+    optimiser = build_optimiser(settings(optimiser=name, schedule="cosine"))
     result = do.train.fit(MODEL, Distance(), optimiser, 60, key=jax.random.key(0))
     for leaf, expected in zip(*map(jax.tree.leaves, (result.model, TARGET)), strict=True):
         np.testing.assert_allclose(leaf, expected, atol=1e-3)
+
+
+def test_the_sizes_of_a_schedule():
+    """Those of spring begin at 1, whatever the learning rate, and follow the schedule."""
+    method = build_optimiser(
+        settings(optimiser="spring", schedule="linear", steps=4, learning_rate=1e-3)
+    )
+    assert isinstance(method, do.train.GaussNewton) and callable(method.learning_rate)
+    np.testing.assert_allclose([method.learning_rate(k) for k in range(4)], [1, 0.75, 0.5, 0.25])
 
 
 def test_a_run_by_least_squares(tmp_path):

@@ -13,6 +13,7 @@ from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, all_zero, scale
+from .precision import full_precision
 from .replacing.walk import interpret_replacing
 from .tangents import (
     Jets,
@@ -257,6 +258,7 @@ def leaf_series(primal: PyTree, series: Any, position: int) -> list[Sequence[Any
         ) from error
 
 
+@full_precision()
 def push_series(
     u: Callable[..., PyTree],
     args: tuple[PyTree, ...],

@@ -25,6 +25,7 @@ from ..jets.products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from ..jets.pushes import Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import WeightedJets
+from ..taylor.precision import full_precision
 from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times
 from .entries import entries_of, taken
@@ -40,6 +41,7 @@ def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTr
     return value
 
 
+@full_precision()
 def apply_all(
     operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: Point
 ) -> list[PyTree]:
@@ -142,6 +144,7 @@ def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return lambda *args, **kwargs: jax.tree.map(of, u(*args, **kwargs))
 
 
+@full_precision()
 def head_values(
     requests: Sequence[tuple[Segment, Draw | None]],
     u: Callable[..., PyTree],

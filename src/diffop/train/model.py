@@ -21,7 +21,7 @@ from ..pde.own import made
 from .checkpoints import Checkpoints
 from .iteration import Optimiser, State
 from .methods.balanced import Balanced
-from .optimisers import OPTIMISERS, SCHEDULES, bound_by_fan_in
+from .optimisers import OPTIMISERS, SCHEDULES, WITHOUT_RATE, bound_by_fan_in
 from .runs import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
 from .settings import PRECISIONS, Problem, Settings, identity, is_own
 
@@ -116,7 +116,8 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
 
 def build_optimiser(settings: Settings) -> Optimiser:
     """The optimiser of a run; what is not a setting is as it is by default."""
-    schedule = SCHEDULES[settings.schedule](settings.learning_rate, settings.steps)
+    first = 1.0 if settings.optimiser in WITHOUT_RATE else settings.learning_rate
+    schedule = SCHEDULES[settings.schedule](first, settings.steps)
     optimiser = OPTIMISERS[settings.optimiser](schedule)
     if settings.fan_in_rate:
         assert isinstance(optimiser, optax.GradientTransformation)  # the settings are checked

@@ -21,16 +21,21 @@ from .methods.lbfgs import LBFGS
 
 _Schedule = Callable[[float, int], optax.Schedule]
 
-LEAST_SQUARES: dict[str, Optimiser] = {
-    "gauss-newton": GaussNewton(),
-    "gauss-newton-cg": GaussNewton(solver=ConjugateGradients()),
-    "levenberg-marquardt": GaussNewton(1e-2, adaptive=True, acceleration=True),
-    "spring": GaussNewton(momentum=0.9),
+LEAST_SQUARES: dict[str, Callable[[optax.Schedule], GaussNewton]] = {
+    "gauss-newton": lambda _: GaussNewton(),
+    "gauss-newton-cg": lambda _: GaussNewton(solver=ConjugateGradients()),
+    "levenberg-marquardt": lambda _: GaussNewton(1e-2, adaptive=True, acceleration=True),
+    "spring": lambda rate: GaussNewton(momentum=0.9, learning_rate=rate),
 }
 """For losses that are sums of squares."""
 
-WITHOUT_RATE: dict[str, Optimiser] = {"l-bfgs": LBFGS(), **LEAST_SQUARES}
-"""What finds the length of its steps by itself."""
+WITHOUT_RATE: dict[str, Callable[[optax.Schedule], Optimiser]] = {
+    "l-bfgs": lambda _: LBFGS(),
+    **LEAST_SQUARES,
+}
+"""What finds the length of its steps by itself: from a schedule of their largest sizes, which
+begins at 1, where many steps of few points are to be averaged.
+"""
 
 _UNSUITED = {
     "lbfgs": "is l-bfgs here, which stays on the points of the first step",
@@ -69,7 +74,7 @@ def _is_made_from_a_rate(name: str, maker: Any) -> bool:
 
 OPTIMISERS: dict[str, Callable[[optax.Schedule], Optimiser]] = {
     **_of_optax(),
-    **{name: lambda _, method=method: method for name, method in WITHOUT_RATE.items()},
+    **WITHOUT_RATE,
 }
 """From a learning rate."""
 

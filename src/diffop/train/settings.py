@@ -115,6 +115,7 @@ class Settings(Recommended):
         `"gauss-newton"`, `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
         `"spring"`, which are `diffop.train.GaussNewton`s for `square="biased"`, best in double
         precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.
+        The steps of `"spring"` are the schedule's share of whole ones.
     - `fan_in_rate`: a matrix that takes m numbers learns at most at this rate over $√m$
         ([why](../devdocs/scales.md)); 0 for no such bound.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a

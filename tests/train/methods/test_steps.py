@@ -36,6 +36,30 @@ def test_a_damped_step(shape, chunk, dense_solver):
     np.testing.assert_allclose(after(loss, theta, method).model, expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_sizes_by_a_schedule(adaptive):
+    """Of a linear problem a step of size s leaves 1 − s of what can be solved, and damping follows
+    what the linear model says of that size.
+    """
+    loss, theta = linear(12, 30)
+    sizes = [1 / 2, 1 / 4, 1 / 8]
+    method = do.train.GaussNewton(
+        1e-14, adaptive=adaptive, learning_rate=lambda index: jnp.asarray(sizes)[index]
+    )
+    r = np.asarray(loss.matrix @ theta - loss.right)
+    left = np.cumprod([1.0, *(1 - size for size in sizes)])
+    result = after(loss, theta, method, 3)
+    np.testing.assert_allclose(result.losses, left[:3] ** 2 * (r @ r), rtol=1e-9)
+    whole = after(loss, theta, do.train.GaussNewton(1e-14)).model - theta
+    np.testing.assert_allclose(result.model - theta, (1 - left[3]) * whole, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, 1.5, np.nan])
+def test_rates_that_are_none(rate):
+    with pytest.raises(ValueError, match=r"a learning rate above 0 and at most 1, or a schedule"):
+        do.train.GaussNewton(learning_rate=rate)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_conjugate_gradients_solve_the_same_equations(shape):
     """Their damping is relative to an estimate, which is that of one vector of signs."""

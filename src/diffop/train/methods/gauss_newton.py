@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.flatten_util
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from .base import AbstractMethod, Evaluated, Objective
@@ -46,9 +47,11 @@ class GaussNewton(AbstractMethod):
     ($μ = 0$) it is the damped Gauss–Newton step, which is energy natural gradient descent for a
     mean square of a residual. With it, it is SPRING: what the new points do not determine is kept
     from the last step, scaled by $μ$, so that many steps of few points do what one step of many
-    would. The size s is 1, halved for as long as that makes the loss at the step's points smaller,
-    at most `halvings` times. Where no size makes it smaller the step is not made; without
-    `halvings` and `adaptive` every step is.
+    would. The size s is `learning_rate`, halved for as long as that makes the loss at the step's
+    points smaller, at most `halvings` times. Where no size makes it smaller the step is not made;
+    without `halvings` and `adaptive` every step is. A whole step fits the residuals that it sees,
+    their noise included, where points are few for the parameters. Sizes that decay average over
+    the points of many steps.
 
     With `adaptive` it is the method of Levenberg and Marquardt: $λ$ falls to a third after a step
     that has made the loss smaller by three quarters or more of what its linear model promised for
@@ -89,14 +92,16 @@ class GaussNewton(AbstractMethod):
     - `solver`: `diffop.train.Cholesky()`, by a matrix of residuals by residuals, or
         `diffop.train.ConjugateGradients()`, without a matrix.
     - `acceleration`: whether steps follow the second derivative of the residuals, too.
+    - `learning_rate`: the largest size of a step, in (0, 1], or a schedule of it: a function of the
+        step's index, as in optax.
 
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has to say what it is the sum of
     squares of: `diffop.train.HasPointwise`, or `diffop.train.HasResiduals`.
 
-    **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, or
-    acceleration asked for without `adaptive`; from `fit`, `TypeError` if the loss does not say what
-    it is the sum of squares of, or a solver of one's own not what acceleration takes, and
-    `ValueError` if parameters are complex.
+    **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, a
+    learning rate that is a number not in (0, 1], or acceleration asked for without `adaptive`; from
+    `fit`, `TypeError` if the loss does not say what it is the sum of squares of, or a solver of
+    one's own not what acceleration takes, and `ValueError` if parameters are complex.
 
     !!! example
 
@@ -125,6 +130,7 @@ class GaussNewton(AbstractMethod):
     halvings: int = eqx.field(static=True, default=12)
     solver: AbstractSolver = eqx.field(default_factory=Cholesky)
     acceleration: bool = eqx.field(static=True, default=False)
+    learning_rate: float | optax.Schedule = eqx.field(static=True, default=1.0)
 
     def __check_init__(self) -> None:
         damping = 0.0 if self.damping is None else self.damping
@@ -142,6 +148,12 @@ class GaussNewton(AbstractMethod):
             raise ValueError(
                 f"GaussNewton expects at least 0 halvings, got {self.halvings}; 0 is for steps of "
                 f"size 1."
+            )
+        rate = self.learning_rate
+        if not callable(rate) and not 0 < rate <= 1:
+            raise ValueError(
+                f"GaussNewton expects a learning rate above 0 and at most 1, or a schedule, got "
+                f"{rate}; 1 is for whole steps."
             )
         if self.acceleration and not self.adaptive:
             raise ValueError(
@@ -182,17 +194,29 @@ class GaussNewton(AbstractMethod):
         def after(size: Float[Array, ""]) -> Vector:
             return residuals.theta - size * (direction + size * bend)
 
-        size, reached = halved(lambda size: residuals.loss(after(size)), value, self.halvings)
+        whole = self._whole(index, value)
+        size, reached = halved(
+            lambda size: residuals.loss(after(size)), value, self.halvings, whole
+        )
         straight = size * _length(bend) <= _MOST_BEND * _length(direction)
         made = self._is_made(value, reached, direction, straight)
         damping = memory.damping
         if self.adaptive:
-            promised = solution.left @ solution.left
+            left = (1 - whole) * values + whole * solution.left
+            promised = left @ left
             damping = adapted(damping, value, jnp.where(made, reached, jnp.inf), promised)
         theta = jnp.where(made, after(size), residuals.theta)
         direction = jnp.where(made, direction, 0)
         evaluated = Evaluated(value, residuals.terms(values))
         return residuals.unravel(theta), Memory(direction, damping), evaluated
+
+    def _whole(self, index: Array, value: Float[Array, ""]) -> Float[Array, ""]:
+        """The size from which on a step is halved."""
+        rate = self.learning_rate
+        if callable(rate):
+            with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers with numbers
+                rate = rate(index)
+        return jnp.asarray(rate, value.dtype)
 
     def _bend(self, residuals: Residuals, solution: Solution) -> Vector:
         """Half of the acceleration along the direction."""

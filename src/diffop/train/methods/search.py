@@ -23,16 +23,20 @@ class _Trial(NamedTuple):
 
 
 def halved(
-    loss: Callable[[Float[Array, ""]], Float[Array, ""]], value: Float[Array, ""], halvings: int
+    loss: Callable[[Float[Array, ""]], Float[Array, ""]],
+    value: Float[Array, ""],
+    halvings: int,
+    whole: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Halves the size of a step, from 1 on, for as long as that makes the loss smaller, and until
-    it is smaller than where the step begins.
+    """Halves the size of a step for as long as that makes the loss smaller, and until it is smaller
+    than where the step begins.
 
     **Arguments:**
 
     - `loss`: by the size.
     - `value`: the loss at 0.
     - `halvings`: at most how many.
+    - `whole`: the first size.
 
     **Returns:** the size and the loss there; NaN of the loss is taken for infinite.
     """
@@ -48,10 +52,9 @@ def halved(
         size = trial.size / 2
         return _Trial(size, at(size), trial.loss, trial.tried + 1)
 
-    one = jnp.ones((), value.dtype)
     infinite = jnp.full((), jnp.inf, value.dtype)
     last = jax.lax.while_loop(
-        worth_another, another, _Trial(one, at(one), infinite, jnp.zeros((), value.dtype))
+        worth_another, another, _Trial(whole, at(whole), infinite, jnp.zeros((), value.dtype))
     )
     back = last.before < last.loss
     return jnp.where(back, 2 * last.size, last.size), jnp.minimum(last.before, last.loss)

@@ -1,0 +1,22 @@
+"""How many digits products of matrices have while operators are evaluated.
+
+On GPUs and TPUs JAX's products of float32 have fewer digits than their type, unless more are asked
+for: TF32 has 10 bits after the point instead of 23. A Taylor coefficient of order k is a sum of
+terms that may cancel, each of which has been through products in every layer: what costs a value
+its fourth digit costs a second derivative its second or first.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """A context, or a decorator, in which products that name no precision have all digits of their
+    type, unless JAX's option `jax_default_matmul_precision` says how many.
+    """
+    asked = jax.config.jax_default_matmul_precision
+    with jax.default_matmul_precision("highest" if asked is None else asked):
+        yield
