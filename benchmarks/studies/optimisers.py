@@ -58,6 +58,7 @@ class Settings(NamedTuple):
 
     - `n`: draws of Rademacher jets at each point; 0 for exact operators.
     - `momentum`: of Gauss–Newton.
+    - `schedule`: how the sizes of its steps decay.
     """
 
     points: int
@@ -66,6 +67,7 @@ class Settings(NamedTuple):
     steps: tuple[int, ...]
     n: tuple[int, ...] = (0,)
     momentum: float = 0.0
+    schedule: str = "constant"
 
 
 def _sines(x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -132,9 +134,9 @@ SETTINGS = {
     "poisson-2d": Settings(900, 120, (10.0,), (3000,)),
     "poisson-5d": Settings(3000, 500, (10.0,), (2000,)),
     "heat-4d": Settings(3000, 500, (10.0,), (1000,)),
-    "poisson-10d": Settings(400, 200, (10.0,), (400,), momentum=0.9),
+    "poisson-10d": Settings(400, 200, (10.0,), (400,), momentum=0.9, schedule="cosine"),
     "fokker-planck-9d": Settings(400, 200, (10.0,), (300,)),
-    "poisson-100d": Settings(500, 1000, (100.0,), (410,), (1,), momentum=0.9),
+    "poisson-100d": Settings(500, 1000, (100.0,), (1000,), (1,), 0.9, "cosine"),
 }
 
 
@@ -336,7 +338,6 @@ def main() -> None:
     parser.add_argument(
         "--schedule",
         choices=SCHEDULES,
-        default="constant",
         help="how the sizes of Gauss-Newton's steps decay, in each stage",
     )
     parser.add_argument("--seed", type=int, default=0)

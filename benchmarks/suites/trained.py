@@ -105,9 +105,9 @@ _IN_COMMAND = ("problem", "options", "seeds")
 _OTHERWISE: dict[str, dict[str, Size]] = {
     # without it, for twice the steps
     "schroedinger": {"gpinn": 0.0, "steps": 12_000},
-    "hjb-lqg": {"gpinn": 0.0, "steps": 16_000},
-    "wave": {"gpinn": 0.0, "steps": 16_000},
-    "fokker-planck": {"gpinn": 0.0, "steps": 12_000},
+    "hjb-lqg": {"gpinn": 0.0, "steps": 48_000},
+    "wave": {"gpinn": 0.0, "steps": 80_000},
+    "fokker-planck": {"gpinn": 0.0, "steps": 24_000},
     "allen-cahn-three-body": {"dim": 5, "input_scale": 2.0, **_MUON, "steps": 12_000},
     # with it, for half of the steps
     "semilinear-heat": {**_MUON, "gpinn": 1.0, "steps": 2000},

@@ -86,7 +86,9 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
     name: ClassVar[str] = "fokker-planck"
     recommended: ClassVar[Recommended] = MUON(
         dim=20,
-        steps=6_000,
+        steps=12_000,
+        width=256,  # one layer: the solution is a sum over functions of one direction each
+        depth=1,
         gpinn=1.0,
     )
 

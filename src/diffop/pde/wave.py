@@ -47,7 +47,7 @@ class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
     name: ClassVar[str] = "wave"
     recommended: ClassVar[Recommended] = MUON(
         dim=10,
-        steps=8_000,
+        steps=40_000,
         gpinn=1.0,
     )
 

@@ -45,7 +45,8 @@ class HJBLQG(AbstractTerminalValue):
     # in 100 dimensions the solution falls steeply near the origin, which few points see
     recommended: ClassVar[Recommended] = MUON(
         dim=10,
-        steps=8_000,
+        steps=24_000,
+        batch=200,
         gpinn=1.0,
     )
 

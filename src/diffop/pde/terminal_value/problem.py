@@ -32,7 +32,7 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
 
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=100,
-        steps=60,
+        steps=120,
         batch=200,
         width=32,
         depth=2,
