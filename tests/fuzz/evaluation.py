@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from diffop.taylor.rules.control_flow import scan_operands
+from diffop.taylor.versions import carried_operands
 
 from .arithmetic import in_numpy
 
@@ -100,7 +100,7 @@ def _while(params, operands):
 
 
 def _scan(params, operands):
-    first, second = scan_operands(params)
+    first, second = carried_operands(params)
     consts, carry, rows = operands[:first], operands[first:second], operands[second:]
     steps = range(params["length"])
     outputs = [None] * params["length"]

@@ -2,6 +2,8 @@
 devices, and each operation must know how its result does.
 """
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,8 @@ from jax import lax
 from jax.sharding import NamedSharding
 
 import diffop as do
+
+from ..versions import needs_jax
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -171,10 +175,21 @@ def test_arguments_that_are_on_no_mesh(put):
     )
 
 
-def test_functions_with_automatic_axes_inside(mesh, put):
+REPEAT = functools.partial(jnp.repeat, repeats=3)
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        jax.sharding.auto_axes(REPEAT, out_sharding=jax.P()),
+        pytest.param(REPEAT, marks=needs_jax(0, 10, why="it asks for a sharding of the result")),
+    ],
+    ids=["auto_axes", "repeat"],
+)
+def test_functions_with_automatic_axes_inside(repeat, mesh, put):
     """`jnp.repeat` leaves the explicit axes for a moment, as `jax.sharding.auto_axes` does."""
     x = jr.normal(jr.key(1), (D,))
-    third = do.DiagonalK(3).exact(lambda x: jnp.sum(jnp.sin(jnp.repeat(x, 3))))
+    third = do.DiagonalK(3).exact(lambda x: jnp.sum(jnp.sin(repeat(x))))
     got = of_one_device(third, mesh, put(x))
     np.testing.assert_allclose(got, -3 * jnp.sum(jnp.cos(x)), rtol=1e-12)
 

@@ -12,6 +12,7 @@ import diffop as do
 
 from ..taylor.primitives import CASES, N
 from ..together import Together
+from ..versions import JAX
 
 K = 2
 _MIXED = (
@@ -21,6 +22,7 @@ _MIXED = (
     "algebra-irfft control-scan_growing control-cond_one_branch_constant"
 )
 _HALF = "algebra-conv_2d algebra-custom_linear_solve algebra-tridiagonal_solve"
+_BFLOAT16 = "" if JAX >= (0, 10, 2) else " elementwise-betainc"  # JAX gives float32 for its jaxpr
 _COMPLEX = (
     "elementwise-floor elementwise-ceil elementwise-erf elementwise-erfc elementwise-cbrt "
     "elementwise-erf_inv elementwise-lgamma elementwise-digamma elementwise-bessel_i0e "
@@ -33,7 +35,8 @@ _COMPLEX = (
 _OVERFLOWING = "control-while_loop control-while_loop_on_value control-while_in_scan"
 NOT_IN_JAX = {
     "float32": (),
-    **dict.fromkeys(("bfloat16", "float16"), (_MIXED + " " + _HALF).split()),
+    "bfloat16": (_MIXED + " " + _HALF + _BFLOAT16).split(),
+    "float16": (_MIXED + " " + _HALF).split(),
     "complex64": " ".join((_MIXED, _COMPLEX, _OVERFLOWING)).split(),
 }
 """Functions for which JAX itself has no value or no derivative of a type."""

@@ -1,5 +1,6 @@
 """What a release says of itself agrees; that it works is tried by `make dist`."""
 
+import itertools
 import pathlib
 import re
 import tomllib
@@ -36,3 +37,14 @@ def test_the_command_line_says_its_version(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"diffop {diffop.__version__}\n"
+
+
+def test_one_lowest_jax_is_asked_for_and_documented():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = itertools.chain(*project["optional-dependencies"].values())
+    wanted = itertools.chain(project["dependencies"], extras)
+    found = [re.match(r"jax(?:lib|\[.*\])?>=(.*)", each) for each in wanted]
+    (lowest,) = {each[1] for each in found if each}
+    for page in ("README.md", "docs/index.md", "docs/how_to/faq.md"):
+        said = re.findall(r"JAX(?: may be)? (\d+\.\d+\.\d+)", (ROOT / page).read_text())
+        assert said and said[0] == lowest, page

@@ -6,6 +6,8 @@ from jax import lax
 from jax.experimental.layout import Layout, with_layout_constraint
 from jax.sharding import AxisType, NamedSharding
 
+from ..versions import JAX
+
 TWO = jax.devices("cpu")[:2]
 DEVICES = len(TWO)
 MESH = jax.make_mesh((DEVICES,), ("i",), axis_types=(AxisType.Auto,), devices=TWO)
@@ -36,9 +38,6 @@ COLLECTIVES = {
     "pmean": _on_devices(lambda x: x * lax.pmean(jnp.sin(x), "i")),
     "all_gather": _on_devices(lambda x: lax.all_gather(jnp.sin(x), "i")[-1] * x),
     "all_gather_tiled": _on_devices(lambda x: lax.all_gather(x**2, "i", tiled=True)[-1] * x),
-    "all_gather_invarying": _on_devices(
-        lambda x: lax.all_gather(jnp.sin(x), "i", to="invarying") ** 2, jax.P()
-    ),
     "all_gather_reduced": _on_devices(
         lambda x: (
             lax.pcast(lax.all_gather(jnp.sin(x), "i", to="reduced"), "i", to="varying")[-1] * x
@@ -97,7 +96,12 @@ COLLECTIVES = {
     )(x, 2.0),
 }
 
-if hasattr(lax, "polynomial"):  # JAX ≥ 0.12
+if JAX >= (0, 10):  # before, no public function makes such
+    COLLECTIVES["all_gather_invarying"] = _on_devices(
+        lambda x: lax.all_gather(jnp.sin(x), "i", to="invarying") ** 2, jax.P()
+    )
+
+if JAX >= (0, 12):
     COLLECTIVES["pbroadcast"] = _on_devices(
         lambda x: x * lax.pbroadcast(jnp.sin(x), "i", jnp.int32(0))
     )

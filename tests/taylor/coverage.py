@@ -64,6 +64,8 @@ ELSEWHERE = {
     "`tests/taylor/test_custom_rules.py`": "custom_vjp_call",
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",
+    "nothing: JAX < 0.10 makes it in no public function": "all_gather_invariant",
+    "nothing: JAX < 0.10.1 cannot derive it twice": "eig",
     "by their jvp; not in the table of tests": (
         "bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices "
         "bcoo_spdot_general bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general "

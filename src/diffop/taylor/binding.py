@@ -11,6 +11,7 @@ from jax.extend import source_info_util
 from jax.sharding import AxisType, NamedSharding, reshard
 
 from .primitive import of
+from .versions import varying_axes_of
 
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
@@ -56,8 +57,7 @@ def varying_over(array: Any, axes: frozenset) -> Any:
 
 def varying_axes(array: Any) -> frozenset:
     """The axes of devices over which an array differs, inside `jax.shard_map`."""
-    kind = getattr(jax.typeof(array), "manual_axis_type", None)
-    return frozenset() if kind is None else frozenset(kind.varying)
+    return varying_axes_of(jax.typeof(array))
 
 
 def _on_one_device() -> bool:

@@ -7,6 +7,7 @@ import jax.extend.core as jex
 
 from .binding import live_equations
 from .primitive import Inner, of
+from .versions import axes_mapped
 
 
 @final
@@ -169,7 +170,7 @@ def axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
                 found.add(axis)
     for program in inner_programs(eqn):
         found.update(*map(axes_mixed, program.eqns))
-    return found.difference(eqn.params.get("newly_manual_axes", ()))
+    return found - axes_mapped(eqn.params)
 
 
 def inner_programs(eqn: jex.JaxprEqn) -> list[jex.Jaxpr]:

@@ -19,6 +19,7 @@ from ..bundle import (
 from ..coefficients import Coefficient, Full
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
+from ..versions import carried_operands
 from .agreement import agreed, conform_all, joined, structure_of
 
 
@@ -122,17 +123,9 @@ def while_loop(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     return lax.while_loop(keep_going, lambda carry: step(carry, [])[0], carry)
 
 
-def scan_operands(params: dict[str, Any]) -> tuple[int, int]:
-    """Where the carried operands of a `scan` begin, behind its constants, and where they end."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_consts"] + params["num_carry"]
-    consts, carry, _ = (len(group.vals) for group in params["ft_in"].unpack())  # JAX ≥ 0.12
-    return consts, consts + carry
-
-
 def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     params = eqn.params
-    first, second = scan_operands(params)
+    first, second = carried_operands(params)
     consts, initial, xs = operands[:first], operands[first:second], operands[second:]
     body = params["jaxpr"]
     name = described(eqn)

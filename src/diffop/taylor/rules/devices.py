@@ -12,6 +12,7 @@ from ..binding import bind_call
 from ..bundle import Families, Value, dense_value, is_moving, primal_of
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
+from ..versions import axes_mapped
 
 
 def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -40,7 +41,7 @@ def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) 
             mesh=params["mesh"],
             in_specs=(*whole, *_specs(values, params["in_specs"])),
             out_specs=out_specs,
-            axis_names=set(params["newly_manual_axes"]),
+            axis_names=set(axes_mapped(params)),
             check_vma=params["check_vma"],
         )
 
