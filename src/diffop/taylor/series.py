@@ -182,6 +182,7 @@ def solution(
     by_slope: Callable[[Coefficient, int], Coefficient],
     by_turn: Callable[[Coefficient, int], Coefficient],
     square: int,
+    slopes_below: bool = False,
 ) -> tuple[Series, Series]:
     """The series of y = φ(x(t)) and of p = φ′(x(t)), for an elementwise φ that solves the equation
     p = a + λ y + μ y², μ being the `square`. Nothing is collapsed, and x has no top coefficients.
@@ -191,7 +192,8 @@ def solution(
 
         γ_i y_γ = γ_i p_0 x_γ + Σ_α α_i x_α p_{γ−α},    p_γ = (λ + 2μ y_0) y_γ + μ [t^γ] (y − y_0)²,
 
-    in turns: what y_γ needs of p is of lower order. Every term is one of a derivative of φ along
+    in turns: what y_γ needs of p is of lower order, so that top places of p may be left out
+    (`slopes_below`). Every term is one of a derivative of φ along
     these jets, so it has about the size of the result.
     """
     product, rates = multiplication(primal), _Rates(family.truncation, series)
@@ -201,6 +203,9 @@ def solution(
         lead, later = family.lead(place), zeros(len(family.truncation) - place)
         rest = _integrated(family, product, rates, [*slopes, *later], place)
         values.append(_summed([by_slope(series[place], lead), rest], lead, primal))
+        if slopes_below and family.is_top(place):
+            slopes.append(Zero())
+            continue
         known = (*values, *later[1:])
         squares = _pairs(family, known, known, place, 2) if square else []
         bent = scale(family.combine(product, squares, place), square)

@@ -95,17 +95,21 @@ class _How:
         places = range(len(self.truncation))
         return tuple(Zero() if p in self.truncation.tops else Full(next(rest)) for p in places)
 
-    def solution(self, value: Array, slope: Array, lower: Sequence[Array]) -> tuple[Series, Series]:
+    def solution(
+        self, value: Array, slope: Array, lower: Sequence[Array], slopes_below: bool = False
+    ) -> tuple[Series, Series]:
         turn, square = self.equation.turn, self.equation.square
         by_turn = _by(EntryFactor(turn(value))) if square else _by_number(self.equation.linear)
         by_slope = _by(EntryFactor(slope))
-        return solution(self.family, value, self.series(lower), by_slope, by_turn, square)
+        return solution(
+            self.family, value, self.series(lower), by_slope, by_turn, square, slopes_below
+        )
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _solved(how: _How, x: Array, value: Array, slope: Array, *lower: Array) -> tuple[Array, ...]:
     """The coefficients of φ(x(t)) jet by jet, at the top places without what x has there."""
-    values, _ = how.solution(value, checkpoint_name(slope, PRODUCTS), lower)
+    values, _ = how.solution(value, checkpoint_name(slope, PRODUCTS), lower, slopes_below=True)
     return _arrays(values)
 
 
