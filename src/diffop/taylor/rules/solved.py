@@ -4,9 +4,9 @@ For y(t) = φ(x(t)) it gives each order in turn from lower ones (`series.solutio
 for each entry and direction where powers of the directions take K³/6:
 
     K                            3    4    5    6    8    12
-    powers                       6   14   26   44  100   312
+    powers                       6   14   26   44  100   322
     equation, μ = 0 (exp)        5    9   14   20   35    77
-    equation (tanh, logistic)    8   14   22   31   54   117
+    equation (tanh, logistic)    8   14   22   31   54   118
 
 Powers have one advantage: they meet φ″, φ‴ and φ⁗ themselves, of which nothing is lost next to
 their zeros, and where lines go in most powers vanish. So the equation is taken where it is shorter
