@@ -143,10 +143,13 @@ class Family:
         return self.collapse(self._products(product, pairs), product.output)
 
     def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
+        """Products that are taken equally often are summed before they are multiplied with that."""
         leads = (self.curves, self.curves)
-        terms = [
-            scale(bilinear_map(product, a, a if b is None else b, leads), k) for k, a, b in pairs
-        ]
+        alike: dict[int | float, list[Coefficient]] = {}
+        for k, a, b in pairs:
+            formed = bilinear_map(product, a, a if b is None else b, leads)
+            alike.setdefault(k, []).append(formed)
+        terms = [scale(total(each, self.curves, product.output), k) for k, each in alike.items()]
         return total(terms, self.curves, product.output)
 
 

@@ -60,6 +60,7 @@ class Primitive:
     - `on_indices`: whether it is kept known while tracing where its operands are, so that sparse
         coefficients can be followed through indices.
     - `recurrence`: of an elementwise function, how its Taylor coefficients follow from one another.
+    - `equation`: of an elementwise function that solves y′ = a + λ y + μ y², λ and μ.
     - `logarithmic`: of an elementwise function with φ″ = −λ φ′², λ.
     - `in_range`: the order to which its derivatives are in range wherever it is itself.
     - `singular`: whether derivatives grow without bounds somewhere, for all equations or for some.
@@ -83,6 +84,7 @@ class Primitive:
     entrywise: bool | Callable[[jex.JaxprEqn], bool] = False
     on_indices: bool = False
     recurrence: Callable[..., Any] | None = None
+    equation: Any = None
     logarithmic: float | None = None
     in_range: float | int = 0
     singular: bool | Callable[[jex.JaxprEqn], bool] = False

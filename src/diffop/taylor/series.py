@@ -6,8 +6,8 @@ operands' own top coefficients, which are collapsed already, and the rest, produ
 coefficients, which the family collapses.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,7 @@ from .coefficients import (
 )
 from .equation import BilinearMap
 from .primitive import Form
+from .truncation import Truncation
 
 
 def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -> Series:
@@ -164,14 +165,140 @@ def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Se
     product, own = multiplication(slope), Full(slope)
     known = dict(zip(family.truncation.below.monomials, slopes, strict=True))
     factors = [known.get(monomial, Zero()) for monomial in family.truncation.monomials]
+    rates = _Rates(family.truncation, series)
     result = []
     for place in family.places:
         lead = family.lead(place)
-        shares = family.truncation.shares(place)
-        pairs = [(share, series[i], factors[j]) for share, i, j in shares if share]
         linear = bilinear_map(product, own, series[place], (0, lead))
-        result.append(total([linear, family.combine(product, pairs, place)], lead, slope))
+        rest = _integrated(family, product, rates, factors, place)
+        result.append(total([linear, rest], lead, slope))
     return tuple(result)
+
+
+def solution(
+    family: Family,
+    primal: Any,
+    series: Series,
+    by_slope: Callable[[Coefficient, int], Coefficient],
+    by_turn: Callable[[Coefficient, int], Coefficient],
+    square: int,
+    slopes_below: bool = False,
+) -> tuple[Series, Series]:
+    """The series of y = φ(x(t)) and of p = φ′(x(t)), for an elementwise φ that solves the equation
+    p = a + λ y + μ y², μ being the `square`. Nothing is collapsed, and x has no top coefficients.
+
+    `by_slope(coefficient, lead)` is p_0 times a coefficient, `by_turn` is λ + 2 μ y_0 times it. By
+    ∂_i y = p ∂_i x for any one parameter t_i,
+
+        γ_i y_γ = γ_i p_0 x_γ + Σ_α α_i x_α p_{γ−α},    p_γ = (λ + 2μ y_0) y_γ + μ [t^γ] (y − y_0)²,
+
+    in turns: what y_γ needs of p is of lower order, so that top places of p may be left out
+    (`slopes_below`). Every term is one of a derivative of φ along
+    these jets, so it has about the size of the result.
+    """
+    product, rates = multiplication(primal), _Rates(family.truncation, series)
+    values: list[Coefficient] = []
+    slopes: list[Coefficient] = []
+    for place in family.places:
+        lead, later = family.lead(place), zeros(len(family.truncation) - place)
+        rest = _integrated(family, product, rates, [*slopes, *later], place)
+        values.append(_summed([by_slope(series[place], lead), rest], lead, primal))
+        if slopes_below and family.is_top(place):
+            slopes.append(Zero())
+            continue
+        known = (*values, *later[1:])
+        squares = _pairs(family, known, known, place, 2) if square else []
+        bent = scale(family.combine(product, squares, place), square)
+        slopes.append(_summed([by_turn(values[place], lead), bent], lead, primal))
+    return tuple(values), tuple(slopes)
+
+
+def derivative_along(
+    family: Family,
+    primal: Any,
+    slopes: Series,
+    tangents: Series,
+    by_slope: Callable[[Coefficient, int], Coefficient],
+    by_tangent: Callable[[Coefficient, int], Coefficient],
+) -> Series:
+    """The derivative of the series of φ(x(t)) where x(t) moves by dx(t), tangents: the product
+    p(t) dx(t) of series, p being φ′(x(t)). Both are uncollapsed.
+
+    `by_slope` is p_0 times a coefficient, `by_tangent` is dx_0 times it.
+    """
+    product = multiplication(primal)
+    result = []
+    for place in family.places:
+        lead = family.lead(place)
+        terms = [
+            by_slope(tangents[place], lead),
+            by_tangent(slopes[place], lead),
+            _inner(family, product, tangents, slopes, place),
+        ]
+        result.append(_summed(terms, lead, primal))
+    return tuple(result)
+
+
+def products_by_powers(truncation: Truncation) -> int:
+    """How many products of arrays `faa_di_bruno` forms for each direction. Of K orders of a curve
+
+    Σ_{m≤K} ⌊m/2⌋  squares  +  K (K−1) (K−2)/6  for higher powers  +  K (K−1)/2  with the c_j.
+    """
+    powers = (
+        len(truncation.powers(place, power))
+        for place, monomial in enumerate(truncation.monomials)
+        for power in range(2, sum(monomial) + 1)
+    )
+    lower = (sum(monomial) for monomial in truncation.below.monomials)
+    return sum(powers) + sum(lower)
+
+
+def products_by_solution(truncation: Truncation, square: int) -> int:
+    """How many products of arrays `solution` forms for each direction. Of K orders of a curve
+
+    K (K−1)/2 + K−1  for y, and  Σ_{m<K} (1 + ⌊m/2⌋)  for p, if μ is not 0.
+    """
+    steps = sum(
+        sum(1 for share, *_ in truncation.shares(place) if share)
+        for place in range(len(truncation))
+    )
+    lower = [place for place in range(len(truncation)) if place not in truncation.tops]
+    bends = sum(1 + len(truncation.powers(place, 2)) for place in lower) if square else 0
+    return steps + len(lower) + bends
+
+
+def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
+    """The sum of coefficients that many products are formed with: its number is no longer apart."""
+    summed = total(terms, lead, primal)
+    return Full(summed.array) if isinstance(summed, Full) else summed
+
+
+@final
+class _Rates:
+    """The coefficients α_i x_α of t_i ∂_i x, each made once."""
+
+    def __init__(self, truncation: Truncation, series: Series) -> None:
+        self._monomials = truncation.monomials
+        self._series = series
+        self._made: dict[tuple[int, int], Coefficient] = {}
+
+    def of(self, place: int, parameter: int) -> Coefficient:
+        key = place, parameter
+        if key not in self._made:
+            rate = scale(self._series[place], self._monomials[place][parameter])
+            self._made[key] = Full(rate.array) if isinstance(rate, Full) else rate
+        return self._made[key]
+
+
+def _integrated(
+    family: Family, product: BilinearMap, rates: _Rates, slopes: Sequence[Coefficient], place: int
+) -> Coefficient:
+    """Σ_α (α_i/γ_i) x_α p_{γ−α} with nonconstant factors, for any one parameter t_i."""
+    parameter = family.truncation.parameter(place)
+    shares = family.truncation.shares(place)
+    pairs = [(1, rates.of(i, parameter), slopes[j]) for share, i, j in shares if share]
+    exponent = family.truncation.monomials[place][parameter]
+    return scale(family.combine(product, pairs, place), 1 / exponent)
 
 
 def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:

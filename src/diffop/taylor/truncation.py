@@ -129,6 +129,10 @@ class Truncation:
         """
         return _shares(self, place)
 
+    def parameter(self, place: int) -> int:
+        """The one that `shares` are of: with the smallest exponent of those in a monomial."""
+        return _least(self.monomials[place])
+
     @functools.cached_property
     def below(self) -> "Truncation":
         """All but the maximal monomials: what a factor of these is known to."""

@@ -5,17 +5,15 @@ integral of the derivative where these would not stay in range.
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, TypeAlias, final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final
 
-import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array
 
 from ..arithmetic import bilinear_map, multiplication
-from ..arrays import as_array, is_finite, product_of, shifted, times, type_of, zeros_like
+from ..arrays import as_array, type_of
 from ..binding import bind, live_equations
 from ..bundle import (
     Bundle,
@@ -39,8 +37,10 @@ from ..sparsity.by_entry import values_of
 from ..sparsity.source import Source
 from . import programs, recurrences
 from .by_jvp import fallback, piecewise_linear
+from .entry_factor import EntryFactor
 from .recomputed import is_of_arrays, recomputed
-from .recurrences import Recurrence
+from .recurrences import Quadratic, Recurrence
+from .solved import Settled, is_shorter, solved
 
 
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -88,7 +88,7 @@ def along_one(
         further = Further(of(eqn).recurrence, order)
         if further.recurrence is not None:
             found = [primals[position], *found]
-        derivatives = Derivatives(further, found, output, settled)
+        derivatives = Derivatives(further, found, output, settled, of(eqn).equation)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
@@ -121,18 +121,20 @@ def expanded(family: Family, derivatives: "Derivatives", series: Series, degree:
     """
     if family.order < 2 or not is_of_arrays(series):
         return faa_di_bruno(family, derivatives.times, derivatives.output, series, degree)
-    how = (derivatives.program, derivatives.settled, degree)
+    how = (derivatives.program, derivatives.settled, degree, derivatives.equation)
     return recomputed(_of_arrays, how, (family, derivatives.primals, derivatives.output, series))
 
 
 def _of_arrays(
-    how: tuple[Any, "Settled", int],
+    how: tuple[Any, "Settled", int, Quadratic | None],
     family: Family,
     primals: Sequence[Any],
     output: Any,
     series: Series,
 ) -> Series:
-    program, settled, degree = how
+    program, settled, degree, equation = how
+    if equation is not None and is_shorter(equation, family, series):
+        return solved(equation, family, primals, series, settled)
     if settled is settle and family.sums_squares and not jnp.iscomplexobj(output):
         settled = _capped
     derivatives = Derivatives(program, primals, output, settled)
@@ -207,75 +209,10 @@ def _is_sparse(value: Bundle) -> bool:
 
 
 @final
-class EntryFactor:
-    """A number for each entry, for coefficients of all orders to be multiplied with."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array
-        self._behind = {0: array}
-        self._where: dict[int, Array] = {}
-        self._zeros: dict[Hashable, Array] = {}
-
-    def behind(self, lead: int) -> Array:
-        """The same behind leading axes of size one; one number for all needs none."""
-        if self.array.ndim == 0:
-            return self.array
-        if lead not in self._behind:
-            self._behind[lead] = lax.expand_dims(self.array, tuple(range(lead)))
-        return self._behind[lead]
-
-    def times(self, values: Array, lead: int) -> Array:
-        """Values behind leading axes, times it. A lone direction has no axis in the product:
-        reverse mode sums it over points, and XLA's CPU backend takes six times as long for that
-        with an axis of size one in between.
-        """
-        shape = values.shape
-        if (
-            self.array.ndim
-            and values.ndim == self.array.ndim + lead
-            and math.prod(shape[:lead]) == 1
-        ):
-            return product_of(self.array, values.reshape(shape[lead:])).reshape(shape)
-        return product_of(self.behind(lead), values)
-
-    def settled(self, values: Array, whole: bool) -> Array:
-        """Values that it is to be multiplied with: those that count, see `settle`."""
-        counts, shape = self._nonzero(values.ndim - self.array.ndim), values.shape
-        if not whole:
-            counts = lax.bitwise_or(counts, is_finite(values))
-        elif counts.shape != shape:
-            axes = tuple(range(values.ndim - counts.ndim, values.ndim))
-            counts = lax.broadcast_in_dim(counts, shape, axes)
-        kind = jax.typeof(values)
-        if kind not in self._zeros:
-            self._zeros[kind] = zeros_like(values)
-        return lax.select(counts, values, self._zeros[kind])
-
-    def capped(self, values: Array) -> Array:
-        """Values that are no less than 0 and that it is to be multiplied with, finite where it
-        vanishes: at most what is too small to count beside the largest number, so that in reverse
-        mode there is room for a factor.
-        """
-        factor = self.behind(values.ndim - self.array.ndim)
-        limits = jnp.finfo(factor.dtype)
-        most, room = float(limits.max), float(limits.max) * float(limits.eps)
-        cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite but where it is 0
-        return lax.min(values, jnp.broadcast_to(cap, values.shape))
-
-    def _nonzero(self, lead: int) -> Array:
-        if lead not in self._where:
-            self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
-        return self._where[lead]
-
-
-Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
-"""A coefficient that is to be multiplied with a factor, without what may not count there."""
-
-
-@final
 class Derivatives:
     """The Taylor coefficients c_1, …, c_K of φ, computed by a program from primals where they are
-    needed: at all entries of the primal, or at the positions of sparse coefficients only.
+    needed: at all entries of the primal, or at the positions of sparse coefficients only. If φ
+    solves an `equation`, the primals are x, φ(x) and φ′(x).
     """
 
     def __init__(
@@ -284,11 +221,13 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         settled: Settled,
+        equation: Quadratic | None = None,
     ) -> None:
         self.program = program
         self.primals = primals
         self.output = output
         self.settled = settled
+        self.equation = equation
         self._everywhere: Sequence[EntryFactor] | None = None
         self._at_positions: dict[Source, Sequence[EntryFactor]] = {}
 
@@ -364,22 +303,32 @@ def _enter(
     enter(names.split(), Primitive(rule, kind, entrywise=True, **known))
 
 
-def _enter_with(recurrence: Recurrence, names: str, settled: Settled | None = None) -> None:
+def _enter_with(
+    recurrence: Recurrence,
+    names: str,
+    settled: Settled | None = None,
+    equation: Quadratic | None = None,
+) -> None:
     """Functions without a singularity on the way: derivatives of all orders have about one size."""
-    _enter(names, recurrence=recurrence, in_range=math.inf, settled=settled)
+    known = {"recurrence": recurrence, "settled": settled, "equation": equation}
+    _enter(names, in_range=math.inf, **known)
+
+
+def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
+    _enter_with(known.pop("recurrence", equation.further), names, equation=equation, **known)
 
 
 _underflowing = functools.partial(settle, whole=True)
 """Of a function that is 0 where its argument is far below it, all its derivatives with it."""
 
-_enter_with(recurrences.growing(1.0), "exp", _underflowing)
-_enter_with(recurrences.growing(math.log(2)), "exp2", _underflowing)
-_enter_with(recurrences.growing(1.0), "expm1")
+_enter_solving(recurrences.EXPONENTIAL, "exp", settled=_underflowing)
+_enter_solving(recurrences.BINARY, "exp2", settled=_underflowing)
+_enter_solving(recurrences.EXPONENTIAL, "expm1")
+_enter_solving(recurrences.TAN, "tan")
+_enter_solving(recurrences.TANH, "tanh", recurrence=recurrences.of_tanh())
+_enter_solving(recurrences.LOGISTIC, "logistic", recurrence=recurrences.of_logistic())
 _enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
 _enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
-_enter_with(recurrences.of_tanh(), "tanh")
-_enter_with(recurrences.riccati(0, 1), "tan")
-_enter_with(recurrences.of_logistic(), "logistic")
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
     "acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e digamma erf_inv lgamma polygamma "

@@ -22,14 +22,16 @@ and c_2 = −w c_1, nothing is lost there but what w lacks itself: of erf nothin
 last bits of JAX's value. JAX's tanh″ next to 0 is the difference of two numbers that agree there.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from jax import lax
+from jaxtyping import Array
 
 from ..arrays import plus, shifted, times
 
@@ -79,26 +81,38 @@ def _times_difference(c: Any, v: Any, middle: float, square: Fraction) -> Any:
     return plus(lax.mul(near, shifted(v, root - 2 * middle)), times(c, -rest))
 
 
-def growing(rate: float) -> Recurrence:
-    return lambda c, _: times(c[-1], rate / len(c))
-
-
 def oscillating(sign: int) -> Recurrence:
     return lambda c, _: times(c[-2], sign / (len(c) * (len(c) - 1)))
 
 
-def riccati(linear: int, quadratic: int) -> Recurrence:
-    def step(c: Sequence[Any], _: Any) -> Any:
-        k = len(c) - 1
-        mixed = functools.reduce(plus, [lax.mul(c[i], c[k - i]) for i in range((k + 1) // 2)])
-        terms = [times(mixed, 2 * quadratic / (k + 1))]
-        if k % 2 == 0:
-            terms.append(times(lax.mul(c[k // 2], c[k // 2]), quadratic / (k + 1)))
-        if linear:
-            terms.append(times(c[k], linear / (k + 1)))
+@final
+@dataclasses.dataclass(frozen=True)
+class Quadratic:
+    """y′ = a + λ y + μ y² with any a: λ is `linear`, μ is `square`."""
+
+    linear: float = 0.0
+    square: int = 0
+
+    def further(self, c: Sequence[Any], _: Any) -> Any:
+        """(k+1) c_{k+1} = [t^k] (λ y + μ y²)."""
+        k, terms = len(c) - 1, []
+        if self.square:
+            mixed = functools.reduce(plus, [lax.mul(c[i], c[k - i]) for i in range((k + 1) // 2)])
+            terms.append(times(mixed, 2 * self.square / (k + 1)))
+            if k % 2 == 0:
+                terms.append(times(lax.mul(c[k // 2], c[k // 2]), self.square / (k + 1)))
+        if self.linear:
+            terms.append(times(c[k], self.linear / (k + 1)))
         return functools.reduce(plus, terms)
 
-    return step
+    def turn(self, value: Array) -> Array:
+        """λ + 2 μ y, the derivative of y′ by y."""
+        return shifted(times(value, 2 * self.square), self.linear)
+
+
+EXPONENTIAL, BINARY = Quadratic(linear=1.0), Quadratic(linear=math.log(2))
+TANH, TAN = Quadratic(square=-1), Quadratic(square=1)
+LOGISTIC = Quadratic(linear=1.0, square=-1)
 
 
 def gaussian(c: Sequence[Any], x: Any) -> Any:
@@ -114,9 +128,9 @@ def of_erf() -> Recurrence:
 
 def of_logistic() -> Recurrence:
     factors = ((1.0, Fraction(1, 12)), (1.0, Fraction(1, 6)))
-    return _factored(lambda y, _: y, 0.5, factors, riccati(1, -1))
+    return _factored(lambda y, _: y, 0.5, factors, LOGISTIC.further)
 
 
 def of_tanh() -> Recurrence:
     factors = ((1.0, Fraction(1, 3)), (1.0, Fraction(2, 3)))
-    return _factored(lambda y, _: y, 0.0, factors, riccati(0, -1))
+    return _factored(lambda y, _: y, 0.0, factors, TANH.further)

@@ -1,0 +1,74 @@
+"""A number for each entry, shared by all directions: derivatives of the primal."""
+
+import math
+from collections.abc import Hashable
+from typing import final
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array
+
+from ..arrays import is_finite, product_of, shifted, times, zeros_like
+
+
+@final
+class EntryFactor:
+    """A number for each entry, for coefficients of all orders to be multiplied with."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self._behind = {0: array}
+        self._where: dict[int, Array] = {}
+        self._zeros: dict[Hashable, Array] = {}
+
+    def behind(self, lead: int) -> Array:
+        """The same behind leading axes of size one; one number for all needs none."""
+        if self.array.ndim == 0:
+            return self.array
+        if lead not in self._behind:
+            self._behind[lead] = lax.expand_dims(self.array, tuple(range(lead)))
+        return self._behind[lead]
+
+    def times(self, values: Array, lead: int) -> Array:
+        """Values behind leading axes, times it. A lone direction has no axis in the product:
+        reverse mode sums it over points, and XLA's CPU backend takes six times as long for that
+        with an axis of size one in between.
+        """
+        shape = values.shape
+        if (
+            self.array.ndim
+            and values.ndim == self.array.ndim + lead
+            and math.prod(shape[:lead]) == 1
+        ):
+            return product_of(self.array, values.reshape(shape[lead:])).reshape(shape)
+        return product_of(self.behind(lead), values)
+
+    def settled(self, values: Array, whole: bool) -> Array:
+        """Values that it is to be multiplied with: those that count, see `settle`."""
+        counts, shape = self._nonzero(values.ndim - self.array.ndim), values.shape
+        if not whole:
+            counts = lax.bitwise_or(counts, is_finite(values))
+        elif counts.shape != shape:
+            axes = tuple(range(values.ndim - counts.ndim, values.ndim))
+            counts = lax.broadcast_in_dim(counts, shape, axes)
+        kind = jax.typeof(values)
+        if kind not in self._zeros:
+            self._zeros[kind] = zeros_like(values)
+        return lax.select(counts, values, self._zeros[kind])
+
+    def capped(self, values: Array) -> Array:
+        """Values that are no less than 0 and that it is to be multiplied with, finite where it
+        vanishes: at most what is too small to count beside the largest number, so that in reverse
+        mode there is room for a factor.
+        """
+        factor = self.behind(values.ndim - self.array.ndim)
+        limits = jnp.finfo(factor.dtype)
+        most, room = float(limits.max), float(limits.max) * float(limits.eps)
+        cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite but where it is 0
+        return lax.min(values, jnp.broadcast_to(cap, values.shape))
+
+    def _nonzero(self, lead: int) -> Array:
+        if lead not in self._where:
+            self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
+        return self._where[lead]
