@@ -43,6 +43,7 @@ from ..operators.vector import Gradient
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
 from .recommended import MUON, Recommended
+from .sampling.normal import normal
 
 
 @final
@@ -151,7 +152,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
         return -0.5 * jnp.sum(x * x) - self.coefficients @ (1 - jnp.cos(x[:-1] + x[1:]))
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return jax.random.normal(key, (count, self.dim))
+        return normal(key, (count, self.dim))
 
     def ansatz(self, net: Callable) -> Callable:
         return LogGaussian(net, 1.0)

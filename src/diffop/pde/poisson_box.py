@@ -74,8 +74,7 @@ class PoissonBox(AbstractSolvedProblem):
         return values - self.source(x)
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        _, _, laplacian = two_body_terms(self.coefficients, jnp.sum(self.coefficients), x)
-        return laplacian
+        return self.coefficients @ two_body_terms(x)[2]
 
     def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return two_body_sum(self.coefficients, jnp.sum(self.coefficients), x)

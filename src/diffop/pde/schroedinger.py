@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import ClassVar, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
@@ -32,6 +31,7 @@ from ..operators.vector import Gradient
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
 from .recommended import MUON, Recommended
+from .sampling.normal import normal
 
 
 @final
@@ -128,7 +128,7 @@ class OscillatorChain(AbstractSolvedProblem):
         return frequencies, modes
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return jax.random.normal(key, (count, self.dim)) / math.sqrt(2 * self.trap)
+        return normal(key, (count, self.dim)) / math.sqrt(2 * self.trap)
 
     def ansatz(self, net: Callable) -> Callable:
         return LogGaussian(net, self.trap)

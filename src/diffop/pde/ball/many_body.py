@@ -11,8 +11,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .. import nonlinearities
 from .problem import AbstractBallProblem, random_coefficients
-from .three_body_sum import three_body_sum, three_body_terms
-from .two_body_sum import two_body_sum, two_body_terms
+from .three_body_sum import CENTRE as THREE_BODY_CENTRE, three_body_sum, three_body_terms
+from .two_body_sum import CENTRE as TWO_BODY_CENTRE, two_body_sum, two_body_terms
 
 
 class _Equation(NamedTuple):
@@ -30,12 +30,13 @@ EQUATIONS = {
 class _Sum(NamedTuple):
     text: str
     alone: Callable[..., Float[Array, ""]]
-    terms: Callable[..., tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]]
+    terms: Callable[..., tuple[Float[Array, " terms"], ...]]
+    centre: float
 
 
 SUMS = {
-    2: _Sum("two-body", two_body_sum, two_body_terms),
-    3: _Sum("three-body", three_body_sum, three_body_terms),
+    2: _Sum("two-body", two_body_sum, two_body_terms, TWO_BODY_CENTRE),
+    3: _Sum("three-body", three_body_sum, three_body_terms, THREE_BODY_CENTRE),
 }
 
 
@@ -128,9 +129,13 @@ class ManyBody(AbstractBallProblem):
         return SUMS[self.bodies].alone(self.coefficients, self._total(), x)
 
     def sum_terms(
-        self, x: Float[Array, " dim"]
-    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        return SUMS[self.bodies].terms(self.coefficients, self._total(), x)
+        self, x: Float[Array, " dim"], w: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        value, radial, laplacian = SUMS[self.bodies].terms(x)
+        # Two dot products: each writes what it multiplies to memory, and they are the fastest sums
+        # on a CPU, where XLA adds up the terms of others one by one.
+        total = self.coefficients @ value + SUMS[self.bodies].centre * self._total()
+        return total, self.coefficients @ (w * laplacian - 4 * radial)
 
     def _total(self) -> Float[Array, ""]:
         """Σ_i c_i; a whole period adds nothing to it."""

@@ -45,9 +45,9 @@ class AbstractBallProblem(AbstractSolvedProblem):
 
     @abstractmethod
     def sum_terms(
-        self, x: Float[Array, " dim"]
-    ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-        """$S(x)$, $x·∇S(x)$ and $ΔS(x)$, for x in the unit ball."""
+        self, x: Float[Array, " dim"], w: Float[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """$S(x)$ and $w ΔS(x) − 4 x·∇S(x)$, for x in the unit ball and $w = 1 − |x|²$."""
 
     def operators(self) -> PyTree:
         return {"u": Identity(), "lap": Laplacian()}
@@ -58,9 +58,9 @@ class AbstractBallProblem(AbstractSolvedProblem):
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         # With w = 1 − |x|² and S the sum, u = wS, ∇w = −2x and Δw = −2d, so
         # Δu = w ΔS + 2 ∇w·∇S + S Δw = w ΔS − 4 x·∇S − 2d S.
-        total, radial, laplacian = self.sum_terms(x)
         w = 1 - jnp.sum(x * x)
-        return w * laplacian - 4 * radial - 2 * self.dim * total + self.nonlinearity(w * total)
+        total, derivatives = self.sum_terms(x, w)
+        return derivatives - 2 * self.dim * total + self.nonlinearity(w * total)
 
     def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return (1 - jnp.sum(x * x)) * self.sum(x)

@@ -18,6 +18,9 @@ all digits. The products ab of one term are the bc of the term before, so each i
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+CENTRE = 1.0
+"""e^{p_i} where x is 0."""
+
 
 def three_body_sum(
     coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
@@ -27,9 +30,9 @@ def three_body_sum(
 
 
 def three_body_terms(
-    coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
-) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """S(x), x·∇S(x) and ΔS(x) in one pass."""
+    x: Float[Array, " dim"],
+) -> tuple[Float[Array, " terms"], Float[Array, " terms"], Float[Array, " terms"]]:
+    """What c_i is multiplied by in S(x), less 1, in x·∇S(x) and in ΔS(x)."""
     near = x[:-1] * x[1:]
     far = x[:-2] * x[2:]
     exponent = near[:-1] * x[2:]
@@ -37,8 +40,4 @@ def three_body_terms(
     exponential = 1 + growth
     near_squares = near * near
     squares = near_squares[:-1] + near_squares[1:] + far * far
-
-    value = coefficients @ growth + total
-    radial = 3 * (coefficients @ (exponential * exponent))
-    laplacian = coefficients @ (exponential * squares)
-    return value, radial, laplacian
+    return growth, 3 * (exponential * exponent), exponential * squares

@@ -12,15 +12,16 @@ and θ depends on no other coordinate, so with (sin θ)' = cos θ and (sin θ)''
     x·∇S = Σ c_i cos θ (a θ_a + b θ_b)
     ΔS   = Σ c_i [cos θ (θ_aa + θ_bb) − sin θ (θ_a² + θ_b²)].
 
-At high dimension these sums are the larger part of a training step, and the sine is the larger part
-of the sums. Where all |x_i| ≤ 1, as in the unit ball, two sines for each coordinate are enough:
+Where all |x_i| ≤ 1, as in the unit ball, these are polynomials (`sines.py`) of x and of the angle
+by which θ differs from 1,
 
-    |a| ≤ 1 < π/2:              cos a = √(1 − sin² a)
-    |θ| ≤ |a| + 1 + |b| < π:    with s = sin(θ/2) and c = cos(θ/2) = √(1 − s²),
-                                sin θ = 2sc and cos θ = 1 − 2s².
+    δ = θ − 1 = a − (1 − cos b) + b cos a,     |δ| ≤ |a| + (1 − cos b) + |b| cos a ≤ 2:
 
-In many dimensions all θ are near 1, so S = Σ_i c_i (sin θ_i − sin 1) + sin 1 Σ_i c_i: where the
+the bound grows with |a| and with |b|, and is 1 + (1 − cos 1) + cos 1 where both are 1.
+
+In many dimensions all δ are near 0, so S = Σ_i c_i (sin θ_i − sin 1) + sin 1 Σ_i c_i: where the
 coefficients cancel, on a lattice, the sum of large terms has no digits left in single precision.
+And sin θ − sin 1 = cos 1 sin δ − sin 1 (1 − cos δ) has the digits of δ.
 """
 
 import math
@@ -28,7 +29,12 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_CENTRE = math.sin(1)
+from .sines import sine, versine
+
+CENTRE = math.sin(1)
+"""sin θ_i where x is 0."""
+
+_SLOPE = math.cos(1)
 
 
 def two_body_sum(
@@ -36,35 +42,27 @@ def two_body_sum(
 ) -> Float[Array, ""]:
     """S(x), valid for every x; `total` is the sum of the coefficients."""
     a, b = x[:-1], x[1:]
-    sine = jnp.sin(a + jnp.cos(b) + b * jnp.cos(a))
-    return coefficients @ (sine - _CENTRE) + _CENTRE * total
+    theta = a + jnp.cos(b) + b * jnp.cos(a)
+    return coefficients @ (jnp.sin(theta) - CENTRE) + CENTRE * total
 
 
 def two_body_terms(
-    coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
-) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """S(x), x·∇S(x) and ΔS(x) in one pass; valid where all |x_i| ≤ 1."""
-    sin_x = jnp.sin(x)
-    cos_x = jnp.sqrt(1 - sin_x * sin_x)
-    a, sin_a, cos_a = x[:-1], sin_x[:-1], cos_x[:-1]
-    b, sin_b, cos_b = x[1:], sin_x[1:], cos_x[1:]
+    x: Float[Array, " dim"],
+) -> tuple[Float[Array, " terms"], Float[Array, " terms"], Float[Array, " terms"]]:
+    """What c_i is multiplied by in S(x), less sin 1, in x·∇S(x) and in ΔS(x); valid where all
+    |x_i| ≤ 1.
+    """
+    a, b = x[:-1], x[1:]
+    sin_a, sin_b = sine(a), sine(b)
+    cos_a, lost = 1 - versine(a), versine(b)
+    delta = a - lost + b * cos_a
+    sin_delta, lost_delta = sine(delta), versine(delta)
 
-    sine, cosine = _sine_and_cosine(a + cos_b + b * cos_a)
+    value = _SLOPE * sin_delta - CENTRE * lost_delta
+    cosine = _SLOPE - (_SLOPE * lost_delta + CENTRE * sin_delta)
     theta_a = 1 - b * sin_a
     theta_b = cos_a - sin_b
-    curvature = -b * cos_a - cos_b
-
-    # Dot products: twice as fast here as sums of products, which XLA reduces one by one.
-    value = coefficients @ (sine - _CENTRE) + _CENTRE * total
-    radial = coefficients @ (cosine * (a * theta_a + b * theta_b))
+    radial = cosine * (a * theta_a + b * theta_b)
+    curvature = (lost - 1) - b * cos_a
     squares = theta_a * theta_a + theta_b * theta_b
-    laplacian = coefficients @ (cosine * curvature - sine * squares)
-    return value, radial, laplacian
-
-
-def _sine_and_cosine(
-    angle: Float[Array, " terms"],
-) -> tuple[Float[Array, " terms"], Float[Array, " terms"]]:
-    """Both at the price of one sine and one root; for angles between −π and π."""
-    half = jnp.sin(0.5 * angle)
-    return 2 * half * jnp.sqrt(1 - half * half), 1 - 2 * half * half
+    return value, radial, cosine * curvature - (value + CENTRE) * squares

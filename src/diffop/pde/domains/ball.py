@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..sampling.ball import unit_ball
+from ..sampling.normal import normal
 from .domain import AbstractDomain, AbstractPart
 
 
@@ -96,7 +96,7 @@ class Sphere(AbstractPart):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform on the sphere."""
-        directions = jax.random.normal(key, (count, self.ball.dim))
+        directions = normal(key, (count, self.ball.dim))
         lengths = jnp.linalg.norm(directions, axis=1, keepdims=True)
         return self.ball.middle[None] + self.ball.radius * directions / lengths
 

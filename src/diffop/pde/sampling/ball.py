@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .normal import normal
+
 
 def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Random points of the unit ball, with uniform direction and uniform *radius*.
@@ -37,6 +39,6 @@ def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count di
             f"for at least one point."
         )
     direction_key, radius_key = jax.random.split(key)
-    normal = jax.random.normal(direction_key, (count, dim))
+    direction = normal(direction_key, (count, dim))
     radius = jax.random.uniform(radius_key, (count, 1))
-    return normal * (radius / jnp.linalg.norm(normal, axis=1, keepdims=True))
+    return direction * (radius / jnp.linalg.norm(direction, axis=1, keepdims=True))

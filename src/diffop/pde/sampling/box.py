@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .threefry import in_one_pass
+
 Ends: TypeAlias = Float[Array | np.ndarray, " dim"] | Sequence[int | float]
 """One number for each coordinate."""
 
@@ -17,7 +19,7 @@ Unit: TypeAlias = Callable[[PRNGKeyArray, int, int], Float[Array, "count dim"]]
 
 def uniform(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Independent uniform points of the unit cube."""
-    return jax.random.uniform(key, (count, dim))
+    return jax.random.uniform(in_one_pass(key), (count, dim))
 
 
 def box(

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .checks import check_space_time
+from .normal import normal
 
 
 def brownian_marginals(
@@ -40,5 +41,5 @@ def brownian_marginals(
     check_space_time("brownian_marginals", count, dim, duration)
     time_key, space_key = jax.random.split(key)
     time = duration * jax.random.uniform(time_key, (count, 1))
-    space = jnp.sqrt(2 * time) * jax.random.normal(space_key, (count, dim))
+    space = jnp.sqrt(2 * time) * normal(space_key, (count, dim))
     return jnp.concatenate([space, time], axis=1)

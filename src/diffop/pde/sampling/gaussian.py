@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .checks import check_space_time
+from .normal import normal
 
 
 def gaussian_space_time(
@@ -34,6 +35,6 @@ def gaussian_space_time(
     """
     check_space_time("gaussian_space_time", count, dim, duration)
     space_key, time_key = jax.random.split(key)
-    space = jax.random.normal(space_key, (count, dim))
+    space = normal(space_key, (count, dim))
     time = duration * jax.random.uniform(time_key, (count, 1))
     return jnp.concatenate([space, time], axis=1)

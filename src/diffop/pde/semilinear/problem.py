@@ -20,6 +20,7 @@ from ..domains.domain import AbstractPart
 from ..problem import AbstractReferenceProblem
 from ..recommended import Recommended
 from ..sampling.brownian import brownian_marginals
+from ..sampling.normal import normal
 from ..whole_space import AbstractWholeSpace
 
 _GRADIENT_WEIGHT = 0.05
@@ -42,7 +43,7 @@ class _End(AbstractPart):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points (x, T) with x ~ N(0, 2T I)."""
-        x = math.sqrt(2 * self.duration) * jax.random.normal(key, (count, self.space_dim))
+        x = math.sqrt(2 * self.duration) * normal(key, (count, self.space_dim))
         return jnp.append(x, jnp.full((count, 1), self.duration), axis=1)
 
 

@@ -1,0 +1,47 @@
+"""Normally distributed numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, PRNGKeyArray
+
+from .threefry import in_one_pass
+
+
+def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape"]:
+    """Independent ones of mean 0 and variance 1, of JAX's default float type: those of
+    `jax.random.normal`, which takes three times as long for them on a CPU. In single precision they
+    differ by the rounding of XLA's inverse error function, up to 6e-6 of their size.
+    """
+    key = in_one_pass(key)
+    dtype = jnp.zeros(()).dtype
+    if dtype != jnp.float32:
+        return jax.random.normal(key, shape, dtype)
+    least = np.nextafter(np.float32(-1), np.float32(0))
+    return quantile(jax.random.uniform(key, shape, dtype, least, 1.0))
+
+
+_NUMERATOR = 1.25331415, 0.433516822, 0.084272308, 0.0109822491, 0.000910603438, 3.43815892e-05
+_DENOMINATOR = 1.0, 0.0840973621, 0.0321892553, 0.00187707546, 0.000179528577, 1.29076007e-06
+
+
+def quantile(u: Float32[Array, "*shape"]) -> Float32[Array, "*shape"]:
+    """Φ⁻¹((1 + u)/2) for −1 < u < 1: what is normally distributed if u is uniformly so.
+
+    It is u r(w) with w = −log(1 − u²), and r is smooth, √(π/2) at 0 and nearly √(2w) far out: one
+    quotient of polynomials is enough. This one was fitted to r, in the largest relative error, for
+    0 ≤ w ≤ 16, where single precision ends, and is within 1.4e-8 of it; all its coefficients are
+    positive, so nothing cancels. 1 − u and 1 + u are exact. What rounding does to w is about 1e-7
+    where w is small, which r does not feel.
+    """
+    w = -jnp.log((1 - u) * (1 + u))
+    return u * (_horner(_NUMERATOR, w) / _horner(_DENOMINATOR, w))
+
+
+def _horner(
+    coefficients: tuple[float, ...], w: Float32[Array, "*shape"]
+) -> Float32[Array, "*shape"]:
+    total = jnp.zeros_like(w)
+    for coefficient in reversed(coefficients):
+        total = total * w + coefficient
+    return total
