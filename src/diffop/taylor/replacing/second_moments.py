@@ -17,7 +17,7 @@ difference of powers is taken, so vectors of a pair may differ in size as much a
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax
@@ -28,8 +28,10 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
 from ...array_types import AnyArray
+from .. import symmetric
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
+from ..binding import is_explicit
 from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
 from ..equation import BilinearMap
 from ..primitive import Form
@@ -176,8 +178,7 @@ def quadratic(matrix: Array, array: Array) -> Array:
     Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; differentiated as a
     product it would cost one more application of M in reverse mode.
     """
-    array = checkpoint_name(array, PRODUCTS)
-    return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
+    return _quadratic(matrix, checkpoint_name(array, PRODUCTS))
 
 
 @quadratic.defjvp
@@ -186,9 +187,37 @@ def _quadratic_jvp(
 ) -> tuple[Array, Array]:
     (matrix, array), (dmatrix, darray) = primals, tangents
     sums = matrix.ndim - 2
-    applied = jnp.tensordot(matrix, array, axes=1)
-    along = _dot_first(array, jnp.tensordot(dmatrix, array, axes=1), sums)
+    applied = _applied(matrix, array)
+    along = _quadratic(dmatrix, array)
     return _dot_first(array, applied, sums), along + 2 * _dot_first(darray, applied, sums)
+
+
+def _quadratic(matrix: Array, array: Array) -> Array:
+    if _are_halved(array):
+        return _for_sums(symmetric.quadratic, matrix, array)
+    return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
+
+
+def _applied(matrix: Array, array: Array) -> Array:
+    if _are_halved(array):
+        return _for_sums(symmetric.applied, matrix, array)
+    return jnp.tensordot(matrix, array, axes=1)
+
+
+def _are_halved(array: Array) -> bool:
+    size = array.shape[0]
+    halved = size > 0 and symmetric.are_halved(size, array.size // size)
+    return halved and not is_explicit(jax.typeof(array))
+
+
+def _for_sums(function: Callable[[Array, Array], Array], matrix: Array, array: Array) -> Array:
+    """A function of one matrix and an array `(m, k)`, for each of the sums."""
+    sums, shape = matrix.shape[:-2], array.shape
+    flat = _flat(array)
+    each = [function(one, flat) for one in matrix.reshape(-1, *matrix.shape[-2:])]
+    result = each[0][None] if len(each) == 1 else jnp.stack(each)
+    rows = result.ndim - 2
+    return result.reshape(*sums, *shape[:1][:rows], *shape[1:])
 
 
 def _dot_first(array: Array, applied: Array, sums: int) -> Array:
