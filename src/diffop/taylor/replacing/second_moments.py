@@ -17,7 +17,7 @@ difference of powers is taken, so vectors of a pair may differ in size as much a
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 import jax
@@ -28,17 +28,18 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
 from ...array_types import AnyArray
-from .. import symmetric
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
-from ..binding import is_explicit
 from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
 from ..equation import BilinearMap
+from ..points import are_one_by_one, each_point
 from ..primitive import Form
+from ..program import KEPT, own_policy
 from ..record import record, static
 from ..sparsity import by_entry
 from ..sparsity.contractions import broadcast
 from ..sparsity.numbers import Numbers
+from ..symmetric import LEAST, blocks_of, quadratic_form
 
 
 @final
@@ -113,7 +114,7 @@ class SecondMoment:
         )
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
-            result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
+            result = _form(matrix, first).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
         if entrywise:
@@ -178,7 +179,8 @@ def quadratic(matrix: Array, array: Array) -> Array:
     Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; differentiated as a
     product it would cost one more application of M in reverse mode.
     """
-    return _quadratic(matrix, checkpoint_name(array, PRODUCTS))
+    array = checkpoint_name(array, PRODUCTS)
+    return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
 
 
 @quadratic.defjvp
@@ -187,37 +189,49 @@ def _quadratic_jvp(
 ) -> tuple[Array, Array]:
     (matrix, array), (dmatrix, darray) = primals, tangents
     sums = matrix.ndim - 2
-    applied = _applied(matrix, array)
-    along = _quadratic(dmatrix, array)
+    applied = jnp.tensordot(matrix, array, axes=1)
+    along = _dot_first(array, jnp.tensordot(dmatrix, array, axes=1), sums)
     return _dot_first(array, applied, sums), along + 2 * _dot_first(darray, applied, sums)
 
 
-def _quadratic(matrix: Array, array: Array) -> Array:
-    if _are_halved(array):
-        return _for_sums(symmetric.quadratic, matrix, array)
-    return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
+def _form(matrix: Array, rows: Full) -> Array:
+    """Σ_ij M_ij a_i a_j without the factors of the rows a_i."""
+    size, width = rows.base.shape[0], rows.base.size // max(1, rows.base.shape[0])
+    if not (is_halved(size, width) and are_one_by_one(matrix, rows.base)):
+        return quadratic(*_alike(matrix, rows.base))
+    matrix, *factors = _alike(matrix, *(rows.scaled or (_flat(rows.base),)))
+    sums, every = matrix.shape[:-2], matrix.reshape(-1, *matrix.shape[-2:])
+    forms = [each_point(_form_at_point, one, blocks_of(one), *factors) for one in every]
+    return jnp.stack(forms).reshape(*sums, *rows.base.shape[1:])
 
 
-def _applied(matrix: Array, array: Array) -> Array:
-    if _are_halved(array):
-        return _for_sums(symmetric.applied, matrix, array)
-    return jnp.tensordot(matrix, array, axes=1)
+@functools.partial(jax.checkpoint, policy=own_policy, prevent_cse=False)
+def _form_at_point(matrix: Array, blocks: list[Array], *factors: Array) -> Array:
+    array = factors[0] if len(factors) == 1 else factors[0][:, None] * factors[1]
+    return by_halves(matrix, blocks, array)
 
 
-def _are_halved(array: Array) -> bool:
-    size = array.shape[0]
-    halved = size > 0 and symmetric.are_halved(size, array.size // size)
-    return halved and not is_explicit(jax.typeof(array))
+@jax.custom_jvp
+def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
+    """As `quadratic`, of a matrix and its blocks: it changes as the blocks do."""
+    return quadratic_form(blocks, checkpoint_name(array, PRODUCTS))
 
 
-def _for_sums(function: Callable[[Array, Array], Array], matrix: Array, array: Array) -> Array:
-    """A function of one matrix and an array `(m, k)`, for each of the sums."""
-    sums, shape = matrix.shape[:-2], array.shape
-    flat = _flat(array)
-    each = [function(one, flat) for one in matrix.reshape(-1, *matrix.shape[-2:])]
-    result = each[0][None] if len(each) == 1 else jnp.stack(each)
-    rows = result.ndim - 2
-    return result.reshape(*sums, *shape[:1][:rows], *shape[1:])
+@by_halves.defjvp
+def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    (matrix, _, array), (_, dblocks, darray) = primals, tangents
+    applied = checkpoint_name(matrix @ array, KEPT)
+    along = quadratic_form(dblocks, array) + 2 * jnp.sum(darray * applied, axis=0)
+    return jnp.sum(array * applied, axis=0), along
+
+
+def is_halved(size: int, width: int) -> bool:
+    """Whether a quadratic form of an array `(size, width)` is large enough to be taken by halves."""
+    return size >= 2 * LEAST and size * size * width >= _LARGE
+
+
+_LARGE = 256**3
+"""So many multiplications for one point fill a loop over points."""
 
 
 def _dot_first(array: Array, applied: Array, sums: int) -> Array:

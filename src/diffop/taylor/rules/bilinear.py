@@ -25,7 +25,6 @@ from ..equation import BilinearMap, LinearMap
 from ..primitive import Form, Primitive, enter, of
 from ..rows import rows_dot_p, rows_outer_p
 from ..series import divided, leibniz, quotient, squared
-from ..symmetric import applied_p
 
 
 def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -148,7 +147,6 @@ _enter("dot_general", Form.DOT, summed=_contracted)
 _enter("conv_general_dilated", Form.CONVOLUTION, summed=_reached)
 _enter(rows_dot_p.name, Form.ROWS, summed=lambda eqn: _shape(eqn, 1)[0])
 _enter(rows_outer_p.name, Form.OTHER, summed=lambda eqn: math.prod(_shape(eqn, 0)[:-1]))
-_enter(applied_p.name, Form.OTHER, summed=lambda eqn: _shape(eqn, 0)[-1])
 enter(["square"], Primitive(square, "bilinear", entrywise=True))
 enter(
     ["div"],

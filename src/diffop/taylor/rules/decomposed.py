@@ -20,7 +20,6 @@ from ..binding import bind
 from ..bundle import Bundle, Families, Value, primal_of
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
-from ..symmetric import quadratic_p, squares_p
 
 
 def pushed_as(
@@ -95,25 +94,8 @@ def one_minus_square(
     return [Bundle(primal, pushed.series)]
 
 
-def quadratic(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    def whole(matrix: Array, array: Array) -> Array:
-        return jnp.sum(array * jnp.matmul(matrix, array), axis=-2)
-
-    return pushed_as(whole, families, operands)
-
-
-def squares(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    def whole(array: Array, weights: Array) -> Array:
-        each = jnp.matmul(array * weights[..., None, :], jnp.swapaxes(array, -1, -2))
-        return jnp.sum(each, axis=0) if eqn.params["summed"] else each
-
-    return pushed_as(whole, families, operands)
-
-
 enter(["reduce_prod"], Primitive(product_of_entries, "decomposed"))
 enter(["cumprod"], Primitive(cumulative_product, "decomposed"))
 enter(["stack"], Primitive(stack, "decomposed"))
 enter(["unstack"], Primitive(unstack, "decomposed"))
 enter(["one_minus_square"], Primitive(one_minus_square, "decomposed"))
-enter([quadratic_p.name], Primitive(quadratic, "decomposed"))
-enter([squares_p.name], Primitive(squares, "decomposed"))
