@@ -1,7 +1,7 @@
 """A function of one point, of which `jax.vmap` makes a loop over points.
 
-What belongs to one point stays in the caches of a CPU then: no array of all points is transposed, or
-broadcast to be multiplied. The gradient by what all points share is added up by the loop.
+What belongs to one point stays in the caches of a CPU then: no array of all points is transposed,
+or broadcast to be multiplied. The gradient by what all points share is added up by the loop.
 """
 
 from collections.abc import Callable

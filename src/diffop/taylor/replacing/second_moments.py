@@ -39,7 +39,7 @@ from ..record import record, static
 from ..sparsity import by_entry
 from ..sparsity.contractions import broadcast
 from ..sparsity.numbers import Numbers
-from ..symmetric import LEAST, blocks_of, quadratic_form
+from ..symmetric import blocks_of, quadratic_form, share
 
 
 @final
@@ -225,9 +225,15 @@ def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     return jnp.sum(array * applied, axis=0), along
 
 
+def form_cost(size: int, width: int) -> float:
+    """How many multiply-adds a quadratic form of an array `(size, width)` takes."""
+    halved = is_halved(size, width) and are_one_by_one()
+    return size * size * width * (share(size) if halved else 1.0)
+
+
 def is_halved(size: int, width: int) -> bool:
-    """Whether a quadratic form of an array `(size, width)` is large enough to be taken by halves."""
-    return size >= 2 * LEAST and size * size * width >= _LARGE
+    """Whether a quadratic form of an array `(size, width)` is large enough for halves."""
+    return share(size) < 1 and size * size * width >= _LARGE
 
 
 _LARGE = 256**3
