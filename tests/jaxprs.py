@@ -1,5 +1,6 @@
 """Looking into programs: the equations of a jaxpr and of all jaxprs inside it."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -36,6 +37,16 @@ def count(eqns) -> Counter:
 
 def named(eqns, name: str) -> list[jex.JaxprEqn]:
     return [eqn for eqn in eqns if eqn.primitive.name == name]
+
+
+def multiplications(eqns) -> int:
+    """How many there are in products of matrices."""
+    total = 0
+    for eqn in named(eqns, "dot_general"):
+        (contract, _), _ = eqn.params["dimension_numbers"]
+        summed = math.prod(eqn.invars[0].aval.shape[axis] for axis in contract)
+        total += summed * eqn.outvars[0].aval.size
+    return total
 
 
 def sizes(eqns) -> list[int]:

@@ -13,6 +13,9 @@ import pytest
 from jax import lax
 
 import diffop as do
+from diffop.taylor import points, symmetric
+from diffop.taylor.replacing import second_moments
+from diffop.taylor.sparsity import dots
 
 from .. import jaxprs
 
@@ -404,3 +407,88 @@ def test_checkpointed_layers_stay_checkpointed():
     jaxpr = jax.make_jaxpr(do.Laplacian().exact(u))(jnp.asarray(X))
     regions = [e for e in jaxpr.jaxpr.eqns if e.primitive.name in ("checkpoint", "remat2")]
     assert regions and not any(D in v.aval.shape for e in regions for v in e.invars)
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """What is done on a lone CPU with wide layers, done with narrow ones on any machine."""
+    monkeypatch.setattr(points, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(symmetric, "LEAST", 2)
+    for module in (second_moments, dots):
+        monkeypatch.setattr(module, "_LARGE", 1)
+        monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
+    jax.clear_caches()
+    yield
+    jax.clear_caches()
+
+
+HALVED = {
+    "laplacian": (*OPERATORS["laplacian"], network),
+    "indefinite": (*OPERATORS["indefinite"], NETWORKS["collinear_rows"]),
+    "indefinite_matrix": (*OPERATORS["indefinite_matrix"], NETWORKS["zero"]),
+    "parabolic": (*OPERATORS["parabolic"], network),
+    "rank_deficient": (
+        lambda: do.SecondOrder(jnp.asarray(np.outer(X, X))),
+        lambda x: jnp.outer(X, X),
+        NETWORKS["repeated_columns"],
+    ),
+    "one_block": (*OPERATORS["laplacian"], lambda: network(width=3)),
+    "many_blocks": (*OPERATORS["laplacian"], lambda: network(width=23)),
+}
+
+
+@pytest.mark.parametrize("name", HALVED)
+def test_halves(name, halves):
+    operator, tensor, build = HALVED[name]
+    check(operator, tensor, ansatz, build(), lambda compute: compute())
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad_of_vmap", "vmap_of_grad", "jvp", "twice"])
+def test_transformed_halves(transform, halves):
+    net, x = network(width=9), jnp.asarray(X)
+    points = jr.normal(jr.key(2), (3, D)) / D**0.5
+    apply = {
+        "vmap": lambda f: jax.vmap(f(net))(points),
+        "grad_of_vmap": lambda f: jax.grad(lambda n: jnp.sum(jax.vmap(f(n))(points) ** 2))(net),
+        "vmap_of_grad": lambda f: jax.vmap(jax.grad(lambda n, x: f(n)(x)), (None, 0))(net, points),
+        "jvp": lambda f: jax.jvp(lambda n, x: jnp.sin(f(n)(x)), (net, x), (net, x)),
+        "twice": lambda f: jax.hessian(lambda W: f(Net(net.first, (W, *net.rest[1:])))(x))(
+            net.rest[0]
+        ),
+    }[transform]
+    got, expected = (
+        jax.jit(lambda m=m: apply(lambda n: m(ansatz(n))))()
+        for m in (do.Laplacian().exact, nested(lambda x: jnp.eye(D)))
+    )
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(b).max()))
+
+
+def test_several_sums_by_halves(halves):
+    net, x = network(width=7), jnp.asarray(X)
+    ops = {"lap": do.Laplacian(), "c": do.SecondOrder(jnp.asarray(DIAGONAL))}
+    got, H2 = jax.jit(do.exact(ops)(ansatz(net)))(x), jax.jit(jax.hessian(ansatz(net)))(x)
+    np.testing.assert_allclose(got["lap"], jnp.trace(H2), rtol=1e-9)
+    np.testing.assert_allclose(got["c"], jnp.sum(DIAGONAL * jnp.diag(H2)), rtol=1e-9)
+
+
+def test_nested_halves(halves):
+    net, x = network(width=5), jnp.asarray(X)
+    twice = lambda method: method(method(ansatz(net)))
+    got = jax.jit(twice(do.Laplacian().exact))(x)
+    np.testing.assert_allclose(got, jax.jit(twice(nested(lambda x: jnp.eye(D))))(x), rtol=1e-8)
+
+
+def test_wide_layers_are_multiplied_by_halves(monkeypatch):
+    """Behind a first layer of width 1,024, from fewer dimensions than that."""
+    monkeypatch.setattr(jax, "device_count", lambda *_: 1)
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    width, d = 1024, 1000
+    first, second = jnp.ones((width, d)), jnp.ones((width, width))
+
+    def u(x):
+        return jnp.sum(jnp.tanh(second @ jnp.tanh(first @ x)))
+
+    eqns = jaxprs.of(do.Laplacian().exact(u), jnp.ones(d))
+    behind = [eqn for eqn in jaxprs.named(eqns, "dot_general") if d not in eqn.invars[0].aval.shape]
+    assert jaxprs.multiplications(behind) < 0.6 * width**2 * d  # all but W x and W Wᵀ

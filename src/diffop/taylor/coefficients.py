@@ -55,7 +55,8 @@ class Full:
     number.
 
     The number is kept apart so that −2x is recognised as a multiple of x, and with `image` a sum
-    over directions $Σ_r x_r ℓ(e_r)$ as the ℓ(x) that the primal has computed already.
+    over directions $Σ_r x_r ℓ(e_r)$ as the ℓ(x) that the primal has computed already. `scaled` are
+    numbers and a matrix of which the array is: its rows times the numbers.
 
     !!! example
 
@@ -70,6 +71,7 @@ class Full:
     base: AnyArray
     factor: float | int = static(default=1)
     image: Image | None = None
+    scaled: tuple[AnyArray, AnyArray] | None = None
 
     @property
     def array(self) -> AnyArray:

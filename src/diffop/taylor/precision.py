@@ -8,6 +8,7 @@ its fourth digit costs a second derivative its second or first.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import jax
 
@@ -17,6 +18,7 @@ def full_precision() -> Iterator[None]:
     """A context, or a decorator, in which products that name no precision have all digits of their
     type, unless JAX's option `jax_default_matmul_precision` says how many.
     """
-    asked = jax.config.jax_default_matmul_precision
+    config: Any = jax.config
+    asked = config.jax_default_matmul_precision
     with jax.default_matmul_precision("highest" if asked is None else asked):
         yield

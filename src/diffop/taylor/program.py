@@ -22,11 +22,15 @@ Atom: TypeAlias = int | Constant
 """A variable of the flat program, by number, or a known value."""
 
 
-def own_policy(*_: Any, **__: Any) -> bool:
-    """Keeps nothing, and says that the engine itself asked for it: the rules of another pass see to
-    it themselves, so that no regions are nested.
+KEPT = "diffop kept"
+"""The name of what is kept also where all else is computed again."""
+
+
+def own_policy(_: jex.Primitive, *__: Any, **params: Any) -> bool:
+    """Keeps what has that name only, and says that the engine itself asked for it: the rules of
+    another pass see to it themselves, so that no regions are nested.
     """
-    return False
+    return KEPT in params.values()
 
 
 @final

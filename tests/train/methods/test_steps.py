@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train.methods.kernel import symmetric_product
 
 from .least_squares import KEY, AllAtOnce, Curve, after, damped, dense, linear, start, vector
 
@@ -175,8 +174,3 @@ def test_a_step_along_a_curve(solver, count):
     result = after(loss, start(), method)
     np.testing.assert_allclose(vector(result.model), expected, rtol=1e-8)
     assert np.abs(expected - theta + d).max() > 1e-6
-
-
-def test_asymmetric_product_by_blocks():
-    wide = np.random.default_rng(0).normal(size=(2100, 7))
-    np.testing.assert_allclose(symmetric_product(jnp.asarray(wide)), wide @ wide.T, atol=1e-13)

@@ -15,11 +15,14 @@ import jax.extend.core as jex
 
 from ..primitive import Inner, of
 from ..program import Step, inner_programs
+from .second_moments import form_cost
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""
 _WORTHWHILE = 0.9
 """A cut has to save a tenth: below that the estimate says nothing."""
+MORE = 2
+"""So many times the directions may be replaced by more of them: their products may be halves."""
 _CANDIDATES = 8
 
 
@@ -57,8 +60,6 @@ def best_cuts(
         plan = (_work(steps[start:], moving, single, directions, moment), [])
         for index in range(after, len(chosen)):
             cut = chosen[index]
-            if cut.size >= directions:
-                continue
             if index not in plans:
                 plans[index] = best(cut.step, cut.size, True, index + 1)
             share = first if cut.step == 0 else 1.0
@@ -75,7 +76,7 @@ def _records(candidates: Sequence[Live], size: int) -> list[Live]:
     """Candidates that are smaller than all before them."""
     records: list[Live] = []
     for live in candidates:
-        if 0 < live.size < (records[-1].size if records else size):
+        if 0 < live.size < (records[-1].size if records else MORE * size):
             records.append(live)
     return records[:_CANDIDATES]
 
@@ -121,5 +122,6 @@ def _step(eqn: jex.JaxprEqn, operands: int, directions: int, moment: bool, fresh
     else:
         total = float(size if fresh else directions * size)
     if record.multiplies(operands):
-        total += size if fresh else directions * size * (directions if moment else 1)
+        met = form_cost(directions, size) if moment else directions * size
+        total += size if fresh else met
     return total

@@ -32,11 +32,14 @@ from ..arithmetic import densify, instantiate, total
 from ..arrays import times
 from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
 from ..equation import BilinearMap
+from ..points import are_one_by_one, each_point
 from ..primitive import Form
+from ..program import KEPT, own_policy
 from ..record import record, static
 from ..sparsity import by_entry
 from ..sparsity.contractions import broadcast
 from ..sparsity.numbers import Numbers
+from ..symmetric import blocks_of, quadratic_form, share
 
 
 @final
@@ -111,7 +114,7 @@ class SecondMoment:
         )
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
-            result = quadratic(*_alike(matrix, first.base)).astype(product.output.dtype)
+            result = _form(matrix, first).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
         if entrywise:
@@ -189,6 +192,52 @@ def _quadratic_jvp(
     applied = jnp.tensordot(matrix, array, axes=1)
     along = _dot_first(array, jnp.tensordot(dmatrix, array, axes=1), sums)
     return _dot_first(array, applied, sums), along + 2 * _dot_first(darray, applied, sums)
+
+
+def _form(matrix: Array, rows: Full) -> Array:
+    """Σ_ij M_ij a_i a_j without the factors of the rows a_i."""
+    size, width = rows.base.shape[0], rows.base.size // max(1, rows.base.shape[0])
+    if not (is_halved(size, width) and are_one_by_one(matrix, rows.base)):
+        return quadratic(*_alike(matrix, rows.base))
+    matrix, *factors = _alike(matrix, *(rows.scaled or (_flat(rows.base),)))
+    sums, every = matrix.shape[:-2], matrix.reshape(-1, *matrix.shape[-2:])
+    forms = [each_point(_form_at_point, one, blocks_of(one), *factors) for one in every]
+    return jnp.stack(forms).reshape(*sums, *rows.base.shape[1:])
+
+
+@functools.partial(jax.checkpoint, policy=own_policy, prevent_cse=False)
+def _form_at_point(matrix: Array, blocks: list[Array], *factors: Array) -> Array:
+    array = factors[0] if len(factors) == 1 else factors[0][:, None] * factors[1]
+    return by_halves(matrix, blocks, array)
+
+
+@jax.custom_jvp
+def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
+    """As `quadratic`, of a matrix and its blocks: it changes as the blocks do."""
+    return quadratic_form(blocks, checkpoint_name(array, PRODUCTS))
+
+
+@by_halves.defjvp
+def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    (matrix, _, array), (_, dblocks, darray) = primals, tangents
+    applied = checkpoint_name(matrix @ array, KEPT)
+    along = quadratic_form(dblocks, array) + 2 * jnp.sum(darray * applied, axis=0)
+    return jnp.sum(array * applied, axis=0), along
+
+
+def form_cost(size: int, width: int) -> float:
+    """How many multiply-adds a quadratic form of an array `(size, width)` takes."""
+    halved = is_halved(size, width) and are_one_by_one()
+    return size * size * width * (share(size) if halved else 1.0)
+
+
+def is_halved(size: int, width: int) -> bool:
+    """Whether a quadratic form of an array `(size, width)` is large enough for halves."""
+    return share(size) < 1 and size * size * width >= _LARGE
+
+
+_LARGE = 256**3
+"""So many multiplications for one point fill a loop over points."""
 
 
 def _dot_first(array: Array, applied: Array, sums: int) -> Array:

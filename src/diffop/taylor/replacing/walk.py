@@ -41,7 +41,7 @@ from ..interpreter import Walk, interpret
 from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry
 from ..truncation import Truncation
-from .cost import SHARED, Live, best_cuts
+from .cost import MORE, SHARED, Live, best_cuts
 from .second_moments import SecondMoment, is_separate, moments, replaced_moments
 
 
@@ -292,7 +292,8 @@ def _plan(remaining: Sequence[Step], run: _Replacement, index: int) -> list[Live
     family = run.walk.families[index]
     mixed = [number for number, step in enumerate(remaining) if step.mixing]
     earliest = 1 + max(mixed, default=-1)
-    candidates = _live(remaining, run.walk.program, moving, divided, _directions(family), earliest)
+    most = MORE * _directions(family)
+    candidates = _live(remaining, run.walk.program, moving, divided, most, earliest)
     share = 1.0
     if candidates and candidates[0].step == 0 and _is_shared(run, candidates[0], index):
         share = SHARED

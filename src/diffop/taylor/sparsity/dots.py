@@ -14,6 +14,7 @@ from jax import lax
 from ..binding import at_run_time, varying_alike, zeros_for
 from ..coefficients import ByDirection, ByEntry, Full, Image
 from ..equation import BilinearMap
+from ..points import are_one_by_one, each_point
 from . import by_direction, by_entry
 from .dense import dense
 from .numbers import Numbers
@@ -177,7 +178,21 @@ def _rows(product: BilinearMap, shapes: Shapes, coefficient: ByEntry, array: Any
     if (columns := c.columns) is not None:
         values = columns.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
         values = values.reshape(numbers.shape)
+    if values is not None and Numbers(numbers).is_identity(c.size):
+        base = scaled_rows(values[0], matrix)
+        return Full(base.reshape(shape), c.factor, scaled=(values[0], matrix))
     return Full(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
+
+
+def scaled_rows(numbers: Any, matrix: Any) -> Any:
+    """The rows of a matrix times numbers."""
+    if matrix.size < _LARGE or not are_one_by_one(numbers, matrix):
+        return numbers[:, None] * matrix
+    return each_point(lambda numbers, matrix: numbers[:, None] * matrix, numbers, matrix)
+
+
+_LARGE = 256**2
+"""So many entries for one point fill a loop over points."""
 
 
 def _image(product: BilinearMap, side: int) -> Image | None:

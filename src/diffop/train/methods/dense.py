@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...taylor.symmetric import symmetric_product
 from .jacobian import Rows, jacobian
-from .kernel import Plan, kernel, planned, symmetric_product
+from .kernel import Plan, kernel, planned
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 

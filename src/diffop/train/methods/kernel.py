@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from ...taylor.symmetric import symmetric_product
 from .layers import Factors, Gradients, Layers
 from .vector import Residuals
 
 _GAIN = 4.0  # in multiplications: products of factors are slower, and have to be multiplied
 _ROOM = 2**24  # numbers of the products of rows that are in memory at once
-_LEAST_BLOCK = 512  # below it a product of blocks is no faster than the whole
 
 Kernel = Float[Array, "rows rows"]
 
@@ -112,15 +112,3 @@ def _products(one: Factors, others: Factors) -> Float[Array, " entries"]:
     first = jnp.einsum("im,ejm->iej", one.first, others.first)
     second = jnp.einsum("in,ejn->iej", one.second, others.second)
     return jnp.sum(first * second, axis=(0, 2))
-
-
-def symmetric_product(wide: Float[Array, "n m"]) -> Float[Array, "n n"]:
-    """A Aᵀ, of whose blocks beside the diagonal one is the other's transpose: XLA's product of a
-    matrix with its own transpose computes both.
-    """
-    half = len(wide) // 2
-    if half < _LEAST_BLOCK:
-        return wide @ wide.T
-    upper, lower = wide[:half], wide[half:]
-    beside = lower @ upper.T
-    return jnp.block([[symmetric_product(upper), beside.T], [beside, symmetric_product(lower)]])

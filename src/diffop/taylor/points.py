@@ -1,0 +1,74 @@
+"""A function of one point, of which `jax.vmap` makes a loop over points.
+
+What belongs to one point stays in the caches of a CPU then: no array of all points is transposed,
+or broadcast to be multiplied. The gradient by what all points share is added up by the loop.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax import lax
+from jax.interpreters import ad, batching, mlir
+
+from .binding import is_on_mesh
+
+each_point_p = jex.Primitive("each_point")
+"""A call of an inner program."""
+each_point_p.multiple_results = True
+
+
+def are_one_by_one(*operands: Any) -> bool:
+    """Whether points go through one after another: on a lone CPU. Several devices, and those of
+    another kind, take all points at once.
+    """
+    alone = jax.default_backend() == "cpu" and jax.device_count() == 1
+    return alone and not any(map(is_on_mesh, operands))
+
+
+def each_point(function: Callable[..., Any], *operands: Any) -> Any:
+    """A function of arrays, which may have nothing of its own but these."""
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*operands)
+    assert not closed.consts
+    outputs = each_point_p.bind(*jax.tree.leaves(operands), jaxpr=closed)
+    return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+
+
+def _call(*operands: Any, jaxpr: jex.ClosedJaxpr) -> list[Any]:
+    return jex.jaxpr_as_fun(jaxpr)(*operands)
+
+
+def _jvp(primals: Any, tangents: Any, *, jaxpr: jex.ClosedJaxpr) -> Any:
+    """Of one point alone, as if it were written out."""
+    moving = [n for n, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero)]
+
+    def of_moving(*values: Any) -> list[Any]:
+        operands = list(primals)
+        for n, value in zip(moving, values, strict=True):
+            operands[n] = value
+        return _call(*operands, jaxpr=jaxpr)
+
+    return jax.jvp(of_moving, [primals[n] for n in moving], [tangents[n] for n in moving])
+
+
+def _batch(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[Any], list[int]]:
+    mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
+    points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in mapped.items()]
+
+    def at(point: list[Any]) -> list[Any]:
+        values = list(operands)
+        for n, value in zip(mapped, point, strict=True):
+            values[n] = value
+        return _call(*values, jaxpr=jaxpr)
+
+    outputs = lax.map(at, points)
+    return outputs, [0] * len(outputs)
+
+
+each_point_p.def_impl(_call)
+each_point_p.def_abstract_eval(lambda *_, jaxpr: jaxpr.out_avals)
+mlir.register_lowering(each_point_p, mlir.lower_fun(_call, multiple_results=True))
+ad.primitive_jvps[each_point_p] = _jvp
+batching.primitive_batchers[each_point_p] = _batch
