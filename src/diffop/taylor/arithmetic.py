@@ -15,7 +15,6 @@ from jax import lax
 from jax.core import Tracer
 
 from .arrays import as_array, plus, type_of, zeros_like
-from .binding import varying_axes
 from .coefficients import (
     ByDirection,
     ByEntry,
@@ -35,6 +34,7 @@ from .equation import BilinearMap, LinearMap
 from .primitive import Form
 from .sparsity import by_direction, by_entry, contractions
 from .sparsity.dense import dense
+from .versions import varying_axes
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()

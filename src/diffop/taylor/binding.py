@@ -11,7 +11,7 @@ from jax.extend import source_info_util
 from jax.sharding import AxisType, NamedSharding, reshard
 
 from .primitive import of
-from .versions import varying_axes_of
+from .versions import varying_axes
 
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
@@ -53,11 +53,6 @@ def varying_over(array: Any, axes: frozenset) -> Any:
     """The same array, said to vary over these axes of devices too."""
     missing = axes - varying_axes(array)
     return jax.lax.pcast(array, tuple(sorted(missing)), to="varying") if missing else array
-
-
-def varying_axes(array: Any) -> frozenset:
-    """The axes of devices over which an array differs, inside `jax.shard_map`."""
-    return varying_axes_of(jax.typeof(array))
 
 
 def _on_one_device() -> bool:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ..array_types import AnyArray, CollapsingWeights
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of, weighted
-from .binding import divided_along, is_divided, varying_axes
+from .binding import divided_along, is_divided
 from .coefficients import (
     ByDirection,
     ByEntry,
@@ -32,6 +32,7 @@ from .sparsity import by_direction, by_entry
 from .sparsity.contractions import broadcast
 from .sparsity.source import Source
 from .truncation import Truncation
+from .versions import varying_axes
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
 """A product to be formed: a number of times, and its two factors, None for the same twice."""

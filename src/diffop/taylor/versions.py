@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import jax
 
-def varying_axes_of(kind: Any) -> frozenset:
-    """The axes of devices over which arrays of a type differ, inside `jax.shard_map`."""
+
+def varying_axes(array: Any) -> frozenset:
+    """The axes of devices over which an array differs, inside `jax.shard_map`."""
+    kind: Any = jax.typeof(array)
     if hasattr(kind, "manual_axis_type"):  # JAX ≥ 0.10
         return frozenset(kind.manual_axis_type.varying)
     return frozenset(getattr(kind, "vma", ()))

@@ -8,7 +8,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
-from ..binding import bind_program, described, varying_alike, varying_axes, varying_over
+from ..binding import bind_program, described, varying_alike, varying_over
 from ..bundle import (
     Families,
     Value,
@@ -19,7 +19,7 @@ from ..bundle import (
 from ..coefficients import Coefficient, Full
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
-from ..versions import carried_operands
+from ..versions import carried_operands, varying_axes
 from .agreement import agreed, conform_all, joined, structure_of
 
 

@@ -6,11 +6,12 @@ import jax
 from jax import lax
 
 from ..arrays import as_array
-from ..binding import is_explicit, varying_axes
+from ..binding import is_explicit
 from ..coefficients import Full
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..rows import rows_dot
+from ..versions import varying_axes
 
 
 def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
