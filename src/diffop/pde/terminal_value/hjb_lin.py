@@ -1,6 +1,5 @@
 """A Hamilton-Jacobi-Bellman equation with a linear solution."""
 
-import dataclasses
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -9,7 +8,6 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
-from ..recommended import Recommended
 from .problem import AbstractTerminalValue
 
 
@@ -43,11 +41,6 @@ class HJBLin(AbstractTerminalValue):
     """
 
     name: ClassVar[str] = "hjb-lin"
-    recommended: ClassVar[Recommended] = dataclasses.replace(
-        AbstractTerminalValue.recommended,
-        steps=8,  # the solution is linear: after that errors are rounding
-    )
-
     power: int | float = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
