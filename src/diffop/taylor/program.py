@@ -29,7 +29,7 @@ def own_policy(_: jex.Primitive, *__: Any, **params: Any) -> bool:
     """Keeps what has that name only, and says that the engine itself asked for it: the rules of
     another pass see to it themselves, so that no regions are nested.
     """
-    return KEPT in params.values()
+    return any(isinstance(each, str) and each == KEPT for each in params.values())
 
 
 @final
