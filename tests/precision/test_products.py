@@ -83,6 +83,15 @@ def test_products_have_all_digits_of_their_type(name):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
+def test_products_that_are_made_when_a_program_is_differentiated(name):
+    """By rules of custom derivatives, after the program has been traced."""
+    x = jnp.ones(D, jnp.float32)
+    value = jax.jit(lambda x: jnp.sum(apply(OPERATORS[name], network(None))(x)))
+    found = precisions(jax.grad(value), x) | precisions(jax.hessian(value), x)
+    assert found and found <= HIGHEST
+
+
+@pytest.mark.parametrize("name", OPERATORS)
 def test_the_option_of_jax_holds_for_all_products(name):
     x = jnp.ones(D, jnp.float32)
     value = lambda x: jax.vjp(apply(OPERATORS[name], network(None)), x)
