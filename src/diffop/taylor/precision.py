@@ -16,7 +16,8 @@ import jax
 @contextmanager
 def full_precision() -> Iterator[None]:
     """A context, or a decorator, in which products that name no precision have all digits of their
-    type, unless JAX's option `jax_default_matmul_precision` says how many.
+    type, unless JAX's option `jax_default_matmul_precision` says how many. Rules of custom
+    derivatives need it by themselves: a program may be differentiated after it has been traced.
     """
     config: Any = jax.config
     asked = config.jax_default_matmul_precision

@@ -33,6 +33,7 @@ from ..arrays import times
 from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
 from ..equation import BilinearMap
 from ..points import are_one_by_one, each_point
+from ..precision import full_precision
 from ..primitive import Form
 from ..program import KEPT, own_policy
 from ..record import record, static
@@ -184,6 +185,7 @@ def quadratic(matrix: Array, array: Array) -> Array:
 
 
 @quadratic.defjvp
+@full_precision()
 def _quadratic_jvp(
     primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[Array, Array]:
@@ -218,6 +220,7 @@ def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
 
 
 @by_halves.defjvp
+@full_precision()
 def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     (matrix, _, array), (_, dblocks, darray) = primals, tangents
     applied = checkpoint_name(matrix @ array, KEPT)
@@ -408,6 +411,7 @@ def gram(a: Array) -> Array:
 
 
 @gram.defjvp
+@full_precision()
 def _gram_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (a,), (da,) = primals, tangents
     half = lax.dot_general(a, da, (((0,), (0,)), ((), ())))
