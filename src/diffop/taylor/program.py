@@ -26,11 +26,11 @@ KEPT = "diffop kept"
 """The name of what is kept also where all else is computed again."""
 
 
-def own_policy(_: jex.Primitive, *__: Any, **params: Any) -> bool:
+def own_policy(_: jex.Primitive, *__: Any, name: Any = None, **___: Any) -> bool:
     """Keeps what has that name only, and says that the engine itself asked for it: the rules of
     another pass see to it themselves, so that no regions are nested.
     """
-    return params.get("name") == KEPT
+    return name == KEPT
 
 
 @final
