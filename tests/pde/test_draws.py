@@ -61,7 +61,7 @@ def test_elements_are_counted_beyond_a_word(shape):
 
 
 def test_words_are_encrypted_as_jax_does(getkey):
-    words = [jax.random.bits(getkey(), (50,), np.uint32) for _ in range(2)]
+    words = tuple(jax.random.bits(getkey(), (50,), np.uint32) for _ in range(2))
     key = jax.random.bits(getkey(), (2,), np.uint32)
     ours = jax.jit(lambda key, words: encrypted((key[0], key[1]), words))(key, words)
     for word, expected in zip(ours, threefry2x32_p.bind(key[0], key[1], *words), strict=True):

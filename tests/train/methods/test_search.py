@@ -12,9 +12,6 @@ from .least_squares import KEY, after
 pytestmark = pytest.mark.usefixtures("x64")
 
 
-ONE = np.ones(())
-
-
 def counted(loss):
     """A loss by the size of a step, and where it has been asked for."""
     sizes = 0.5 ** np.arange(40.0)
@@ -26,21 +23,21 @@ def counted(loss):
 @pytest.mark.parametrize("best", [2.0, 1.0, 0.5, 0.3, 0.26, 0.01])
 def test_the_best_of_all_sizes_of_a_parabola(best):
     loss = lambda size: (size - best) ** 2 + 1.0
-    size, reached = halved(counted(loss), jnp.asarray(loss(0.0)), 12, ONE)
+    size, reached = halved(counted(loss), jnp.asarray(loss(0.0)), 12, jnp.asarray(1.0))
     expected = min(0.5 ** np.arange(13.0), key=loss)
     np.testing.assert_allclose([size, reached], [expected, loss(expected)])
 
 
 def test_sizes_without_a_finite_loss_are_gone_past():
     loss = lambda size: np.nan if size > 0.3 else 0.5 - size
-    size, reached = halved(counted(loss), jnp.asarray(1.0), 12, ONE)
+    size, reached = halved(counted(loss), jnp.asarray(1.0), 12, jnp.asarray(1.0))
     np.testing.assert_allclose([size, reached], [0.25, 0.25])
 
 
 def test_no_size_makes_it_smaller():
-    size, reached = halved(counted(lambda size: 1.0 + size), jnp.asarray(1.0), 5, ONE)
+    size, reached = halved(counted(lambda size: 1.0 + size), jnp.asarray(1.0), 5, jnp.asarray(1.0))
     np.testing.assert_allclose([size, reached], [0.5**5, 1 + 0.5**5])
-    size, reached = halved(counted(lambda size: np.inf), jnp.asarray(1.0), 5, ONE)
+    size, reached = halved(counted(lambda size: np.inf), jnp.asarray(1.0), 5, jnp.asarray(1.0))
     assert np.isinf(reached)
 
 
@@ -53,7 +50,7 @@ def test_the_first_size(whole):
 
 
 def test_no_halvings():
-    size, reached = halved(counted(lambda size: 3.0 * size), jnp.asarray(1.0), 0, ONE)
+    size, reached = halved(counted(lambda size: 3.0 * size), jnp.asarray(1.0), 0, jnp.asarray(1.0))
     np.testing.assert_allclose([size, reached], [1.0, 3.0])
 
 
