@@ -13,6 +13,7 @@ from .first_use import FirstUse
 from .gpinn import GpinnError, GpinnSpeed
 from .headline import Headline
 from .high_order import HighOrder
+from .limits import Limits
 from .peers import Peers
 from .precision import Precision
 from .scaling import Scaling
@@ -45,6 +46,7 @@ SUITES: dict[str, AbstractSuite] = {
         ByHand(),
         Scaling(),
         Step(),
+        Limits(),
         Precision(),
         Compiling(),
         FirstUse(),
