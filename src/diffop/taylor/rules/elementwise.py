@@ -261,8 +261,8 @@ class Derivatives:
 
 
 def _are_rows(array: Any, factor: EntryFactor) -> bool:
-    """Whether an array is rows of which a vector of factors has an entry for each."""
-    return factor.array.ndim == 1 and array.ndim == 2 and array.shape[1:] == factor.array.shape
+    """Whether an array is several rows, and a vector of factors has a number for each column."""
+    return factor.array.ndim == 1 and array.shape[1:] == factor.array.shape and len(array) > 1
 
 
 def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
