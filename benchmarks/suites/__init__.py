@@ -17,6 +17,7 @@ from .peers import Peers
 from .precision import Precision
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
+from .small import Small
 from .step import Step
 from .trained import Gradient, Problems, Recipe, Solitons, WholeGradient
 from .unit_ball import ThreeBodyError, ThreeBodySpeed, TwoBodyError, TwoBodySpeed
@@ -41,6 +42,7 @@ SUITES: dict[str, AbstractSuite] = {
         BatchSize(),
         Headline(),
         Peers(),
+        Small(),
         Collapsed(),
         ByHand(),
         Scaling(),

@@ -78,19 +78,17 @@ def test_transformations(transformation, axes, points):
 @pytest.mark.parametrize("points", [MANY, FEW])
 def test_points_in_points(points):
     """Two axes of points, and one of networks outside of them or inside."""
-    numbers = RNG.normal(size=(points, 3, 4))
-    matrices = jnp.asarray(RNG.normal(size=(2, 4, 5)))
+    numbers, matrices = RNG.normal(size=(points, 3, 4)), RNG.normal(size=(2, 4, 5))
+    numbers, matrices, rows, matrix = map(jnp.asarray, (numbers, matrices, ROWS, MATRIX))
 
     def results(f):
         at = jax.vmap(jax.vmap(f, (0, None, None)), (0, None, None))
-        networks = (
-            jax.vmap(at, (None, None, 0)),
-            jax.vmap(jax.vmap(f, (None, None, 0)), (0, None, None)),
-        )
+        outside = jax.vmap(at, (None, None, 0))
+        inside = jax.vmap(jax.vmap(f, (None, None, 0)), (0, None, None))
         return (
-            at(numbers, ROWS, MATRIX),
-            networks[0](numbers, ROWS, matrices),
-            networks[1](numbers[:, 0], ROWS, matrices),
+            at(numbers, rows, matrix),
+            outside(numbers, rows, matrices),
+            inside(numbers[:, 0], rows, matrices),
         )
 
     got, want = (jax.jit(lambda f=f: results(f))() for f in (product, expected))
