@@ -114,10 +114,13 @@ def test_merged_sums_cost_as_one():
 
 
 def test_vmap_over_points_shares_the_directions_pass():
-    """Under vmap the number of equations does not depend on the number of points."""
+    """Under vmap the number of equations does not depend on the number of points, be they so few
+    that each goes through the second layer alone, or so many that they go together.
+    """
     apply = lambda x: jax.vmap(do.Laplacian().exact(Network(5, WIDTHS)))(x)
-    few, many = (jaxprs.count(jaxprs.of(apply, jnp.ones((n, 5)))) for n in (2, 29))
-    assert few == many
+    for numbers in ((2, 3), (max(WIDTHS), 29)):
+        some, more = (jaxprs.count(jaxprs.of(apply, jnp.ones((n, 5)))) for n in numbers)
+        assert some == more
 
 
 @pytest.mark.parametrize("n", [3, 19])

@@ -27,14 +27,17 @@ class Program:
 
     All arrays among the arguments, those of modules too, are arguments of the compiled program and
     not constants in it: XLA must not compute with them beforehand, nor copy them. A call runs
-    nothing else, so that small programs are not timed with a share of Python.
+    nothing else, and takes and gives lists of arrays, so that small programs are not timed with a
+    share of Python: to take a module apart takes as long as a product of small matrices.
     """
 
     def __init__(self, function: Callable[..., Any], *args: Any):
-        self._arrays, static = eqx.partition(args, eqx.is_array)
+        arrays, static = eqx.partition(args, eqx.is_array)
+        self._arrays, structure = jax.tree.flatten(arrays)
 
-        def run(arrays: Any) -> Any:
-            return function(*eqx.combine(arrays, static))
+        def run(leaves: list[Any]) -> Any:
+            arrays = jax.tree.unflatten(structure, leaves)
+            return jax.tree.leaves(function(*eqx.combine(arrays, static)))
 
         self._compiled, self.compile_seconds = compiled(jax.jit(run), self._arrays)
         self.temporary_mb = temporary_mb(self._compiled)

@@ -18,6 +18,7 @@ from .peers import Peers
 from .precision import Precision
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
+from .small import Small
 from .step import Step
 from .trained import Gradient, Problems, Recipe, Solitons, WholeGradient
 from .unit_ball import ThreeBodyError, ThreeBodySpeed, TwoBodyError, TwoBodySpeed
@@ -42,6 +43,7 @@ SUITES: dict[str, AbstractSuite] = {
         BatchSize(),
         Headline(),
         Peers(),
+        Small(),
         Collapsed(),
         ByHand(),
         Scaling(),

@@ -72,6 +72,7 @@ class Full:
     factor: float | int = static(default=1)
     image: Image | None = None
     scaled: tuple[AnyArray, AnyArray] | None = None
+    weighted: tuple[AnyArray, AnyArray] | None = None
 
     @property
     def array(self) -> AnyArray:

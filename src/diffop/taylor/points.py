@@ -1,11 +1,12 @@
-"""A function of one point, of which `jax.vmap` makes a loop over points.
+"""Functions of one point, with a way of their own to be one of many points.
 
-What belongs to one point stays in the caches of a CPU then: no array of all points is transposed,
-or broadcast to be multiplied. The gradient by what all points share is added up by the loop.
+`jax.vmap` makes a loop over points of `each_point`. What belongs to one point stays in the caches
+of a CPU then: no array of all points is transposed, or broadcast to be multiplied. The gradient by
+what all points share is added up by the loop.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.extend.core as jex
@@ -15,9 +16,8 @@ from jax.interpreters import ad, batching, mlir
 
 from .binding import is_on_mesh
 
-each_point_p = jex.Primitive("each_point")
-"""A call of an inner program."""
-each_point_p.multiple_results = True
+Batching: TypeAlias = Callable[..., tuple[list[Any], list[int]]]
+"""A rule of `jax.vmap`: operands, the axes along which they are mapped, and parameters."""
 
 
 def are_one_by_one(*operands: Any) -> bool:
@@ -36,11 +36,12 @@ def each_point(function: Callable[..., Any], *operands: Any) -> Any:
     return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
 
-def _call(*operands: Any, jaxpr: jex.ClosedJaxpr) -> list[Any]:
+def written_out(*operands: Any, jaxpr: jex.ClosedJaxpr, **_: Any) -> list[Any]:
+    """The inner program itself."""
     return jex.jaxpr_as_fun(jaxpr)(*operands)
 
 
-def _jvp(primals: Any, tangents: Any, *, jaxpr: jex.ClosedJaxpr) -> Any:
+def _jvp(primals: Any, tangents: Any, *, jaxpr: jex.ClosedJaxpr, **_: Any) -> Any:
     """Of one point alone, as if it were written out."""
     moving = [n for n, tangent in enumerate(tangents) if not isinstance(tangent, ad.Zero)]
 
@@ -48,12 +49,24 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: jex.ClosedJaxpr) -> Any:
         operands = list(primals)
         for n, value in zip(moving, values, strict=True):
             operands[n] = value
-        return _call(*operands, jaxpr=jaxpr)
+        return written_out(*operands, jaxpr=jaxpr)
 
     return jax.jvp(of_moving, [primals[n] for n in moving], [tangents[n] for n in moving])
 
 
-def _batch(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[Any], list[int]]:
+def call_at_points(name: str, batching_rule: Batching) -> jex.Primitive:
+    """A call of an inner program, the parameter `jaxpr`, that `jax.vmap` maps by a rule."""
+    call = jex.Primitive(name)
+    call.multiple_results = True
+    call.def_impl(written_out)
+    call.def_abstract_eval(lambda *_, jaxpr, **__: jaxpr.out_avals)
+    mlir.register_lowering(call, mlir.lower_fun(written_out, multiple_results=True))
+    ad.primitive_jvps[call] = _jvp
+    batching.primitive_batchers[call] = batching_rule
+    return call
+
+
+def _in_a_loop(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[Any], list[int]]:
     mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
     points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in mapped.items()]
 
@@ -61,14 +74,10 @@ def _batch(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[An
         values = list(operands)
         for n, value in zip(mapped, point, strict=True):
             values[n] = value
-        return _call(*values, jaxpr=jaxpr)
+        return written_out(*values, jaxpr=jaxpr)
 
     outputs = lax.map(at, points)
     return outputs, [0] * len(outputs)
 
 
-each_point_p.def_impl(_call)
-each_point_p.def_abstract_eval(lambda *_, jaxpr: jaxpr.out_avals)
-mlir.register_lowering(each_point_p, mlir.lower_fun(_call, multiple_results=True))
-ad.primitive_jvps[each_point_p] = _jvp
-batching.primitive_batchers[each_point_p] = _batch
+each_point_p = call_at_points("each_point", _in_a_loop)

@@ -13,6 +13,7 @@ from ..points import each_point_p
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
 from ..replacing.second_moments import PRODUCTS
+from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
 from .determinant import is_slogdet, sign_and_logarithm
 from .elementwise import along_one
@@ -85,7 +86,8 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
 
 _enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
-_enter(each_point_p.name, None, inner=Inner.CALLED, evaluate=bind_program)
+for _call in (each_point_p, weighted_dot_p):
+    _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
 _enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
 _enter("custom_vjp_call", custom_vjp, evaluate=bind_call)

@@ -243,7 +243,8 @@ class Derivatives:
         factor = self._everywhere[power - 1]
         c = self._guarded(power, coefficient, factor)
         if isinstance(c, Full):
-            return Full(factor.times(c.base, lead), c.factor)
+            made = (factor.array, c.base) if power == 1 and _are_rows(c.base, factor) else None
+            return Full(factor.times(c.base, lead), c.factor, weighted=made)
         return bilinear_map(multiplication(self.output), Full(factor.array), c, (0, lead))
 
     def _guarded(self, power: int, coefficient: Any, factor: EntryFactor) -> Any:
@@ -257,6 +258,11 @@ class Derivatives:
             entries = [entries_at(p, positions, shape) for p in self.primals]
             self._at_positions[source] = [EntryFactor(each) for each in self.program(entries)]
         return self._at_positions[source]
+
+
+def _are_rows(array: Any, factor: EntryFactor) -> bool:
+    """Whether an array is several rows, and a vector of factors has a number for each column."""
+    return factor.array.ndim == 1 and array.shape[1:] == factor.array.shape and len(array) > 1
 
 
 def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:

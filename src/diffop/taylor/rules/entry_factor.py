@@ -66,9 +66,24 @@ class EntryFactor:
         limits = jnp.finfo(factor.dtype)
         most, room = float(limits.max), float(limits.max) * float(limits.eps)
         cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite but where it is 0
-        return lax.min(values, jnp.broadcast_to(cap, values.shape))
+        return _at_most(values, jnp.broadcast_to(cap, values.shape))
 
     def _nonzero(self, lead: int) -> Array:
         if lead not in self._where:
             self._where[lead] = lax.ne(self.behind(lead), self.array.dtype.type(0))
         return self._where[lead]
+
+
+@jax.custom_jvp
+def _at_most(values: Array, cap: Array) -> Array:
+    return lax.min(values, cap)
+
+
+@_at_most.defjvp
+def _at_most_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Where values are capped the factor that they meet is 0, and so is what comes back to them:
+    to compare again whether they are would be to multiply 0 with 0.
+    """
+    return _at_most(*primals), tangents[0]

@@ -12,6 +12,7 @@ from ..equation import BilinearMap
 from ..primitive import Form
 from ..rows import rows_dot
 from ..versions import varying_axes
+from ..weighted_rows import weighted_dot
 
 
 def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
@@ -24,8 +25,8 @@ def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int])
             for each, lead in zip((left, right), leads, strict=True)
         )
         return Full(product.function(*arrays), factor)
-    if product.form is Form.DOT and 0 in leads and leads != (0, 0):
-        array = _flat_dot(product, left.base, right.base, leads)
+    if product.form is Form.DOT and 0 in leads:
+        array = _flat_dot(product, left, right, leads)
         if array is not None:
             return Full(array, factor)
     function = product.function
@@ -49,23 +50,28 @@ def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -
     return lax.expand_dims(array, axes) if lead else product.expanded(array, axes)
 
 
-def _flat_dot(product: BilinearMap, left: Any, right: Any, leads: tuple[int, int]) -> Any:
+def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Any:
     """A coefficient times a primal matrix with the coefficient on the left, so that points and
     directions are the rows of one product, in order, whichever side the matrix was on.
     """
     contract, batch = product.params["dimension_numbers"]
     if any(batch) or product.params["out_sharding"] is not None:
         return None
-    side = 0 if leads[0] else 1
+    side = 0 if leads[0] or (leads == (0, 0) and left.base.ndim == 1) else 1
     lead = leads[side]
-    moving, still = (left, right) if side == 0 else (right, left)
+    coefficient, still = (left, right.base) if side == 0 else (right, left.base)
+    moving = coefficient.base
     params = {
         "precision": _precision(product.params["precision"], side),
         "preferred_element_type": product.params["preferred_element_type"],
     }
     if moving.ndim == lead + 1 and still.ndim == 2 and _is_plain(moving, still):
         matrix = still if contract[1 - side] == (0,) else product.transposed(still)
+        if coefficient.weighted is not None:
+            return weighted_dot(*coefficient.weighted, matrix, **params)
         return rows_dot(moving, matrix, **params)
+    if leads == (0, 0):
+        return None
     inner = tuple(axis + lead for axis in contract[side])
     array = lax.dot_general(moving, still, ((inner, contract[1 - side]), ((), ())), **params)
     free = moving.ndim - lead - len(inner)
