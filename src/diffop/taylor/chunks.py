@@ -18,6 +18,7 @@ from jaxtyping import PyTree
 
 from .binding import start_of_sum
 from .coefficients import ByDirection, ByEntry, Full
+from .primitive import Inner, of
 from .program import inner_programs
 from .sparsity.by_entry import as_sparse
 
@@ -78,7 +79,7 @@ def _peak(jaxpr: jex.Jaxpr, depends: set[Any]) -> int:
             new = {var for var in eqn.outvars if var in last}
             live |= new
             now += sum(map(_bytes, new))
-            peak = max(peak, now + _inside(eqn))
+            peak = max(peak, now + _inside(eqn, depends))
         dead = {atom for atom in live if last[atom] == number}
         now -= sum(map(_bytes, dead))
         live -= dead
@@ -89,9 +90,17 @@ def _variables(atoms: Any) -> list[Any]:
     return [atom for atom in atoms if not isinstance(atom, jex.Literal)]
 
 
-def _inside(eqn: jex.JaxprEqn) -> int:
-    peaks = (_peak(program, set(program.invars)) for program in inner_programs(eqn))
+def _inside(eqn: jex.JaxprEqn, depends: set[Any]) -> int:
+    peaks = (_peak(program, _inner(program, eqn, depends)) for program in inner_programs(eqn))
     return max(peaks, default=0)
+
+
+def _inner(program: jex.Jaxpr, eqn: jex.JaxprEqn, depends: set[Any]) -> set[Any]:
+    """The inputs of an inner program that depend: those of a call do as its operands do."""
+    if of(eqn).inner not in (Inner.CALLED, Inner.REMATERIALISED):
+        return set(program.invars)
+    pairs = zip(program.invars, eqn.invars, strict=True)
+    return {var for var, atom in pairs if not isinstance(atom, jex.Literal) and atom in depends}
 
 
 def _bytes(var: Any) -> int:

@@ -10,6 +10,7 @@ of directions on two of them in its derivatives, so nothing is replaced before t
 of values that move.
 """
 
+import dataclasses
 import heapq
 import itertools
 import math
@@ -42,7 +43,7 @@ from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry
 from ..truncation import Truncation
 from .cost import MORE, SHARED, Live, best_cuts
-from .second_moments import SecondMoment, is_separate, moments, replaced_moments
+from .second_moments import SecondMoment, is_separate, moments, replaced_moments, with_gram
 
 
 def interpret_replacing(
@@ -163,6 +164,9 @@ class _Replacement:
         moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
             return
+        if family.moment is None and family.sums_squares:
+            for variable in moving:
+                self.walk.store(variable, _with_gram(self.walk.values[variable]))
         parts = [_real_parts(self._lower(v, index), self.walk.values[v].primal) for v in moving]
         moment = _moment(family, *zip(*itertools.chain(*parts), strict=True))
         self.walk.families[index] = Family(None, Truncation.curve(2), None, moment)
@@ -214,6 +218,22 @@ def _is_of_input(coefficient: Coefficient) -> bool:
 def _with(value: Bundle, index: int, series: Series) -> Value:
     """A value with another series along one family."""
     return bundle(value.primal, [*value.series[:index], series, *value.series[index + 1 :]])
+
+
+def _with_gram(value: Any) -> Bundle:
+    """A value, and the Gram matrix of its rows where it is what they made of a vector."""
+    made = {}
+
+    def known(coefficient: Coefficient) -> Coefficient:
+        image = coefficient.image if isinstance(coefficient, Full) else None
+        if image is None or image.output is not value.primal:
+            return coefficient
+        made[image.source] = new = made.get(image.source) or with_gram(image)
+        return dataclasses.replace(coefficient, image=new)
+
+    series = tuple(tuple(map(known, each)) for each in value.series)
+    outputs = [image.output for image in made.values()]
+    return Bundle(outputs[0] if outputs else value.primal, series, value.source)
 
 
 _SCALARS = 4

@@ -7,6 +7,7 @@ import jax
 import jax.extend.core as jex
 
 from ..binding import bind, bind_call, bind_program
+from ..blocks import in_blocks_p
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
 from ..points import each_point_p
@@ -85,7 +86,7 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
 
 _enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
-_enter(each_point_p.name, None, inner=Inner.CALLED, evaluate=bind_program)
+_enter(f"{each_point_p.name} {in_blocks_p.name}", None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
 _enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
 _enter("custom_vjp_call", custom_vjp, evaluate=bind_call)
