@@ -28,9 +28,13 @@ in_blocks_p = jex.Primitive("in_blocks")
 """A call of an inner program."""
 in_blocks_p.multiple_results = True
 
-LARGE = 2**21
-"""Arrays of fewer numbers stay in the caches as they are."""
-_BLOCK = 2**18
+LONG = 2**20
+"""A matrix of so many numbers may be worth it, when it meets many points."""
+LARGE = 2**23
+"""Arrays of so many numbers are evaluated in blocks: what XLA and its libraries copy of them, glibc
+gets from the kernel and gives back each time, page by page.
+"""
+BLOCK = 2**19
 """So many numbers of each array are a block, or a little less."""
 
 
@@ -49,9 +53,9 @@ class Blockwise:
     outputs: tuple[Axis, ...]
 
 
-def is_in_blocks(*operands: Any) -> bool:
-    """Whether functions are evaluated in blocks of these: of a large one on a lone CPU."""
-    return max(operand.size for operand in operands) >= LARGE and are_one_by_one(*operands)
+def may_be_in_blocks(matrix: Any) -> bool:
+    """Whether functions of such a matrix may be evaluated in blocks: on a lone CPU."""
+    return matrix.size >= LONG and are_one_by_one(matrix)
 
 
 def in_blocks(blockwise: Blockwise, *operands: Any) -> list[Any]:
@@ -62,10 +66,14 @@ def in_blocks(blockwise: Blockwise, *operands: Any) -> list[Any]:
 
 
 def _evaluate(*operands: Any, blockwise: Blockwise) -> list[Any]:
-    """One block after another, and what is left of the axis."""
-    long = [(o, axis) for o, axis in zip(operands, blockwise.inputs, strict=True) if axis is not None]
+    """One block after another, and what is left of the axis; or all at once."""
+    pairs = zip(operands, blockwise.inputs, strict=True)
+    long = [(operand, axis) for operand, axis in pairs if axis is not None]
     (size,) = {operand.shape[axis] for operand, axis in long}
-    width = max(1, min(size, _BLOCK * size // max(operand.size for operand, _ in long)))
+    largest = max(operand.size for operand, _ in long)
+    if largest < LARGE:
+        return list(blockwise.function(*operands))
+    width = max(1, BLOCK * size // largest)
 
     def with_block(start: Any, length: int, results: Sequence[Any]) -> list[Any]:
         def part(array: Any, axis: Axis) -> Any:

@@ -31,7 +31,7 @@ from jaxtyping import Array
 from ...array_types import AnyArray
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
-from ..blocks import Blockwise, in_blocks, is_in_blocks
+from ..blocks import BLOCK, Blockwise, in_blocks, may_be_in_blocks
 from ..coefficients import ByEntry, Coefficient, Full, Image, Series, Sets, Zero
 from ..equation import BilinearMap
 from ..points import are_one_by_one, each_point
@@ -415,9 +415,7 @@ def gram(a: Array, axis: int = 0) -> Array:
 
 @gram.defjvp
 @full_precision()
-def _gram_jvp(
-    axis: int, primals: tuple[Array], tangents: tuple[Array]
-) -> tuple[Array, Array]:
+def _gram_jvp(axis: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (a,), (da,) = primals, tangents
     half = lax.dot_general(a, da, (((axis,), (axis,)), ((), ())))
     return gram(a, axis), half + half.T
@@ -425,8 +423,10 @@ def _gram_jvp(
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def gram_by_halves(a: Array, axis: int) -> Array:
-    """As `gram`, of a block of a long matrix."""
+    """As `gram`, by halves where the matrix is a block that stays in the caches."""
     a = checkpoint_name(a, PRODUCTS)
+    if a.size > BLOCK:
+        return gram(a, axis)
     return symmetric_product(a if axis == 1 else a.T, _LEAST)
 
 
@@ -451,16 +451,21 @@ def with_gram(image: Image) -> Image:
     """What a layer made of a vector, computed again, in one pass with the Gram matrix of its rows:
     so in reverse mode their gradients by the layer are one array from the start.
 
-    What was computed before is dropped, or nothing reads it any more.
+    What was computed before is dropped: nothing reads it any more.
     """
-    if image.layer is None or image.output is None:
+    if image.layer is None or image.output is None or image.gram is not None:
         return image
     vector, matrix = image.layer
-    if not is_in_blocks(matrix) or {vector.dtype, image.output.dtype} != {matrix.dtype}:
+    types = {array.dtype for array in (vector, matrix, image.output)}
+    if len(types) > 1 or matrix.dtype not in _WIDE or not may_be_in_blocks(matrix):
         return image
     layer = Blockwise(_Layer(image.axis), (image.axis, 0), (None, None))
     output, rows = in_blocks(layer, matrix, vector)
     return dataclasses.replace(image, output=output, gram=rows)
+
+
+_WIDE = (jnp.dtype("float32"), jnp.dtype("float64"))
+"""Types with digits enough for sums over many blocks."""
 
 
 def replaced_moments(

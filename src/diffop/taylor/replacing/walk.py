@@ -165,8 +165,9 @@ class _Replacement:
         if not moving:
             return
         if family.moment is None and family.sums_squares:
+            made: dict[int, Image] = {}
             for variable in moving:
-                self.walk.store(variable, _with_gram(self.walk.values[variable]))
+                self.walk.store(variable, _with_gram(self.walk.values[variable], made))
         parts = [_real_parts(self._lower(v, index), self.walk.values[v].primal) for v in moving]
         moment = _moment(family, *zip(*itertools.chain(*parts), strict=True))
         self.walk.families[index] = Family(None, Truncation.curve(2), None, moment)
@@ -220,20 +221,28 @@ def _with(value: Bundle, index: int, series: Series) -> Value:
     return bundle(value.primal, [*value.series[:index], series, *value.series[index + 1 :]])
 
 
-def _with_gram(value: Any) -> Bundle:
-    """A value, and the Gram matrix of its rows where it is what they made of a vector."""
-    made = {}
+def _with_gram(value: Value, made: dict[int, Image]) -> Value:
+    """A value, and the Gram matrix of its rows where it is what they made of a vector; `made` are
+    those of the values before, by their matrices.
+    """
+    output = value.primal
 
     def known(coefficient: Coefficient) -> Coefficient:
+        nonlocal output
         image = coefficient.image if isinstance(coefficient, Full) else None
-        if image is None or image.output is not value.primal:
+        if image is None or image.layer is None or image.output is not value.primal:
             return coefficient
-        made[image.source] = new = made.get(image.source) or with_gram(image)
-        return dataclasses.replace(coefficient, image=new)
+        first = made.setdefault(id(image.layer[1]), image)
+        if first is image:
+            first = made[id(image.layer[1])] = with_gram(image)
+        if first.axis != image.axis:
+            return coefficient
+        output = first.output if first.operand == image.operand else image.output
+        image = dataclasses.replace(image, output=output, gram=first.gram)
+        return dataclasses.replace(coefficient, image=image)
 
     series = tuple(tuple(map(known, each)) for each in value.series)
-    outputs = [image.output for image in made.values()]
-    return Bundle(outputs[0] if outputs else value.primal, series, value.source)
+    return Bundle(output, series, value.source)
 
 
 _SCALARS = 4
