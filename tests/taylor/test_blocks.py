@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.taylor import blocks
+from diffop.taylor import blocks as taylor_blocks
 from diffop.taylor.blocks import Blockwise, in_blocks
 from diffop.taylor.replacing import second_moments
 
@@ -30,10 +30,12 @@ OPERANDS = (SHORT, MATRIX, VECTOR)
 @pytest.fixture
 def small(monkeypatch):
     """Blocks of small arrays."""
-    monkeypatch.setattr(blocks, "LONG", 1)
-    monkeypatch.setattr(blocks, "LARGE", 1)
-    monkeypatch.setattr(blocks, "BLOCK", BLOCK)
-    monkeypatch.setattr(blocks, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(taylor_blocks, "LONG", 1)
+    monkeypatch.setattr(taylor_blocks, "LARGE", 1)
+    monkeypatch.setattr(taylor_blocks, "BLOCK", BLOCK)
+    monkeypatch.setattr(taylor_blocks, "NARROW", 1)
+    monkeypatch.setattr(taylor_blocks, "MANY", 1000)
+    monkeypatch.setattr(taylor_blocks, "are_one_by_one", lambda *_: True)
     monkeypatch.setattr(second_moments, "_LEAST", 1)
     derivatives.cache_clear()
     jax.clear_caches()
@@ -115,8 +117,14 @@ def test_jets_are_pushed_through_what_is_inside():
     np.testing.assert_allclose(got, jnp.trace(jax.hessian(u(function))(VECTOR)), rtol=1e-12)
 
 
-def test_small_arrays_are_taken_whole():
-    assert "while" not in str(jax.jit(called).lower(*OPERANDS).as_text())
+@pytest.mark.parametrize(("size", "points", "loops"), [(2, 1, 0), (3, 1, 1), (3, 40, 0)])
+def test_what_is_taken_whole(monkeypatch, size, points, loops):
+    """Small arrays, and products with many points."""
+    for name, value in (("LARGE", 3 * LENGTH), ("NARROW", 1), ("BLOCK", 12)):
+        monkeypatch.setattr(taylor_blocks, name, value)
+    matrix, vectors = MATRIX[:size], np.tile(VECTOR, (points, 1))
+    mapped = jax.vmap(lambda x: called(SHORT[:, :size], matrix, x))
+    assert jax.jit(mapped).lower(vectors).as_text().count("stablehlo.while") == loops
 
 
 D, H, POINTS = 53, 5, 3
@@ -219,7 +227,9 @@ def test_layers_are_in_blocks(case):
     module, build = FUNCTIONS[case[1]]
     points = jnp.ones((POINTS, D)) / D
     operator = jax.vmap(OPERATORS[case[0]][0]().exact(build(module())))
-    eqns = [e for e in jax.make_jaxpr(operator)(points).eqns if e.primitive is blocks.in_blocks_p]
+    eqns = [
+        e for e in jax.make_jaxpr(operator)(points).eqns if e.primitive is taylor_blocks.in_blocks_p
+    ]
     shapes = [[var.aval.shape for var in eqn.outvars] for eqn in eqns]
     others = ("some", "parabolic")
     assert shapes == ([] if case[0] in others else [[(POINTS, H), (H, H)]])
@@ -270,12 +280,12 @@ def test_operators_of_operators():
     np.testing.assert_allclose(got, want, rtol=1e-9)
 
 
-DIM, WIDTH = 100_000, 16
+DIM, WIDTH, MANY = 150_000, 16, 60
 
 
 def large(dtype):
     """A loss of a network in so many dimensions that blocks are not made smaller."""
-    net, points = network(WIDTH, DIM, dtype), jr.normal(jr.key(1), (100, DIM), dtype) / DIM**0.5
+    net, points = network(WIDTH, DIM, dtype), jr.normal(jr.key(1), (MANY, DIM), dtype) / DIM**0.5
     arrays, static = eqx.partition(net, eqx.is_array)
     build = FUNCTIONS["ansatz"][1]
     made = loss(do.Laplacian().exact, build)
@@ -285,7 +295,7 @@ def large(dtype):
 @pytest.fixture
 def lone(monkeypatch):
     """A lone CPU, where tests have several."""
-    monkeypatch.setattr(blocks, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(taylor_blocks, "are_one_by_one", lambda *_: True)
 
 
 @pytest.mark.usefixtures("lone")

@@ -36,6 +36,14 @@ gets from the kernel and gives back each time, page by page.
 """
 BLOCK = 2**19
 """So many numbers of each array are a block, or a little less."""
+MANY = 4
+"""With so many times more points than rows, products with these are all that counts, and are as
+fast in whole.
+"""
+NARROW = 512
+"""Blocks are not narrower, however many points there are: results that are sums are read and
+written with each.
+"""
 
 
 @final
@@ -44,8 +52,9 @@ class Blockwise:
     """A function, and along which axes its operands and results are long.
 
     A result that is long has for each block what the function makes of that block; one that is not
-    is the sum of what it makes of all blocks. `function` has nothing of its own but its operands,
-    and functions that are equal do the same.
+    is the sum of what it makes of all blocks. The first operand that is long is a matrix that all
+    points share. `function` has nothing of its own but its operands, and functions that are equal
+    do the same.
     """
 
     function: Callable[..., Sequence[Any]]
@@ -71,9 +80,9 @@ def _evaluate(*operands: Any, blockwise: Blockwise) -> list[Any]:
     long = [(operand, axis) for operand, axis in pairs if axis is not None]
     (size,) = {operand.shape[axis] for operand, axis in long}
     largest = max(operand.size for operand, _ in long)
-    if largest < LARGE:
+    if largest < LARGE or largest > MANY * long[0][0].size:
         return list(blockwise.function(*operands))
-    width = max(1, BLOCK * size // largest)
+    width = min(size, max(NARROW, BLOCK * size // largest))
 
     def with_block(start: Any, length: int, results: Sequence[Any]) -> list[Any]:
         def part(array: Any, axis: Axis) -> Any:
