@@ -48,7 +48,7 @@ class Image:
     source: Source = static()
     operand: Source | None = static(default=None)
     output: AnyArray | None = None
-    layer: tuple[AnyArray, AnyArray] | None = None
+    layer: tuple[AnyArray | np.ndarray, AnyArray | np.ndarray] | None = None
     axis: int = static(default=0)
     gram: AnyArray | None = None
 
