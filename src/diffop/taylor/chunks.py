@@ -18,7 +18,8 @@ from jaxtyping import PyTree
 
 from .binding import start_of_sum
 from .coefficients import ByDirection, ByEntry, Full
-from .program import inner_programs
+from .primitive import Inner, of
+from .program import called, inner_programs
 from .sparsity.by_entry import as_sparse
 
 _POINTS = 1024
@@ -74,11 +75,12 @@ def _peak(jaxpr: jex.Jaxpr, depends: set[Any]) -> int:
     now = peak = 0
     for number, eqn in enumerate(jaxpr.eqns):
         if any(atom in depends for atom in _variables(eqn.invars)):
-            depends.update(eqn.outvars)
-            new = {var for var in eqn.outvars if var in last}
+            inside, outputs = _inside(eqn, depends)
+            depends.update(outputs)
+            new = {var for var in outputs if var in last}
             live |= new
             now += sum(map(_bytes, new))
-            peak = max(peak, now + _inside(eqn))
+            peak = max(peak, now + inside)
         dead = {atom for atom in live if last[atom] == number}
         now -= sum(map(_bytes, dead))
         live -= dead
@@ -89,9 +91,19 @@ def _variables(atoms: Any) -> list[Any]:
     return [atom for atom in atoms if not isinstance(atom, jex.Literal)]
 
 
-def _inside(eqn: jex.JaxprEqn) -> int:
-    peaks = (_peak(program, set(program.invars)) for program in inner_programs(eqn))
-    return max(peaks, default=0)
+def _inside(eqn: jex.JaxprEqn, depends: set[Any]) -> tuple[int, list[Any]]:
+    """What the inner programs of an equation need, and the outputs that depend: those of a call as
+    its program says, given which of its operands do.
+    """
+    if of(eqn).inner is not Inner.CALLED:
+        peaks = (_peak(program, set(program.invars)) for program in inner_programs(eqn))
+        return max(peaks, default=0), list(eqn.outvars)
+    program = called(eqn).jaxpr
+    pairs = zip(program.invars, eqn.invars, strict=True)
+    inner = {var for var, atom in pairs if _variables([atom]) and atom in depends}
+    peak = _peak(program, inner)
+    pairs = zip(program.outvars, eqn.outvars, strict=True)
+    return peak, [var for made, var in pairs if _variables([made]) and made in inner]
 
 
 def _bytes(var: Any) -> int:

@@ -16,6 +16,7 @@ moment ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows does not know i
 difference of powers is taken, so vectors of a pair may differ in size as much as they like.
 """
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final
@@ -30,7 +31,8 @@ from jaxtyping import Array
 from ...array_types import AnyArray
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
-from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
+from ..blocks import BLOCK, Blockwise, in_blocks, may_be_in_blocks
+from ..coefficients import ByEntry, Coefficient, Full, Image, Series, Sets, Zero
 from ..equation import BilinearMap
 from ..points import are_one_by_one, each_point
 from ..precision import full_precision
@@ -40,7 +42,7 @@ from ..record import record, static
 from ..sparsity import by_entry
 from ..sparsity.contractions import broadcast
 from ..sparsity.numbers import Numbers
-from ..symmetric import blocks_of, quadratic_form, share
+from ..symmetric import blocks_of, quadratic_form, share, symmetric_product
 
 
 @final
@@ -396,26 +398,74 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
             return b.output.reshape(1, -1)
         same = same or a.source == b.source
     if same:
-        return gram(_flat(left.base))
+        known = None if a is None else a.gram
+        return gram(_flat(left.base)) if known is None else known
     first, second = _alike(_flat(left.base), _flat(right.base))
     return first.T @ second
 
 
-@jax.custom_jvp
-def gram(a: Array) -> Array:
-    """AᵀA. Its derivative S + Sᵀ with S = AᵀdA takes one product instead of two, forward and
-    reverse.
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def gram(a: Array, axis: int = 0) -> Array:
+    """AᵀA, or AAᵀ by summing over the axis 1. Its derivative S + Sᵀ with S = AᵀdA takes one product
+    instead of two, forward and reverse.
     """
     a = checkpoint_name(a, PRODUCTS)
-    return lax.dot_general(a, a, (((0,), (0,)), ((), ())))
+    return lax.dot_general(a, a, (((axis,), (axis,)), ((), ())))
 
 
 @gram.defjvp
 @full_precision()
-def _gram_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+def _gram_jvp(axis: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (a,), (da,) = primals, tangents
-    half = lax.dot_general(a, da, (((0,), (0,)), ((), ())))
-    return gram(a), half + half.T
+    half = lax.dot_general(a, da, (((axis,), (axis,)), ((), ())))
+    return gram(a, axis), half + half.T
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def gram_by_halves(a: Array, axis: int) -> Array:
+    """As `gram`, by halves where the matrix is a block that stays in the caches."""
+    a = checkpoint_name(a, PRODUCTS)
+    if a.size > BLOCK:
+        return gram(a, axis)
+    return symmetric_product(a if axis == 1 else a.T, _LEAST)
+
+
+gram_by_halves.defjvp(_gram_jvp)
+_LEAST = 64
+"""Products of so few rows with a block are the fastest that there are."""
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class _Layer:
+    """A matrix times a vector, and the Gram matrix of its rows along the axis that is summed."""
+
+    axis: int
+
+    def __call__(self, matrix: Array, vector: Array) -> tuple[Array, Array]:
+        product = lax.dot_general(matrix, vector, (((self.axis,), (0,)), ((), ())))
+        return product, gram_by_halves(matrix, self.axis)
+
+
+def with_gram(image: Image) -> Image:
+    """What a layer made of a vector, computed again, in one pass with the Gram matrix of its rows:
+    so in reverse mode their gradients by the layer are one array from the start.
+
+    What was computed before is dropped: nothing reads it any more.
+    """
+    if image.layer is None or image.output is None or image.gram is not None:
+        return image
+    vector, matrix = image.layer
+    types = {array.dtype for array in (vector, matrix, image.output)}
+    if len(types) > 1 or matrix.dtype not in _WIDE or not may_be_in_blocks(matrix):
+        return image
+    layer = Blockwise(_Layer(image.axis), (image.axis, 0), (None, None))
+    output, rows = in_blocks(layer, matrix, vector)
+    return dataclasses.replace(image, output=output, gram=rows)
+
+
+_WIDE = (jnp.dtype("float32"), jnp.dtype("float64"))
+"""Types with digits enough for sums over many blocks."""
 
 
 def replaced_moments(

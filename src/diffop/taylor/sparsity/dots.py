@@ -200,9 +200,13 @@ def _image(product: BilinearMap, side: int) -> Image | None:
     operand, rows = product.sources[side], product.sources[1 - side]
     if operand is None:
         return None
-    if rows is None or jnp.ndim(product.operands[1 - side]) > 1:
+    vector, matrix = product.operands[side], product.operands[1 - side]
+    if rows is None or jnp.ndim(matrix) > 1:
         rows = Source((product.form, str(product.params), side) if rows else None, rows)
-    return Image(rows, operand, product.primal)
+    if jnp.ndim(vector) != 1 or jnp.ndim(matrix) != 2:
+        return Image(rows, operand, product.primal)
+    contract, _ = product.params["dimension_numbers"]
+    return Image(rows, operand, product.primal, (vector, matrix), contract[1 - side][0])
 
 
 def _spread(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:
