@@ -40,15 +40,19 @@ Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
 
 
 def is_shorter(equation: Quadratic, family: Family, series: Series) -> bool:
-    """Whether the equation takes fewer products than powers do, for arrays of all lower orders."""
+    """Whether the equation takes fewer steps than powers do, for arrays of all lower orders. A step
+    is a product, or the selection of what counts where a derivative vanishes: of each power once,
+    or of each lower order.
+    """
     lower = family.series_below(series)
     return all(isinstance(c, Full) for c in lower) and _is_shorter(equation, family.truncation)
 
 
 @functools.cache
 def _is_shorter(equation: Quadratic, truncation: Truncation) -> bool:
-    square = equation.square
-    return products_by_solution(truncation, square) < products_by_powers(truncation)
+    powers = sum(sum(monomial) - 1 for monomial in truncation.monomials)
+    by_equation = products_by_solution(truncation, equation.square) + len(truncation.below)
+    return by_equation < products_by_powers(truncation) + powers
 
 
 def solved(
@@ -56,15 +60,17 @@ def solved(
     family: Family,
     primals: Sequence[Array],
     series: Series,
-    settled: Settled,
 ) -> Series:
     """The series of φ(x(t)) from x, φ(x) and φ′(x). What comes in collapsed is multiplied with
     φ′(x), as it stands; the rest of a top place is collapsed here.
+
+    Where φ′(x) vanishes all of p(t) does, whatever finite coefficients x(t) has; so there they are
+    left out, and 0 · ∞ stands for 0.
     """
     _, value, slope = primals
     factor = EntryFactor(slope)
-    lower = (settled(c, factor) for c in family.series_below(series))
-    arrays = [c.array for c in lower if isinstance(c, Full)]
+    lower = [c for c in family.series_below(series) if isinstance(c, Full)]
+    arrays = [Full(factor.settled(c.base, whole=True), c.factor).array for c in lower]
     how = _How(equation, family.truncation, family.size)
     result: list[Coefficient] = []
     for place, array in enumerate(_solved(how, *primals, *arrays)):
