@@ -6,6 +6,7 @@ are outputs t_1² and t_1² t_2 of the same jets.
 """
 
 import itertools
+import math
 from collections.abc import Hashable, Sequence
 from types import EllipsisType
 from typing import Any, NamedTuple, final
@@ -126,7 +127,10 @@ def _lifted(
     """Tangents and outputs without the parameters that can be lifted, and which outputs are parts
     of others for that.
     """
-    lifts = sums.lifts(members, outputs)
+    kinds = [point.dtype(argnum) for slot in tangents.values() for argnum in slot]
+    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
+    largest = min((float(jnp.finfo(kind).max) for kind in floating), default=1.0)
+    lifts = sums.lifts(members, outputs, math.sqrt(largest))
     if not lifts:
         return tangents, outputs, frozenset()
     gone = {lift.parameter for lift in lifts}

@@ -17,6 +17,7 @@ same for all; and where all outputs with s^k are the first. Everything that is c
 what would have been carried, so no digits are lost.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -67,13 +68,19 @@ def joined(
     return result
 
 
-def lifts(members: Sequence[WeightedJets], outputs: Sequence[Exponents]) -> list[Lift]:
-    """Parameters that can be lifted, all to one power: two might meet in one output."""
+def lifts(members: Sequence[WeightedJets], outputs: Sequence[Exponents], most: float) -> list[Lift]:
+    """Parameters that can be lifted, all to one power: two might meet in one output. Neither ρ nor
+    1/ρ is larger than `most`.
+    """
     found: list[Lift] = []
     if all(member.is_multilinear for member in members):
         for parameter in range(len(outputs[0])):
-            others = [lift for lift in _lifts(members, outputs, parameter) if _agrees(lift, found)]
-            found += others[:1]
+            usable = (
+                lift
+                for lift in _lifts(members, outputs, parameter)
+                if _agrees(lift, found) and 1 / most <= abs(lift.ratio) <= most
+            )
+            found += itertools.islice(usable, 1)
     return found
 
 
