@@ -198,7 +198,7 @@ def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
     if not jets.is_multilinear:
         names = [(tuple(jets.tangents), tuple(names))]
     elif jets.addend is not None and not separate_outputs:
-        names.append((jets.addend.name, jets.size))
+        names.append((jets.addend[0], jets.size))
     return {(name, jets.output) if separate_outputs else name for name in names}
 
 

@@ -57,7 +57,7 @@ def joined(
     for number in _addends(members, places):
         addend = members[number].addend
         if places[number] in truncation.tops and addend is not None:
-            sums.setdefault(addend.name, []).append(number)
+            sums.setdefault(addend[0], []).append(number)
     result: list[Part] = []
     for numbers in sums.values():
         first = max(numbers, key=lambda number: _size(members[number]))
@@ -136,8 +136,12 @@ def _addends(members: Sequence[WeightedJets], outputs: Mapping[int, Hashable]) -
 
 
 def _size(member: WeightedJets) -> float:
-    assert member.addend is not None
-    return float(abs(member.addend.number))
+    return abs(_number(member))
+
+
+def _number(member: WeightedJets) -> float:
+    assert member.addend is not None  # by _addends
+    return float(member.addend[1])
 
 
 def _ratio(member: WeightedJets, other: WeightedJets) -> float | None:
@@ -145,10 +149,10 @@ def _ratio(member: WeightedJets, other: WeightedJets) -> float | None:
     the same for all jets, or they belong to different sums.
     """
     assert member.addend is not None and other.addend is not None
-    if member.addend.name != other.addend.name:
-        return None
     factor = _proportion(member.weights, other.weights)
-    return None if factor is None else float(member.addend.number / other.addend.number * factor)
+    if factor is None or member.addend[0] != other.addend[0]:
+        return None
+    return _number(member) / _number(other) * factor
 
 
 def _proportion(weights: Any, others: Any) -> float | None:
@@ -156,4 +160,4 @@ def _proportion(weights: Any, others: Any) -> float | None:
     if not known or weights.shape != others.shape or weights.ndim != 1 or not others[0]:
         return None
     factor = weights[0] / others[0]
-    return factor if factor and np.array_equal(weights, factor * others) else None
+    return float(factor) if factor and np.array_equal(weights, factor * others) else None

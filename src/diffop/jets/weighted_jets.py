@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import reduce
-from typing import Any, NamedTuple, final
+from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -25,13 +25,8 @@ from .design import Design
 from .directions import Directions, count, divided, largest_entries, rows_at
 from .expansion import units
 
-
-@final
-class Addend(NamedTuple):
-    """A part of a sum: the sum's name, and a number that the part is multiplied with."""
-
-    name: Hashable
-    number: int | float
+Addend: TypeAlias = tuple[Hashable, int | float]
+"""A part of a sum: the sum's name, and a number that the part is multiplied with."""
 
 
 @final
@@ -70,7 +65,7 @@ class WeightedJets(eqx.Module):
     signature: tuple[Hashable, ...] = eqx.field(static=True)
     design: Design | None = eqx.field(static=True, default=None)
     contracted: bool = eqx.field(static=True, default=False)
-    addend: "Addend | None" = eqx.field(static=True, default=None)
+    addend: Addend | None = eqx.field(static=True, default=None)
 
     @property
     def size(self) -> int:

@@ -74,7 +74,7 @@ def _addend(position: int, term: Term) -> Addend | None:
     number = plain(term.coefficient)
     if term.head.derivative is None or term.head.functions or not isinstance(number, int | float):
         return None
-    return Addend((position, term.head.entries), number)
+    return (position, term.head.entries), number
 
 
 def by_inner_function(

@@ -9,8 +9,9 @@ for each entry and direction where powers of the directions take K³/6:
     equation (tanh, logistic)    8   14   22   31   54   118
 
 Powers have one advantage: they meet φ″, φ‴ and φ⁗ themselves, of which nothing is lost next to
-their zeros, and where lines go in most powers vanish. So the equation is taken where it is shorter
-and all orders are there.
+their zeros, and where lines go in most powers vanish. But each is masked where a derivative
+vanishes, K (K−1)/2 of them, and here K−1 lower orders are. So the equation is taken where products
+and masks are fewer and all orders are there.
 
 Its derivative is no longer than itself. A small change of x(t) changes y(t) by p(t) dx(t), p =
 φ′(x(t)), and the series of p has been found with that of y. Differentiated step by step reverse
