@@ -1,12 +1,14 @@
 """Derivatives and residuals of an equation, by all ways to compute them."""
 
+import functools
 from collections.abc import Iterable
 
 import jax
+import jax.numpy as jnp
 
 import diffop as do
 
-from .equations import Equation
+from .equations import Equation, Values
 from .methods import Function, Method
 from .nestings import jvp_over_grad, nested_grad, nested_jvp
 from .schemes import SCHEMES, by_jets
@@ -47,13 +49,32 @@ def derivatives(equation: Equation) -> dict[str, Method]:
 def residuals(equation: Equation) -> dict[str, Method]:
     """All ways to the equation's residuals, ours first."""
     ways = {name: _after(method, equation) for name, method in derivatives(equation).items()}
+    ways[OURS] = _of_operators(equation)
     if equation.enhances is not None:
         ways["grad of the residual"] = _with_gradient(equation.enhances)
     return ways
 
 
-def _after(method: Method, equation: Equation) -> Method:
+def _of_operators(equation: Equation) -> Method:
+    """The linear parts as operators beside the derivatives that enter products, in one call."""
+    own = {word: operator(equation.coordinates, word) for word in equation.factors}
+    linear = {
+        name: sum(n * operator(equation.coordinates, word) for word, n in numbers.items())
+        for name, numbers in equation.sums.items()
+    }
+    method = do.exact(own | linear)
     return lambda u: lambda x: equation.residuals(method(u)(x))
+
+
+def _after(method: Method, equation: Equation) -> Method:
+    def residuals(values: Values) -> tuple[jax.Array, ...]:
+        linear = {
+            name: functools.reduce(jnp.add, (n * values[word] for word, n in numbers.items()))
+            for name, numbers in equation.sums.items()
+        }
+        return equation.residuals({**values, **linear})
+
+    return lambda u: lambda x: residuals(method(u)(x))
 
 
 def _with_gradient(equation: Equation) -> Method:

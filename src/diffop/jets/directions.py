@@ -113,7 +113,9 @@ def divided(directions: Directions, numbers: Array) -> Directions:
     }
 
 
-def combine(coefficients: Sequence[int], slots: Sequence[Directions], point: Point) -> Directions:
+def combine(
+    coefficients: Sequence[int | float], slots: Sequence[Directions], point: Point
+) -> Directions:
     """Σ_j a_j v_j, direction by direction."""
     argnums = sorted({argnum for slot in slots for argnum in slot})
     return {
@@ -130,7 +132,7 @@ def combine(coefficients: Sequence[int], slots: Sequence[Directions], point: Poi
     }
 
 
-def _combine_rows(parts: Sequence[tuple[int, Rows]], argnum: int, point: Point) -> Rows:
+def _combine_rows(parts: Sequence[tuple[int | float, Rows]], argnum: int, point: Point) -> Rows:
     sparse = [(a, rows) for a, rows in parts if isinstance(rows, SparseRows)]
     if len(sparse) == len(parts):
         return SparseRows(

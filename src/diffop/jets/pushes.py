@@ -6,6 +6,7 @@ are outputs t_1² and t_1² t_2 of the same jets.
 """
 
 import itertools
+import math
 from collections.abc import Hashable, Sequence
 from types import EllipsisType
 from typing import Any, NamedTuple, final
@@ -15,7 +16,8 @@ import numpy as np
 
 from ..taylor import Jets
 from ..taylor.truncation import Exponents, Truncation
-from .directions import Directions, stack, to_tangents
+from . import sums
+from .directions import Directions, combine, stack, to_tangents
 from .expansion import units
 from .identity import connected
 from .point import Point
@@ -29,12 +31,17 @@ class Reading(NamedTuple):
     - `pushed`: the number of the engine's jets.
     - `place`: that of the output among their monomials.
     - `rows`: which of its leading entries: sums where it is `summed`, else jets.
+    - `joined`: it is not read at all, being a part of what is read of another of its sum.
     """
 
     pushed: int
     place: int
     rows: EllipsisType | int | slice
     summed: bool
+    joined: bool = False
+
+
+_UNREAD = Reading(-1, -1, ..., False, joined=True)
 
 
 def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], dict[int, Reading]]:
@@ -79,29 +86,68 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
 
     The maximal outputs are collapsed with one row of weights for each member that reads one, where
     that makes fewer sums than jets. Other outputs, and those contracted with their directions, are
-    read from the coefficients that are kept jet by jet.
+    read from the coefficients that are kept jet by jet. Of outputs that are only added up one is
+    read for several (`sums`).
     """
-    common, outputs = _common(members)
-    truncation = Truncation.closure(outputs)
-    places = [truncation.places[output] for output in outputs]
-    heights = _sums(members, places, truncation)
+    tangents, outputs, lifted = _lifted(members, *_common(members), point)
+    apart = [place for place in range(len(members)) if place not in lifted]
+    truncation = Truncation.closure(outputs[place] for place in apart)
+    places = {member: truncation.places[outputs[member]] for member in apart}
+    joined = sums.joined(members, places, truncation)
+    read = [member for member in apart if member not in {part for part, *_ in joined}]
+    heights = _sums([members[i] for i in read], [places[i] for i in read], truncation)
     several = heights.count(0) < len(heights) - 1
-    readings, rows, end = [], [], 0
-    for member, place, height in zip(members, places, heights, strict=True):
+    readings: dict[int, Reading] = {}
+    rows, end = [], 0
+    for i, height in zip(read, heights, strict=True):
         where: EllipsisType | int | slice = ...
         if height:
             end += height
-            rows.append(member.weights)
+            rows.append(members[i].weights)
         if height and several:
-            where = end - 1 if np.ndim(member.weights) == 1 else slice(end - height, end)
-        readings.append(Reading(number, place, where, height > 0))
+            where = end - 1 if np.ndim(members[i].weights) == 1 else slice(end - height, end)
+        readings[i] = Reading(number, places[i], where, height > 0)
     still = (None,) * len(point.args)
     moving = [
-        to_tangents(common[monomial], point) if monomial in common else still
+        to_tangents(tangents[monomial], point) if monomial in tangents else still
         for monomial in truncation.monomials
     ]
     weights = _stacked_weights(rows) if several else next(iter(rows), None)
-    return Jets(tuple(moving), weights, 0 not in heights, truncation), readings
+    added = tuple((places[part], places[into], ratio) for part, into, ratio in joined)
+    jets = Jets(tuple(moving), weights, 0 not in heights, truncation, added)
+    return jets, [readings.get(i, _UNREAD) for i in range(len(members))]
+
+
+def _lifted(
+    members: Sequence[WeightedJets],
+    tangents: dict[Exponents, Directions],
+    outputs: list[Exponents],
+    point: Point,
+) -> tuple[dict[Exponents, Directions], list[Exponents], frozenset[int]]:
+    """Tangents and outputs without the parameters that can be lifted, and which outputs are parts
+    of others for that.
+    """
+    kinds = [point.dtype(argnum) for slot in tangents.values() for argnum in slot]
+    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
+    largest = min((float(jnp.finfo(kind).max) for kind in floating), default=1.0)
+    lifts = sums.lifts(members, outputs, math.sqrt(largest))
+    if not lifts:
+        return tangents, outputs, frozenset()
+    gone = {lift.parameter for lift in lifts}
+    parameters = [p for p in range(len(outputs[0])) if p not in gone]
+
+    def without(exponents: Exponents) -> Exponents:
+        return tuple(exponents[p] for p in parameters)
+
+    kept = {
+        without(exponents): slot for exponents, slot in tangents.items() if any(without(exponents))
+    }
+    one = units(len(outputs[0]))
+    power = tuple(lifts[0].power * exponent for exponent in without(one[lifts[0].base]))
+    slots = [tangents[one[lift.parameter]] for lift in lifts]
+    kept[power] = combine([lift.ratio for lift in lifts], slots, point)
+    parts = frozenset[int]().union(*(lift.parts for lift in lifts))
+    return kept, [without(output) for output in outputs], parts
 
 
 def _sums(members: list[WeightedJets], places: Sequence[int], truncation: Truncation) -> list[int]:
@@ -148,9 +194,11 @@ def grouped(
 
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
     """What others must share with these jets to be pushed with them."""
-    names = [name for name, _ in _named(jets)]
+    names: list[Hashable] = [name for name, _ in _named(jets)]
     if not jets.is_multilinear:
         names = [(tuple(jets.tangents), tuple(names))]
+    elif jets.addend is not None and not separate_outputs:
+        names.append((jets.addend[0], jets.size))
     return {(name, jets.output) if separate_outputs else name for name in names}
 
 

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import reduce
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -24,6 +24,9 @@ from ..taylor.truncation import Exponents
 from .design import Design
 from .directions import Directions, count, divided, largest_entries, rows_at
 from .expansion import units
+
+Addend: TypeAlias = tuple[Hashable, int | float]
+"""A part of a sum: the sum's name, and a number that the part is multiplied with."""
 
 
 @final
@@ -42,6 +45,8 @@ class WeightedJets(eqx.Module):
         are pushed once. The largest exponents come first: parameters are in order.
     - `design`: how draws were made, for the standard error; None where the sum is exact.
     - `contracted`: each jet's output is contracted with its direction (divergence).
+    - `addend`: where what is read is only added to others, the name that these share, and the
+        number that it is multiplied with.
 
     !!! example
 
@@ -60,6 +65,7 @@ class WeightedJets(eqx.Module):
     signature: tuple[Hashable, ...] = eqx.field(static=True)
     design: Design | None = eqx.field(static=True, default=None)
     contracted: bool = eqx.field(static=True, default=False)
+    addend: Addend | None = eqx.field(static=True, default=None)
 
     @property
     def size(self) -> int:

@@ -3,7 +3,7 @@ them.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,18 @@ from .sparsity.source import Source
 from .truncation import Truncation
 from .versions import varying_axes
 
+
+@final
+class Joined(NamedTuple):
+    """The coefficient of a maximal monomial, times a number, as a part of another one's: both are
+    only wanted in one sum.
+    """
+
+    place: int
+    into: int
+    number: float
+
+
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
 """A product to be formed: a number of times, and its two factors, None for the same twice."""
 
@@ -49,7 +61,8 @@ class Family:
     only the sums Σ_r w_r x_{γ,r}. They enter every rule linearly, so their weighted sum can be
     carried in their stead (the collapse). With `weights` of shape (m, size) there are m such sums;
     with `weights=None` all is kept jet by jet. `size=None` is a lone jet without an axis for
-    directions.
+    directions. Maximal monomials that are `joined` with others are summed up with them as well, and
+    have no coefficient of their own between two steps.
 
     Where directions were replaced there is a `moment` instead of weights, the jets are curves of
     order two, and coefficients of order one are `Sets`. They may be if the family is `replaceable`:
@@ -61,6 +74,7 @@ class Family:
     size: int | None = static()
     moment: SecondMoment | None = None
     replaceable: bool = static(default=False)
+    joined: tuple[Joined, ...] = static(default=())
 
     @property
     def order(self) -> int:
@@ -231,6 +245,26 @@ def each_term(
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)
+
+
+def with_joined(families: Families, value: Value) -> Value:
+    """A value with the sums of maximal monomials that are joined. Each enters every rule linearly,
+    so a rule may be given the sum at the place of one and nothing at the others.
+    """
+    if not isinstance(value, Bundle) or not any(family.joined for family in families):
+        return value
+    pairs = zip(families, value.series, strict=True)
+    series = tuple(_joined(family, terms, value.primal) for family, terms in pairs)
+    return Bundle(value.primal, series, value.source)
+
+
+def _joined(family: Family, series: Series, primal: Any) -> Series:
+    sums = dict(enumerate(series))
+    for place, into, number in family.joined:
+        terms = [sums[into], scale(sums[place], number)]
+        sums[into] = total(terms, family.lead(into), primal)
+        sums[place] = Zero()
+    return tuple(sums.values())
 
 
 def dense_value(value: Value, families: Families, name: str) -> Value:

@@ -9,7 +9,16 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from .binding import bind, is_divided
-from .bundle import Bundle, Families, Value, dense_value, is_moving, laid_out, primal_of
+from .bundle import (
+    Bundle,
+    Families,
+    Value,
+    dense_value,
+    is_moving,
+    laid_out,
+    primal_of,
+    with_joined,
+)
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 from .sparsity.source import Source
@@ -114,7 +123,8 @@ def push_equation(
 ) -> Sequence[Value]:
     """The outputs of one equation, in the context in which it was traced."""
     with eqn.ctx.manager:
-        return _outputs(families, eqn, values)
+        outputs = _outputs(families, eqn, values)
+        return [with_joined(families, output) for output in outputs]
 
 
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:

@@ -1,5 +1,6 @@
 """The two public doors of the engine: `push` for many jets at once, `jet` for one."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
@@ -10,7 +11,7 @@ from jaxtyping import Array, PyTree
 
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
-from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
+from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of, with_joined
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, all_zero, scale
 from .precision import full_precision
@@ -124,7 +125,7 @@ def _push_in_chunks(
     u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, family: Family, size: int
 ) -> tuple[PyTree, ...]:
     def top(tangents: PyTree, weights: Array) -> PyTree:
-        part = Jets(tangents, weights, top_only=True, truncation=jets.truncation)
+        part = dataclasses.replace(jets, tangents=tangents, weights=weights)  # pyright: ignore
         pushed = _push_together(u, args, [(part, family_of(part))])
         return [d for d in pushed.derivatives[0] if d is not None]
 
@@ -136,7 +137,8 @@ def _push_in_chunks(
         for tangents in jets.tangents
     )
     tops = iter(in_chunks(top, rows, jets.weights, size))
-    return tuple(next(tops) if family.is_top(place) else None for place in family.places)
+    hidden = _unread(jets, family)
+    return tuple(None if place in hidden else next(tops) for place in family.places)
 
 
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
@@ -162,7 +164,7 @@ def _push_together(
         [
             tuple(
                 None
-                if each.top_only and not family.is_top(place)
+                if place in hidden
                 else jax.tree.map(
                     lambda leaf: derivative_of(leaf, families, index, place),
                     outputs,
@@ -171,8 +173,15 @@ def _push_together(
                 for place in family.places
             )
             for index, (each, family) in enumerate(jets)
+            for hidden in [_unread(each, family)]
         ],
     )
+
+
+def _unread(jets: Jets, family: Family) -> set[int]:
+    """The places of which nothing is returned."""
+    lower = {place for place in family.places if jets.top_only and not family.is_top(place)}
+    return lower | {place for place, *_ in family.joined}
 
 
 @short_tracebacks
@@ -281,7 +290,8 @@ def push_series(
         return u(*jax.tree.unflatten(structure, filled))
 
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
-    operands = [laid_out(families, bundle(leaves[p], along[p])) for p in moving]
+    bundles = [with_joined(families, bundle(leaves[p], along[p])) for p in moving]
+    operands = [laid_out(families, each) for each in bundles]
     values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]

@@ -11,7 +11,7 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import CollapsingWeights
 from .binding import at_run_time
-from .bundle import Family
+from .bundle import Family, Joined
 from .coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, scale
 from .truncation import Truncation
 
@@ -36,6 +36,9 @@ class Jets(eqx.Module):
         moment on the way, so the orders below are returned as `None`.
     - `truncation`: the monomials of jets with several parameters; by default the orders 1 … K of
         curves.
+    - `joined`: triples (place, into, number): the derivative at the place of one maximal monomial,
+        times a number, is added to that of another, and returned with it. The engine carries the
+        sum alone; `None` is returned in its own place.
 
     **Raises:** `ValueError` for no tangents at all, or not as many as the truncation has monomials.
 
@@ -62,6 +65,7 @@ class Jets(eqx.Module):
     weights: CollapsingWeights | None = None
     top_only: bool = eqx.field(static=True, default=False)
     truncation: Truncation = eqx.field(static=True, default=None)  # pyright: ignore
+    joined: tuple[tuple[int, int, float], ...] = eqx.field(static=True, default=())
 
     def __post_init__(self) -> None:
         if self.truncation is None:
@@ -74,6 +78,15 @@ class Jets(eqx.Module):
             raise ValueError(
                 f"Jets need tangents for each of the {len(self.truncation)} monomials of their "
                 f"truncation; got {len(self.tangents)}."
+            )
+        own = {place for place, *_ in self.joined}
+        tops = self.truncation.tops
+        if len(own) < len(self.joined) or any(
+            not {place, into} <= tops or into in own for place, into, _ in self.joined
+        ):
+            raise ValueError(
+                "Jets join each maximal monomial with one other, which is not joined itself; the "
+                f"maximal ones are at {sorted(tops)}, got {self.joined}."
             )
 
     @property
@@ -100,7 +113,12 @@ _SECOND = (Truncation.curve(2), Truncation.pair())
 def family_of(jets: Jets) -> Family:
     """How their coefficients are carried."""
     replaceable = jets.top_only and jets.truncation in _SECOND and jets.weights is not None
-    return Family(jets.weights, jets.truncation, jets.size, replaceable=replaceable)
+    factorial = jets.truncation.factorial
+    joined = tuple(
+        Joined(place, into, number * (factorial(place) / factorial(into)))
+        for place, into, number in jets.joined
+    )
+    return Family(jets.weights, jets.truncation, jets.size, replaceable=replaceable, joined=joined)
 
 
 def is_inexact(leaf: Any) -> bool:

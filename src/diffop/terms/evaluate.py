@@ -6,6 +6,7 @@ together. Jets with equal directions are pushed once, with all the outputs that 
 first-order jets without partners are stacked.
 """
 
+import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial, reduce
 from typing import Any
@@ -24,7 +25,7 @@ from ..jets.probes.base import Draw
 from ..jets.products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from ..jets.pushes import Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
-from ..jets.weighted_jets import WeightedJets
+from ..jets.weighted_jets import Addend, WeightedJets
 from ..taylor.precision import full_precision
 from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times
@@ -58,12 +59,22 @@ def apply_all(
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        for i, (value, _) in zip(members, head_values(heads, function, point), strict=True):
-            values[i] = scaled(value, requests[i][1], point)
+        addends = [_addend(*requests[i][:2]) for i in members]
+        found = head_values(heads, function, point, addends=addends)
+        for i, (value, _) in zip(members, found, strict=True):
+            values[i] = None if value is None else scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
-        sums[position].append(value)
+        sums[position] += [] if value is None else [value]
     return [_add(each) if each else _zero(u, point) for each in sums]
+
+
+def _addend(position: int, term: Term) -> Addend | None:
+    """A term as a part of its operator, if it is a derivative times a known number."""
+    number = plain(term.coefficient)
+    if term.head.derivative is None or term.head.functions or not isinstance(number, int | float):
+        return None
+    return (position, term.head.entries), number
 
 
 def by_inner_function(
@@ -150,14 +161,20 @@ def head_values(
     u: Callable[..., PyTree],
     point: Point,
     per_draw: bool = False,
+    addends: Sequence[Addend | None] = (),
 ) -> list[tuple[PyTree, list[WeightedJets]]]:
     """What each segment makes of u at a point, without its coefficient functions, and the jets that
     it is read from: all in one push.
 
     With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    Segments with an addend are only added up, times their numbers, with those of its name: one that
+    another one's value contains in that proportion has None for a value.
     """
     written = written_out(requests, point)
     jets = segment_jets(written, point, per_draw)
+    if addends:
+        together = zip(gathered(requests, jets, point), addends, strict=True)
+        jets = [_added(each, addend) for (_, own), addend in together for each in own]
     values = zip(_values(written, jets, floating(u), point), jets, strict=True)
     found = []
     for factor, parts in gathered(requests, list(values), point):
@@ -165,6 +182,12 @@ def head_values(
         value = own[0] if factor is None else factor.arrange(own)
         found.append((value, [each for _, wanted in parts for each in wanted or ()]))
     return found
+
+
+def _added(wanted: list[WeightedJets] | None, addend: Addend | None) -> list[WeightedJets] | None:
+    if wanted is None or addend is None:
+        return wanted
+    return [dataclasses.replace(each, addend=addend) for each in wanted]  # pyright: ignore
 
 
 def _values(
@@ -180,7 +203,8 @@ def _values(
     for (segment, _), wanted in zip(requests, jets, strict=True):
         if wanted is not None:
             found = [(each, readings[id(each)]) for each in wanted]
-            results.append(_add([_read(pushed, *each, segment, point) for each in found]))
+            own = [_read(pushed, *each, segment, point) for each in found if not each[1].joined]
+            results.append(_add(own) if own else None)
         elif segment.factors:
             (factor,) = segment.factors
             assert isinstance(factor, GradientTerms)  # only that has no jets

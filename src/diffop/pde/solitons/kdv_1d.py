@@ -70,10 +70,11 @@ class KdV1D(AbstractSoliton):
             raise ValueError(f"{self.name} expects a positive alpha, got {self.alpha}.")
 
     def operators(self) -> PyTree:
-        return {"u": Identity(), "u_x": Partial(0), "u_t": Partial(1), "u_xxx": Partial(0, 3)}
+        linear = Partial(1) + self.alpha * Partial(0, 3)
+        return {"u": Identity(), "u_x": Partial(0), "linear": linear}
 
     def residual(self, values: PyTree, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return values["u_t"] + values["u"] * values["u_x"] + self.alpha * values["u_xxx"]
+        return values["linear"] + values["u"] * values["u_x"]
 
     def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return 12 * self.alpha * self.tau().log_derivatives(x)[1]

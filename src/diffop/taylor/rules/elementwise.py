@@ -134,7 +134,7 @@ def _of_arrays(
 ) -> Series:
     program, settled, degree, equation = how
     if equation is not None and is_shorter(equation, family, series):
-        return solved(equation, family, primals, series, settled)
+        return solved(equation, family, primals, series)
     if settled is settle and family.sums_squares and not jnp.iscomplexobj(output):
         settled = _capped
     derivatives = Derivatives(program, primals, output, settled)

@@ -9,8 +9,9 @@ for each entry and direction where powers of the directions take K³/6:
     equation (tanh, logistic)    8   14   22   31   54   118
 
 Powers have one advantage: they meet φ″, φ‴ and φ⁗ themselves, of which nothing is lost next to
-their zeros, and where lines go in most powers vanish. So the equation is taken where it is shorter
-and all orders are there.
+their zeros, and where lines go in most powers vanish. But each is masked where a derivative
+vanishes, K (K−1)/2 of them, and here K−1 lower orders are. So the equation is taken where products
+and masks are fewer and all orders are there.
 
 Its derivative is no longer than itself. A small change of x(t) changes y(t) by p(t) dx(t), p =
 φ′(x(t)), and the series of p has been found with that of y. Differentiated step by step reverse
@@ -40,15 +41,19 @@ Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
 
 
 def is_shorter(equation: Quadratic, family: Family, series: Series) -> bool:
-    """Whether the equation takes fewer products than powers do, for arrays of all lower orders."""
+    """Whether the equation takes fewer steps than powers do, for arrays of all lower orders. A step
+    is a product, or the selection of what counts where a derivative vanishes: of each power once,
+    or of each lower order.
+    """
     lower = family.series_below(series)
     return all(isinstance(c, Full) for c in lower) and _is_shorter(equation, family.truncation)
 
 
 @functools.cache
 def _is_shorter(equation: Quadratic, truncation: Truncation) -> bool:
-    square = equation.square
-    return products_by_solution(truncation, square) < products_by_powers(truncation)
+    powers = sum(sum(monomial) - 1 for monomial in truncation.monomials)
+    by_equation = products_by_solution(truncation, equation.square) + len(truncation.below)
+    return by_equation < products_by_powers(truncation) + powers
 
 
 def solved(
@@ -56,15 +61,17 @@ def solved(
     family: Family,
     primals: Sequence[Array],
     series: Series,
-    settled: Settled,
 ) -> Series:
     """The series of φ(x(t)) from x, φ(x) and φ′(x). What comes in collapsed is multiplied with
     φ′(x), as it stands; the rest of a top place is collapsed here.
+
+    Where φ′(x) vanishes all of p(t) does, whatever finite coefficients x(t) has; so there they are
+    left out, and 0 · ∞ stands for 0.
     """
     _, value, slope = primals
     factor = EntryFactor(slope)
-    lower = (settled(c, factor) for c in family.series_below(series))
-    arrays = [c.array for c in lower if isinstance(c, Full)]
+    lower = [c for c in family.series_below(series) if isinstance(c, Full)]
+    arrays = [Full(factor.settled(c.base, whole=True), c.factor).array for c in lower]
     how = _How(equation, family.truncation, family.size)
     result: list[Coefficient] = []
     for place, array in enumerate(_solved(how, *primals, *arrays)):
