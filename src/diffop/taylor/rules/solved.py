@@ -9,9 +9,8 @@ for each entry and direction where powers of the directions take K³/6:
     equation (tanh, logistic)    8   14   22   31   54   118
 
 Powers have one advantage: they meet φ″, φ‴ and φ⁗ themselves, of which nothing is lost next to
-their zeros, and where lines go in most powers vanish. But each is masked where a derivative
-vanishes, K (K−1)/2 of them, and here K−1 lower orders are. So the equation is taken where products
-and masks are fewer and all orders are there.
+their zeros, and where lines go in most powers vanish. So the equation is taken where it is shorter
+and all orders are there.
 
 Its derivative is no longer than itself. A small change of x(t) changes y(t) by p(t) dx(t), p =
 φ′(x(t)), and the series of p has been found with that of y. Differentiated step by step reverse
@@ -41,19 +40,15 @@ Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
 
 
 def is_shorter(equation: Quadratic, family: Family, series: Series) -> bool:
-    """Whether the equation takes fewer steps than powers do, for arrays of all lower orders. A step
-    is a product, or the selection of what counts where a derivative vanishes: of each power once,
-    or of each lower order.
-    """
+    """Whether the equation takes fewer products than powers do, for arrays of all lower orders."""
     lower = family.series_below(series)
     return all(isinstance(c, Full) for c in lower) and _is_shorter(equation, family.truncation)
 
 
 @functools.cache
 def _is_shorter(equation: Quadratic, truncation: Truncation) -> bool:
-    powers = sum(sum(monomial) - 1 for monomial in truncation.monomials)
-    by_equation = products_by_solution(truncation, equation.square) + len(truncation.below)
-    return by_equation < products_by_powers(truncation) + powers
+    square = equation.square
+    return products_by_solution(truncation, square) < products_by_powers(truncation)
 
 
 def solved(
