@@ -3,6 +3,7 @@ the number of coefficients that was worked out by hand.
 """
 
 import functools
+import math
 from collections.abc import Mapping
 
 import jax
@@ -152,6 +153,21 @@ def test_nothing_is_lifted_out_of_range(kind):
     x = jnp.asarray(X, kind)
     got, truth = operator(sums).exact(network)(x), by_grad(sums, network)(jnp.asarray(X))
     assert abs(float(got) - truth) <= 50 * float(jnp.finfo(kind).eps) * abs(truth)
+
+
+def test_nothing_is_joined_out_of_range():
+    """1e28 u_xxxy + 1e-18 u_yt of e^{ax + by} + e^{c (y + t)}: the second derivative is as much
+    larger as its number is smaller, and the quotient of the numbers is none in single precision.
+    """
+    a, b, c = 1e-8, 1e4, 1e14
+    x, y, t = 0.3e8, 0.7e-14, 0.1e-14
+
+    def u(x):
+        return jnp.exp(a * x[0] + b * x[1]) + jnp.exp(c * (x[1] + x[2]))
+
+    got = operator({"xxxy": 1e28, "yt": 1e-18}).exact(u)(jnp.array([x, y, t], jnp.float32))
+    truth = 1e28 * a**3 * b * math.exp(a * x + b * y) + 1e-18 * c * c * math.exp(c * (y + t))
+    assert float(got) == pytest.approx(truth, rel=1e-5)
 
 
 def test_what_is_not_one_number():

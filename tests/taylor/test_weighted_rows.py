@@ -173,3 +173,12 @@ def test_no_rows_of_all_points_go_into_the_second_layer(differentiated):
 def test_few_points_stand_alone():
     shapes = [e.invars[1].aval.shape for e in jaxprs.named(equations(2, False), "rows_dot")]
     assert (WIDTH, D * WIDTH) not in shapes and (WIDTH, WIDTH) in shapes
+
+
+def test_half_precision():
+    """300 · 300 is infinite there, 300 · 300 / 1024 is not."""
+    half = jnp.float16
+    rows, matrix = jnp.full((3, 4), 300, half), jnp.full((4, 5), 300, half)
+    numbers = jnp.full((MANY, 4), 2.0**-10, half)
+    got = jax.vmap(product, (0, None, None))(numbers, rows, matrix)
+    np.testing.assert_allclose(got, np.full((MANY, 3, 5), 4 * 90000 / 1024), rtol=2e-3)

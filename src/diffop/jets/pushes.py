@@ -89,11 +89,12 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
     read from the coefficients that are kept jet by jet. Of outputs that are only added up one is
     read for several (`sums`).
     """
-    tangents, outputs, lifted = _lifted(members, *_common(members), point)
+    most = _most(members, point)
+    tangents, outputs, lifted = _lifted(members, *_common(members), point, most)
     apart = [place for place in range(len(members)) if place not in lifted]
     truncation = Truncation.closure(outputs[place] for place in apart)
     places = {member: truncation.places[outputs[member]] for member in apart}
-    joined = sums.joined(members, places, truncation)
+    joined = sums.joined(members, places, truncation, most)
     read = [member for member in apart if member not in {part for part, *_ in joined}]
     heights = _sums([members[i] for i in read], [places[i] for i in read], truncation)
     several = heights.count(0) < len(heights) - 1
@@ -123,14 +124,12 @@ def _lifted(
     tangents: dict[Exponents, Directions],
     outputs: list[Exponents],
     point: Point,
+    most: float,
 ) -> tuple[dict[Exponents, Directions], list[Exponents], frozenset[int]]:
     """Tangents and outputs without the parameters that can be lifted, and which outputs are parts
     of others for that.
     """
-    kinds = [point.dtype(argnum) for slot in tangents.values() for argnum in slot]
-    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
-    largest = min((float(jnp.finfo(kind).max) for kind in floating), default=1.0)
-    lifts = sums.lifts(members, outputs, math.sqrt(largest))
+    lifts = sums.lifts(members, outputs, most)
     if not lifts:
         return tangents, outputs, frozenset()
     gone = {lift.parameter for lift in lifts}
@@ -148,6 +147,16 @@ def _lifted(
     kept[power] = combine([lift.ratio for lift in lifts], slots, point)
     parts = frozenset[int]().union(*(lift.parts for lift in lifts))
     return kept, [without(output) for output in outputs], parts
+
+
+def _most(members: Sequence[WeightedJets], point: Point) -> float:
+    """How large numbers may be that enter a series, and how small their inverses: in the narrowest
+    type of the arguments, what is multiplied with them may be as far from one itself.
+    """
+    moving = {argnum for jets in members for slot in jets.tangents.values() for argnum in slot}
+    kinds = [point.dtype(argnum) for argnum in moving]
+    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
+    return math.sqrt(min((float(jnp.finfo(kind).max) for kind in floating), default=1.0))
 
 
 def _sums(members: list[WeightedJets], places: Sequence[int], truncation: Truncation) -> list[int]:

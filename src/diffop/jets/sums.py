@@ -21,7 +21,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, final
 
 import numpy as np
 
@@ -48,10 +48,14 @@ class Lift(NamedTuple):
 
 
 def joined(
-    members: Sequence[WeightedJets], places: Mapping[int, int], truncation: Truncation
+    members: Sequence[WeightedJets],
+    places: Mapping[int, int],
+    truncation: Truncation,
+    most: float,
 ) -> list[Part]:
     """Of each sum the maximal outputs that nothing else reads, as parts of the one with the largest
-    number. Some members are read, at their places.
+    number. Some members are read, at their places. What a part is multiplied with is not smaller
+    than 1/`most`, nor larger than that.
     """
     sums: dict[Hashable, list[int]] = {}
     for number in _addends(members, places):
@@ -63,7 +67,7 @@ def joined(
         first = max(numbers, key=lambda number: _size(members[number]))
         for number in numbers:
             ratio = _ratio(members[number], members[first])
-            if number != first and ratio is not None:
+            if number != first and _is_in_range(ratio, most):
                 result.append((number, first, ratio))
     return result
 
@@ -78,10 +82,14 @@ def lifts(members: Sequence[WeightedJets], outputs: Sequence[Exponents], most: f
             usable = (
                 lift
                 for lift in _lifts(members, outputs, parameter)
-                if _agrees(lift, found) and 1 / most <= abs(lift.ratio) <= most
+                if _agrees(lift, found) and _is_in_range(lift.ratio, most)
             )
             found += itertools.islice(usable, 1)
     return found
+
+
+def _is_in_range(ratio: float | None, most: float) -> TypeGuard[float]:
+    return ratio is not None and 1 / most <= abs(ratio) <= most
 
 
 def _agrees(lift: Lift, found: Sequence[Lift]) -> bool:
@@ -150,7 +158,7 @@ def _ratio(member: WeightedJets, other: WeightedJets) -> float | None:
     """
     assert member.addend is not None and other.addend is not None
     factor = _proportion(member.weights, other.weights)
-    if factor is None or member.addend[0] != other.addend[0]:
+    if factor is None or member.addend[0] != other.addend[0] or not _number(other):
         return None
     return _number(member) / _number(other) * factor
 

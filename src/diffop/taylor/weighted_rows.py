@@ -49,13 +49,18 @@ product of rows and matrix is as large as the rows of all points. Reverse mode i
 too, by up to a third; values take a fiftieth longer.
 """
 
+_LARGE = 1e30
+"""The largest number of half precision is 65,504."""
+
 
 def _batch(
     operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr, **params: Any
 ) -> tuple[list[Any], list[int]]:
-    """Where only the numbers are different at each point, the points go together."""
+    """Where only the numbers are different at each point, the points go together; not where products
+    of rows and matrix, which no small number has met yet, may leave the range of their type.
+    """
     numbers, rows, matrix = operands
-    shared = axes[1] is None and axes[2] is None
+    shared = axes[1] is None and axes[2] is None and float(jnp.finfo(numbers.dtype).max) > _LARGE
     if not shared or numbers.shape[axes[0]] < _ENOUGH * matrix.shape[1]:
         mapped = jax.vmap(functools.partial(written_out, jaxpr=jaxpr), in_axes=axes)
         return mapped(*operands), [0]
