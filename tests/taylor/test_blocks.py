@@ -14,7 +14,7 @@ import pytest
 import diffop as do
 from diffop.taylor import blocks as taylor_blocks
 from diffop.taylor.blocks import Blockwise, in_blocks
-from diffop.taylor.replacing import second_moments
+from diffop.taylor.replacing import one_pass
 
 from .. import jaxprs
 
@@ -36,7 +36,7 @@ def small(monkeypatch):
     monkeypatch.setattr(taylor_blocks, "NARROW", 1)
     monkeypatch.setattr(taylor_blocks, "MANY", 1000)
     monkeypatch.setattr(taylor_blocks, "are_one_by_one", lambda *_: True)
-    monkeypatch.setattr(second_moments, "_LEAST", 1)
+    monkeypatch.setattr(one_pass, "_LEAST", 1)
     derivatives.cache_clear()
     jax.clear_caches()
     yield

@@ -14,7 +14,7 @@ from jax import lax
 
 import diffop as do
 from diffop.taylor import points, symmetric
-from diffop.taylor.replacing import second_moments
+from diffop.taylor.replacing import forms
 from diffop.taylor.sparsity import dots
 
 from .. import jaxprs
@@ -414,7 +414,7 @@ def halves(monkeypatch):
     """What is done on a lone CPU with wide layers, done with narrow ones on any machine."""
     monkeypatch.setattr(points, "are_one_by_one", lambda *_: True)
     monkeypatch.setattr(symmetric, "LEAST", 2)
-    for module in (second_moments, dots):
+    for module in (forms, dots):
         monkeypatch.setattr(module, "_LARGE", 1)
         monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
     jax.clear_caches()

@@ -58,7 +58,7 @@ def joined(
     than 1/`most`, nor larger than that.
     """
     sums: dict[Hashable, list[int]] = {}
-    for number in _addends(members, places):
+    for number in _addends(members, places) if len(members) > 1 else ():
         addend = members[number].addend
         if places[number] in truncation.tops and addend is not None:
             sums.setdefault(addend[0], []).append(number)
@@ -77,7 +77,7 @@ def lifts(members: Sequence[WeightedJets], outputs: Sequence[Exponents], most: f
     1/ρ is larger than `most`.
     """
     found: list[Lift] = []
-    if all(member.is_multilinear for member in members):
+    if len(members) > 1 and all(member.is_multilinear for member in members):
         for parameter in range(len(outputs[0])):
             usable = (
                 lift

@@ -56,8 +56,8 @@ _LARGE = 1e30
 def _batch(
     operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr, **params: Any
 ) -> tuple[list[Any], list[int]]:
-    """Where only the numbers are different at each point, the points go together; not where products
-    of rows and matrix, which no small number has met yet, may leave the range of their type.
+    """Where only the numbers are different at each point, points go together; not where products of
+    rows and matrix, which no small number has met yet, may leave the range of their type.
     """
     numbers, rows, matrix = operands
     shared = axes[1] is None and axes[2] is None and float(jnp.finfo(numbers.dtype).max) > _LARGE

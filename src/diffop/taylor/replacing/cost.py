@@ -15,7 +15,7 @@ import jax.extend.core as jex
 
 from ..primitive import Inner, of
 from ..program import Step, inner_programs
-from .second_moments import form_cost
+from .forms import form_cost
 
 SHARED = 1 / 32
 """Moments of rows that are the same at all points are formed once for all of them."""

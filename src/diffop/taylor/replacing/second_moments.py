@@ -16,33 +16,25 @@ moment ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows does not know i
 difference of powers is taken, so vectors of a pair may differ in size as much as they like.
 """
 
-import dataclasses
-import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
 from ...array_types import AnyArray
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
-from ..blocks import BLOCK, Blockwise, in_blocks, may_be_in_blocks
-from ..coefficients import ByEntry, Coefficient, Full, Image, Series, Sets, Zero
+from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
 from ..equation import BilinearMap
-from ..points import are_one_by_one, each_point
-from ..precision import full_precision
 from ..primitive import Form
-from ..program import KEPT, own_policy
 from ..record import record, static
 from ..sparsity import by_entry
 from ..sparsity.contractions import broadcast
 from ..sparsity.numbers import Numbers
-from ..symmetric import blocks_of, quadratic_form, share, symmetric_product
+from .forms import alike, flat, form, gram
 
 
 @final
@@ -117,7 +109,7 @@ class SecondMoment:
         )
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
-            result = _form(matrix, first).astype(product.output.dtype)
+            result = form(matrix, first).astype(product.output.dtype)
             return times(result, first.factor * first.factor)
         weighted = apply(matrix, second).astype(product.output.dtype)
         if entrywise:
@@ -148,12 +140,12 @@ class SecondMoment:
             jnp.concatenate([each.array for each in parts if isinstance(each, Full)])
             for parts in rows
         ]
-        return [(s, jnp.tensordot(*_alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
+        return [(s, jnp.tensordot(*alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _whole(self) -> Array:
         """All matrices as one."""
         arrays = jax.tree.leaves(self.matrices)
-        kind = _alike(*arrays)[0].dtype
+        kind = alike(*arrays)[0].dtype
         count = len(self.sizes)
 
         def block(p: int, q: int) -> Array:
@@ -169,103 +161,15 @@ class SecondMoment:
         return jnp.concatenate(rows, axis=-2)
 
 
-PRODUCTS = "diffop products"
-"""A name inside of functions whose jvp saves work, but is that of what they are made of: where
-operators are nested, jets are pushed through them by the products' own rules.
-"""
-
-
-@jax.custom_jvp
-def quadratic(matrix: Array, array: Array) -> Array:
-    """Σ_ij M_ij a_i a_j, entrywise, for a symmetric M.
-
-    Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; differentiated as a
-    product it would cost one more application of M in reverse mode.
-    """
-    array = checkpoint_name(array, PRODUCTS)
-    return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
-
-
-@quadratic.defjvp
-@full_precision()
-def _quadratic_jvp(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    (matrix, array), (dmatrix, darray) = primals, tangents
-    sums = matrix.ndim - 2
-    applied = jnp.tensordot(matrix, array, axes=1)
-    along = _dot_first(array, jnp.tensordot(dmatrix, array, axes=1), sums)
-    return _dot_first(array, applied, sums), along + 2 * _dot_first(darray, applied, sums)
-
-
-def _form(matrix: Array, rows: Full) -> Array:
-    """Σ_ij M_ij a_i a_j without the factors of the rows a_i."""
-    size, width = rows.base.shape[0], rows.base.size // max(1, rows.base.shape[0])
-    if not (is_halved(size, width) and are_one_by_one(matrix, rows.base)):
-        return quadratic(*_alike(matrix, rows.base))
-    matrix, *factors = _alike(matrix, *(rows.scaled or (_flat(rows.base),)))
-    sums, every = matrix.shape[:-2], matrix.reshape(-1, *matrix.shape[-2:])
-    forms = [each_point(_form_at_point, one, blocks_of(one), *factors) for one in every]
-    return jnp.stack(forms).reshape(*sums, *rows.base.shape[1:])
-
-
-@functools.partial(jax.checkpoint, policy=own_policy, prevent_cse=False)
-def _form_at_point(matrix: Array, blocks: list[Array], *factors: Array) -> Array:
-    array = factors[0] if len(factors) == 1 else factors[0][:, None] * factors[1]
-    return by_halves(matrix, blocks, array)
-
-
-@jax.custom_jvp
-def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
-    """As `quadratic`, of a matrix and its blocks: it changes as the blocks do."""
-    return quadratic_form(blocks, checkpoint_name(array, PRODUCTS))
-
-
-@by_halves.defjvp
-@full_precision()
-def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    (matrix, _, array), (_, dblocks, darray) = primals, tangents
-    applied = checkpoint_name(matrix @ array, KEPT)
-    along = quadratic_form(dblocks, array) + 2 * jnp.sum(darray * applied, axis=0)
-    return jnp.sum(array * applied, axis=0), along
-
-
-def form_cost(size: int, width: int) -> float:
-    """How many multiply-adds a quadratic form of an array `(size, width)` takes."""
-    halved = is_halved(size, width) and are_one_by_one()
-    return size * size * width * (share(size) if halved else 1.0)
-
-
-def is_halved(size: int, width: int) -> bool:
-    """Whether a quadratic form of an array `(size, width)` is large enough for halves."""
-    return share(size) < 1 and size * size * width >= _LARGE
-
-
-_LARGE = 256**3
-"""So many multiplications for one point fill a loop over points."""
-
-
-def _dot_first(array: Array, applied: Array, sums: int) -> Array:
-    """Σ_i a_i b_i for a `(m, *shape)` and b `(*sums, m, *shape)`."""
-    return jnp.sum(jnp.expand_dims(array, tuple(range(sums))) * applied, axis=sums)
-
-
 def apply(matrix: Between, coefficient: Full) -> Array:
     """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
     if isinstance(matrix, DiagonalMatrix):
-        entries, base = _alike(matrix.entries, coefficient.base)
+        entries, base = alike(matrix.entries, coefficient.base)
         entries = entries.reshape(*entries.shape, *(1,) * (base.ndim - 1))
         weighted = entries * base.reshape((1,) * (entries.ndim - base.ndim) + base.shape)
     else:
-        weighted = jnp.tensordot(*_alike(matrix, coefficient.base), axes=1)
+        weighted = jnp.tensordot(*alike(matrix, coefficient.base), axes=1)
     return times(weighted, coefficient.factor)
-
-
-def _alike(*arrays: Array) -> list[Array]:
-    """Arrays in their common type: live values may be real and complex, single and half."""
-    with jax.numpy_dtype_promotion("standard"):
-        kind = functools.reduce(jnp.promote_types, (array.dtype for array in arrays))
-    return [array.astype(kind) for array in arrays]
 
 
 def _entrywise(matrix: Between, left: ByEntry, right: ByEntry, dtype: Any) -> Array:
@@ -352,7 +256,7 @@ def _gram(
     if number is not None:
         number = number * left.factor * right.factor
         return times(_unweighted(left, right, same), number)
-    a, b = _alike(_flat(left.array), _flat(right.array))
+    a, b = alike(flat(left.array), flat(right.array))
     weights = jnp.asarray(weights).astype(a.dtype)
     return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
 
@@ -373,17 +277,13 @@ def _separate_rows(weights: Any, coefficient: ByEntry, rows: Full, dtype: Any) -
     """Σ_j w v_j ⊗ (the row of the other coefficient for that direction): `(*sums, entries, k)`."""
     numbers = coefficient.numbers
     values = by_entry.values_of(coefficient, dtype).reshape(numbers.count, -1)
-    values, other = _alike(values, by_entry.rows_at(_flat(rows.array), numbers))
+    values, other = alike(values, by_entry.rows_at(flat(rows.array), numbers))
     number = by_entry.uniform(weights)
     if number is not None:
         return number * jnp.einsum("je,jek->ek", values, other)
     at = by_entry.weights_at(weights, numbers).astype(values.dtype)
     at = at.reshape(*weights.shape[:-1], numbers.count, -1)
     return jnp.einsum("...je,je,jek->...ek", at, values, other)
-
-
-def _flat(array: Array) -> Array:
-    return array if array.ndim == 2 else array.reshape(array.shape[0], -1)
 
 
 def _unweighted(left: Full, right: Full, same: bool) -> Array:
@@ -399,73 +299,9 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
         same = same or a.source == b.source
     if same:
         known = None if a is None else a.gram
-        return gram(_flat(left.base)) if known is None else known
-    first, second = _alike(_flat(left.base), _flat(right.base))
+        return gram(flat(left.base)) if known is None else known
+    first, second = alike(flat(left.base), flat(right.base))
     return first.T @ second
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def gram(a: Array, axis: int = 0) -> Array:
-    """AᵀA, or AAᵀ by summing over the axis 1. Its derivative S + Sᵀ with S = AᵀdA takes one product
-    instead of two, forward and reverse.
-    """
-    a = checkpoint_name(a, PRODUCTS)
-    return lax.dot_general(a, a, (((axis,), (axis,)), ((), ())))
-
-
-@gram.defjvp
-@full_precision()
-def _gram_jvp(axis: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    (a,), (da,) = primals, tangents
-    half = lax.dot_general(a, da, (((axis,), (axis,)), ((), ())))
-    return gram(a, axis), half + half.T
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def gram_by_halves(a: Array, axis: int) -> Array:
-    """As `gram`, by halves where the matrix is a block that stays in the caches."""
-    a = checkpoint_name(a, PRODUCTS)
-    if a.size > BLOCK:
-        return gram(a, axis)
-    return symmetric_product(a if axis == 1 else a.T, _LEAST)
-
-
-gram_by_halves.defjvp(_gram_jvp)
-_LEAST = 64
-"""Products of so few rows with a block are the fastest that there are."""
-
-
-@final
-@dataclasses.dataclass(frozen=True)
-class _Layer:
-    """A matrix times a vector, and the Gram matrix of its rows along the axis that is summed."""
-
-    axis: int
-
-    def __call__(self, matrix: Array, vector: Array) -> tuple[Array, Array]:
-        product = lax.dot_general(matrix, vector, (((self.axis,), (0,)), ((), ())))
-        return product, gram_by_halves(matrix, self.axis)
-
-
-def with_gram(image: Image) -> Image:
-    """What a layer made of a vector, computed again, in one pass with the Gram matrix of its rows:
-    so in reverse mode their gradients by the layer are one array from the start.
-
-    What was computed before is dropped: nothing reads it any more.
-    """
-    if image.layer is None or image.output is None or image.gram is not None:
-        return image
-    vector, matrix = image.layer
-    types = {array.dtype for array in (vector, matrix, image.output)}
-    if len(types) > 1 or matrix.dtype not in _WIDE or not may_be_in_blocks(matrix):
-        return image
-    layer = Blockwise(_Layer(image.axis), (image.axis, 0), (None, None))
-    output, rows = in_blocks(layer, matrix, vector)
-    return dataclasses.replace(image, output=output, gram=rows)
-
-
-_WIDE = (jnp.dtype("float32"), jnp.dtype("float64"))
-"""Types with digits enough for sums over many blocks."""
 
 
 def replaced_moments(
@@ -493,6 +329,6 @@ def _between(moment: SecondMoment, left: Any, right: Any, x: Any, y: Any) -> Arr
                 continue
             first, second = densify(a, 1, x), densify(b, 1, y)
             assert isinstance(first, Full) and isinstance(second, Full)
-            flat = Full(_flat(second.base), second.factor)
-            terms.append(jnp.matmul(*_alike(_flat(first.array).T, apply(matrix, flat))))
+            rows = Full(flat(second.base), second.factor)
+            terms.append(jnp.matmul(*alike(flat(first.array).T, apply(matrix, rows))))
     return sum(terms[1:], terms[0]) if terms else None

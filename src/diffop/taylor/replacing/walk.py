@@ -43,7 +43,8 @@ from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry
 from ..truncation import Truncation
 from .cost import MORE, SHARED, Live, best_cuts
-from .second_moments import SecondMoment, is_separate, moments, replaced_moments, with_gram
+from .one_pass import with_gram
+from .second_moments import SecondMoment, is_separate, moments, replaced_moments
 
 
 def interpret_replacing(

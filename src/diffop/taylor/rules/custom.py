@@ -13,7 +13,7 @@ from ..interpreter import interpret
 from ..points import each_point_p
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
-from ..replacing.second_moments import PRODUCTS
+from ..replacing.forms import PRODUCTS
 from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
 from .determinant import is_slogdet, sign_and_logarithm

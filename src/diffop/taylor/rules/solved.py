@@ -29,7 +29,7 @@ from jaxtyping import Array
 from ..arithmetic import total
 from ..bundle import Family
 from ..coefficients import Coefficient, Full, Series, Zero, scale
-from ..replacing.second_moments import PRODUCTS
+from ..replacing.forms import PRODUCTS
 from ..series import derivative_along, products_by_powers, products_by_solution, solution
 from ..truncation import Truncation
 from .entry_factor import EntryFactor
