@@ -17,7 +17,7 @@ from ..harness.table import Table, duration, listing
 from ..subjects.agreement import PARTS
 from ..subjects.equations import EQUATIONS, Equation
 from ..subjects.least import Least, coefficients, least
-from ..subjects.methods import Method
+from ..subjects.methods import Method, itself
 from ..subjects.networks import BASE, Network, ball_points, mlp
 from ..subjects.steps import JETS, OURS, POINTS, training
 from ..subjects.words import residuals
@@ -165,6 +165,9 @@ _SUBJECTS: dict[str, Subject] = {
         for width in (128, 512, 1024)
         for layers in (3, 4)
     },
+    "u itself in 1,000,000 dimensions": _operator(
+        itself, 1_000_000, least(1_000_000, BASE, POINTS, 1)
+    ),
     "Δ in 1,000,000 dimensions, 16 draws": _drawn(2, 1_000_000),
     "Δ in 1,000,000 dimensions, exact": _replaced(1_000_000),
     "a step in 100,000 dimensions, 16 draws": _step(100_000),
