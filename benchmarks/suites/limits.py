@@ -89,10 +89,10 @@ def _peaks(ours: Records) -> Table:
     """The most that any of the processes has seen."""
     found = ours.good
     lines = [
-        [words, f"{max((each.values[name] for each in found), default=0) / 1e9:,.0f} · 10⁹ / s"]
-        for words, name in (
-            ("multiplications and additions", "peak_flops"),
-            ("bytes read and written", "peak_bytes"),
+        [words, f"{max((each.values[name] for each in found), default=0) / 1e9:,.0f} {unit}"]
+        for words, name, unit in (
+            ("multiplications and additions", "peak_flops", "Gflop/s"),
+            ("bytes read and written", "peak_bytes", "GB/s"),
         )
     ]
     return Table("peak", ["peak", "of the machine"], lines)
@@ -154,10 +154,7 @@ _SUBJECTS: dict[str, Subject] = {
         f"Δ in {dim} dimensions, exact, width {width}": _dense(dim, width)
         for dim, width in ((3, 64), (10, 64), (50, 128))
     },
-    **{
-        f"Σ ∂{sign} in 1,000 dimensions, 16 draws": _drawn(k, 1000)
-        for k, sign in ((4, "⁴"), (8, "⁸"))
-    },
+    **{f"`do.DiagonalK({k})` in 1,000 dimensions, 16 draws": _drawn(k, 1000) for k in (4, 8)},
     **{
         f"Δ in 1,000 dimensions, exact, width {width:,}, {layers - 1} hidden layers": _replaced(
             1000, Network(layers, width)
