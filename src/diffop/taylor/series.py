@@ -111,11 +111,26 @@ def quotient(
 Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
 
 
+def powers(family: Family, primal: Any, series: Series, degree: int) -> Sequence[Series]:
+    """[t^γ] δ(t)^j with δ(t) = x(t) − x_0, for j = 1 … K, or the degree if that is less."""
+    product, found = multiplication(primal), [series]
+    for power in range(2, min(family.order, degree) + 1):
+        previous = found[-1]
+        found.append(
+            tuple(
+                family.combine(product, _pairs(family, series, previous, place, power), place)
+                for place in family.places
+            )
+        )
+    return found[:degree]
+
+
 def faa_di_bruno(
-    family: Family, times: Multiplier, primal: Any, series: Series, degree: int
+    family: Family, times: Multiplier, primal: Any, powers: Sequence[Series]
 ) -> Series:
     """The series of φ(x(t)) for an elementwise φ with Taylor coefficients c_j = φ^{(j)}(x_0)/j!,
-    those above `degree` being zero: `times(j, coefficient, lead)` is c_j times a coefficient.
+    from the `powers` of x(t) − x_0: `times(j, coefficient, lead)` is c_j times a coefficient. Those
+    of higher powers are zero.
 
     With δ(t) = x(t) − x_0: y_γ = Σ_j c_j [t^γ] δ(t)^j. The c_j belong to the point, not to the
     direction, so a top place collapses the powers before it multiplies by c_j.
@@ -125,11 +140,10 @@ def faa_di_bruno(
     they grow like ρ^{−j} while δ^j is small like ρ^j, and both leave the range of numbers before
     their product does; `integral` and `ratio_power` never form them.
     """
-    powers = _powers(family, multiplication(primal), series, degree)
     result = []
     for place, monomial in enumerate(family.truncation.monomials):
         lead = family.lead(place)
-        most = min(sum(monomial), degree)
+        most = min(sum(monomial), len(powers))
         terms = [times(j, powers[j - 1][place], lead) for j in range(1, most + 1)]
         result.append(total(terms, lead, primal))
     return tuple(result)
@@ -185,7 +199,7 @@ def solution(
     slopes_below: bool = False,
 ) -> tuple[Series, Series]:
     """The series of y = φ(x(t)) and of p = φ′(x(t)), for an elementwise φ that solves the equation
-    p = a + λ y + μ y², μ being the `square`. Nothing is collapsed, and x has no top coefficients.
+    p = a + λ y + μ y², μ being the `square`; x has no top coefficients.
 
     `by_slope(coefficient, lead)` is p_0 times a coefficient, `by_turn` is λ + 2 μ y_0 times it. By
     ∂_i y = p ∂_i x for any one parameter t_i,
@@ -222,7 +236,7 @@ def derivative_along(
     by_tangent: Callable[[Coefficient, int], Coefficient],
 ) -> Series:
     """The derivative of the series of φ(x(t)) where x(t) moves by dx(t), tangents: the product
-    p(t) dx(t) of series, p being φ′(x(t)). Both are uncollapsed.
+    p(t) dx(t) of series, p being φ′(x(t)).
 
     `by_slope` is p_0 times a coefficient, `by_tangent` is dx_0 times it.
     """
@@ -345,20 +359,6 @@ def _known_inverse(denominator: Any) -> float | None:
         return None
     limits, inverse = jnp.finfo(jnp.result_type(denominator)), 1 / number
     return inverse if float(limits.tiny) <= abs(inverse) <= float(limits.max) else None
-
-
-def _powers(family: Family, product: BilinearMap, series: Series, degree: int) -> list[Series]:
-    """[t^γ] δ(t)^j for j = 1 … K, or the degree if that is less."""
-    powers = [series]
-    for power in range(2, min(family.order, degree) + 1):
-        previous = powers[-1]
-        powers.append(
-            tuple(
-                family.combine(product, _pairs(family, series, previous, place, power), place)
-                for place in family.places
-            )
-        )
-    return powers
 
 
 def _pairs(family: Family, left: Series, right: Series, place: int, power: int) -> list[Pair]:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -31,16 +31,19 @@ from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
-from ..series import faa_di_bruno, integral, logarithm
+from ..series import faa_di_bruno, integral, logarithm, powers
 from ..sparsity.by_direction import entries_at, times_values
 from ..sparsity.by_entry import values_of
 from ..sparsity.source import Source
 from . import programs, recurrences
 from .by_jvp import fallback, piecewise_linear
+from .composed import composed, way
 from .entry_factor import EntryFactor
 from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
-from .solved import Settled, is_shorter, solved
+
+Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
+"""A coefficient that is to be multiplied with a factor, without what may not count there."""
 
 
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -85,10 +88,10 @@ def along_one(
     else:  # a custom rule was traced for the shape of the whole operand
         found = programs.first_coefficients(eqn, primals, position, order)
         output = found[0]
-        further = Further(of(eqn).recurrence, order)
+        further = Further(of(eqn).recurrence, of(eqn).equation, order)
         if further.recurrence is not None:
             found = [primals[position], *found]
-        derivatives = Derivatives(further, found, output, settled, of(eqn).equation)
+        derivatives = Derivatives(further, found, output, settled)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
@@ -103,10 +106,11 @@ def along_one(
 @dataclasses.dataclass(frozen=True)
 class Further:
     """The Taylor coefficients c_1, …, c_K from those that were computed at the primal: from x, c_0
-    and c_1 by a recurrence, or from all of them.
+    and c_1 by a recurrence, or from all of them. φ may solve an `equation` besides.
     """
 
     recurrence: Recurrence | None
+    equation: Quadratic | None
     order: int
 
     def __call__(self, values: Sequence[Any]) -> Sequence[Array]:
@@ -120,25 +124,31 @@ def expanded(family: Family, derivatives: "Derivatives", series: Series, degree:
     again in reverse mode.
     """
     if family.order < 2 or not is_of_arrays(series):
-        return faa_di_bruno(family, derivatives.times, derivatives.output, series, degree)
-    how = (derivatives.program, derivatives.settled, degree, derivatives.equation)
+        return _by_powers(family, derivatives, series, degree)
+    how = (derivatives.program, derivatives.settled, degree)
     return recomputed(_of_arrays, how, (family, derivatives.primals, derivatives.output, series))
 
 
 def _of_arrays(
-    how: tuple[Any, "Settled", int, Quadratic | None],
+    how: tuple[Any, Settled, int],
     family: Family,
     primals: Sequence[Any],
     output: Any,
     series: Series,
 ) -> Series:
-    program, settled, degree, equation = how
-    if equation is not None and is_shorter(equation, family, series):
-        return solved(equation, family, primals, series)
+    program, settled, degree = how
+    recurrence = program.recurrence if isinstance(program, Further) else None
+    if recurrence is not None and family.order > 2 and settled is not _as_it_is:
+        chosen = way(recurrence, program.equation, family, series)
+        return composed(chosen, family, primals, series)
     if settled is settle and family.sums_squares and not jnp.iscomplexobj(output):
         settled = _capped
-    derivatives = Derivatives(program, primals, output, settled)
-    return faa_di_bruno(family, derivatives.times, output, series, degree)
+    return _by_powers(family, Derivatives(program, primals, output, settled), series, degree)
+
+
+def _by_powers(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
+    output = derivatives.output
+    return faa_di_bruno(family, derivatives.times, output, powers(family, output, series, degree))
 
 
 def _integrated(
@@ -211,8 +221,7 @@ def _is_sparse(value: Bundle) -> bool:
 @final
 class Derivatives:
     """The Taylor coefficients c_1, …, c_K of φ, computed by a program from primals where they are
-    needed: at all entries of the primal, or at the positions of sparse coefficients only. If φ
-    solves an `equation`, the primals are x, φ(x) and φ′(x).
+    needed: at all entries of the primal, or at the positions of sparse coefficients only.
     """
 
     def __init__(
@@ -221,13 +230,11 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         settled: Settled,
-        equation: Quadratic | None = None,
     ) -> None:
         self.program = program
         self.primals = primals
         self.output = output
         self.settled = settled
-        self.equation = equation
         self._everywhere: Sequence[EntryFactor] | None = None
         self._at_positions: dict[Source, Sequence[EntryFactor]] = {}
 
@@ -315,7 +322,9 @@ def _enter_with(
     settled: Settled | None = None,
     equation: Quadratic | None = None,
 ) -> None:
-    """Functions without a singularity on the way: derivatives of all orders have about one size."""
+    """Functions without a singularity on the way: derivatives of all orders have about one size.
+    Where the first is 0 so are all, unless the function changes everywhere (`_as_it_is`).
+    """
     known = {"recurrence": recurrence, "settled": settled, "equation": equation}
     _enter(names, in_range=math.inf, **known)
 

@@ -31,22 +31,18 @@ class EntryFactor:
         return self._behind[lead]
 
     def times(self, values: Array, lead: int) -> Array:
-        """Values behind leading axes, times it. A lone direction has no axis in the product:
-        reverse mode sums it over points, and XLA's CPU backend takes six times as long for that
-        with an axis of size one in between.
-        """
+        """Values behind leading axes, times it."""
         shape = values.shape
-        if (
-            self.array.ndim
-            and values.ndim == self.array.ndim + lead
-            and math.prod(shape[:lead]) == 1
-        ):
+        if self._is_lone(values, lead):
             return product_of(self.array, values.reshape(shape[lead:])).reshape(shape)
         return product_of(self.behind(lead), values)
 
     def settled(self, values: Array, whole: bool) -> Array:
         """Values that it is to be multiplied with: those that count, see `settle`."""
-        counts, shape = self._nonzero(values.ndim - self.array.ndim), values.shape
+        lead, shape = values.ndim - self.array.ndim, values.shape
+        if lead and self._is_lone(values, lead):
+            return self.settled(values.reshape(shape[lead:]), whole).reshape(shape)
+        counts = self._nonzero(lead)
         if not whole:
             counts = lax.bitwise_or(counts, is_finite(values))
         elif counts.shape != shape:
@@ -56,6 +52,15 @@ class EntryFactor:
         if kind not in self._zeros:
             self._zeros[kind] = zeros_like(values)
         return lax.select(counts, values, self._zeros[kind])
+
+    def _is_lone(self, values: Array, lead: int) -> bool:
+        """Whether values are those of a lone direction, which then meet the factor without an axis
+        for it: reverse mode sums them over points, and XLA's CPU backend takes six times as long
+        for that with an axis of size one in between.
+        """
+        if not self.array.ndim or values.ndim != self.array.ndim + lead:
+            return False
+        return math.prod(values.shape[:lead]) == 1
 
     def capped(self, values: Array) -> Array:
         """Values that are no less than 0 and that it is to be multiplied with, finite where it

@@ -37,7 +37,7 @@ def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree)
     """
     leaves, structure = jax.tree.flatten(_numbered(operands))
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
-    known = tuple(None if isinstance(leaf, jax.Array) else _Constant(leaf) for leaf in leaves)
+    known = tuple(None if isinstance(leaf, jax.Array) else Constant(leaf) for leaf in leaves)
     return _recomputed(function, how, structure, known, *arrays)
 
 
@@ -79,7 +79,7 @@ def is_of_arrays(series: Series) -> bool:
 
 
 @final
-class _Constant:
+class Constant:
     """An array that is known while tracing, compared by content."""
 
     def __init__(self, array: Any) -> None:
@@ -90,4 +90,4 @@ class _Constant:
         return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Constant) and self._key == other._key
+        return isinstance(other, Constant) and self._key == other._key

@@ -1,4 +1,4 @@
-"""Elementwise functions by their differential equations, beside contour integrals and beside the
+"""Elementwise functions whose derivatives vanish together, beside contour integrals and beside the
 number of products that was worked out by hand.
 """
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from scipy import special
 
 import diffop as do
 from diffop.taylor import Truncation, primitive
@@ -22,7 +23,11 @@ def _logistic(z):
     return 1 / (1 + np.exp(-z))
 
 
-SOLVED = {  # φ, and φ, φ′ and φ″ for complex numbers
+def _bell(z):
+    return 2 / np.sqrt(np.pi) * np.exp(-(z**2))
+
+
+FUNCTIONS = {  # φ, and φ, φ′ and φ″ for complex numbers
     "exp": (jnp.exp, np.exp, np.exp, np.exp),
     "exp2": (
         jnp.exp2,
@@ -49,9 +54,12 @@ SOLVED = {  # φ, and φ, φ′ and φ″ for complex numbers
         lambda z: _logistic(z) * (1 - _logistic(z)),
         lambda z: _logistic(z) * (1 - _logistic(z)) * (1 - 2 * _logistic(z)),
     ),
+    "erf": (lax.erf, special.erf, _bell, lambda z: -2 * z * _bell(z)),
+    "erfc": (lax.erfc, special.erfc, lambda z: -_bell(z), lambda z: 2 * z * _bell(z)),
 }
 JETS, WIDTH = 3, 4
 TRUNCATIONS = {
+    "4": Truncation.curve(4),
     "5": Truncation.curve(5),
     "8": Truncation.curve(8),
     "2,1": Truncation.closure([(2, 1)]),
@@ -105,7 +113,7 @@ def every():
     def of(name):
         if name not in made:
             truncation = TRUNCATIONS[name]
-            ways = {each: pushed(f, truncation) for each, (f, *_) in SOLVED.items()}
+            ways = {each: pushed(f, truncation) for each, (f, *_) in FUNCTIONS.items()}
             with jax.enable_x64(True):
                 values = jax.jit(lambda *a: {each: way(*a) for each, way in ways.items()})
                 made[name] = values(*jets_through(truncation))
@@ -116,18 +124,19 @@ def every():
 
 def test_all_are_here():
     records = primitive._records.items()
-    assert set(SOLVED) == {name for name, each in records if each.equation is not None}
+    others = {"sin", "cos", "sinh", "cosh"}
+    assert set(FUNCTIONS) | others == {name for name, each in records if each.recurrence}
 
 
-@pytest.mark.parametrize("function", SOLVED)
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("name", TRUNCATIONS)
 def test_coefficients(name, function, every):
     truncation = TRUNCATIONS[name]
-    _, *expected = by_contours(SOLVED[function][1], truncation, *jets_through(truncation))
+    _, *expected = by_contours(FUNCTIONS[function][1], truncation, *jets_through(truncation))
     np.testing.assert_allclose(every(name)[function], expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["5", "2,1"])
+@pytest.mark.parametrize("name", ["4", "5", "2,1"])
 def test_first_and_second_derivatives(name):
     """dy = p dx and d²y = q dx² + p d²x as products of series, with p = φ′(x(t)), q = φ″(x(t)):
     reverse mode, and forward mode over it.
@@ -153,7 +162,7 @@ def test_first_and_second_derivatives(name):
 
         return lambda *at: jax.jvp(jax.grad(scalar, (0, 1)), at[:2], at[2:])
 
-    ways = {name: gradient_and_its_derivative(f) for name, (f, *_) in SOLVED.items()}
+    ways = {name: gradient_and_its_derivative(f) for name, (f, *_) in FUNCTIONS.items()}
     with jax.enable_x64(True):
         every = jax.jit(lambda *at: {name: way(*at) for name, way in ways.items()})
         got = jax.tree.map(np.asarray, every(x, c, along[0, 0], along[1:]))
@@ -176,7 +185,7 @@ def test_first_and_second_derivatives(name):
             for place, (bar, change) in enumerate(zip(bars, changes, strict=True))
         )
 
-    for function, (_, _, slope, second) in SOLVED.items():
+    for function, (_, _, slope, second) in FUNCTIONS.items():
         p, q = (by_contours(f, truncation, x, c) for f in (slope, second))
         for (x_bar, c_bar), expected in zip(
             got[function], (paired(p, moved), paired(q, convolved(moved, along))), strict=True
@@ -188,7 +197,7 @@ def test_first_and_second_derivatives(name):
 @pytest.mark.parametrize("function", ["exp", "tanh", "logistic"])
 def test_an_operator_of_an_operator(function):
     """The second derivative of the fifth one is pushed through what the first pass made."""
-    f, by_numpy, *_ = SOLVED[function]
+    f, by_numpy, *_ = FUNCTIONS[function]
 
     def curve(t):
         return f(0.7 * f(0.5 * t + 0.2) + 0.1 * t)
@@ -210,7 +219,7 @@ def test_single_precision_beside_nested_jvp(function, kept):
     """No more than 8 times the error of nested `jax.jvp` and 4 units in the last place of the
     largest coefficient up to the order.
     """
-    f, by_numpy, *_ = SOLVED[function]
+    f, by_numpy, *_ = FUNCTIONS[function]
     order, points = 5, np.float32([-3.0, -0.4, 0.0, 1e-6, 0.65, 1.2, 4.0])
     rng = np.random.default_rng(2)
     c = np.float32(rng.uniform(-1, 1, (order, 1, len(points))))
@@ -235,25 +244,27 @@ def test_single_precision_beside_nested_jvp(function, kept):
     assert (np.abs(np.stack(got)[:, 0] - truth) <= allowed).all()
 
 
-def test_where_the_slope_vanishes():
+@pytest.mark.parametrize("order", [3, 4, 8])
+def test_where_the_slope_vanishes(order):
     """There the function does not change, however large the orders are: 0 · ∞ stands for 0."""
-    truncation = Truncation.curve(8)
-    large = np.full((8, 2, 1), 1e30, np.float32)
-    large[7] = 0  # of the last order JAX makes what it makes
-    infinite = np.where(np.arange(8)[:, None, None] == 1, np.float32(np.inf), large)
+    truncation = Truncation.curve(order)
+    large = np.full((order, 2, 1), 1e30, np.float32)
+    large[-1] = 0  # of the last order JAX makes what it makes
+    infinite = np.where(np.arange(order)[:, None, None] == 1, np.float32(np.inf), large)
+    points = {jnp.tanh: 400.0, lax.logistic: -800.0, jnp.exp: -1000.0, jnp.exp2: -2000.0}
+    points |= {lax.erf: 20.0, lax.erfc: 20.0}
 
     @jax.jit
-    def every(c):
-        points = {jnp.tanh: 400.0, lax.logistic: -800.0, jnp.exp: -1000.0, jnp.exp2: -2000.0}
+    def every(c, along):
         ways = {f: pushed(f, truncation, np.ones(2)) for f in points}
 
         def last(c):
             return [way(jnp.float32([points[f]]), c)[-1] for f, way in ways.items()]
 
-        return last(c), jax.jacrev(last)(c)
+        return last(c), jax.jacrev(last)(c), jax.jvp(last, (c,), (along,))[1]
 
     for c in (large, infinite):
-        assert not any(np.any(each) for each in jax.tree.leaves(every(c)))
+        assert not any(np.any(each) for each in jax.tree.leaves(every(c, c)))
 
 
 def products(function, order, moving=None):
@@ -288,6 +299,21 @@ def test_how_many_products(order):
         expected = min(by_powers(order), by_equation(order, square))
         assert products(function, order) == expected, function
     assert products(jnp.sin, order) == by_powers(order)
+
+
+def test_how_many_are_settled():
+    """One for each lower order that comes in or comes back, not one for each product: in the pass
+    forwards, again in reverse mode, and what comes back.
+    """
+    x, (*lower, top) = jets_through(Truncation.curve(4))
+
+    def scalar(lower):
+        jets = do.taylor.Jets(tuple((c,) for c in (*lower, top)), np.ones(JETS), top_only=True)
+        return jnp.sum(do.taylor.push(jnp.tanh, (x,), [jets]).derivatives[0][-1])
+
+    selections = jaxprs.named(jaxprs.of(jax.grad(scalar), lower), "select_n")
+    shapes = [eqn.outvars[0].aval.shape for eqn in selections]
+    assert shapes.count((JETS, WIDTH)) == 3 * len(lower)
 
 
 def test_from_four_orders_to_eight():

@@ -1,0 +1,235 @@
+"""Series of y(t) = φ(x(t)) of arrays, for a φ whose derivatives vanish together, such as tanh, with
+a derivative that is no longer than themselves.
+
+A small change of x(t) changes y(t) by p(t) dx(t), p = φ′(x(t)). The series of p is found like that
+of y, and with much of what that of y is made of. Differentiated step by step reverse mode would
+take each product twice, and go through all Taylor coefficients c_j of φ besides. It would also look
+at each product with one of them again, for what does not count where that one vanishes. Here the
+slope φ′(x) says for all of them where that is, and 0 · ∞ stands for 0 there.
+
+There are two ways to find them. *By powers* of x(t) − x_0, which meet c_2, c_3, … for y and 2 c_2,
+3 c_3, … for p. Or, where φ solves an equation y′ = a + λ y + μ y², *by that equation*
+(`series.solution`), each order in turn from lower ones, in K² products for each entry and direction
+where powers take K³/6:
+
+    K                            3    4    5    6    8    12
+    powers                       6   14   26   44  100   322
+    equation, μ = 0 (exp)        5    9   14   20   35    77
+    equation (tanh, logistic)    8   14   22   31   54   118
+
+Up to order four powers of tanh and its like take as few, and have one advantage: they meet φ″, φ‴
+and φ⁗ themselves, of which nothing is lost next to their zeros. Where lines go in most powers
+vanish, so that the equation also needs all lower orders to be there.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, final
+
+import jax
+from jax.ad_checkpoint import checkpoint_name
+from jaxtyping import Array
+
+from ..arithmetic import total
+from ..arrays import times
+from ..bundle import Family
+from ..coefficients import Coefficient, Full, Series, Zero, scale
+from ..replacing.forms import PRODUCTS
+from ..series import (
+    derivative_along,
+    faa_di_bruno,
+    powers,
+    products_by_powers,
+    products_by_solution,
+    solution,
+)
+from ..truncation import Truncation
+from .entry_factor import EntryFactor
+from .recomputed import Constant
+from .recurrences import KNOWN_ZEROS, Quadratic, Recurrence, coefficients
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class ByPowers:
+    """By Faà di Bruno's formula, with coefficients that a recurrence finds."""
+
+    recurrence: Recurrence
+
+    def values(self, family: Family, primals: Sequence[Array], series: Series) -> Series:
+        c = self._coefficients(primals, family.order)
+        return _expanded(family, c[1:], primals, powers(family, primals[1], series, family.order))
+
+    def both(
+        self, family: Family, primals: Sequence[Array], series: Series
+    ) -> tuple[Series, Series]:
+        c = self._coefficients(primals, family.order + 1)
+        of_slope = [times(each, j) for j, each in enumerate(c)]
+        found = powers(family, primals[1], series, family.order)
+        values = _expanded(family, c[1:], primals, found)
+        return values, _expanded(family, of_slope[2:], primals, found)
+
+    def _coefficients(self, primals: Sequence[Array], order: int) -> list[Any]:
+        x, value, slope = primals
+        return coefficients(self.recurrence, x, value, slope, order)
+
+
+def _expanded(
+    family: Family, coefficients: Sequence[Any], primals: Any, powers: Sequence[Series]
+) -> Series:
+    """Σ_j c_j [t^γ] δ(t)^j, c_1 being the first."""
+    by = [_by(EntryFactor(each)) for each in coefficients]
+    return faa_di_bruno(family, lambda j, c, lead: by[j - 1](c, lead), primals[1], powers)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class ByEquation:
+    """By the equation that φ solves."""
+
+    equation: Quadratic
+
+    def values(self, family: Family, primals: Sequence[Array], series: Series) -> Series:
+        return self._solution(family, primals, series, slopes_below=True)[0]
+
+    def both(
+        self, family: Family, primals: Sequence[Array], series: Series
+    ) -> tuple[Series, Series]:
+        return self._solution(family, primals, series)
+
+    def _solution(
+        self,
+        family: Family,
+        primals: Sequence[Array],
+        series: Series,
+        slopes_below: bool = False,
+    ) -> tuple[Series, Series]:
+        (_, value, slope), equation = primals, self.equation
+        turn, square = equation.turn, equation.square
+        by_turn = _by(EntryFactor(turn(value))) if square else _by_number(equation.linear)
+        by_slope = _by(EntryFactor(slope))
+        return solution(family, value, series, by_slope, by_turn, square, slopes_below)
+
+
+Way: TypeAlias = ByPowers | ByEquation
+"""How the series of φ(x(t)), and both that and the series of φ′(x(t)), are found from x, φ(x) and
+φ′(x), and from a series of arrays without top coefficients.
+"""
+
+
+def way(recurrence: Recurrence, equation: Quadratic | None, family: Family, series: Series) -> Way:
+    """The equation where it is shorter and loses no digits, for arrays of all lower orders."""
+    every = all(isinstance(c, Full) for c in family.series_below(series))
+    if equation is None or not every or not _is_shorter(equation, family.truncation):
+        return ByPowers(recurrence)
+    return ByEquation(equation)
+
+
+@functools.cache
+def _is_shorter(equation: Quadratic, truncation: Truncation) -> bool:
+    square = equation.square
+    if square and truncation.degree <= KNOWN_ZEROS:
+        return False
+    return products_by_solution(truncation, square) < products_by_powers(truncation)
+
+
+def composed(way: Way, family: Family, primals: Sequence[Array], series: Series) -> Series:
+    """The series of φ(x(t)) from x, φ(x) and φ′(x). What comes in collapsed is multiplied with
+    φ′(x), as it stands.
+    """
+    _, value, slope = primals
+    by_slope = _by(EntryFactor(slope))
+    lower = {
+        place: c.array
+        for place, c in enumerate(series)
+        if isinstance(c, Full) and not family.is_top(place)
+    }
+    known = family.weights is not None and not isinstance(family.weights, jax.Array)
+    weights = Constant(family.weights) if known else None
+    jets = _Jets(way, family.truncation, family.size, weights, tuple(lower))
+    result: list[Coefficient] = []
+    for place, array in enumerate(_composed(jets, *primals, *lower.values())):
+        found: Coefficient = Zero() if array is None else Full(array)
+        if family.is_top(place):
+            lead = family.lead(place)
+            linear = by_slope(series[place], lead)
+            rest = found if known else family.collapse(found, value)
+            found = total([linear, rest], lead, value)
+        result.append(found)
+    return tuple(result)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class _Jets:
+    """What is known while tracing: how jets are pushed, which, and which coefficients of lower
+    orders there are. They are collapsed with weights if these are known.
+    """
+
+    way: Way
+    truncation: Truncation
+    size: int | None
+    weights: Constant | None
+    present: tuple[int, ...]
+
+    @property
+    def family(self) -> Family:
+        weights = None if self.weights is None else self.weights.array
+        return Family(weights=weights, truncation=self.truncation, size=self.size)
+
+    def series(self, lower: Sequence[Array | None]) -> Series:
+        """Arrays of the lower orders as a series without top coefficients."""
+        found = {p: Full(a) for p, a in zip(self.present, lower, strict=True) if a is not None}
+        return tuple(found.get(place, Zero()) for place in range(len(self.truncation)))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _composed(
+    jets: _Jets, x: Array, value: Array, slope: Array, *lower: Array
+) -> tuple[Array | None, ...]:
+    """The coefficients of φ(x(t)), at the top places without what x has there. They are settled
+    when they are made, in the loops that make them.
+    """
+    slope = checkpoint_name(slope, PRODUCTS)
+    found = _arrays(jets.way.values(jets.family, (x, value, slope), jets.series(lower)))
+    return _settled(slope, found)
+
+
+@_composed.defjvp
+def _composed_jvp(
+    jets: _Jets, primals: Sequence[Array], tangents: Sequence[Array]
+) -> tuple[tuple[Array | None, ...], tuple[Array | None, ...]]:
+    """φ(x) and φ′(x) move as x does: p(t) dx(t) knows of it. What goes into both series is settled
+    once for both.
+    """
+    (x, value, slope, *lower), (dx, _, _, *along) = primals, tangents
+    lower, along = (jets.series(_settled(slope, each)) for each in (lower, along))
+    values, slopes = jets.way.both(jets.family, (x, value, slope), lower)
+    by_slope, by_tangent = _by(EntryFactor(slope)), _by(EntryFactor(dx))
+    moved = derivative_along(jets.family, value, slopes, along, by_slope, by_tangent)
+    return _arrays(values), _arrays(moved)
+
+
+def _settled(slope: Array, arrays: Sequence[Array | None]) -> tuple[Array | None, ...]:
+    """Arrays without what does not count where the slope vanishes."""
+    factor = EntryFactor(slope)
+    return tuple(None if a is None else factor.settled(a, whole=True) for a in arrays)
+
+
+def _by(factor: EntryFactor) -> Callable[[Coefficient, int], Coefficient]:
+    def multiplied(coefficient: Coefficient, lead: int) -> Coefficient:
+        if not isinstance(coefficient, Full):
+            return Zero()
+        return Full(factor.times(coefficient.base, lead), coefficient.factor)
+
+    return multiplied
+
+
+def _by_number(number: float) -> Callable[[Coefficient, int], Coefficient]:
+    return lambda coefficient, _: scale(coefficient, number)
+
+
+def _arrays(series: Series) -> tuple[Array | None, ...]:
+    """An array for each coefficient that there is."""
+    return tuple(c.array if isinstance(c, Full) else None for c in series)
