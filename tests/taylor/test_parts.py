@@ -145,7 +145,8 @@ def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch):
     monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
     function, *operands = wide(200)
     compiled = jax.jit(jax.grad(function)).lower(*operands).compile()
-    assert compiled.memory_analysis().temp_size_in_bytes < 2**25
+    analysis = compiled.memory_analysis()
+    assert analysis is not None and analysis.temp_size_in_bytes < 2**25
 
 
 def lengths(jaxpr):
