@@ -64,6 +64,7 @@ ELSEWHERE = {
     "`tests/taylor/test_points.py`": "each_point",
     "`tests/taylor/test_weighted_rows.py`": "weighted_dot",
     "`tests/taylor/test_blocks.py`": "in_blocks",
+    "`tests/taylor/test_parts.py`": "in_parts",
     "`tests/taylor/test_custom_rules.py`": "custom_vjp_call",
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",

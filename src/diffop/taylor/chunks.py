@@ -7,7 +7,7 @@ chunk when it needs it, and memory does not grow with the number of directions.
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -57,13 +57,15 @@ def device_memory() -> int:
         return 16 * 2**30
 
 
-def peak_bytes(closed: jex.ClosedJaxpr) -> int:
-    """The most bytes that values which depend on a program's inputs need at one time.
+def peak_bytes(closed: jex.ClosedJaxpr, inputs: Iterable[int] | None = None) -> int:
+    """The most bytes that values which depend on a program's inputs, or on those with some numbers,
+    need at one time.
 
     Nothing is known of what XLA fuses: this is from above. What does not depend on the inputs (a
     transposed matrix) is there once for all points.
     """
-    return _peak(closed.jaxpr, set(closed.jaxpr.invars))
+    every = closed.jaxpr.invars
+    return _peak(closed.jaxpr, set(every if inputs is None else (every[n] for n in inputs)))
 
 
 def _peak(jaxpr: jex.Jaxpr, depends: set[Any]) -> int:

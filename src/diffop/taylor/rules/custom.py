@@ -10,6 +10,7 @@ from ..binding import bind, bind_call, bind_program
 from ..blocks import in_blocks_p
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret
+from ..parts import in_parts_p
 from ..points import each_point_p
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called
@@ -87,7 +88,7 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
 
 _enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
-for _call in (each_point_p, weighted_dot_p, in_blocks_p):
+for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
     _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
 _enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)

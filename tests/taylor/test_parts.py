@@ -1,0 +1,197 @@
+"""Points in parts: derivatives of order five and more, beside nested forward mode."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.taylor import parts
+from diffop.taylor.program import inner_programs
+
+from .. import jaxprs
+
+pytestmark = pytest.mark.usefixtures("x64")
+ORDER, DIM, WIDTH, POINTS = 5, 3, 4, 7
+RNG = np.random.default_rng(0)
+WEIGHTS = RNG.normal(size=(WIDTH, DIM)), RNG.normal(size=WIDTH)
+X = RNG.normal(size=(POINTS, DIM))
+SCALES = RNG.normal(size=(POINTS, WIDTH))
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """As if a point had ten bytes and there were room for thirty: parts of three, and one left."""
+    monkeypatch.setattr(parts, "peak_bytes", lambda *_: 10)
+    monkeypatch.setattr(parts, "ROOM", 30)
+    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+
+
+def network(weights, x):
+    matrix, row = weights
+    return row @ jnp.tanh(matrix @ x)
+
+
+def pushed(u):
+    return do.DiagonalK(ORDER).exact(u)
+
+
+def nested(u):
+    def along(x, direction):
+        def derivative(t):
+            return u(x + t * direction)
+
+        for _ in range(ORDER):
+            derivative = jax.jacfwd(derivative)
+        return derivative(0.0)
+
+    return lambda x: jnp.sum(jax.vmap(along, (None, 0))(x, jnp.eye(DIM)))
+
+
+def values(operator, weights, x):
+    return jax.vmap(operator(functools.partial(network, weights)))(x)
+
+
+def loss(operator, weights, x):
+    return jnp.mean(values(operator, weights, x) ** 2)
+
+
+def each_its_own(operator, weights, x):
+    """A network for each point, along the second axis."""
+    matrix, row = weights
+
+    def at(x, scale):
+        return operator(functools.partial(network, (matrix * scale[:, None], row)))(x)
+
+    return jax.vmap(at, (0, 1))(x, SCALES.T)
+
+
+def summed(operator, weights, x):
+    """What points know of one another: their mean."""
+
+    def u(x):
+        return network(weights, x) * jax.lax.pmean(network(weights, x), "points")
+
+    return jax.vmap(operator(u), axis_name="points")(x)
+
+
+CASES = {
+    "values": values,
+    "gradient": lambda o, w, x: jax.grad(functools.partial(loss, o), argnums=(0, 1))(w, x),
+    "jvp": lambda o, w, x: jax.jvp(lambda w: loss(o, w, x), (w,), (w,)),
+    "jvp of gradient": lambda o, w, x: jax.jvp(
+        jax.grad(lambda w: loss(o, w, x)), (w,), (jax.tree.map(jnp.cos, w),)
+    ),
+    "gradients": lambda o, w, x: jax.vmap(jax.grad(lambda x: operator_at(o, w, x)))(x),
+    "networks": each_its_own,
+    "points within points": lambda o, w, x: jax.vmap(
+        lambda shift: values(o, w, x + shift)
+    )(jnp.asarray([0.0, 0.1])),
+    "points that know of one another": summed,
+}  # fmt: skip
+
+
+def operator_at(operator, weights, x):
+    return operator(functools.partial(network, weights))(x)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("jitted", [True, False])
+def test_transformations(three, name, jitted):
+    wrap = jax.jit if jitted else lambda f: f
+    got = wrap(lambda w, x: CASES[name](pushed, w, x))(WEIGHTS, X)
+    want = jax.jit(lambda w, x: CASES[name](nested, w, x))(WEIGHTS, X)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)))
+
+
+def test_parts_are_a_loop(three):
+    """Forwards and backwards. The point that is left goes through by itself, and no array has
+    directions of more points than a part.
+    """
+    jaxpr = jax.make_jaxpr(jax.grad(functools.partial(loss, pushed)))(WEIGHTS, X)
+    assert lengths(jaxpr.jaxpr) == [2, 2]
+    assert max(jaxprs.sizes(jaxprs.equations(jaxpr))) <= 3 * DIM * WIDTH
+
+
+def wide(points):
+    """Order 8 along sixteen directions, through two layers of 128, and its points."""
+    rng = np.random.default_rng(1)
+    weights = [rng.normal(size=(128, n)).astype(np.float32) / n for n in (16, 128, 128)]
+
+    def all_values(weights, x):
+        def u(x):
+            for matrix in weights:
+                x = jnp.tanh(matrix @ x)
+            return jnp.sum(x)
+
+        return jnp.sum(jax.vmap(do.DiagonalK(8).exact(u))(x))
+
+    return all_values, weights, jnp.ones((points, 16), jnp.float32)
+
+
+@pytest.mark.parametrize(("points", "length"), [(50, []), (100, [2]), (200, [4])])
+def test_what_there_is_room_for(monkeypatch, points, length):
+    """Some fifty coefficients of 8 kB are in use at once at each point."""
+    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    function, *operands = wide(points)
+    assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == length
+
+
+def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch):
+    """32 MiB, in reverse mode too, where it is more."""
+    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    function, *operands = wide(200)
+    compiled = jax.jit(jax.grad(function)).lower(*operands).compile()
+    analysis = compiled.memory_analysis()
+    assert analysis is not None and analysis.temp_size_in_bytes < 2**25
+
+
+def lengths(jaxpr):
+    """Of the loops, in order."""
+    found = []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "scan":
+            found.append(eqn.params["length"])
+        else:
+            found.extend(n for inner in inner_programs(eqn) for n in lengths(inner))
+    return found
+
+
+def test_lower_orders_go_through_at_once(three):
+    def second(w, x):
+        return jax.vmap(do.DiagonalK(4).exact(functools.partial(network, w)))(x)
+
+    assert not lengths(jax.make_jaxpr(second)(WEIGHTS, X).jaxpr)
+
+
+def test_one_point_and_none(three, monkeypatch):
+    monkeypatch.setattr(parts, "ROOM", 1)
+    for count in (1, 0):
+        got = values(pushed, WEIGHTS, X[:count])
+        np.testing.assert_allclose(got, values(nested, WEIGHTS, X[:count]), rtol=1e-11)
+
+
+def test_jets_are_pushed_through_parts():
+    """Of the inner operator, whose points are mapped inside of u."""
+
+    def mean(operator):
+        return lambda x: jnp.mean(values(operator, WEIGHTS, x[None] * X))
+
+    got = jax.jit(do.Laplacian().exact(mean(pushed)))(jnp.ones(DIM))
+    want = jnp.trace(jax.jit(jax.hessian(mean(nested)))(jnp.ones(DIM)))
+    np.testing.assert_allclose(got, want, rtol=1e-10)
+
+
+def test_what_u_tells_is_told_at_each_point(three):
+    heard = []
+
+    def u(x):
+        jax.debug.callback(heard.append, x[0])
+        return network(WEIGHTS, x)
+
+    jax.block_until_ready(jax.jit(jax.vmap(pushed(u)))(X))
+    jax.effects_barrier()
+    np.testing.assert_allclose(sorted(map(float, heard)), sorted(X[:, 0]))
