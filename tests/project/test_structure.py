@@ -31,7 +31,7 @@ ARROWS = {
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"terms", "operators", "equations", "losses", "nn"},
+    "pde": {"taylor", "terms", "operators", "equations", "losses", "nn"},
     "train": {"taylor", "terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .normal import normal
+from .scaled import scaled
 
 
 def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
@@ -41,4 +42,4 @@ def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count di
     direction_key, radius_key = jax.random.split(key)
     direction = normal(direction_key, (count, dim))
     radius = jax.random.uniform(radius_key, (count, 1))
-    return direction * (radius / jnp.linalg.norm(direction, axis=1, keepdims=True))
+    return scaled(direction, radius / jnp.linalg.norm(direction, axis=1, keepdims=True))

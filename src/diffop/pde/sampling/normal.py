@@ -31,11 +31,30 @@ def quantile(u: Float32[Array, "*shape"]) -> Float32[Array, "*shape"]:
     It is u r(w) with w = −log(1 − u²), and r is smooth, √(π/2) at 0 and nearly √(2w) far out: one
     quotient of polynomials is enough. This one was fitted to r, in the largest relative error, for
     0 ≤ w ≤ 16, where single precision ends, and is within 1.4e-8 of it; all its coefficients are
-    positive, so nothing cancels. 1 − u and 1 + u are exact. What rounding does to w is about 1e-7
-    where w is small, which r does not feel.
+    positive, so nothing cancels. 1 − u and 1 + u are exact. What w is wrong by, about 2e-7, r feels
+    by a quarter at most.
     """
-    w = -jnp.log((1 - u) * (1 + u))
+    w = _minus_log((1 - u) * (1 + u))
     return u * (_horner(_NUMERATOR, w) / _horner(_DENOMINATOR, w))
+
+
+_LOGARITHM = -1.00000325, 0.50001966, -0.33303303, 0.2488131, -0.20604569, 0.1890225, -0.11828262
+_LEAST = np.sqrt(np.float32(0.5)).view(np.int32)
+_EXPONENT = np.int32(-(2**23))
+"""The bits of a number's sign and exponent."""
+
+
+def _minus_log(y: Float32[Array, "*shape"]) -> Float32[Array, "*shape"]:
+    """−log y for normal numbers y > 0, within 2.1e-7 where it is small, in a third of XLA's
+    operations.
+
+    y is 2^k m with √½ ≤ m < √2, and −log m is a polynomial of m − 1, fitted in the largest error.
+    """
+    bits = jax.lax.bitcast_convert_type(y, np.int32)
+    shift = (bits - _LEAST) & _EXPONENT
+    m = jax.lax.bitcast_convert_type(bits - shift, np.float32)
+    k = shift.astype(np.float32) * np.float32(2.0**-23)
+    return (m - 1) * _horner(_LOGARITHM, m - 1) - np.float32(np.log(2)) * k
 
 
 def _horner(
