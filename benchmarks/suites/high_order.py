@@ -23,6 +23,9 @@ from ..subjects.networks import NETWORKS, Network, mlp, normal_points
 from ..subjects.words import OURS, REFERENCE, derivatives, residuals
 
 POINTS = 100
+"""Those of the paper's table."""
+MANY = 1000
+"""So many that products are what counts."""
 
 
 class HighOrder(AbstractTimed):
@@ -30,18 +33,26 @@ class HighOrder(AbstractTimed):
     title = "a training step of equations with derivatives of order four"
 
     def cases(self, scope: Scope) -> Iterator[Case]:
+        yield from self._cases(scope, POINTS)
+        for equation in EQUATIONS[: scope.pick([0], [0], [3])[0]]:
+            for method in residuals(equation):
+                if method in (OURS, *_OF_JAX):
+                    yield self.case(method, equation=equation.name, network="base", points=MANY)
+
+    def _cases(self, scope: Scope, points: int) -> Iterator[Case]:
         for network in scope.pick(["base"], ["base"], ["base"], list(NETWORKS)):
             for equation in EQUATIONS[: scope.pick([1], [3], [3])[0]]:
                 ways = list(residuals(equation))
                 if network != "base":  # the others take as long again
                     ways = [way for way in ways if way == OURS or way in _ELSEWHERE]
                 for method in scope.pick([REFERENCE], ways, ways):
-                    yield self.case(method, equation=equation.name, network=network)
+                    yield self.case(method, equation=equation.name, network=network, points=points)
 
     def program(self, case: Case) -> Training:
         equation = BY_NAME[str(case.sizes["equation"])]
         method = residuals(equation)[case.method]
-        return training(equation.dim, method, NETWORKS[str(case.sizes["network"])])
+        network = NETWORKS[str(case.sizes["network"])]
+        return training(equation.dim, method, network, case.whole("points"))
 
     def beside(self, case: Case) -> Case | None:
         return None if case.method == OURS else case._replace(method=OURS)
@@ -59,8 +70,10 @@ class HighOrder(AbstractTimed):
     def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
         def printed(record: Record) -> str:
             """The paper's time beside its time with jets: what its ratio would be."""
-            jets = paper.one(_PAPERS, **record.case.sizes)
-            method = paper.one(record.case.method, **record.case.sizes)
+            sizes = {name: record.case.sizes[name] for name in ("equation", "network")}
+            if record.case.whole("points") != POINTS:
+                return ""
+            jets, method = (paper.one(way, **sizes) for way in (_PAPERS, record.case.method))
             if jets is None or method is None or method is jets:
                 return ""
             return f"{jets.values['steps_per_s'] / method.values['steps_per_s']:.3g}"
@@ -68,6 +81,7 @@ class HighOrder(AbstractTimed):
         columns = {
             "equation": lambda record: str(record.case.sizes["equation"]),
             "network": lambda record: str(record.case.sizes["network"]),
+            "points": lambda record: f"{record.case.whole('points'):,}",
             "method": lambda record: record.case.method,
             "step": duration,
             "beside diffop": ratio,
@@ -77,14 +91,15 @@ class HighOrder(AbstractTimed):
 
 
 _PAPERS = "paper's jets"
+_OF_JAX = (REFERENCE, "nested jvp", "jvp over grad")
 _ELSEWHERE = (REFERENCE, _PAPERS, "paper's 13-jet", "grad of the residual")
 
 
-def training(dim: int, method: Method, network: Network) -> Training:
+def training(dim: int, method: Method, network: Network, points: int) -> Training:
     """Minimises the mean over normal points of the sum of the squared residuals."""
 
     def loss(u: eqx.nn.MLP, key: jax.Array, _: None) -> jax.Array:
-        values = jax.vmap(method(u))(jax.random.normal(key, (POINTS, dim)))
+        values = jax.vmap(method(u))(jax.random.normal(key, (points, dim)))
         return jnp.sum(jnp.mean(jnp.stack(values) ** 2, axis=1))
 
     return Training(loss, mlp(dim, network))

@@ -106,7 +106,7 @@ def _equation(equation: Equation) -> Subject:
     through = coefficients(equation.words, _SUMS[equation.name])
     method = residuals(equation)[OURS]
     return Subject(
-        {STEP: lambda: equation_training(equation.dim, method, BASE)},
+        {STEP: lambda: equation_training(equation.dim, method, BASE, POINTS)},
         {STEP: least(equation.dim, BASE, POINTS, through)["gradient"]},
     )
 
