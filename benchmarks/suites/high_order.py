@@ -33,20 +33,16 @@ class HighOrder(AbstractTimed):
     title = "a training step of equations with derivatives of order four"
 
     def cases(self, scope: Scope) -> Iterator[Case]:
-        yield from self._cases(scope, POINTS)
-        for equation in EQUATIONS[: scope.pick([0], [0], [3])[0]]:
-            for method in residuals(equation):
-                if method in (OURS, *_OF_JAX):
-                    yield self.case(method, equation=equation.name, network="base", points=MANY)
-
-    def _cases(self, scope: Scope, points: int) -> Iterator[Case]:
         for network in scope.pick(["base"], ["base"], ["base"], list(NETWORKS)):
             for equation in EQUATIONS[: scope.pick([1], [3], [3])[0]]:
                 ways = list(residuals(equation))
                 if network != "base":  # the others take as long again
                     ways = [way for way in ways if way == OURS or way in _ELSEWHERE]
                 for method in scope.pick([REFERENCE], ways, ways):
-                    yield self.case(method, equation=equation.name, network=network, points=points)
+                    yield self.case(method, equation=equation.name, network=network, points=POINTS)
+        for equation in scope.pick([], [], list(EQUATIONS)):
+            for method in (OURS, *_OF_JAX):
+                yield self.case(method, equation=equation.name, network="base", points=MANY)
 
     def program(self, case: Case) -> Training:
         equation = BY_NAME[str(case.sizes["equation"])]

@@ -3,7 +3,7 @@
 What XLA sets aside for arrays between two layers grows with the points that `jax.vmap` takes
 together, and with the orders of the jets. What is larger than 32 MiB the GNU C library asks the
 kernel for at each call, and gives back afterwards; the kernel makes its pages anew, one by one.
-With jets of order eight at a hundred points that took twice as long as all arithmetic.
+With jets of order eight at a hundred points that took as long as all arithmetic.
 
 So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is as large as
 there is room for: its products still fill several cores.
@@ -15,12 +15,10 @@ from typing import Any
 
 import jax
 import jax.extend.core as jex
-import jax.numpy as jnp
-from jax import lax
 from jaxtyping import PyTree
 
 from .chunks import peak_bytes
-from .points import are_one_by_one, call_at_points, written_out
+from .points import are_one_by_one, call_at_points, in_a_loop, written_out
 from .program import axes_mixed, own_policy
 
 HIGH = 5
@@ -57,17 +55,8 @@ def _batch(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[An
     if parts < 2:
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
-    points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in mapped.items()]
-
-    @functools.partial(jax.checkpoint, prevent_cse=False, policy=own_policy)
-    def at(point: list[Any]) -> list[Any]:
-        values = list(operands)
-        for n, value in zip(mapped, point, strict=True):
-            values[n] = value
-        return function(*values)
-
-    outputs = lax.map(at, points, batch_size=-(-count // parts))
-    return outputs, [0] * len(outputs)
+    again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
+    return in_a_loop(again, operands, axes, -(-count // parts))
 
 
 in_parts_p = call_at_points("in_parts", _batch)

@@ -5,6 +5,7 @@ of a CPU then: no array of all points is transposed, or broadcast to be multipli
 what all points share is added up by the loop.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -66,7 +67,10 @@ def call_at_points(name: str, batching_rule: Batching) -> jex.Primitive:
     return call
 
 
-def _in_a_loop(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[Any], list[int]]:
+def in_a_loop(
+    function: Callable[..., list[Any]], operands: Any, axes: Any, size: int | None = None
+) -> tuple[list[Any], list[int]]:
+    """A batching rule's outputs: a function at one point after another, or at `size` of them."""
     mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
     points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in mapped.items()]
 
@@ -74,10 +78,14 @@ def _in_a_loop(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[lis
         values = list(operands)
         for n, value in zip(mapped, point, strict=True):
             values[n] = value
-        return written_out(*values, jaxpr=jaxpr)
+        return function(*values)
 
-    outputs = lax.map(at, points)
+    outputs = lax.map(at, points, batch_size=size)
     return outputs, [0] * len(outputs)
 
 
-each_point_p = call_at_points("each_point", _in_a_loop)
+def _one_by_one(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[Any], list[int]]:
+    return in_a_loop(functools.partial(written_out, jaxpr=jaxpr), operands, axes)
+
+
+each_point_p = call_at_points("each_point", _one_by_one)

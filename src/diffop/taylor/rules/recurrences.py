@@ -12,8 +12,7 @@ at the cost of few products each, where differentiating JAX's derivative again w
     erf, erfc           y″ = −2 (x + t) y′  k (k+1) c_{k+1} = −2 (k x c_k + (k−1) c_{k−1})
 
 all for k ≥ 1. Errors are about those of JAX's derivatives, but next to zeros of a derivative, where
-the terms of a sum cancel. Up to order four (`KNOWN_ZEROS`) the zeros of three of them are known.
-With
+the terms of a sum cancel. Up to order four the zeros of three of them are known. With
 
     tanh       w = y         c_3 = c_1 (w² − 1/3)         c_4 = c_2 (w² − 2/3)
     logistic   w = y − 1/2   c_3 = c_1 (w² − 1/12)        c_4 = c_2 (w² − 1/6)
@@ -40,6 +39,7 @@ Recurrence: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""
 
 KNOWN_ZEROS = 4
+"""The order up to which nothing is lost next to zeros of derivatives."""
 
 
 def coefficients(step: Recurrence, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
