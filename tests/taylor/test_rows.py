@@ -19,12 +19,18 @@ def product(rows, matrix):
     return rows_dot(rows, matrix, precision=None, preferred_element_type=None)
 
 
+def turned(rows, matrix):
+    """Summed over the other axis."""
+    return rows_dot(rows, matrix, axis=1, precision=None, preferred_element_type=None)
+
+
 def outer(left, right):
     return rows_outer_p.bind(left, right, precision=None, preferred_element_type=None)
 
 
 PRODUCTS = {
     "dot": (product, lambda r, m: jnp.einsum("...k,kh->...h", r, m), (ROWS, MATRIX)),
+    "turned": (turned, lambda r, m: jnp.einsum("...k,hk->...h", r, m), (ROWS, MATRIX.T)),
     "outer": (
         outer,
         lambda a, b: jnp.einsum("abk,abh->kh", a, b),
@@ -60,12 +66,15 @@ def test_transformations(name, transformation):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", ["dot", "turned"])
 @pytest.mark.parametrize("axes", [(1, None), (None, 1), (1, 1)])
-def test_batching(axes):
+def test_batching(axes, name):
     """vmap, the gradient of a vmap, and vmap of a gradient."""
+    function, expected, _ = PRODUCTS[name]
     rows = jnp.asarray(ROWS if axes[0] is None else BATCHED_ROWS)
     matrix = jnp.asarray(MATRIX if axes[1] is None else BATCHED_MATRIX)
-    expected = lambda r, m: jnp.einsum("abk,kh->abh", r, m)
+    if name == "turned":  # the axes of the product change places, that of the batch stays
+        matrix = matrix.T if axes[1] is None else jnp.swapaxes(matrix, 0, 2)
 
     def results(function):
         mapped = jax.vmap(function, in_axes=axes)
@@ -75,7 +84,7 @@ def test_batching(axes):
         return jax.jit(lambda *xs: [f(*xs) for f in (mapped, *gradients)])(rows, matrix)
 
     for a, b in zip(
-        jax.tree.leaves(results(product)), jax.tree.leaves(results(expected)), strict=True
+        jax.tree.leaves(results(function)), jax.tree.leaves(results(expected)), strict=True
     ):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
@@ -95,3 +104,15 @@ def test_points_and_directions_stay_one_axis_of_rows():
             assert all(part.count("x") == 2 for part in operands.split("tensor<")[1:]), line
     names = jaxprs.count(jaxprs.of(jax.grad(loss), jnp.asarray(MATRIX)))
     assert names["rows_dot"] == 1 and names["rows_outer"] == 1
+
+
+@pytest.mark.parametrize("name", ["dot", "turned"])
+def test_matrices_and_their_gradients_are_not_turned(name):
+    """Whichever axis is summed over, and up to the second derivative."""
+    function, _, (_, matrix) = PRODUCTS[name]
+
+    def slopes(matrix):
+        loss = lambda rows, matrix: jnp.sum(function(rows, matrix) ** 3)
+        return jax.grad(lambda m: jnp.sum(jax.grad(loss)(jnp.asarray(ROWS), m) ** 2))(matrix)
+
+    assert not jaxprs.named(jaxprs.of(slopes, jnp.asarray(matrix)), "transpose")

@@ -163,7 +163,7 @@ def test_no_rows_of_all_points_go_into_the_second_layer(differentiated):
     together = [
         eqn
         for eqn in jaxprs.named(eqns, "rows_dot")
-        if eqn.invars[1].aval.shape == (WIDTH, D * WIDTH)
+        if eqn.invars[1].aval.shape == (WIDTH, D * WIDTH) and eqn.params["axis"] == 0
     ]
     assert [eqn.invars[0].aval.shape for eqn in together] == [(points, WIDTH)]
     if not differentiated:

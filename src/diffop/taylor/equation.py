@@ -89,7 +89,7 @@ class BilinearMap:
         self.sources = sources
         self.output = jax.eval_shape(function, *operands) if primal is None else primal
         self._eqn = eqn
-        self._made: dict[tuple[int, tuple[int, ...] | None], tuple[Any, Any]] = {}
+        self._made: dict[tuple[int, tuple[int, ...]], tuple[Any, Any]] = {}
 
     @property
     def described(self) -> str:
@@ -107,16 +107,9 @@ class BilinearMap:
 
     def expanded(self, still: Any, axes: tuple[int, ...]) -> Any:
         """What stands still with axes of size one, made once for coefficients of all orders."""
-        return self._once(still, axes, lambda: lax.expand_dims(still, axes))
-
-    def transposed(self, still: Any) -> Any:
-        """A matrix that stands still, transposed once for coefficients of all orders."""
-        return self._once(still, None, lambda: still.T)
-
-    def _once(self, still: Any, key: tuple[int, ...] | None, make: Callable[[], Any]) -> Any:
-        found = self._made.get((id(still), key))
+        found = self._made.get((id(still), axes))
         if found is None:  # held with what it was made of, so that no other array has its id
-            found = self._made[id(still), key] = (still, make())
+            found = self._made[id(still), axes] = (still, lax.expand_dims(still, axes))
         return found[1]
 
 

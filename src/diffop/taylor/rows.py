@@ -4,7 +4,8 @@ Under `jax.vmap` a coefficient `(directions, width)` times a weight matrix becom
 directions, width)` times it, and `dot_general` remembers the two axes apart: the gradient by the
 matrix then contracts over both, for which XLA on CPUs first transposes an array of all vectors. A
 primitive of its own keeps them together: batching adds an axis to the rows, and both transposes are
-two-dimensional again.
+two-dimensional again. It says by which axis the matrix is summed over, so that the matrix and its
+gradient stay as the user has them: sums of gradients in two layouts are read across lines.
 """
 
 import functools
@@ -20,20 +21,20 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
 rows_dot_p = jex.Primitive("rows_dot")
-"""`(*rows, k) · (k, h) -> (*rows, h)`."""
+"""`(*rows, k) · (k, h) -> (*rows, h)`, or `(*rows, k) · (h, k)`, by the matrix's `axis` of k."""
 rows_outer_p = jex.Primitive("rows_outer")
 """`Σ_rows (*rows, k) ⊗ (*rows, h) -> (k, h)`."""
 
 
-def rows_dot(rows: Array, matrix: Array, **params: Any) -> Array:
-    """The product of each row with a matrix."""
-    return rows_dot_p.bind(rows, matrix, **params)
+def rows_dot(rows: Array, matrix: Array, *, axis: int = 0, **params: Any) -> Array:
+    """The sum over each row and an axis of a matrix."""
+    return rows_dot_p.bind(rows, matrix, axis=axis, **params)
 
 
-def _dot(rows: Array, matrix: Array, **params: Any) -> Array:
+def _dot(rows: Array, matrix: Array, axis: int, **params: Any) -> Array:
     flat = _flat(rows)
-    product = lax.dot_general(flat, matrix, (((1,), (0,)), ((), ())), **params)
-    return product.reshape(*rows.shape[:-1], matrix.shape[1])
+    product = lax.dot_general(flat, matrix, (((1,), (axis,)), ((), ())), **params)
+    return product.reshape(*rows.shape[:-1], matrix.shape[1 - axis])
 
 
 def _outer(left: Array, right: Array, **params: Any) -> Array:
@@ -46,28 +47,29 @@ def _flat(rows: Array) -> Array:
     return rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
 
 
-def _dot_dimensions(rows: Any, _: Any) -> Any:
-    return ((rows.ndim - 1,), (0,)), ((), ())
+def _dot_dimensions(rows: Any, axis: int = 0) -> Any:
+    return ((rows.ndim - 1,), (axis,)), ((), ())
 
 
-def _outer_dimensions(left: Any, _: Any) -> Any:
+def _outer_dimensions(left: Any) -> Any:
     axes = tuple(range(left.ndim - 1))
     return (axes, axes), ((), ())
 
 
 def _define(
-    primitive: jex.Primitive, function: Callable[..., Array], dimensions: Callable[[Any, Any], Any]
+    primitive: jex.Primitive, function: Callable[..., Array], dimensions: Callable[..., Any]
 ) -> None:
     """Evaluation, shapes (those of the `dot_general` that it is) and lowering."""
 
     def abstract(left: Any, right: Any, **params: Any) -> Any:
-        numbers = dimensions(left, right)
+        own = {name: params.pop(name) for name in ("axis",) if name in params}
         shape = functools.partial(
-            lax.dot_general_p.abstract_eval, left, right, dimension_numbers=numbers
+            lax.dot_general_p.abstract_eval, left, right, dimension_numbers=dimensions(left, **own)
         )
         return shape(out_sharding=None, **params)[0]
 
-    primitive.def_impl(jax.jit(function, static_argnames=("precision", "preferred_element_type")))
+    static = ("axis", "precision", "preferred_element_type")
+    primitive.def_impl(jax.jit(function, static_argnames=static))
     primitive.def_abstract_eval(abstract)
     mlir.register_lowering(primitive, mlir.lower_fun(function, multiple_results=False))
 
@@ -76,20 +78,20 @@ _define(rows_dot_p, _dot, _dot_dimensions)
 _define(rows_outer_p, _outer, _outer_dimensions)
 
 
-def _rows_bar(ct: Array, rows: Any, matrix: Array, **params: Any) -> Array:
-    return rows_dot_p.bind(ct, matrix.T, **params)
+def _rows_bar(ct: Array, rows: Any, matrix: Array, axis: int, **params: Any) -> Array:
+    return rows_dot_p.bind(ct, matrix, axis=1 - axis, **params)
 
 
-def _matrix_bar(ct: Array, rows: Array, matrix: Any, **params: Any) -> Array:
-    return rows_outer_p.bind(rows, ct, **params)
+def _matrix_bar(ct: Array, rows: Array, matrix: Any, axis: int, **params: Any) -> Array:
+    return rows_outer_p.bind(*((rows, ct) if axis == 0 else (ct, rows)), **params)
 
 
 def _left_bar(ct: Array, left: Any, right: Array, **params: Any) -> Array:
-    return rows_dot_p.bind(right, ct.T, **params)
+    return rows_dot_p.bind(right, ct, axis=1, **params)
 
 
 def _right_bar(ct: Array, left: Array, right: Any, **params: Any) -> Array:
-    return rows_dot_p.bind(left, ct, **params)
+    return rows_dot_p.bind(left, ct, axis=0, **params)
 
 
 ad.defbilinear(rows_dot_p, _rows_bar, _matrix_bar)
@@ -97,18 +99,18 @@ ad.defbilinear(rows_outer_p, _left_bar, _right_bar)
 
 
 def _batch_dot(
-    operands: tuple[Array, Array], axes: tuple[Any, Any], **params: Any
+    operands: tuple[Array, Array], axes: tuple[Any, Any], axis: int, **params: Any
 ) -> tuple[Array, int]:
     (rows, matrix), (row_axis, matrix_axis) = operands, axes
     if row_axis is not None:
         rows = jnp.moveaxis(rows, row_axis, 0)
     if matrix_axis is None:
-        return rows_dot_p.bind(rows, matrix, **params), 0
+        return rows_dot_p.bind(rows, matrix, axis=axis, **params), 0
     matrix = jnp.moveaxis(matrix, matrix_axis, 0)
     if row_axis is None:
-        numbers = (((rows.ndim - 1,), (1,)), ((), ()))
+        numbers = (((rows.ndim - 1,), (1 + axis,)), ((), ()))
         return lax.dot_general(rows, matrix, numbers, **params), rows.ndim - 1
-    numbers = (((rows.ndim - 1,), (1,)), ((0,), (0,)))
+    numbers = (((rows.ndim - 1,), (1 + axis,)), ((0,), (0,)))
     return lax.dot_general(rows, matrix, numbers, **params), 0
 
 

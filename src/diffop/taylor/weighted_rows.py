@@ -24,8 +24,11 @@ from .points import call_at_points, written_out
 from .rows import rows_dot
 
 
-def weighted_dot(numbers: Array, rows: Array, matrix: Array, **params: Any) -> Array:
-    """`Σ_k numbers_k rows_rk matrix_kh`."""
+def weighted_dot(
+    numbers: Array, rows: Array, matrix: Array, *, axis: int = 0, **params: Any
+) -> Array:
+    """`Σ_k numbers_k rows_rk matrix_kh`, k being the matrix's `axis`."""
+    params |= {"axis": axis}
     operands = numbers, rows, matrix
     kinds = tuple(jax.typeof(operand).update(weak_type=False) for operand in operands)
     jaxpr = _program(kinds, tuple(params.items()))
@@ -54,21 +57,22 @@ _LARGE = 1e30
 
 
 def _batch(
-    operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr, **params: Any
+    operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr, axis: int, **params: Any
 ) -> tuple[list[Any], list[int]]:
     """Where only the numbers are different at each point, points go together; not where products of
     rows and matrix, which no small number has met yet, may leave the range of their type.
     """
     numbers, rows, matrix = operands
     shared = axes[1] is None and axes[2] is None and float(jnp.finfo(numbers.dtype).max) > _LARGE
-    if not shared or numbers.shape[axes[0]] < _ENOUGH * matrix.shape[1]:
+    width = matrix.shape[1 - axis]
+    if not shared or numbers.shape[axes[0]] < _ENOUGH * width:
         mapped = jax.vmap(functools.partial(written_out, jaxpr=jaxpr), in_axes=axes)
         return mapped(*operands), [0]
     # as a product of two: its gradients are products too, for which nothing is broadcast
-    together = lax.dot_general(rows, matrix, (((), ()), ((1,), (0,))), **params)
-    flat = together.reshape(len(matrix), -1)
+    together = lax.dot_general(rows, matrix, (((), ()), ((1,), (axis,))), **params)
+    flat = together.reshape(len(together), -1)
     products = rows_dot(jnp.moveaxis(numbers, axes[0], 0), flat, **params)
-    return [products.reshape(-1, len(rows), matrix.shape[1])], [0]
+    return [products.reshape(-1, len(rows), width)], [0]
 
 
 weighted_dot_p = call_at_points("weighted_dot", _batch)

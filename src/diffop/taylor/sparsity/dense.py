@@ -66,10 +66,10 @@ def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, i
         "preferred_element_type": product.params["preferred_element_type"],
     }
     if moving.ndim == lead + 1 and still.ndim == 2 and _is_plain(moving, still):
-        matrix = still if contract[1 - side] == (0,) else product.transposed(still)
+        (axis,) = contract[1 - side]
         if coefficient.weighted is not None:
-            return weighted_dot(*coefficient.weighted, matrix, **params)
-        return rows_dot(moving, matrix, **params)
+            return weighted_dot(*coefficient.weighted, still, axis=axis, **params)
+        return rows_dot(moving, still, axis=axis, **params)
     if leads == (0, 0):
         return None
     inner = tuple(axis + lead for axis in contract[side])

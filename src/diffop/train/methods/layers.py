@@ -205,7 +205,7 @@ def _summed(eqn: jex.JaxprEqn) -> tuple[int, int] | None:
     """The axis of each operand that a product sums over, if there is one and no axis is common."""
     if eqn.primitive is rows_dot_p:
         rows: Any = eqn.invars[0].aval
-        return rows.ndim - 1, 0
+        return rows.ndim - 1, eqn.params["axis"]
     if eqn.primitive.name != "dot_general":
         return None
     (left, right), batch = eqn.params["dimension_numbers"]
