@@ -47,24 +47,24 @@ def _flat(rows: Array) -> Array:
     return rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
 
 
-def _dot_dimensions(rows: Any, axis: int = 0) -> Any:
+def _dot_dimensions(rows: Any, axis: int) -> Any:
     return ((rows.ndim - 1,), (axis,)), ((), ())
 
 
-def _outer_dimensions(left: Any) -> Any:
+def _outer_dimensions(left: Any, _: int) -> Any:
     axes = tuple(range(left.ndim - 1))
     return (axes, axes), ((), ())
 
 
 def _define(
-    primitive: jex.Primitive, function: Callable[..., Array], dimensions: Callable[..., Any]
+    primitive: jex.Primitive, function: Callable[..., Array], dimensions: Callable[[Any, int], Any]
 ) -> None:
     """Evaluation, shapes (those of the `dot_general` that it is) and lowering."""
 
-    def abstract(left: Any, right: Any, **params: Any) -> Any:
-        own = {name: params.pop(name) for name in ("axis",) if name in params}
+    def abstract(left: Any, right: Any, *, axis: int = 0, **params: Any) -> Any:
+        numbers = dimensions(left, axis)
         shape = functools.partial(
-            lax.dot_general_p.abstract_eval, left, right, dimension_numbers=dimensions(left, **own)
+            lax.dot_general_p.abstract_eval, left, right, dimension_numbers=numbers
         )
         return shape(out_sharding=None, **params)[0]
 
