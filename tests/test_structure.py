@@ -4,6 +4,7 @@ d, the widths and the numbers of points and draws are different primes, so that 
 its axes are.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -164,3 +165,23 @@ def test_mixed_needs_few_coordinates_of_many():
         for d in (3, 100_003)
     ]
     assert counts[0] == counts[1] <= 20
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_matrices_and_their_gradients_keep_their_layout(name):
+    """What `jax.grad` adds up for a weight is as the weight is: behind the first layer, whose
+    columns are directions, no matrix is transposed. (At few points: at many, directions go together
+    with the second layer's matrix, and what comes back is parted again.)
+    """
+    build, _ = EXACT[name]
+    points = jnp.ones((5, 7))
+
+    def loss(u):
+        return jnp.sum(jax.vmap(build().exact(u))(points) ** 2)
+
+    u = Network(7, WIDTHS)
+    shapes = {
+        shape for layer in u.layers[1:] for shape in (layer.weight.shape, layer.weight.T.shape)
+    }
+    transposed = jaxprs.named(jaxprs.of(eqx.filter_grad(loss), u), "transpose")
+    assert not [eqn for eqn in transposed if eqn.outvars[0].aval.shape in shapes]
