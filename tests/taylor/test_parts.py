@@ -1,4 +1,4 @@
-"""Points in parts: derivatives of order five and more, beside nested forward mode."""
+"""Points in parts, beside nested forward mode."""
 
 import functools
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.usefixtures("x64")
 ORDER, DIM, WIDTH, POINTS = 5, 3, 4, 7
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.normal(size=(WIDTH, DIM)), RNG.normal(size=WIDTH)
+NARROW = RNG.normal(size=(2, DIM)), RNG.normal(size=2)
 X = RNG.normal(size=(POINTS, DIM))
 SCALES = RNG.normal(size=(POINTS, WIDTH))
 
@@ -25,7 +26,10 @@ SCALES = RNG.normal(size=(POINTS, WIDTH))
 def three(monkeypatch):
     """As if a point had ten bytes and there were room for thirty: parts of three, and one left."""
     monkeypatch.setattr(parts, "peak_bytes", lambda *_: 10)
-    monkeypatch.setattr(parts, "ROOM", 30)
+    monkeypatch.setattr(parts, "MANY", 1)
+    monkeypatch.setattr(parts, "WHOLE", 60)
+    monkeypatch.setattr(parts, "LOW", 30)
+    monkeypatch.setattr(parts, "HIGH", 30)
     monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
 
 
@@ -63,7 +67,8 @@ def each_its_own(operator, weights, x):
     matrix, row = weights
 
     def at(x, scale):
-        return operator(functools.partial(network, (matrix * scale[:, None], row)))(x)
+        scaled = matrix * scale[: len(matrix), None]
+        return operator(functools.partial(network, (scaled, row)))(x)
 
     return jax.vmap(at, (0, 1))(x, SCALES.T)
 
@@ -97,12 +102,25 @@ def operator_at(operator, weights, x):
     return operator(functools.partial(network, weights))(x)
 
 
+def laplacian(u):
+    return lambda x: jnp.trace(jax.jacfwd(jax.jacfwd(u))(x))
+
+
+OPERATORS = {
+    "order five": (pushed, nested, WEIGHTS),
+    "directions": (do.Laplacian().exact, laplacian, WEIGHTS),
+    "fewer directions": (do.Laplacian().exact, laplacian, NARROW),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("jitted", [True, False])
-def test_transformations(three, name, jitted):
+def test_transformations(three, operator, name, jitted):
     wrap = jax.jit if jitted else lambda f: f
-    got = wrap(lambda w, x: CASES[name](pushed, w, x))(WEIGHTS, X)
-    want = jax.jit(lambda w, x: CASES[name](nested, w, x))(WEIGHTS, X)
+    own, by_nesting, weights = OPERATORS[operator]
+    got = wrap(lambda w, x: CASES[name](own, w, x))(weights, X)
+    want = jax.jit(lambda w, x: CASES[name](by_nesting, w, x))(weights, X)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)))
 
@@ -116,10 +134,10 @@ def test_parts_are_a_loop(three):
     assert max(jaxprs.sizes(jaxprs.equations(jaxpr))) <= 3 * DIM * WIDTH
 
 
-def wide(points):
+def wide(points, operator=do.DiagonalK(8), dim=16):
     """Order 8 along sixteen directions, through two layers of 128, and its points."""
     rng = np.random.default_rng(1)
-    weights = [rng.normal(size=(128, n)).astype(np.float32) / n for n in (16, 128, 128)]
+    weights = [rng.normal(size=(128, n)).astype(np.float32) / n for n in (dim, 128, 128)]
 
     def all_values(weights, x):
         def u(x):
@@ -127,9 +145,9 @@ def wide(points):
                 x = jnp.tanh(matrix @ x)
             return jnp.sum(x)
 
-        return jnp.sum(jax.vmap(do.DiagonalK(8).exact(u))(x))
+        return jnp.sum(jax.vmap(operator.exact(u))(x))
 
-    return all_values, weights, jnp.ones((points, 16), jnp.float32)
+    return all_values, weights, jnp.ones((points, dim), jnp.float32)
 
 
 @pytest.mark.parametrize(("points", "length"), [(50, []), (100, [2]), (200, [4])])
@@ -140,10 +158,11 @@ def test_what_there_is_room_for(monkeypatch, points, length):
     assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == length
 
 
-def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch):
+@pytest.mark.parametrize(("operator", "dim"), [(do.DiagonalK(8), 16), (do.Laplacian(), 200)])
+def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch, operator, dim):
     """32 MiB, in reverse mode too, where it is more."""
     monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
-    function, *operands = wide(200)
+    function, *operands = wide(200, operator, dim)
     compiled = jax.jit(jax.grad(function)).lower(*operands).compile()
     analysis = compiled.memory_analysis()
     assert analysis is not None and analysis.temp_size_in_bytes < 2**25
@@ -160,15 +179,24 @@ def lengths(jaxpr):
     return found
 
 
-def test_lower_orders_go_through_at_once(three):
-    def second(w, x):
-        return jax.vmap(do.DiagonalK(4).exact(functools.partial(network, w)))(x)
+def test_few_coefficients_go_through_at_once(three, monkeypatch):
+    """Order times coefficients are 5 · 5 for each direction."""
+    jaxpr = lambda: jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
+    monkeypatch.setattr(parts, "MANY", 25 * DIM)
+    assert lengths(jaxpr())
+    monkeypatch.setattr(parts, "MANY", 25 * DIM + 1)
+    assert not lengths(jaxpr())
 
-    assert not lengths(jax.make_jaxpr(second)(WEIGHTS, X).jaxpr)
+
+@pytest.mark.parametrize(
+    ("points", "least", "size"), [(100, 3, 25), (7, 3, 3), (11, 1, 11), (9, 9, 1)]
+)
+def test_parts_are_equal_where_that_is_near(points, least, size):
+    assert parts._size(points, least) == size
 
 
 def test_one_point_and_none(three, monkeypatch):
-    monkeypatch.setattr(parts, "ROOM", 1)
+    monkeypatch.setattr(parts, "HIGH", 1)
     for count in (1, 0):
         got = values(pushed, WEIGHTS, X[:count])
         np.testing.assert_allclose(got, values(nested, WEIGHTS, X[:count]), rtol=1e-11)

@@ -3,36 +3,49 @@
 What XLA sets aside for arrays between two layers grows with the points that `jax.vmap` takes
 together, and with the orders of the jets. What is larger than 32 MiB the GNU C library asks the
 kernel for at each call, and gives back afterwards; the kernel makes its pages anew, one by one.
-With jets of order eight at a hundred points that took as long as all arithmetic.
+With jets of order eight at a hundred points that took as long as all arithmetic, and so it did for
+the Laplacian in a thousand dimensions, through layers of 128.
 
 So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is as large as
 there is room for: its products still fill several cores.
 """
 
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.extend.core as jex
 from jaxtyping import PyTree
 
+from .bundle import Family
 from .chunks import peak_bytes
 from .points import are_one_by_one, call_at_points, in_a_loop, written_out
 from .program import axes_mixed, own_policy
 
-HIGH = 5
-"""The order from which on parts are worth it: reverse mode pushes each of them once more."""
-ROOM = 18 * 2**20
-"""Bytes for the arrays of a part, as they are counted without knowing what XLA fuses. In reverse
-mode it is up to two thirds more.
+MANY = 60
+"""Coefficients at a point, times their order, from which on their memory may matter."""
+WHOLE = 20 * 2**20
+"""Bytes up to which all points go together, as they are counted without knowing what XLA fuses.
+Reverse mode pushes each part once more, which is not worth it where there is room for all.
+"""
+LOW, HIGH = 14 * 2**20, 18 * 2**20
+"""Bytes for a part where points do not go together, of orders up to four and from five on. Reverse
+mode has up to two and a half times as many, and of high orders less: there most of them are inside
+of nonlinearities, of which nothing is kept.
 """
 
 
-def in_parts(function: Callable[[], PyTree]) -> PyTree:
-    """What a function makes of all that it refers to. If `jax.vmap` maps over some of it, a part of
-    the points at a time, on a lone CPU; not where points learn of one another.
+def in_parts(function: Callable[[], PyTree], families: Sequence[Family]) -> PyTree:
+    """What a function that pushes families makes of all that it refers to. If `jax.vmap` maps over
+    some of it, and they have many coefficients, a part of the points at a time, on a lone CPU; not
+    where points learn of one another.
     """
+    orders = [family.truncation.degree for family in families]
+    numbers = [len(family.truncation) * (family.size or 1) for family in families]
+    if sum(map(operator.mul, orders, numbers)) < MANY:
+        return function()
     closed, shape = jax.make_jaxpr(function, return_shape=True)()
     structure = jax.tree.structure(shape)
     mixing = any(axes_mixed(eqn) for eqn in closed.jaxpr.eqns)
@@ -44,19 +57,31 @@ def in_parts(function: Callable[[], PyTree]) -> PyTree:
 
     program = jax.make_jaxpr(of_operands)(*closed.consts)
     assert not program.consts
-    return jax.tree.unflatten(structure, in_parts_p.bind(*closed.consts, jaxpr=program))
+    room = LOW if max(orders) < 5 else HIGH
+    outputs = in_parts_p.bind(*closed.consts, jaxpr=program, room=room)
+    return jax.tree.unflatten(structure, outputs)
 
 
-def _batch(operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr) -> tuple[list[Any], list[int]]:
+def _batch(
+    operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr, room: int
+) -> tuple[list[Any], list[int]]:
     function = functools.partial(written_out, jaxpr=jaxpr)
     mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
     (count,) = {operands[n].shape[axis] for n, axis in mapped.items()}
-    parts = min(count, -(-count * peak_bytes(jaxpr, mapped) // ROOM))
-    if parts < 2:
+    peak = count * peak_bytes(jaxpr, mapped)
+    if peak <= WHOLE:
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
     again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
-    return in_a_loop(again, operands, axes, -(-count // parts))
+    return in_a_loop(again, operands, axes, _size(count, min(count, -(-peak // room))))
+
+
+def _size(count: int, least: int) -> int:
+    """How many points a part has, if there are so many parts at least. Equal parts need no second
+    program for what is left over, so there may be up to twice as many.
+    """
+    parts = next((n for n in range(least, 2 * least) if count % n == 0), least)
+    return -(-count // parts)
 
 
 in_parts_p = call_at_points("in_parts", _batch)
