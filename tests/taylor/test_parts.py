@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.taylor import parts
+from diffop.taylor import parts, pushforward
 from diffop.taylor.program import inner_programs
 
 from .. import jaxprs
@@ -26,7 +26,7 @@ SCALES = RNG.normal(size=(POINTS, WIDTH))
 def three(monkeypatch):
     """As if a point had ten bytes and there were room for thirty: parts of three, and one left."""
     monkeypatch.setattr(parts, "peak_bytes", lambda *_: 10)
-    monkeypatch.setattr(parts, "MANY", 1)
+    monkeypatch.setattr(pushforward, "MANY", 1)
     monkeypatch.setattr(parts, "WHOLE", 60)
     monkeypatch.setattr(parts, "LOW", 30)
     monkeypatch.setattr(parts, "HIGH", 30)
@@ -180,11 +180,11 @@ def lengths(jaxpr):
 
 
 def test_few_coefficients_go_through_at_once(three, monkeypatch):
-    """Order times coefficients are 5 · 5 for each direction."""
+    """5² for each direction, of which there are three."""
     jaxpr = lambda: jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
-    monkeypatch.setattr(parts, "MANY", 25 * DIM)
+    monkeypatch.setattr(pushforward, "MANY", 25 * DIM)
     assert lengths(jaxpr())
-    monkeypatch.setattr(parts, "MANY", 25 * DIM + 1)
+    monkeypatch.setattr(pushforward, "MANY", 25 * DIM + 1)
     assert not lengths(jaxpr())
 
 

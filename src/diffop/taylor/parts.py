@@ -11,21 +11,20 @@ there is room for: its products still fill several cores.
 """
 
 import functools
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.extend.core as jex
+from jax.core import Tracer
 from jaxtyping import PyTree
 
-from .bundle import Family
 from .chunks import peak_bytes
 from .points import are_one_by_one, call_at_points, in_a_loop, written_out
 from .program import axes_mixed, own_policy
 
 MANY = 60
-"""Coefficients at a point, times their order, from which on their memory may matter."""
+"""Order² of a curve, added up over the curves through a point, from which on memory may matter."""
 WHOLE = 20 * 2**20
 """Bytes up to which all points go together, as they are counted without knowing what XLA fuses.
 Reverse mode pushes each part once more, which is not worth it where there is room for all.
@@ -37,14 +36,12 @@ of nonlinearities, of which nothing is kept.
 """
 
 
-def in_parts(function: Callable[[], PyTree], families: Sequence[Family]) -> PyTree:
-    """What a function that pushes families makes of all that it refers to. If `jax.vmap` maps over
-    some of it, and they have many coefficients, a part of the points at a time, on a lone CPU; not
-    where points learn of one another.
+def in_parts(function: Callable[[], PyTree], args: PyTree, order: int) -> PyTree:
+    """What a function that pushes jets of an order makes of its arguments, which it knows already,
+    and of all else that it refers to. If `jax.vmap` maps over some of it, a part of the points at a
+    time, on a lone CPU; not where points learn of one another.
     """
-    orders = [family.truncation.degree for family in families]
-    numbers = [len(family.truncation) * (family.size or 1) for family in families]
-    if sum(map(operator.mul, orders, numbers)) < MANY:
+    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
         return function()
     closed, shape = jax.make_jaxpr(function, return_shape=True)()
     structure = jax.tree.structure(shape)
@@ -52,12 +49,9 @@ def in_parts(function: Callable[[], PyTree], families: Sequence[Family]) -> PyTr
     if mixing or closed.effects or not are_one_by_one(*closed.consts):
         return jax.tree.unflatten(structure, jex.jaxpr_as_fun(closed)())
 
-    def of_operands(*operands: Any) -> list[Any]:
-        return jex.jaxpr_as_fun(jex.ClosedJaxpr(closed.jaxpr, operands))()
-
-    program = jax.make_jaxpr(of_operands)(*closed.consts)
-    assert not program.consts
-    room = LOW if max(orders) < 5 else HIGH
+    jaxpr = closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars)
+    program = jex.ClosedJaxpr(jaxpr, ())
+    room = LOW if order < 5 else HIGH
     outputs = in_parts_p.bind(*closed.consts, jaxpr=program, room=room)
     return jax.tree.unflatten(structure, outputs)
 

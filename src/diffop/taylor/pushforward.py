@@ -15,7 +15,7 @@ from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of, with_joined
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, all_zero, scale
-from .parts import in_parts
+from .parts import MANY, in_parts
 from .precision import full_precision
 from .replacing.walk import interpret_replacing
 from .tangents import (
@@ -82,9 +82,14 @@ def push(
     families = [family_of(each) for each in jets]
     pairs = list(zip(jets, families, strict=True))
     sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]
-    together = [pair for pair, size in zip(pairs, sizes, strict=True) if not size]
+    together, highest, many = [], 0, 0
+    for (each, family), size in zip(pairs, sizes, strict=True):
+        if not size:
+            order = family.truncation.degree
+            together.append((each, family))
+            highest, many = max(highest, order), many + order**2 * (family.size or 1)
     push_together = functools.partial(_push_together, u, args, together)
-    pushed = in_parts(push_together, [family for _, family in together])
+    pushed = in_parts(push_together, args, highest) if many >= MANY else push_together()
     rest = iter(pushed.derivatives)
     return Pushed(
         pushed.value,
