@@ -179,6 +179,13 @@ def lengths(jaxpr):
     return found
 
 
+def test_points_stay_together_where_that_is_said(three):
+    with parts.all_points_together():
+        jaxpr = jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
+    assert not lengths(jaxpr)
+    assert lengths(jax.make_jaxpr(lambda w, x: values(pushed, w, x))(WEIGHTS, X).jaxpr)
+
+
 def test_few_coefficients_go_through_at_once(three, monkeypatch):
     """5² for each direction, of which there are three."""
     jaxpr = lambda: jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr

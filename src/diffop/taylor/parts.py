@@ -7,11 +7,14 @@ With jets of order eight at a hundred points that took as long as all arithmetic
 the Laplacian in a thousand dimensions, through layers of 128.
 
 So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is as large as
-there is room for: its products still fill several cores.
+there is room for: its products still fill several cores. What is linearised once and applied many
+times keeps all points together: a part would be pushed again in each application.
 """
 
+import contextlib
+import contextvars
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -35,13 +38,25 @@ mode has up to two and a half times as many, and of high orders less: there most
 of nonlinearities, of which nothing is kept.
 """
 
+_are_together = contextvars.ContextVar("_are_together", default=False)
+
+
+@contextlib.contextmanager
+def all_points_together() -> Iterator[None]:
+    """Where no points are taken in parts."""
+    before = _are_together.set(True)
+    try:
+        yield
+    finally:
+        _are_together.reset(before)
+
 
 def in_parts(function: Callable[[], PyTree], args: PyTree, order: int) -> PyTree:
     """What a function that pushes jets of an order makes of its arguments, which it knows already,
     and of all else that it refers to. If `jax.vmap` maps over some of it, a part of the points at a
     time, on a lone CPU; not where points learn of one another.
     """
-    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(args)):
+    if _are_together.get() or not any(isinstance(x, Tracer) for x in jax.tree.leaves(args)):
         return function()
     closed, shape = jax.make_jaxpr(function, return_shape=True)()
     structure = jax.tree.structure(shape)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...taylor.parts import all_points_together
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 
@@ -58,7 +59,8 @@ class ConjugateGradients(AbstractSolver):
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, " rows"], Solution]:
         theta = residuals.theta
-        values, push = jax.linearize(residuals, theta)
+        with all_points_together():
+            values, push = jax.linearize(residuals, theta)
         transposed = jax.linear_transpose(push, theta)
 
         def pull(dual: Float[Array, " rows"]) -> Vector:
