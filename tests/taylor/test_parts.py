@@ -10,6 +10,7 @@ import pytest
 import diffop as do
 from diffop.taylor import parts, pushforward
 from diffop.taylor.program import inner_programs
+from diffop.taylor.replacing import forms
 
 from .. import jaxprs
 
@@ -134,10 +135,12 @@ def test_parts_are_a_loop(three):
     assert max(jaxprs.sizes(jaxprs.equations(jaxpr))) <= 3 * DIM * WIDTH
 
 
-def wide(points, operator=do.DiagonalK(8), dim=16):
-    """Order 8 along sixteen directions, through two layers of 128, and its points."""
+def wide(points, operator=do.DiagonalK(8), dim=16, width=128):
+    """An operator, by default of order 8 along sixteen directions, through three layers, and its
+    points.
+    """
     rng = np.random.default_rng(1)
-    weights = [rng.normal(size=(128, n)).astype(np.float32) / n for n in (dim, 128, 128)]
+    weights = [rng.normal(size=(width, n)).astype(np.float32) / n for n in (dim, width, width)]
 
     def all_values(weights, x):
         def u(x):
@@ -184,6 +187,15 @@ def test_points_stay_together_where_that_is_said(three):
         jaxpr = jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
     assert not lengths(jaxpr)
     assert lengths(jax.make_jaxpr(lambda w, x: values(pushed, w, x))(WEIGHTS, X).jaxpr)
+
+
+def test_wide_layers_take_points_one_by_one(monkeypatch):
+    """From width 256 on, where products are by halves, and are not taken a second time."""
+    for module in (parts, forms):
+        monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
+    for width, expected in (192, [10]), (256, [100, 100, 100]):
+        function, *operands = wide(100, do.Laplacian(), 1000, width)
+        assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == expected
 
 
 def test_few_coefficients_go_through_at_once(three, monkeypatch):

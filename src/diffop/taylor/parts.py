@@ -23,8 +23,8 @@ from jax.core import Tracer
 from jaxtyping import PyTree
 
 from .chunks import peak_bytes
-from .points import are_one_by_one, call_at_points, in_a_loop, written_out
-from .program import axes_mixed, own_policy
+from .points import are_one_by_one, call_at_points, each_point_p, in_a_loop, written_out
+from .program import axes_mixed, inner_programs, own_policy
 
 MANY = 60
 """Order² of a curve, added up over the curves through a point, from which on memory may matter."""
@@ -78,11 +78,21 @@ def _batch(
     mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
     (count,) = {operands[n].shape[axis] for n, axis in mapped.items()}
     peak = count * peak_bytes(jaxpr, mapped)
-    if peak <= WHOLE:
+    if peak <= WHOLE or _goes_one_by_one(jaxpr.jaxpr):
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
     again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
     return in_a_loop(again, operands, axes, _size(count, min(count, -(-peak // room))))
+
+
+def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:
+    """Whether layers are so wide that points go through one after another: what is counted for all
+    of them is there once, and products are too long to be pushed again.
+    """
+    return any(
+        eqn.primitive is each_point_p or any(map(_goes_one_by_one, inner_programs(eqn)))
+        for eqn in jaxpr.eqns
+    )
 
 
 def _size(count: int, least: int) -> int:
