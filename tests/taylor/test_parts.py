@@ -193,9 +193,9 @@ def test_wide_layers_take_points_one_by_one(monkeypatch):
     """From width 256 on, where products are by halves, and are not taken a second time."""
     for module in (parts, forms):
         monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
-    for width, expected in (192, [10]), (256, [100, 100, 100]):
+    for width, expected in (192, {10}), (256, {100}):
         function, *operands = wide(100, do.Laplacian(), 1000, width)
-        assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == expected
+        assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
 
 
 def test_few_coefficients_go_through_at_once(three, monkeypatch):
