@@ -29,6 +29,7 @@ def three(monkeypatch):
     monkeypatch.setattr(parts, "peak_bytes", lambda *_: 10)
     monkeypatch.setattr(pushforward, "MANY", 1)
     monkeypatch.setattr(parts, "WHOLE", 60)
+    monkeypatch.setattr(parts, "SMALL", 0)
     monkeypatch.setattr(parts, "LOW", 30)
     monkeypatch.setattr(parts, "HIGH", 30)
     monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
@@ -135,7 +136,7 @@ def test_parts_are_a_loop(three):
     assert max(jaxprs.sizes(jaxprs.equations(jaxpr))) <= 3 * DIM * WIDTH
 
 
-def wide(points, operator=do.DiagonalK(8), dim=16, width=128):
+def wide(points, operator=do.DiagonalK(8).exact, dim=16, width=128):
     """An operator, by default of order 8 along sixteen directions, through three layers, and its
     points.
     """
@@ -148,7 +149,7 @@ def wide(points, operator=do.DiagonalK(8), dim=16, width=128):
                 x = jnp.tanh(matrix @ x)
             return jnp.sum(x)
 
-        return jnp.sum(jax.vmap(operator.exact(u))(x))
+        return jnp.sum(jax.vmap(operator(u))(x))
 
     return all_values, weights, jnp.ones((points, dim), jnp.float32)
 
@@ -161,7 +162,9 @@ def test_what_there_is_room_for(monkeypatch, points, length):
     assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == length
 
 
-@pytest.mark.parametrize(("operator", "dim"), [(do.DiagonalK(8), 16), (do.Laplacian(), 200)])
+@pytest.mark.parametrize(
+    ("operator", "dim"), [(do.DiagonalK(8).exact, 16), (do.Laplacian().exact, 200)]
+)
 def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch, operator, dim):
     """32 MiB, in reverse mode too, where it is more."""
     monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
@@ -194,8 +197,19 @@ def test_wide_layers_take_points_one_by_one(monkeypatch):
     for module in (parts, forms):
         monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
     for width, expected in (192, {10}), (256, {100}):
-        function, *operands = wide(100, do.Laplacian(), 1000, width)
+        function, *operands = wide(100, do.Laplacian().exact, 1000, width)
         assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
+
+
+def test_long_points_go_through_at_once(monkeypatch):
+    """A point of 2,000 numbers is 8 kB, beside some hundred for what 16 jets need; one of 50,000 is
+    as large as that.
+    """
+    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    draws = do.DiagonalK(4).estimate(jax.random.key(0), 16)
+    for dim, in_parts in (2_000, True), (50_000, False):
+        function, *operands = wide(300, draws, dim)
+        assert bool(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == in_parts
 
 
 def test_few_coefficients_go_through_at_once(three, monkeypatch):

@@ -32,6 +32,10 @@ WHOLE = 20 * 2**20
 """Bytes up to which all points go together, as they are counted without knowing what XLA fuses.
 Reverse mode pushes each part once more, which is not worth it where there is room for all.
 """
+SMALL = 4
+"""How many times as much as the points themselves the rest takes, up to which they go together: in
+very many dimensions each part would read all of the first layer's matrix again.
+"""
 LOW, HIGH = 14 * 2**20, 18 * 2**20
 """Bytes for a part where points do not go together, of orders up to four and from five on. Reverse
 mode has up to two and a half times as many, and of high orders less: there most of them are inside
@@ -77,8 +81,9 @@ def _batch(
     function = functools.partial(written_out, jaxpr=jaxpr)
     mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
     (count,) = {operands[n].shape[axis] for n, axis in mapped.items()}
+    points = sum(operands[n].nbytes for n in mapped)
     peak = count * peak_bytes(jaxpr, mapped)
-    if peak <= WHOLE or _goes_one_by_one(jaxpr.jaxpr):
+    if peak <= max(WHOLE, SMALL * points) or _goes_one_by_one(jaxpr.jaxpr):
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
     again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
