@@ -83,11 +83,23 @@ def _batch(
     (count,) = {operands[n].shape[axis] for n, axis in mapped.items()}
     points = sum(operands[n].nbytes for n in mapped)
     peak = count * peak_bytes(jaxpr, mapped)
-    if peak <= max(WHOLE, SMALL * points) or _goes_one_by_one(jaxpr.jaxpr):
+    small = peak <= max(WHOLE, SMALL * points)
+    if small or _goes_one_by_one(jaxpr.jaxpr) or not any(map(_is_staged, operands)):
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
     again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
     return in_a_loop(again, operands, axes, _size(count, min(count, -(-peak // room))))
+
+
+def _is_staged(operand: Any) -> bool:
+    """Whether an operand is of a program that is compiled once. Outside of `jit` a loop would be
+    compiled in each call.
+    """
+    try:
+        jex.concrete_or_error(None, operand)
+    except jax.errors.ConcretizationTypeError:
+        return True
+    return False
 
 
 def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:
