@@ -25,6 +25,7 @@ from jaxtyping import PyTree
 from .chunks import peak_bytes
 from .points import are_one_by_one, call_at_points, each_point_p, in_a_loop, written_out
 from .program import axes_mixed, inner_programs, own_policy
+from .versions import is_staged
 
 MANY = 60
 """Order² of a curve, added up over the curves through a point, from which on memory may matter."""
@@ -84,22 +85,12 @@ def _batch(
     points = sum(operands[n].nbytes for n in mapped)
     peak = count * peak_bytes(jaxpr, mapped)
     small = peak <= max(WHOLE, SMALL * points)
-    if small or _goes_one_by_one(jaxpr.jaxpr) or not any(map(_is_staged, operands)):
+    # outside of `jit` a loop would be compiled in each call
+    if small or _goes_one_by_one(jaxpr.jaxpr) or not any(map(is_staged, operands)):
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
     again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
     return in_a_loop(again, operands, axes, _size(count, min(count, -(-peak // room))))
-
-
-def _is_staged(operand: Any) -> bool:
-    """Whether an operand is of a program that is compiled once. Outside of `jit` a loop would be
-    compiled in each call.
-    """
-    try:
-        jex.concrete_or_error(None, operand)
-    except jax.errors.ConcretizationTypeError:
-        return True
-    return False
 
 
 def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:

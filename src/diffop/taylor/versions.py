@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.core
+import jax.extend.core as jex
 
 
 def varying_axes(array: Any) -> frozenset:
@@ -12,6 +14,16 @@ def varying_axes(array: Any) -> frozenset:
     if hasattr(kind, "manual_axis_type"):  # JAX ≥ 0.10
         return frozenset(kind.manual_axis_type.varying)
     return frozenset(getattr(kind, "vma", ()))
+
+
+def is_staged(value: Any) -> bool:
+    """Whether a value is of a program that is compiled, and not computed at once."""
+    home: Any = jex if hasattr(jex, "concrete_or_error") else jax.core  # JAX ≥ 0.10
+    try:
+        home.concrete_or_error(None, value)
+    except jax.errors.ConcretizationTypeError:
+        return True
+    return False
 
 
 def axes_mapped(params: Mapping[str, Any]) -> frozenset:
