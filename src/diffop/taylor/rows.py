@@ -26,8 +26,8 @@ rows_outer_p = jex.Primitive("rows_outer")
 """`Σ_rows (*rows, k) ⊗ (*rows, h) -> (k, h)`."""
 
 
-def rows_dot(rows: Array, matrix: Array, *, axis: int = 0, **params: Any) -> Array:
-    """The sum over each row and an axis of a matrix."""
+def rows_dot(rows: Array, matrix: Any, *, axis: int = 0, **params: Any) -> Array:
+    """The sum over each row and an axis of a matrix, which may also be a constant of NumPy's."""
     return rows_dot_p.bind(rows, matrix, axis=axis, **params)
 
 
@@ -78,19 +78,19 @@ _define(rows_dot_p, _dot, _dot_dimensions)
 _define(rows_outer_p, _outer, _outer_dimensions)
 
 
-def _rows_bar(ct: Array, rows: Any, matrix: Array, axis: int, **params: Any) -> Array:
+def _rows_bar(ct: Array, rows: Any, matrix: Any, axis: int, **params: Any) -> Array:
     return rows_dot_p.bind(ct, matrix, axis=1 - axis, **params)
 
 
-def _matrix_bar(ct: Array, rows: Array, matrix: Any, axis: int, **params: Any) -> Array:
+def _matrix_bar(ct: Array, rows: Any, matrix: Any, axis: int, **params: Any) -> Array:
     return rows_outer_p.bind(*((rows, ct) if axis == 0 else (ct, rows)), **params)
 
 
-def _left_bar(ct: Array, left: Any, right: Array, **params: Any) -> Array:
+def _left_bar(ct: Array, left: Any, right: Any, **params: Any) -> Array:
     return rows_dot_p.bind(right, ct, axis=1, **params)
 
 
-def _right_bar(ct: Array, left: Array, right: Any, **params: Any) -> Array:
+def _right_bar(ct: Array, left: Any, right: Any, **params: Any) -> Array:
     return rows_dot_p.bind(left, ct, axis=0, **params)
 
 
@@ -99,7 +99,7 @@ ad.defbilinear(rows_outer_p, _left_bar, _right_bar)
 
 
 def _batch_dot(
-    operands: tuple[Array, Array], axes: tuple[Any, Any], axis: int, **params: Any
+    operands: tuple[Any, Any], axes: tuple[Any, Any], axis: int, **params: Any
 ) -> tuple[Array, int]:
     (rows, matrix), (row_axis, matrix_axis) = operands, axes
     if row_axis is not None:

@@ -25,7 +25,7 @@ from .rows import rows_dot
 
 
 def weighted_dot(
-    numbers: Array, rows: Array, matrix: Array, *, axis: int = 0, **params: Any
+    numbers: Array, rows: Array, matrix: Any, *, axis: int = 0, **params: Any
 ) -> Array:
     """`Σ_k numbers_k rows_rk matrix_kh`, k being the matrix's `axis`."""
     params |= {"axis": axis}
