@@ -2,6 +2,7 @@
 
 import functools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 import diffop as do
 from diffop.taylor import parts, pushforward
+from diffop.taylor.points import in_a_loop
 from diffop.taylor.program import inner_programs
 from diffop.taylor.replacing import forms
+from diffop.train.methods.vector import Residuals
 
 from .. import jaxprs
 
@@ -190,6 +193,49 @@ def test_points_stay_together_where_that_is_said(three):
         jaxpr = jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
     assert not lengths(jaxpr)
     assert lengths(jax.make_jaxpr(lambda w, x: values(pushed, w, x))(WEIGHTS, X).jaxpr)
+
+
+class Loss(eqx.Module):
+    """Its residuals are derivatives of order five."""
+
+    def pointwise(self, u, key):
+        return {"inside": do.train.Pointwise(lambda u, x: pushed(u)(x), X)}
+
+
+def test_conjugate_gradients_push_no_part_again(three):
+    """Residuals are linearised once; where they are asked for as they are, there is a loop."""
+    u = eqx.nn.MLP(DIM, "scalar", WIDTH, 1, jnp.tanh, key=jax.random.key(0))
+    parameters, static = eqx.partition(u, eqx.is_inexact_array)
+
+    def residuals(parameters):
+        return Residuals(Loss(), parameters, static, jax.random.key(1))
+
+    def values(parameters):
+        return residuals(parameters)(residuals(parameters).theta)
+
+    def solved(parameters):
+        theta = residuals(parameters).theta
+        solver, prior, damping = do.train.ConjugateGradients(2), 0 * theta, jnp.asarray(1e-3)
+        return solver.solve(residuals(parameters), prior, damping, jax.random.key(2))[0]
+
+    assert lengths(jax.make_jaxpr(values)(parameters).jaxpr)
+    assert not lengths(jax.make_jaxpr(solved)(parameters).jaxpr)
+
+
+def test_calls_outside_of_jit_compile_no_loop(three, monkeypatch):
+    """Of values, nor of gradients."""
+    loops = []
+
+    def loop(*operands):
+        loops.append(operands)
+        return in_a_loop(*operands)
+
+    monkeypatch.setattr(parts, "in_a_loop", loop)
+    compute = functools.partial(values, pushed, WEIGHTS), jax.grad(functools.partial(loss, pushed))
+    compute[0](X), compute[1](WEIGHTS, X)
+    assert not loops
+    jax.jit(compute[0])(X), jax.jit(compute[1])(WEIGHTS, X)
+    assert len(loops) == 2
 
 
 def test_wide_layers_take_points_one_by_one(monkeypatch):
