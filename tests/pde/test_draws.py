@@ -81,7 +81,7 @@ def test_drawing_writes_nothing_but_what_is_drawn(getkey):
 @pytest.fixture
 def alone(monkeypatch):
     """As on a lone CPU: the tests have two."""
-    monkeypatch.setattr(scaling, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(scaling, "on_lone_cpu", lambda *_: True)
 
 
 @pytest.mark.usefixtures("alone")

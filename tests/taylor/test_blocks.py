@@ -35,7 +35,7 @@ def small(monkeypatch):
     monkeypatch.setattr(taylor_blocks, "BLOCK", BLOCK)
     monkeypatch.setattr(taylor_blocks, "NARROW", 1)
     monkeypatch.setattr(taylor_blocks, "MANY", 1000)
-    monkeypatch.setattr(taylor_blocks, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(taylor_blocks, "on_lone_cpu", lambda *_: True)
     monkeypatch.setattr(one_pass, "_LEAST", 1)
     derivatives.cache_clear()
     jax.clear_caches()
@@ -295,7 +295,7 @@ def large(dtype):
 @pytest.fixture
 def lone(monkeypatch):
     """A lone CPU, where tests have several."""
-    monkeypatch.setattr(taylor_blocks, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(taylor_blocks, "on_lone_cpu", lambda *_: True)
 
 
 @pytest.mark.usefixtures("lone")

@@ -35,7 +35,7 @@ def three(monkeypatch):
     monkeypatch.setattr(parts, "SMALL", 0)
     monkeypatch.setattr(parts, "LOW", 30)
     monkeypatch.setattr(parts, "HIGH", 30)
-    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
 
 
 def network(weights, x):
@@ -160,7 +160,7 @@ def wide(points, operator=do.DiagonalK(8).exact, dim=16, width=128):
 @pytest.mark.parametrize(("points", "length"), [(50, []), (100, [2]), (200, [4])])
 def test_what_there_is_room_for(monkeypatch, points, length):
     """Some fifty coefficients of 8 kB are in use at once at each point."""
-    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
     function, *operands = wide(points)
     assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == length
 
@@ -170,7 +170,7 @@ def test_what_there_is_room_for(monkeypatch, points, length):
 )
 def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch, operator, dim):
     """32 MiB, in reverse mode too, where it is more."""
-    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
     function, *operands = wide(200, operator, dim)
     compiled = jax.jit(jax.grad(function)).lower(*operands).compile()
     analysis = compiled.memory_analysis()
@@ -241,7 +241,7 @@ def test_calls_outside_of_jit_compile_no_loop(three, monkeypatch):
 def test_wide_layers_take_points_one_by_one(monkeypatch):
     """From width 256 on, where products are by halves, and are not taken a second time."""
     for module in (parts, forms):
-        monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
+        monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
     for width, expected in (192, {10}), (256, {100}):
         function, *operands = wide(100, do.Laplacian().exact, 1000, width)
         assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
@@ -251,7 +251,7 @@ def test_long_points_go_through_at_once(monkeypatch):
     """A point of 2,000 numbers is 8 kB, beside some hundred for what 16 jets need; one of 50,000 is
     as large as that.
     """
-    monkeypatch.setattr(parts, "are_one_by_one", lambda *_: True)
+    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
     draws = do.DiagonalK(4).estimate(jax.random.key(0), 16)
     for dim, in_parts in (2_000, True), (50_000, False):
         function, *operands = wide(300, draws, dim)

@@ -13,7 +13,7 @@ import pytest
 from jax import lax
 
 import diffop as do
-from diffop.taylor import points, symmetric
+from diffop.taylor import symmetric
 from diffop.taylor.replacing import forms
 from diffop.taylor.sparsity import dots
 
@@ -412,11 +412,10 @@ def test_checkpointed_layers_stay_checkpointed():
 @pytest.fixture
 def halves(monkeypatch):
     """What is done on a lone CPU with wide layers, done with narrow ones on any machine."""
-    monkeypatch.setattr(points, "are_one_by_one", lambda *_: True)
     monkeypatch.setattr(symmetric, "LEAST", 2)
     for module in (forms, dots):
         monkeypatch.setattr(module, "_LARGE", 1)
-        monkeypatch.setattr(module, "are_one_by_one", lambda *_: True)
+        monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
     jax.clear_caches()
     yield
     jax.clear_caches()

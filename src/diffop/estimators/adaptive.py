@@ -19,7 +19,7 @@ from ..jets.probes import AbstractProbe, Sparse
 from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..renamed import old_attribute
-from ..taylor.binding import is_on_mesh, start_of_sum, varying_over, zeros_for
+from ..taylor.devices import is_on_mesh, start_of_sum, varying_over, zeros_for
 from ..taylor.versions import varying_axes
 from ..terms.arguments import checked_integer
 from ..terms.evaluate import added, common_kind, segment_jets

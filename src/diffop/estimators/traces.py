@@ -23,7 +23,7 @@ from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
-from ..taylor.binding import own_copy, varying_over
+from ..taylor.devices import own_copy, varying_over
 from ..taylor.versions import varying_axes
 from ..terms.term import Term
 from .trace_estimators import Products

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.interpreters import ad, batching, mlir
 
-from .points import are_one_by_one
+from .devices import on_lone_cpu
 
 Axis: TypeAlias = int | None
 """The long axis of an array, if it has one."""
@@ -64,7 +64,7 @@ class Blockwise:
 
 def may_be_in_blocks(matrix: Any) -> bool:
     """Whether functions of such a matrix may be evaluated in blocks: on a lone CPU."""
-    return matrix.size >= LONG and are_one_by_one(matrix)
+    return matrix.size >= LONG and on_lone_cpu(matrix)
 
 
 def in_blocks(blockwise: Blockwise, *operands: Any) -> list[Any]:

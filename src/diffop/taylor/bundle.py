@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from ..array_types import AnyArray, CollapsingWeights
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of, weighted
-from .binding import divided_along, is_divided
 from .coefficients import (
     ByDirection,
     ByEntry,
@@ -25,6 +24,7 @@ from .coefficients import (
     varying,
     zeros,
 )
+from .devices import divided_along, is_divided
 from .equation import BilinearMap
 from .record import record, static
 from .replacing.second_moments import SecondMoment

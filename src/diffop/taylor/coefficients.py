@@ -22,7 +22,7 @@ from jaxtyping import Array, Int
 
 from ..array_types import AnyArray
 from .arrays import times
-from .binding import varying_over
+from .devices import varying_over
 from .record import record, static
 from .sparsity.numbers import Numbers
 from .sparsity.source import Source

@@ -7,7 +7,8 @@ import jax
 import jax.extend.core as jex
 from jax import lax
 
-from .binding import bind, described, is_explicit, partially_bound
+from .binding import bind, described, partially_bound
+from .devices import is_explicit
 from .primitive import Form, Primitive, of
 from .sparsity.source import Source
 

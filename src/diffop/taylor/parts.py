@@ -23,7 +23,8 @@ from jax.core import Tracer
 from jaxtyping import PyTree
 
 from .chunks import peak_bytes
-from .points import are_one_by_one, call_at_points, each_point_p, in_a_loop, written_out
+from .devices import on_lone_cpu
+from .points import call_at_points, each_point_p, in_a_loop, written_out
 from .program import axes_mixed, inner_programs, own_policy
 from .versions import is_staged
 
@@ -66,7 +67,7 @@ def in_parts(function: Callable[[], PyTree], args: PyTree, order: int) -> PyTree
     closed, shape = jax.make_jaxpr(function, return_shape=True)()
     structure = jax.tree.structure(shape)
     mixing = any(axes_mixed(eqn) for eqn in closed.jaxpr.eqns)
-    if mixing or closed.effects or not are_one_by_one(*closed.consts):
+    if mixing or closed.effects or not on_lone_cpu(*closed.consts):
         return jax.tree.unflatten(structure, jex.jaxpr_as_fun(closed)())
 
     jaxpr = closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars)

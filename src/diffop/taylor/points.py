@@ -15,18 +15,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.interpreters import ad, batching, mlir
 
-from .binding import is_on_mesh
-
 Batching: TypeAlias = Callable[..., tuple[list[Any], list[int]]]
 """A rule of `jax.vmap`: operands, the axes along which they are mapped, and parameters."""
-
-
-def are_one_by_one(*operands: Any) -> bool:
-    """Whether points go through one after another: on a lone CPU. Several devices, and those of
-    another kind, take all points at once.
-    """
-    alone = jax.default_backend() == "cpu" and jax.device_count() == 1
-    return alone and not any(map(is_on_mesh, operands))
 
 
 def each_point(function: Callable[..., Any], *operands: Any) -> Any:

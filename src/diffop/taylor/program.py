@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
-from .binding import live_equations
 from .primitive import Inner, of
 from .versions import axes_mapped
 
@@ -68,6 +67,17 @@ def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
     return Program(flat.steps, tuple(outputs))
+
+
+def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
+    """The equations that the outputs need, in order, and those with side effects."""
+    needed = set(map(id, jaxpr.outvars))
+    live = []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or not needed.isdisjoint(map(id, eqn.outvars)):
+            live.append(eqn)
+            needed.update(map(id, eqn.invars))
+    return live[::-1]
 
 
 @final

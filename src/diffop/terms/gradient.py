@@ -13,7 +13,7 @@ from jaxtyping import Array, PyTree
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
-from ..taylor.binding import own_copy, varying_over
+from ..taylor.devices import own_copy, varying_over
 from ..taylor.versions import varying_axes
 
 

@@ -36,7 +36,7 @@ from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
-from ..taylor.binding import own_copy
+from ..taylor.devices import own_copy
 from .entries import Entries
 from .term import Segment, Term, flux
 

@@ -3,7 +3,7 @@
 import jax
 from jaxtyping import Array, Float, Int
 
-from ...taylor.points import are_one_by_one
+from ...taylor.devices import on_lone_cpu
 
 LARGE = 2**20
 """From so many numbers on, memory is what counts."""
@@ -18,7 +18,7 @@ def scaled(
     rows beside what becomes of them, and multiply again wherever it is used: an array more, whose
     pages the system makes anew in each step, and a second pass over the first.
     """
-    if rows.size < LARGE or not are_one_by_one(rows, factors):
+    if rows.size < LARGE or not on_lone_cpu(rows, factors):
         return rows * factors
 
     def with_row(n: Int[Array, ""], made: Float[Array, "count dim"]) -> Float[Array, "count dim"]:

@@ -12,7 +12,8 @@ from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
 from ..coefficients import Full
-from ..points import are_one_by_one, each_point
+from ..devices import on_lone_cpu
+from ..points import each_point
 from ..precision import full_precision
 from ..program import KEPT, own_policy
 from ..symmetric import blocks_of, quadratic_form, share
@@ -49,7 +50,7 @@ def _quadratic_jvp(
 def form(matrix: Array, rows: Full) -> Array:
     """Σ_ij M_ij a_i a_j without the factors of the rows a_i."""
     size, width = rows.base.shape[0], rows.base.size // max(1, rows.base.shape[0])
-    if not (is_halved(size, width) and are_one_by_one(matrix, rows.base)):
+    if not (is_halved(size, width) and on_lone_cpu(matrix, rows.base)):
         return quadratic(*alike(matrix, rows.base))
     matrix, *factors = alike(matrix, *(rows.scaled or (flat(rows.base),)))
     sums, every = matrix.shape[:-2], matrix.reshape(-1, *matrix.shape[-2:])
@@ -80,7 +81,7 @@ def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 def form_cost(size: int, width: int) -> float:
     """How many multiply-adds a quadratic form of an array `(size, width)` takes."""
-    halved = is_halved(size, width) and are_one_by_one()
+    halved = is_halved(size, width) and on_lone_cpu()
     return size * size * width * (share(size) if halved else 1.0)
 
 

@@ -22,7 +22,6 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from ..arithmetic import densify
-from ..binding import is_divided
 from ..bundle import Bundle, Families, Family, Value, bundle
 from ..coefficients import (
     ByEntry,
@@ -38,6 +37,7 @@ from ..coefficients import (
     scale,
     zeros,
 )
+from ..devices import is_divided
 from ..interpreter import Walk, interpret
 from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry

@@ -8,7 +8,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
-from ..binding import bind_program, described, varying_alike, varying_over
+from ..binding import bind_program, described
 from ..bundle import (
     Families,
     Value,
@@ -17,6 +17,7 @@ from ..bundle import (
     primal_of,
 )
 from ..coefficients import Coefficient, Full
+from ..devices import varying_alike, varying_over
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
 from ..versions import carried_operands, varying_axes

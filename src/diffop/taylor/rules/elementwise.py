@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from ..arithmetic import bilinear_map, multiplication
 from ..arrays import as_array, type_of
-from ..binding import bind, live_equations
+from ..binding import bind
 from ..bundle import (
     Bundle,
     Families,
@@ -30,7 +30,7 @@ from ..bundle import (
 from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
-from ..program import called
+from ..program import called, live_equations
 from ..series import faa_di_bruno, integral, logarithm, powers
 from ..sparsity.by_direction import entries_at, times_values
 from ..sparsity.by_entry import values_of

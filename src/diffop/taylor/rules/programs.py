@@ -13,10 +13,11 @@ from jaxtyping import Array
 
 from ..arithmetic import instantiate
 from ..arrays import as_array
-from ..binding import bind, live_equations, partially_bound, read
+from ..binding import bind, partially_bound, read
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
+from ..program import live_equations
 from ..sparsity.by_entry_maps import moved
 from ..truncation import Truncation
 from .recurrences import Recurrence, coefficients

@@ -6,8 +6,8 @@ import jax
 from jax import lax
 
 from ..arrays import as_array
-from ..binding import is_explicit
 from ..coefficients import Full
+from ..devices import is_explicit
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..rows import rows_dot

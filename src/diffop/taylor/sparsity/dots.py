@@ -11,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..binding import at_run_time, varying_alike, zeros_for
+from ..binding import at_run_time
 from ..coefficients import ByDirection, ByEntry, Full, Image
+from ..devices import on_lone_cpu, varying_alike, zeros_for
 from ..equation import BilinearMap
-from ..points import are_one_by_one, each_point
+from ..points import each_point
 from . import by_direction, by_entry
 from .dense import dense
 from .numbers import Numbers
@@ -186,7 +187,7 @@ def _rows(product: BilinearMap, shapes: Shapes, coefficient: ByEntry, array: Any
 
 def scaled_rows(numbers: Any, matrix: Any) -> Any:
     """The rows of a matrix times numbers."""
-    if matrix.size < _LARGE or not are_one_by_one(numbers, matrix):
+    if matrix.size < _LARGE or not on_lone_cpu(numbers, matrix):
         return numbers[:, None] * matrix
     return each_point(lambda numbers, matrix: numbers[:, None] * matrix, numbers, matrix)
 
