@@ -35,6 +35,7 @@ def three(monkeypatch):
     monkeypatch.setattr(parts, "SMALL", 0)
     monkeypatch.setattr(parts, "LOW", 30)
     monkeypatch.setattr(parts, "HIGH", 30)
+    monkeypatch.setattr(parts, "FEWEST", 1)
     monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
 
 
@@ -238,12 +239,32 @@ def test_calls_outside_of_jit_compile_no_loop(three, monkeypatch):
     assert len(loops) == 2
 
 
-def test_wide_layers_take_points_one_by_one(monkeypatch):
-    """From width 256 on, where products are by halves, and are not taken a second time."""
+def test_products_of_wide_layers_are_not_made_again(monkeypatch):
+    """From width 256 on, where products with moments are by halves. Reverse mode has as many
+    products as with all points together, in parts of ten points.
+    """
     for module in (parts, forms):
         monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
-    for width, expected in (192, {10}), (256, {100}):
-        function, *operands = wide(100, do.Laplacian().exact, 1000, width)
+    function, *operands = wide(100, do.Laplacian().exact, 1000, 256)
+    in_parts = jax.make_jaxpr(jax.grad(function))(*operands)
+    with parts.all_points_together():
+        together = jax.make_jaxpr(jax.grad(function))(*operands)
+    assert set(lengths(in_parts.jaxpr)) == {10} and set(lengths(together.jaxpr)) == {100}
+    assert products(in_parts) == products(together) > 0
+
+
+def products(jaxpr, least=256**2):
+    """How many equations multiply two arrays of so many entries, or more."""
+    names = "dot_general", "rows_dot", "rows_outer"
+    found = [eqn for eqn in jaxprs.equations(jaxpr) if eqn.primitive.name in names]
+    return sum(min(var.aval.size for var in eqn.invars) >= least for eqn in found)
+
+
+def test_parts_have_ten_points_at_least(monkeypatch):
+    """There would be room for three."""
+    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
+    for points, expected in (19, set()), (100, {10}):
+        function, *operands = wide(points, do.Laplacian().exact, 600, 512)
         assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
 
 

@@ -7,7 +7,8 @@ With jets of order eight at a hundred points that took as long as all arithmetic
 the Laplacian in a thousand dimensions, through layers of 128.
 
 So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is as large as
-there is room for: its products still fill several cores. What is linearised once and applied many
+there is room for: its products still fill several cores. Products of wide layers take longer than
+the pages that they fill, and are kept for reverse mode. What is linearised once and applied many
 times keeps all points together: a part would be pushed again in each application.
 """
 
@@ -26,6 +27,7 @@ from .chunks import peak_bytes
 from .devices import on_lone_cpu
 from .points import call_at_points, each_point_p, in_a_loop, written_out
 from .program import axes_mixed, inner_programs, own_policy
+from .rows import rows_dot_p
 from .versions import is_staged
 
 MANY = 60
@@ -42,6 +44,10 @@ LOW, HIGH = 14 * 2**20, 18 * 2**20
 """Bytes for a part where points do not go together, of orders up to four and from five on. Reverse
 mode has up to two and a half times as many, and of high orders less: there most of them are inside
 of nonlinearities, of which nothing is kept.
+"""
+FEWEST = 10
+"""Points of a part at least. With fewer, what each part adds to the gradients of wide layers is all
+that memory is busy with.
 """
 
 _are_together = contextvars.ContextVar("_are_together", default=False)
@@ -85,23 +91,29 @@ def _batch(
     (count,) = {operands[n].shape[axis] for n, axis in mapped.items()}
     points = sum(operands[n].nbytes for n in mapped)
     peak = count * peak_bytes(jaxpr, mapped)
-    small = peak <= max(WHOLE, SMALL * points)
+    wide = _goes_one_by_one(jaxpr.jaxpr)
+    parts = min(-(-peak // room), count // FEWEST if wide else count)
+    small = parts < 2 or peak <= max(WHOLE, SMALL * points)
     # outside of `jit` a loop would be compiled in each call
-    if small or _goes_one_by_one(jaxpr.jaxpr) or not any(map(is_staged, operands)):
+    if small or not any(map(is_staged, operands)):
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
         return outputs, [0] * len(outputs)
-    again = jax.checkpoint(function, prevent_cse=False, policy=own_policy)
-    return in_a_loop(again, operands, axes, _size(count, min(count, -(-peak // room))))
+    policy = _products if wide else own_policy
+    again = jax.checkpoint(function, prevent_cse=False, policy=policy)
+    return in_a_loop(again, operands, axes, _size(count, parts))
 
 
 def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:
-    """Whether layers are so wide that points go through one after another: what is counted for all
-    of them is there once, and products are too long to be pushed again.
-    """
+    """Whether layers are so wide that some products take points one after another."""
     return any(
         eqn.primitive is each_point_p or any(map(_goes_one_by_one, inner_programs(eqn)))
         for eqn in jaxpr.eqns
     )
+
+
+def _products(primitive: jex.Primitive, *operands: Any, **params: Any) -> bool:
+    """Keeps rows that were multiplied by a matrix, beside what is named to be kept."""
+    return primitive is rows_dot_p or own_policy(primitive, *operands, **params)
 
 
 def _size(count: int, least: int) -> int:

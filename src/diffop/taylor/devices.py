@@ -1,0 +1,108 @@
+"""How arrays lie on devices."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, reshard
+
+from .versions import varying_axes
+
+
+def on_lone_cpu(*arrays: Any) -> bool:
+    """Whether points may go through one after another, and long arrays in blocks: on a lone CPU.
+    Several devices, and those of another kind, take all at once.
+    """
+    alone = jax.default_backend() == "cpu" and jax.device_count() == 1
+    return alone and not any(map(is_on_mesh, arrays))
+
+
+def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
+    """Operands that vary over the same devices, as primitives inside `jax.shard_map` require.
+
+    A program was traced with its own operands; coefficients may vary less than the primals that
+    they stand in for.
+    """
+    if not _on_one_device():
+        return operands
+    union = frozenset().union(*map(varying_axes, operands))
+    return [varying_over(operand, union) for operand in operands] if union else operands
+
+
+def varying_over(array: Any, axes: frozenset) -> Any:
+    """The same array, said to vary over these axes of devices too."""
+    missing = axes - varying_axes(array)
+    return jax.lax.pcast(array, tuple(sorted(missing)), to="varying") if missing else array
+
+
+def _on_one_device() -> bool:
+    """Whether this is inside of `jax.shard_map`, as each device sees it."""
+    return AxisType.Manual in (jax.sharding.get_abstract_mesh().axis_types or ())
+
+
+def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
+    """An argument, said to vary over the devices that the function's values vary over: for reverse
+    mode on each of them alone.
+
+    Inside `jax.shard_map` JAX takes what does not vary as one variable for all devices, so that the
+    gradient by it is the sum of all of theirs.
+    """
+    if not _on_one_device():
+        return argument
+    outputs = jax.tree.leaves(jax.eval_shape(function, argument))
+    axes = frozenset().union(*map(varying_axes, outputs))
+    return jax.tree.map(lambda leaf: varying_over(leaf, axes), argument)
+
+
+def is_explicit(kind: Any) -> bool:
+    """Whether arrays of a type lie on a mesh with explicit axes."""
+    sharding = getattr(kind, "sharding", None)
+    return sharding is not None and AxisType.Explicit in (sharding.mesh.axis_types or ())
+
+
+def zeros_for(values: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """Zeros in a shape, to add values into: they vary over the devices that the values vary over.
+
+    With explicit axes they are mapped by `jax.vmap` where the values are: JAX has no scatter of
+    values that are divided over devices into an array that is not, and no loop that carries both.
+    """
+    zeros = varying_over(jnp.zeros(shape, dtype), varying_axes(values))
+    if not is_explicit(jax.typeof(values)):
+        return zeros
+    return zeros + jnp.sum(values[None][:0]).astype(dtype)
+
+
+def is_on_mesh(array: Any) -> bool:
+    """Whether an array's type says anything of how it lies on devices."""
+    return bool(varying_axes(array)) or is_explicit(jax.typeof(array))
+
+
+def start_of_sum(terms: Callable[[], Any]) -> Any:
+    """Zeros for a loop to add terms to, lying on the devices as the terms do.
+
+    How they are mapped by `jax.vmap` with explicit axes only the terms themselves tell; of the
+    program that makes them nothing is left then but their type.
+    """
+    like = jax.eval_shape(terms)
+    if any(is_explicit(jax.typeof(leaf)) for leaf in jax.tree.leaves(like)):
+        like = jax.lax.stop_gradient(terms())
+    return jax.tree.map(_zeros_like, like)
+
+
+def _zeros_like(term: Any) -> jax.Array:
+    zeros, kind = zeros_for(term, term.shape, term.dtype), jax.typeof(term)
+    if not is_divided(kind):
+        return zeros
+    return divided_along(zeros, kind.sharding.spec, kind.sharding.mesh)
+
+
+def is_divided(kind: Any) -> bool:
+    """Whether arrays of a type are divided along explicit axes."""
+    return is_explicit(kind) and any(kind.sharding.spec)
+
+
+def divided_along(array: Any, spec: jax.P, mesh: Any) -> Any:
+    """An array divided as a specification says."""
+    layout = NamedSharding(mesh, spec)
+    return array if jax.typeof(array).sharding == layout else reshard(array, layout)
