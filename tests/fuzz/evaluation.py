@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from diffop.taylor.versions import carried_operands
+from diffop.versions import carried_operands
 
 from .arithmetic import in_numpy
 

@@ -25,13 +25,13 @@ ARROWS = {
     "jets": {"taylor"},
     "compat": {"taylor"},
     "terms": {"taylor", "jets"},
-    "estimators": {"taylor", "jets", "terms"},
+    "estimators": {"jets", "terms"},
     "operators": {"jets", "terms", "estimators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"taylor", "terms", "operators", "equations", "losses", "nn"},
+    "pde": {"terms", "operators", "equations", "losses", "nn"},
     "train": {"taylor", "terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 

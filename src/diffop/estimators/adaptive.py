@@ -13,17 +13,17 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, ScalarArray
+from ..devices import is_on_mesh, start_of_sum, varying_over, zeros_for
 from ..jets.design import Design
 from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse
 from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..renamed import old_attribute
-from ..taylor.devices import is_on_mesh, start_of_sum, varying_over, zeros_for
-from ..taylor.versions import varying_axes
 from ..terms.arguments import checked_integer
 from ..terms.evaluate import added, common_kind, segment_jets
 from ..terms.term import Part, Term
+from ..versions import varying_axes
 from .draws import make_draw, without_error
 from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
 from .statistics import draws

@@ -17,15 +17,15 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, PyTree
 
 from ..array_types import ScalarArray, SubRows, Vector
+from ..devices import own_copy, varying_over
 from ..jets.field_terms import QuadraticTerms, SquareRoot
 from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
-from ..taylor.devices import own_copy, varying_over
-from ..taylor.versions import varying_axes
 from ..terms.term import Term
+from ..versions import varying_axes
 from .trace_estimators import Products
 
 Trace: TypeAlias = PowerSum | QuadraticTerms | DivergenceTerms

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from ..versions import varying_axes
 from .arrays import as_array, plus, type_of, zeros_like
 from .coefficients import (
     ByDirection,
@@ -34,7 +35,6 @@ from .equation import BilinearMap, LinearMap
 from .primitive import Form
 from .sparsity import by_direction, by_entry, contractions
 from .sparsity.dense import dense
-from .versions import varying_axes
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from .devices import is_explicit
+from ..devices import is_explicit
 
 
 def as_array(value: Any) -> jax.Array:

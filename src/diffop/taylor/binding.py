@@ -9,7 +9,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.extend import source_info_util
 
-from .devices import varying_alike, varying_over
+from ..devices import varying_alike, varying_over
 from .primitive import of
 
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.interpreters import ad, batching, mlir
 
-from .devices import on_lone_cpu
+from ..devices import on_lone_cpu
 
 Axis: TypeAlias = int | None
 """The long axis of an array, if it has one."""

@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 
 from ..array_types import AnyArray, CollapsingWeights
+from ..devices import divided_along, is_divided
+from ..versions import varying_axes
 from .arithmetic import bilinear_map, densify, instantiate, total
 from .arrays import as_array, summed, type_of, weighted
 from .coefficients import (
@@ -24,7 +26,6 @@ from .coefficients import (
     varying,
     zeros,
 )
-from .devices import divided_along, is_divided
 from .equation import BilinearMap
 from .record import record, static
 from .replacing.second_moments import SecondMoment
@@ -32,7 +33,6 @@ from .sparsity import by_direction, by_entry
 from .sparsity.contractions import broadcast
 from .sparsity.source import Source
 from .truncation import Truncation
-from .versions import varying_axes
 
 
 @final

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import PyTree
 
+from ..devices import start_of_sum
 from .coefficients import ByDirection, ByEntry, Full
-from .devices import start_of_sum
 from .primitive import Inner, of
 from .program import called, inner_programs
 from .sparsity.by_entry import as_sparse

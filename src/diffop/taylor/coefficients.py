@@ -21,8 +21,8 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from ..array_types import AnyArray
+from ..devices import varying_over
 from .arrays import times
-from .devices import varying_over
 from .record import record, static
 from .sparsity.numbers import Numbers
 from .sparsity.source import Source

@@ -7,8 +7,8 @@ import jax
 import jax.extend.core as jex
 from jax import lax
 
+from ..devices import is_explicit
 from .binding import bind, described, partially_bound
-from .devices import is_explicit
 from .primitive import Form, Primitive, of
 from .sparsity.source import Source
 

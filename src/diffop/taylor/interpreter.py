@@ -8,6 +8,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from ..devices import is_divided
 from .binding import bind
 from .bundle import (
     Bundle,
@@ -19,7 +20,6 @@ from .bundle import (
     primal_of,
     with_joined,
 )
-from .devices import is_divided
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 from .sparsity.source import Source

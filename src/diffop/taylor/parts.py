@@ -23,12 +23,12 @@ import jax.extend.core as jex
 from jax.core import Tracer
 from jaxtyping import PyTree
 
+from ..devices import on_lone_cpu
+from ..versions import is_staged
 from .chunks import peak_bytes
-from .devices import on_lone_cpu
 from .points import call_at_points, each_point_p, in_a_loop, written_out
 from .program import axes_mixed, inner_programs, own_policy
 from .rows import rows_dot_p
-from .versions import is_staged
 
 MANY = 60
 """Order² of a curve, added up over the curves through a point, from which on memory may matter."""

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
+from ..versions import axes_mapped
 from .primitive import Inner, of
-from .versions import axes_mapped
 
 
 @final

@@ -10,11 +10,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, PyTree
 
+from ..devices import own_copy, varying_over
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
-from ..taylor.devices import own_copy, varying_over
-from ..taylor.versions import varying_axes
+from ..versions import varying_axes
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:

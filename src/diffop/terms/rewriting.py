@@ -30,13 +30,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
+from ..devices import own_copy
 from ..jets.field_terms import LinearForm
 from ..jets.fields import is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
-from ..taylor.devices import own_copy
 from .entries import Entries
 from .term import Segment, Term, flux
 

@@ -3,7 +3,7 @@
 import jax
 from jaxtyping import Array, Float, Int
 
-from ...taylor.devices import on_lone_cpu
+from ...devices import on_lone_cpu
 
 LARGE = 2**20
 """From so many numbers on, memory is what counts."""

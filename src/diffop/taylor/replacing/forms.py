@@ -11,8 +11,8 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
+from ...devices import on_lone_cpu
 from ..coefficients import Full
-from ..devices import on_lone_cpu
 from ..points import each_point
 from ..precision import full_precision
 from ..program import KEPT, own_policy

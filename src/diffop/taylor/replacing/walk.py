@@ -21,6 +21,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from ...devices import is_divided
 from ..arithmetic import densify
 from ..bundle import Bundle, Families, Family, Value, bundle
 from ..coefficients import (
@@ -37,7 +38,6 @@ from ..coefficients import (
     scale,
     zeros,
 )
-from ..devices import is_divided
 from ..interpreter import Walk, interpret
 from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...versions import varying_axes
 from ..arithmetic import densify
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
 from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, each_set, sets, varying
 from ..sparsity import by_entry
 from ..sparsity.numbers import Numbers
 from ..sparsity.source import Source
-from ..versions import varying_axes
 
 
 class Columns(NamedTuple):

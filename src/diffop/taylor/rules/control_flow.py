@@ -8,6 +8,8 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax import lax
 
+from ...devices import varying_alike, varying_over
+from ...versions import carried_operands, varying_axes
 from ..binding import bind_program, described
 from ..bundle import (
     Families,
@@ -17,10 +19,8 @@ from ..bundle import (
     primal_of,
 )
 from ..coefficients import Coefficient, Full
-from ..devices import varying_alike, varying_over
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
-from ..versions import carried_operands, varying_axes
 from .agreement import agreed, conform_all, joined, structure_of
 
 

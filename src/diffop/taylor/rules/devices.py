@@ -8,11 +8,11 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from ...versions import axes_mapped
 from ..binding import bind_call
 from ..bundle import Families, Value, dense_value, is_moving, primal_of
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
-from ..versions import axes_mapped
 
 
 def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ...devices import zeros_for
 from ..coefficients import ByDirection, Full
-from ..devices import zeros_for
 from .source import Joined, Source
 
 FEW = 64

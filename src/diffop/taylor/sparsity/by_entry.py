@@ -14,10 +14,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
+from ...devices import zeros_for
 from ..arrays import as_array, plus, product_of, summed, times
 from ..binding import at_run_time
 from ..coefficients import ByDirection, ByEntry, Full, Image, scale
-from ..devices import zeros_for
 from .numbers import Numbers, readers
 from .source import Source
 

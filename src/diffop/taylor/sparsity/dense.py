@@ -5,13 +5,13 @@ from typing import Any
 import jax
 from jax import lax
 
+from ...devices import is_explicit
+from ...versions import varying_axes
 from ..arrays import as_array
 from ..coefficients import Full
-from ..devices import is_explicit
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..rows import rows_dot
-from ..versions import varying_axes
 from ..weighted_rows import weighted_dot
 
 

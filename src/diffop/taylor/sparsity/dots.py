@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ...devices import on_lone_cpu, varying_alike, zeros_for
 from ..binding import at_run_time
 from ..coefficients import ByDirection, ByEntry, Full, Image
-from ..devices import on_lone_cpu, varying_alike, zeros_for
 from ..equation import BilinearMap
 from ..points import each_point
 from . import by_direction, by_entry
