@@ -202,3 +202,16 @@ def test_the_names_of_before_work_with_a_warning():
     assert np.isfinite(E(network)(X))
     plain = do.estimate(do.Laplacian(), jr.key(0), 4)
     assert evaluate(do.Laplacian(), jr.key(0), 4)(network)(X) == plain(network)(X)
+
+
+def test_costs_are_those_of_the_whole_computation(monkeypatch):
+    """On a lone CPU, too, where points are taken in parts, and the compiler would count one."""
+
+    def operations():
+        choice = do.choose(do.Laplacian(), jr.key(0), 6, ["rademacher"], repeats=2)
+        found = choice(FUNCTIONS["diagonal"])(*map(jnp.asarray, POINTS))
+        return [way.operations for way in found.ways]
+
+    several = operations()
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
+    assert operations() == several

@@ -1,6 +1,8 @@
 """How arrays lie on devices."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -9,13 +11,26 @@ from jax.sharding import AxisType, NamedSharding, reshard
 
 from .versions import varying_axes
 
+_are_unlooped = contextvars.ContextVar("_are_unlooped", default=False)
+
+
+@contextlib.contextmanager
+def all_at_once() -> Iterator[None]:
+    """Where a lone CPU has no loops of its own either: for whoever counts what programs compute."""
+    before = _are_unlooped.set(True)
+    try:
+        yield
+    finally:
+        _are_unlooped.reset(before)
+
 
 def on_lone_cpu(*arrays: Any) -> bool:
     """Whether points may go through one after another, and long arrays in blocks: on a lone CPU.
     Several devices, and those of another kind, take all at once.
     """
-    alone = jax.default_backend() == "cpu" and jax.device_count() == 1
-    return alone and not any(map(is_on_mesh, arrays))
+    if _are_unlooped.get() or jax.default_backend() != "cpu" or jax.device_count() > 1:
+        return False
+    return not any(map(is_on_mesh, arrays))
 
 
 def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:

@@ -235,6 +235,12 @@ def test_pairs_of_operators_on_vectors(pool):
         np.testing.assert_allclose(got, np.mean((2 * points.sum(1) + 2) ** 2), rtol=1e-12)
 
 
+def residual_loss(residual):
+    operators = {"lap": do.Laplacian(), "value": do.Identity()}
+    equation = do.nn.Equation(operators, residual)
+    return do.train.ResidualLoss(equation, 5, probes="exact", points=box)(u, KEY)
+
+
 CASES = {
     "nowhere": (
         lambda: do.train.ResidualLoss(POISSON, 5, probes="exact"),
@@ -265,6 +271,31 @@ CASES = {
         lambda: do.train.ResidualLoss(do.Laplacian(), 5, probes="exact"),
         TypeError,
         "ResidualLoss expects a diffop.nn.Equation, or a problem or another object .*, got Δ",
+    ),
+    "no_points": (
+        lambda: do.train.ResidualLoss(POISSON, 0, probes="exact", points=box),
+        ValueError,
+        "batch of ResidualLoss must be at least 1; got 0",
+    ),
+    "half_a_point": (
+        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", points=box, pool=1.5),
+        TypeError,
+        "pool of ResidualLoss must be an integer; got 1.5 of type float",
+    ),
+    "no_such_value": (
+        lambda: residual_loss(lambda v, x: v["lpa"]),
+        ValueError,
+        "the residual asks for 'lpa'; the values that it is given are 'lap', 'value'",
+    ),
+    "no_return": (
+        lambda: residual_loss(lambda v, x: None),
+        ValueError,
+        "the residual must return a number for each equation, .*; got None of type NoneType",
+    ),
+    "no_number": (
+        lambda: residual_loss(lambda v, x: {"a": v["lap"], "b": "b"}),
+        ValueError,
+        "the residual must return a number for each equation, .*; got 'b' of type str",
     ),
     "both_names": (
         lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", estimator="exact"),

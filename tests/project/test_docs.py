@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import sys
 
+import jax
 import pytest
 
 import diffop
@@ -40,6 +41,8 @@ CASES = [
 @pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize("page", CASES)
 def test_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
+    """Where readers are: on one CPU, and not on the several devices of the tests."""
+    monkeypatch.setattr(jax, "device_count", lambda: 1)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     for ran in run(PAGES[page], page, tmp_path):
         assert not ran.promised or agree(ran.printed, ran.promised), (

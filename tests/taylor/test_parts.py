@@ -131,6 +131,15 @@ def test_transformations(three, operator, name, jitted):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)))
 
 
+def test_what_is_empty(three):
+    """A point without entries, and an output without them."""
+    nothing = jax.jit(jax.vmap(pushed(lambda x: jnp.sum(x))))(X[:, :0])
+    values, empty = jax.jit(jax.vmap(pushed(lambda x: (jnp.sum(x**ORDER), x[:0]))))(X)
+    np.testing.assert_array_equal(nothing, np.zeros(POINTS))
+    np.testing.assert_allclose(values, np.full(POINTS, 120.0 * DIM))
+    assert empty.shape == (POINTS, 0)
+
+
 def test_parts_are_a_loop(three):
     """Forwards and backwards. The point that is left goes through by itself, and no array has
     directions of more points than a part.
@@ -260,11 +269,12 @@ def products(jaxpr, least=256**2):
     return sum(min(var.aval.size for var in eqn.invars) >= least for eqn in found)
 
 
-def test_parts_have_ten_points_at_least(monkeypatch):
-    """There would be room for three."""
-    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
-    for points, expected in (19, set()), (100, {10}):
-        function, *operands = wide(points, do.Laplacian().exact, 600, 512)
+def test_parts_of_wide_layers_have_ten_points_at_least(monkeypatch):
+    """There would be room for three. Inside of a part, or of all, there is a loop over points."""
+    for module in (parts, forms):
+        monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
+    for points, expected in (19, {19}), (100, {10}):
+        function, *operands = wide(points, do.Laplacian().exact, 1000, 512)
         assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
 
 

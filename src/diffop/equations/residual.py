@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import PyTree
 
 from ..terms.shapes import Shape, check_shape
@@ -22,8 +23,9 @@ def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Po
     be taken for a scalar, and an array of residuals be broadcast against a source that has none of
     its axes. A pytree of residuals is a system, whose u may have any shape.
 
-    **Raises:** at the call, `ValueError` for shapes that would be broadcast, and for a residual or
-    a source that takes other arguments than u.
+    **Raises:** at the call, `ValueError` for shapes that would be broadcast, for a residual or
+    a source that takes other arguments than u, and for a residual that asks for a value that there
+    is none of, or returns no numbers.
     """
 
     def residual(values: PyTree, point: Point) -> PyTree:
@@ -32,10 +34,10 @@ def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Po
         check_arguments("the source", equation.source, point)
         got, asked = _shape_of(u, point), _shape_of(equation.source, point)
         if not got or asked is None:
-            return equation.residual(values, *args)
+            return _evaluated(equation, values, args)
         if asked == () and math.prod(got) == 1:
             check_shape("u", got, _SOURCE, asked)
-        value = equation.residual(values, *args)
+        value = _evaluated(equation, values, args)
         alone = jax.tree.structure(value) == _LEAF
         if alone and jnp.shape(value) not in ((), asked):
             what, shape = ("the residual", jnp.shape(value)) if asked else ("u", got)
@@ -43,6 +45,24 @@ def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Po
         return value
 
     return residual
+
+
+def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, ...]) -> PyTree:
+    try:
+        value = equation.residual(values, *args)
+    except KeyError as error:
+        names = ", ".join(map(repr, values)) if isinstance(values, dict) else "not called by names"
+        raise ValueError(
+            f"the residual asks for {error}; the values that it is given are {names}."
+        ) from error
+    leaves = jax.tree.leaves(value)
+    for leaf in leaves or [value]:
+        if not isinstance(leaf, jax.Array | np.ndarray | np.generic | int | float | complex):
+            raise ValueError(
+                "the residual must return a number for each equation, in an array or a pytree of "
+                f"arrays; got {leaf!r} of type {type(leaf).__name__}."
+            )
+    return value
 
 
 def _shape_of(function: Callable[..., PyTree], point: Point) -> Shape | None:

@@ -11,10 +11,21 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..baselines import AbstractBaseline
 from ..equations.equation import AbstractEquation
 from ..equations.points import arguments, chosen
+from ..terms.arguments import checked_integer
 from .causal import Causal
 from .drawn import Where, domain
 from .probes import Probes, exact_name
 from .squares import SQUARES, RandomResidual
+
+
+def check_counts(**counts: int | None) -> None:
+    """Whether they are numbers of points, where they are given.
+
+    **Raises:** `TypeError` for what is no integer, `ValueError` for less than one.
+    """
+    for name, count in counts.items():
+        if count is not None:
+            checked_integer(count, f"{name} of ResidualLoss", 1)
 
 
 def check_square(square: str, probes: Probes) -> None:

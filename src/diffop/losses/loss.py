@@ -21,6 +21,7 @@ from .adaptive import residual_adaptive
 from .causal import Causal
 from .checks import (
     check_causal,
+    check_counts,
     check_draws,
     check_gpinn,
     check_points,
@@ -112,7 +113,8 @@ class ResidualLoss(eqx.Module):
     arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
     points and jets.
 
-    **Raises:** `TypeError` if `equation` is none; `ValueError` if the probes or the square are
+    **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if it
+    is less than one, if the probes or the square are
     unknown, if the probes are biased for one of the operators, if `"product"` or `"pairs"` is asked
     of exact ones, or `"pairs"` of such that have no standard error, such as a single draw or a
     baseline, if a baseline is asked for gPINN or cannot take an operator, if it is not said where
@@ -147,6 +149,7 @@ class ResidualLoss(eqx.Module):
     causal: Causal | None = None
 
     def __check_init__(self) -> None:
+        check_counts(batch=self.batch, data_batch=self.data_batch, pool=self.pool)
         check_square(self.square, self.probes)
         check_causal(self.causal, self.square)
         check_gpinn(self.gpinn, self.probes)

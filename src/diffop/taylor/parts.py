@@ -46,8 +46,8 @@ mode has up to two and a half times as many, and of high orders less: there most
 of nonlinearities, of which nothing is kept.
 """
 FEWEST = 10
-"""Points of a part at least. With fewer, what each part adds to the gradients of wide layers is all
-that memory is busy with.
+"""Points of a part at least, where layers are wide. With fewer, memory is busy with what each part
+adds to their gradients.
 """
 
 _are_together = contextvars.ContextVar("_are_together", default=False)
@@ -93,7 +93,7 @@ def _batch(
     peak = count * peak_bytes(jaxpr, mapped)
     wide = _goes_one_by_one(jaxpr.jaxpr)
     parts = min(-(-peak // room), count // FEWEST if wide else count)
-    small = parts < 2 or peak <= max(WHOLE, SMALL * points)
+    small = parts < 2 or peak <= max(WHOLE, SMALL * points) or _are_empty(jaxpr.jaxpr)
     # outside of `jit` a loop would be compiled in each call
     if small or not any(map(is_staged, operands)):
         outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
@@ -101,6 +101,11 @@ def _batch(
     policy = _products if wide else own_policy
     again = jax.checkpoint(function, prevent_cse=False, policy=policy)
     return in_a_loop(again, operands, axes, _size(count, parts))
+
+
+def _are_empty(jaxpr: jex.Jaxpr) -> bool:
+    """Whether some of what goes in or out has no entries: `lax.map` cannot divide it."""
+    return not all(var.aval.size for var in (*jaxpr.invars, *jaxpr.outvars))
 
 
 def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:
