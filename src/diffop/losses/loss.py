@@ -113,14 +113,14 @@ class ResidualLoss(eqx.Module):
     arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
     points and jets.
 
-    **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if it
-    is less than one, if the probes or the square are
-    unknown, if the probes are biased for one of the operators, if `"product"` or `"pairs"` is asked
-    of exact ones, or `"pairs"` of such that have no standard error, such as a single draw or a
-    baseline, if a baseline is asked for gPINN or cannot take an operator, if it is not said where
-    or how many points or draws there are, and at the call if u takes other arguments than points
-    are, or gives another shape than is asked of it, or the residual is not of what the weights are;
-    `diffop.train.MissingExtraError` if it needs a package that is missing.
+    **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if
+    it is less than one, if the probes or the square are unknown, if the probes are biased for one
+    of the operators, if `"product"` or `"pairs"` is asked of exact ones, or `"pairs"` of such that
+    have no standard error, such as a single draw or a baseline, if a baseline is asked for gPINN or
+    cannot take an operator, if it is not said where or how many points or draws there are, and at
+    the call if u takes other arguments than points are, or gives another shape than is asked of it,
+    or the residual is not of what the weights are; `diffop.train.MissingExtraError` if it needs a
+    package that is missing.
 
     !!! example
 
