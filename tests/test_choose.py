@@ -204,6 +204,12 @@ def test_the_names_of_before_work_with_a_warning():
     assert evaluate(do.Laplacian(), jr.key(0), 4)(network)(X) == plain(network)(X)
 
 
+def test_one_point_is_refused():
+    choose = do.choose(do.Laplacian(), jr.key(0), 2, ["rademacher"])
+    with pytest.raises(ValueError, match=r"got one point, of shape \(3,\): give it as x\[None\]"):
+        choose(lambda x: x[0] ** 2)(jnp.ones(3))
+
+
 def test_costs_are_those_of_the_whole_computation(monkeypatch):
     """On a lone CPU, too, where points are taken in parts, and the compiler would count one."""
 

@@ -54,6 +54,13 @@ CASES = {
         "float",
     ),
     "text_as_point": (lambda: do.Partial().exact(lambda x: 1.0)("x"), "'x'"),
+    # functions
+    "no_return": (lambda: do.Laplacian().exact(lambda x: None)(X), "must return .*; got None: is"),
+    "no_return_and_gradient": (lambda: do.Gradient().exact(lambda x: None)(X), "got None: is its"),
+    "no_return_to_several": (
+        lambda: do.exact({"a": do.Laplacian(), "b": do.Identity()})(lambda x: None)(X),
+        "got None: is its",
+    ),
     # coefficients
     "operator_as_matrix": (
         lambda: do.SecondOrder(do.Laplacian()),

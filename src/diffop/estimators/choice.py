@@ -25,6 +25,7 @@ from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
 from ..jets.table import text_table
 from ..terms.arguments import check_callable, checked_integer
+from ..terms.one_point import works
 from ..terms.term import Part
 from ..tracebacks import short_tracebacks
 from .deflation import LEAST, deflated
@@ -198,6 +199,12 @@ class _Pilot:
             raise ValueError(
                 "the points of choose must all have one leading axis; got leading axes "
                 f"{sorted(sizes)}."
+            )
+        if works(u, *points) and not works(jax.vmap(u), *points):
+            shapes = ", ".join(str(jnp.shape(leaf)) for leaf in jax.tree.leaves(points))
+            raise ValueError(
+                "choose compares the ways at some points, along the first axis of each argument; "
+                f"got one point, of shape {shapes}: give it as x[None], or several."
             )
         self.ops, self.u, self.points, self.key = ops, u, points, key
         self.keys = jax.random.split(key, (sizes.pop()[0], repeats))

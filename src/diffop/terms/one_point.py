@@ -41,9 +41,9 @@ def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable
     @short_tracebacks
     def at(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            value = function(*args, **kwargs)
         except Exception as error:
-            if _works(u, *args, **kwargs) or not _works_mapped(u, *args, **kwargs):
+            if works(u, *args, **kwargs) or not _works_mapped(u, *args, **kwargs):
                 raise
             shapes = [np.shape(leaf) for leaf in jax.tree.leaves(args)]
             raise ValueError(
@@ -51,18 +51,30 @@ def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable
                 f"{', '.join(map(str, shapes))}; these are many points: map over them, such as "
                 "jax.vmap(L.exact(u))(points)."
             ) from error
+        if _is_nothing(value):
+            raise TypeError(
+                "u must return an array, or a pytree of arrays; got None: is its `return` missing?"
+            )
+        return value
 
     return at
 
 
+def _is_nothing(value: Any) -> bool:
+    """Whether it is None, or holds that alone."""
+    if jax.tree.leaves(value):
+        return False
+    return bool(jax.tree.leaves(value, is_leaf=lambda each: each is None))
+
+
 def _works_mapped(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
     axes = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, args)
-    return any(map(np.ndim, jax.tree.leaves(args))) and _works(
+    return any(map(np.ndim, jax.tree.leaves(args))) and works(
         jax.vmap(functools.partial(u, **kwargs), axes), *args
     )
 
 
-def _works(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
+def works(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
     """Whether u can be traced."""
     try:
         jax.eval_shape(u, *args, **kwargs)
