@@ -105,7 +105,8 @@ def _batch(
 
 def _are_empty(jaxpr: jex.Jaxpr) -> bool:
     """Whether some of what goes in or out has no entries: `lax.map` cannot divide it."""
-    return not all(var.aval.size for var in (*jaxpr.invars, *jaxpr.outvars))
+    kinds: list[Any] = [var.aval for var in (*jaxpr.invars, *jaxpr.outvars)]
+    return not all(kind.size for kind in kinds)
 
 
 def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:
