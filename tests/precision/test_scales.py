@@ -135,6 +135,26 @@ def test_behind_a_cut_of_unequal_values():
     is_as_good(np.asarray(got)[None], np.asarray(same)[None], np.asarray(truth)[None])
 
 
+@pytest.mark.parametrize("weight", [1e2, 1e4, 1e5, 1e6, 1e8])
+def test_gradients_by_weights_of_a_saturated_softplus(weight):
+    """Far from zero its slope is one, and nothing of its rounding is left in a gradient."""
+
+    def loss(laplacian, weight, x):
+        return laplacian(lambda x: jax.nn.softplus(weight * (1e-6 * jnp.sum(jnp.sin(x)) + 0.7)))(x)
+
+    def gradient(laplacian, dtype):
+        operands = (jnp.asarray(each, dtype) for each in (weight, POINT))
+        return jax.jit(jax.grad(lambda *each: loss(laplacian, *each)))(*operands)
+
+    def nested(u):
+        return lambda x: jnp.trace(jax.hessian(u)(x))
+
+    got, same = (gradient(each, jnp.float32) for each in (do.Laplacian().exact, nested))
+    with jax.enable_x64(True):
+        truth = gradient(nested, jnp.float64)
+    is_as_good(np.asarray(got), np.asarray(same), np.asarray(truth))
+
+
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_powers_of_unequal_directions_are_balanced(scale):
     """A plan by powers, asked for by name, of vectors that differ in size."""

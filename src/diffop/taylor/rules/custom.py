@@ -19,6 +19,7 @@ from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
 from .determinant import is_slogdet, sign_and_logarithm
 from .elementwise import along_one
+from .softplus import is_logaddexp, logaddexp
 
 
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -29,6 +30,8 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
         return _as_written(families, eqn, operands)
     if is_slogdet(called(eqn).jaxpr):
         return sign_and_logarithm(families, eqn, operands)
+    if is_logaddexp(called(eqn).jaxpr):
+        return logaddexp(families, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
         return along_one(families, eqn, operands, moving[0])
