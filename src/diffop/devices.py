@@ -1,4 +1,4 @@
-"""How arrays lie on devices."""
+"""How arrays lie on devices, and whether these take them one after another."""
 
 import contextlib
 import contextvars

@@ -22,6 +22,7 @@ ORDER, DIM, WIDTH, POINTS = 5, 3, 4, 7
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.normal(size=(WIDTH, DIM)), RNG.normal(size=WIDTH)
 NARROW = RNG.normal(size=(2, DIM)), RNG.normal(size=2)
+DEEP = *(RNG.normal(size=shape) for shape in ((2, DIM), (4, 2), (5, 4))), RNG.normal(size=5)
 X = RNG.normal(size=(POINTS, DIM))
 SCALES = RNG.normal(size=(POINTS, WIDTH))
 
@@ -40,8 +41,10 @@ def three(monkeypatch):
 
 
 def network(weights, x):
-    matrix, row = weights
-    return row @ jnp.tanh(matrix @ x)
+    *matrices, row = weights
+    for matrix in matrices:
+        x = jnp.tanh(matrix @ x)
+    return row @ x
 
 
 def pushed(u):
@@ -70,11 +73,11 @@ def loss(operator, weights, x):
 
 def each_its_own(operator, weights, x):
     """A network for each point, along the second axis."""
-    matrix, row = weights
+    first, *rest = weights
 
     def at(x, scale):
-        scaled = matrix * scale[: len(matrix), None]
-        return operator(functools.partial(network, (scaled, row)))(x)
+        scaled = first * scale[: len(first), None]
+        return operator(functools.partial(network, (scaled, *rest)))(x)
 
     return jax.vmap(at, (0, 1))(x, SCALES.T)
 
@@ -119,16 +122,27 @@ OPERATORS = {
 }
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("jitted", [True, False])
-def test_transformations(three, operator, name, jitted):
-    wrap = jax.jit if jitted else lambda f: f
-    own, by_nesting, weights = OPERATORS[operator]
+def check(name, own, by_nesting, weights, wrap=jax.jit):
     got = wrap(lambda w, x: CASES[name](own, w, x))(weights, X)
     want = jax.jit(lambda w, x: CASES[name](by_nesting, w, x))(weights, X)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("jitted", [True, False])
+def test_transformations(three, operator, name, jitted):
+    check(name, *OPERATORS[operator], jax.jit if jitted else lambda f: f)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_transformations_of_wide_layers(three, halves, name):
+    """Products by halves, in a loop over the points of a part."""
+    check(name, do.Laplacian().exact, laplacian, DEEP)
+    jaxpr = jax.make_jaxpr(functools.partial(values, do.Laplacian().exact))(DEEP, X).jaxpr
+    (in_parts,) = (eqn for eqn in jaxpr.eqns if eqn.primitive.name == "scan")
+    assert lengths(in_parts.params["jaxpr"].jaxpr)
 
 
 def test_what_is_empty(three):
@@ -270,10 +284,12 @@ def products(jaxpr, least=256**2):
 
 
 def test_parts_of_wide_layers_have_ten_points_at_least(monkeypatch):
-    """There would be room for three. Inside of a part, or of all, there is a loop over points."""
+    """There would be room for three. Inside of a part, or of all, there is a loop over points, also
+    of what is left over.
+    """
     for module in (parts, forms):
         monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
-    for points, expected in (19, {19}), (100, {10}):
+    for points, expected in (19, {19}), (100, {10}), (105, {9, 6}):
         function, *operands = wide(points, do.Laplacian().exact, 1000, 512)
         assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
 
@@ -299,10 +315,12 @@ def test_few_coefficients_go_through_at_once(three, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("points", "least", "size"), [(100, 3, 25), (7, 3, 3), (11, 1, 11), (9, 9, 1)]
+    ("points", "least", "most", "size"),
+    [(100, 3, 100, 25), (7, 3, 7, 3), (11, 1, 11, 11), (9, 9, 9, 1), (105, 10, 10, 11)],
 )
-def test_parts_are_equal_where_that_is_near(points, least, size):
-    assert parts._size(points, least) == size
+def test_parts_are_equal_where_that_is_near(points, least, most, size):
+    """And where that makes no more than the most."""
+    assert parts._size(points, least, most) == size
 
 
 def test_one_point_and_none(three, monkeypatch):

@@ -13,9 +13,6 @@ import pytest
 from jax import lax
 
 import diffop as do
-from diffop.taylor import symmetric
-from diffop.taylor.replacing import forms
-from diffop.taylor.sparsity import dots
 
 from .. import jaxprs
 
@@ -407,18 +404,6 @@ def test_checkpointed_layers_stay_checkpointed():
     jaxpr = jax.make_jaxpr(do.Laplacian().exact(u))(jnp.asarray(X))
     regions = [e for e in jaxpr.jaxpr.eqns if e.primitive.name in ("checkpoint", "remat2")]
     assert regions and not any(D in v.aval.shape for e in regions for v in e.invars)
-
-
-@pytest.fixture
-def halves(monkeypatch):
-    """What is done on a lone CPU with wide layers, done with narrow ones on any machine."""
-    monkeypatch.setattr(symmetric, "LEAST", 2)
-    for module in (forms, dots):
-        monkeypatch.setattr(module, "_LARGE", 1)
-        monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
-    jax.clear_caches()
-    yield
-    jax.clear_caches()
 
 
 HALVED = {

@@ -46,8 +46,8 @@ mode has up to two and a half times as many, and of high orders less: there most
 of nonlinearities, of which nothing is kept.
 """
 FEWEST = 10
-"""Points of a part at least, where layers are wide. With fewer, memory is busy with what each part
-adds to their gradients.
+"""Points of a part at least, but for what is left over, where layers are wide. With fewer, memory
+is busy with what each part adds to their gradients.
 """
 
 _are_together = contextvars.ContextVar("_are_together", default=False)
@@ -92,7 +92,8 @@ def _batch(
     points = sum(operands[n].nbytes for n in mapped)
     peak = count * peak_bytes(jaxpr, mapped)
     wide = _goes_one_by_one(jaxpr.jaxpr)
-    parts = min(-(-peak // room), count // FEWEST if wide else count)
+    most = count // FEWEST if wide else count
+    parts = min(-(-peak // room), most)
     small = parts < 2 or peak <= max(WHOLE, SMALL * points) or _are_empty(jaxpr.jaxpr)
     # outside of `jit` a loop would be compiled in each call
     if small or not any(map(is_staged, operands)):
@@ -100,7 +101,7 @@ def _batch(
         return outputs, [0] * len(outputs)
     policy = _products if wide else own_policy
     again = jax.checkpoint(function, prevent_cse=False, policy=policy)
-    return in_a_loop(again, operands, axes, _size(count, parts))
+    return in_a_loop(again, operands, axes, _size(count, parts, most))
 
 
 def _are_empty(jaxpr: jex.Jaxpr) -> bool:
@@ -122,11 +123,12 @@ def _products(primitive: jex.Primitive, *operands: Any, **params: Any) -> bool:
     return primitive is rows_dot_p or own_policy(primitive, *operands, **params)
 
 
-def _size(count: int, least: int) -> int:
-    """How many points a part has, if there are so many parts at least. Equal parts need no second
-    program for what is left over, so there may be up to twice as many.
+def _size(count: int, least: int, most: int) -> int:
+    """How many points a part has, if there are so many parts at least, and at most. Equal parts
+    need no second program for what is left over, so there may be up to twice as many.
     """
-    parts = next((n for n in range(least, 2 * least) if count % n == 0), least)
+    numbers = range(least, min(2 * least, most + 1))
+    parts = next((n for n in numbers if count % n == 0), least)
     return -(-count // parts)
 
 
