@@ -92,8 +92,10 @@ class ByDirection:
     Shapes: values `(*lead, *entries)`, positions `entries` behind the leading axes that tell them
     apart: `(n, s)` both for a coefficient held direction by direction, lead `(n,)`; collapsed,
     values `(*m, n, s)` at positions `(n, s)`, lead `m`. Entries at one position add up; `distinct`
-    says that no two nonzero entries of one direction share a position. Positions are equal where
-    their `source` is, the engine's own note; those that are a NumPy array are part of it.
+    says that no two of one direction do, whatever their values. Positions are equal where their
+    `source` is, the engine's own note; those that are a NumPy array are part of it, −1 for an entry
+    that a primitive lost. So entries at equal positions are lost together, and a slice of the
+    first half of an array is never taken for one of the second.
 
     !!! example
 
@@ -122,17 +124,34 @@ class ByDirection:
         source: Source | None = None,
     ) -> None:
         source = source or Source()
-        if isinstance(positions, np.ndarray) and source.known is None:
+        if isinstance(positions, np.ndarray) and source.numbers is None:
             source = Source(Numbers(positions))
-        unknown = positions if source.known is None else None
+        unknown = positions if source.numbers is None else None
         fields = {"unknown": unknown, "values": values, "distinct": distinct, "source": source}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @property
     def positions(self) -> Any:
-        """Where the entries are: a NumPy array where that is known while tracing."""
-        return self.source.known if self.unknown is None else self.unknown
+        """Where the entries are: a NumPy array where that is known while tracing. Those that are
+        lost, whose values are zero, are anywhere.
+        """
+        return self.source.numbers.anywhere if self.source.numbers else self.unknown
+
+    def moved_to(
+        self, positions: Any, values: AnyArray, step: Any, distinct: bool = False, keep: Any = None
+    ) -> "ByDirection":
+        """Entries at the other positions that a step gives them: several for each, one after
+        another, none where `keep` is false.
+        """
+        if isinstance(positions, np.ndarray):
+            numbers, distinct = self.source.numbers, distinct and not isinstance(keep, Array)
+            copies = positions.shape[-1] // max(1, self.positions.shape[-1])
+            lost = np.zeros((), bool) if numbers is None else ~np.repeat(numbers.known, copies, -1)
+            if isinstance(keep, np.ndarray):
+                lost = lost | ~keep
+            return ByDirection(np.where(lost, -1, positions), values, distinct)
+        return ByDirection(positions, values, distinct, Source(step, self.source))
 
     def with_values(self, values: AnyArray, distinct: bool | None = None) -> "ByDirection":
         """Other values at the same positions."""

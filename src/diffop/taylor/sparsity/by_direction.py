@@ -54,6 +54,36 @@ def ravel(coordinates: Sequence[Any], shape: Sequence[int], positions: Any) -> A
     return flat
 
 
+def transposed(
+    coefficient: ByDirection, shape: tuple[int, ...], order: tuple[int, ...]
+) -> ByDirection:
+    """With the axes of a primal of this shape in another order."""
+    if order == tuple(range(len(shape))):
+        return coefficient
+    c, coordinates = coefficient, unravel(coefficient.positions, shape)
+    after = [shape[axis] for axis in order]
+    positions = ravel([coordinates[axis] for axis in order], after, c.positions)
+    return c.moved_to(positions, c.values, ("transposed", shape, order), c.distinct)
+
+
+def sum_over(
+    coefficient: ByDirection, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> ByDirection | Full:
+    """The coefficient, with values `(n, s)`, of a sum over axes of a primal of this shape. Entries
+    of one position stay apart.
+    """
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    if not kept:
+        return to_dense(coefficient, 1, ())
+    if not axes:
+        return coefficient
+    c, coordinates = coefficient, unravel(coefficient.positions, shape)
+    after = [shape[axis] for axis in kept]
+    positions = ravel([coordinates[axis] for axis in kept], after, c.positions)
+    distinct = c.distinct and all(shape[axis] == 1 for axis in axes)
+    return c.moved_to(positions, c.values, ("summed", shape, axes), distinct)
+
+
 def times_array(coefficient: ByDirection, array: Any, shape: tuple[int, ...]) -> ByDirection:
     """The entrywise product with an array that broadcasts to the primal's shape."""
     return times_values(coefficient, entries_at(array, coefficient.positions, shape))
@@ -107,7 +137,7 @@ def add(left: ByDirection, right: ByDirection) -> ByDirection:
             sets.append(each)
     source = Source(Joined((each.source, each.positions.shape[-1]) for each in sets))
     positions = None
-    if source.known is None:
+    if source.numbers is None:
         positions = jnp.concatenate([each.positions for each in sets], axis=-1)
     values = jnp.concatenate([each.values for each in sets], axis=-1)
     return ByDirection(positions, values, False, source)
@@ -132,8 +162,8 @@ def broadcast(
     """The coefficient of a value broadcast along axes of size one."""
     positions, copies = copied(coefficient.positions, before, range(len(before)), after)
     values = jnp.repeat(coefficient.values, copies, axis=-1)
-    source = Source(("broadcast", before, after), coefficient.source)
-    return ByDirection(positions, values, coefficient.distinct, source)
+    step = ("broadcast", before, after)
+    return coefficient.moved_to(positions, values, step, coefficient.distinct)
 
 
 def copied(

@@ -18,7 +18,6 @@ from ..coefficients import ByDirection, Coefficient, Full, scale
 from ..equation import LinearMap
 from . import by_direction
 from .numbers import readers
-from .source import Source
 
 
 class Moved(NamedTuple):
@@ -72,14 +71,8 @@ def by_position(index_map: IndexMap, otherwise: ByDirectionMap | None = None) ->
     return move
 
 
-def _source(function: LinearMap, output: tuple[int, int], coefficient: ByDirection) -> Source:
-    """Equal equations move equal positions alike, unless they do by what is not known."""
-    if "step" not in function.memo:
-        function.memo["step"] = _step(function)
-    return Source((function.memo["step"], output), coefficient.source)
-
-
 def _step(function: LinearMap) -> Hashable:
+    """Equal equations move equal positions alike, unless they do by what is not known."""
     still = [x for p, x in enumerate(function.operands) if p not in function.chosen]
     if any(isinstance(operand, Tracer) for operand in still):
         return object()
@@ -103,8 +96,10 @@ def _entries(
     distinct = coefficient.distinct and not moved.merging
     if moved.positions is None:
         return coefficient.with_values(values, distinct)
-    source = _source(function, output, coefficient)
-    return ByDirection(moved.positions, values, distinct, source)
+    if "step" not in function.memo:
+        function.memo["step"] = _step(function)
+    step = (function.memo["step"], output)
+    return coefficient.moved_to(moved.positions, values, step, distinct, moved.keep)
 
 
 def _moved(

@@ -377,5 +377,5 @@ def as_sparse(c: ByEntry, dtype: Any) -> ByDirection:
 def _by_direction(numbers: Numbers, size: int) -> tuple[np.ndarray, Source]:
     """For each direction the numbers that it stands at, −1 for none, and their positions."""
     moved = readers(numbers.array.reshape(-1), size)
-    positions = moved.clip(0) % max(1, math.prod(numbers.shape))
+    positions = np.where(moved < 0, -1, moved % max(1, math.prod(numbers.shape)))
     return moved, Source(Numbers(positions))

@@ -39,15 +39,19 @@ def structured(
         )
     if product.form is Form.ENTRYWISE:
         return _entrywise(product, left, right, leads)
-    if 0 not in leads:
-        return _inner_product(product, left, right)
-    side = 0 if isinstance(left, Structured) else 1  # the other is a primal
-    moving, still = (left, right) if side == 0 else (right, left)
-    assert isinstance(moving, Structured) and isinstance(still, Full)
     kind = product.output.dtype
     with jax.numpy_dtype_promotion("standard"):
         if jnp.result_type(*product.operands, kind) != kind:
             return None  # the user wants fewer digits than the operands have
+    if 0 not in leads:
+        if product.form is not Form.DOT or not all(
+            isinstance(each, Structured) for each in (left, right)
+        ):
+            return None
+        return _meeting(product, _of_type(left, kind), _of_type(right, kind))
+    side = 0 if isinstance(left, Structured) else 1  # the other is a primal
+    moving, still = (left, right) if side == 0 else (right, left)
+    assert isinstance(moving, Structured) and isinstance(still, Full)
     known = not isinstance(product.operands[1 - side], Tracer)
     array = at_run_time(still.array) if known else still.array
     moving, array = _of_type(moving, kind), array.astype(kind)
@@ -115,26 +119,30 @@ def broadcast(
     return coefficient
 
 
-def _inner_product(
-    product: BilinearMap, left: Coefficient, right: Coefficient
+def _meeting(
+    product: BilinearMap, left: Structured, right: Structured
 ) -> ByDirection | ByEntry | Full | None:
-    """x · y of two structured coefficients, of all that are not axes of a batch: the sum of the
-    entrywise product.
+    """A `dot_general` in which each axis of one operand meets one of the other: with the axes of
+    the batch first, the entrywise product, summed over those that are contracted. None where an
+    axis is free: what comes out has more entries than went in.
     """
-    if product.form is not Form.DOT:
-        return None
     contract, batch = product.params["dimension_numbers"]
-    if any(len(c) + len(b) != jnp.ndim(x) for c, b, x in zip(contract, batch, product.operands)):
+    shapes = [jnp.shape(operand) for operand in product.operands]
+    if any(len(c) + len(b) != len(s) for c, b, s in zip(contract, batch, shapes, strict=True)):
         return None
-    if isinstance(left, ByDirection) and isinstance(right, ByDirection):
-        if jnp.ndim(product.operands[0]) > 1:
-            return None
-        return by_direction.to_dense(by_direction.product(left, right), 1, ())
-    if isinstance(left, ByEntry) and isinstance(right, ByEntry):
-        orders = (tuple(b) + tuple(c) for c, b in zip(contract, batch, strict=True))
-        left, right = map(by_entry.transposed, (left, right), orders)
-        entrywise = by_entry.product(left, right, product.output.dtype)
-        if entrywise is not None:
-            axes = tuple(range(len(batch[0]), len(batch[0]) + len(contract[0])))
-            return by_entry.sum_over(entrywise, axes, product.output.dtype)
-    return None
+    orders = [(*b, *c) for c, b in zip(contract, batch, strict=True)]
+    shape = tuple(shapes[0][axis] for axis in orders[0])
+    summed = tuple(range(len(batch[0]), len(shape)))
+    if isinstance(left, ByDirection):
+        assert isinstance(right, ByDirection)
+        first, second = (
+            by_direction.transposed(c, s, order)
+            for c, s, order in zip((left, right), shapes, orders, strict=True)
+        )
+        return by_direction.sum_over(by_direction.product(first, second), shape, summed)
+    assert isinstance(left, ByEntry) and isinstance(right, ByEntry)
+    first, second = map(by_entry.transposed, (left, right), orders)
+    entrywise = by_entry.product(first, second, product.output.dtype)
+    if entrywise is None:
+        return None
+    return by_entry.sum_over(entrywise, summed, product.output.dtype)

@@ -16,7 +16,6 @@ from ..equation import BilinearMap
 from . import by_entry
 from .by_direction import unravel
 from .numbers import Numbers
-from .source import Source
 
 
 def convolution(
@@ -92,10 +91,10 @@ def _sparse(reach: _Reach, coefficient: ByDirection, kernel: Any) -> ByDirection
     values = values.astype(rows.dtype)[..., None, None] * rows.reshape(extra + rows.shape)
     keep = jnp.asarray(keep)[..., None].reshape((*extra, *row.shape, 1))
     values = jnp.where(keep, values, jnp.zeros((), values.dtype))
-    return ByDirection(
+    return coefficient.moved_to(
         at.reshape(*coefficient.positions.shape[:-1], -1),
         values.reshape(*values.shape[:-3], -1),
-        source=Source(reach.step, coefficient.source),
+        reach.step,
     )
 
 

@@ -65,7 +65,8 @@ def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, i
         "precision": _precision(product.params["precision"], side),
         "preferred_element_type": product.params["preferred_element_type"],
     }
-    if moving.ndim == lead + 1 and still.ndim == 2 and _is_plain(moving, still):
+    is_vector = moving.ndim == lead + 1 and len(contract[side]) == 1
+    if is_vector and still.ndim == 2 and _is_plain(moving, still):
         (axis,) = contract[1 - side]
         if coefficient.weighted is not None:
             return weighted_dot(*coefficient.weighted, still, axis=axis, **params)

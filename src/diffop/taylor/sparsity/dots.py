@@ -131,11 +131,11 @@ def by_direction_dot(
     positions = position[..., None] + offsets.reshape((1,) * position.ndim + (-1,))
     rows = rows.reshape((1,) * (values.ndim + 1 - rows.ndim) + rows.shape)
     values = values[..., None] * rows
-    return ByDirection(
+    return coefficient.moved_to(
         positions.reshape(*position.shape[:-1], -1),
         values.reshape(*values.shape[:-2], -1),
+        (product.form, shapes),
         coefficient.distinct and math.prod(shapes.sizes(shapes.contract)) == 1,
-        Source((product.form, shapes), coefficient.source),
     )
 
 
@@ -204,9 +204,12 @@ def _image(product: BilinearMap, side: int) -> Image | None:
     vector, matrix = product.operands[side], product.operands[1 - side]
     if rows is None or jnp.ndim(matrix) > 1:
         rows = Source((product.form, str(product.params), side) if rows else None, rows)
-    if jnp.ndim(vector) != 1 or jnp.ndim(matrix) != 2:
+    contract, batch = product.params["dimension_numbers"]
+    is_layer = (
+        jnp.ndim(vector) == 1 and jnp.ndim(matrix) == 2 and contract[side] and not batch[side]
+    )
+    if not is_layer:
         return Image(rows, operand, product.primal)
-    contract, _ = product.params["dimension_numbers"]
     return Image(rows, operand, product.primal, (vector, matrix), contract[1 - side][0])
 
 

@@ -46,6 +46,11 @@ class Numbers:
         return bool(self.known.all())
 
     @functools.cached_property
+    def anywhere(self) -> np.ndarray:
+        """The numbers, any for what is not there."""
+        return self.array if self.full else self.array.clip(0)
+
+    @functools.cached_property
     def run(self) -> int | None:
         """The first number, where the entries are numbered consecutively in row-major order."""
         flat = self.array.reshape(-1)

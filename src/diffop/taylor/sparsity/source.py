@@ -21,12 +21,12 @@ class Source:
     def __init__(self, step: Hashable = None, parent: "Source | None" = None) -> None:
         self.step = object() if step is None else step
         self.parent = parent
-        self.known: np.ndarray | None = None
-        """The array itself, where that is known while tracing."""
+        self.numbers: Numbers | None = None
+        """The array itself, where that is known while tracing; −1 for what is not there."""
         if isinstance(step, Numbers):
-            self.known = step.array
+            self.numbers = step
         elif isinstance(step, Joined):
-            self.known = step.known
+            self.numbers = step.numbers
         self._hash = hash((self.step, parent))
 
     def __hash__(self) -> int:
@@ -49,6 +49,6 @@ class Joined(tuple):
     """The step of positions side by side: the source and the number of each set of them."""
 
     @property
-    def known(self) -> np.ndarray | None:
-        arrays = [source.known for source, _ in self if source.known is not None]
-        return np.concatenate(arrays, axis=-1) if len(arrays) == len(self) else None
+    def numbers(self) -> Numbers | None:
+        arrays = [source.numbers.array for source, _ in self if source.numbers is not None]
+        return Numbers(np.concatenate(arrays, axis=-1)) if len(arrays) == len(self) else None
