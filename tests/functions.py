@@ -122,6 +122,22 @@ class Ansatz(eqx.Module):
         return (1 - jnp.sum(x**2)) * self.mlp(x)
 
 
+class Products(eqx.Module):
+    """Of entries with copies of themselves, and with those of the same number along axes of a
+    batch, before any layer makes arrays of their directions.
+    """
+
+    W: Array
+
+    def __call__(self, x):
+        copies = jnp.broadcast_to(x[:, None], (3, 2))
+        along = jax.vmap(jnp.dot)(x, jnp.sin(x))
+        summed = (copies[:, :1] + copies[:, 1:] * x[:, None]) ** 2
+        rows = jnp.einsum("jk,k->k", jnp.cos(copies.T), x) * jnp.prod(copies, 1)
+        three = jnp.einsum("i,i,i->", x, x, along)
+        return jnp.sum(along**2) + jnp.sum(summed) + rows @ self.W @ along + three
+
+
 class Field(eqx.Module):
     """A vector field ℝ³ → ℝ³."""
 
@@ -227,6 +243,7 @@ SCALAR = [
     Function("residual", _residual),
     Function("scan_cond", lambda key: Recurrent(jr.normal(key, (3, 3, 3)) / 2)),
     Function("ansatz", around(Ansatz)),
+    Function("products", lambda key: Products(jr.normal(key, (3, 3)))),
 ]
 SHALLOW = Function("shallow", mlp(jax.nn.gelu, depth=1))  # quick to compile, one custom rule
 COMPLEX = Function("complex", _wave)

@@ -9,7 +9,7 @@ import pytest
 
 import diffop as do
 
-from .. import functions, oracle
+from .. import dense, functions, oracle
 from ..functions import DTYPES, TOLERANCE, expected_value, relative_error
 from ..waves import Waves
 from . import table
@@ -45,10 +45,13 @@ CASES = [
 
 
 @functools.cache
-def values(function, dtype):
+def values(function, dtype, structured=True):
     """What every operator makes of a function: one program, as most of the time is spent on
     compiling.
     """
+    if not structured:
+        with dense.without_structure():
+            return values.__wrapped__(function, dtype)
     cases = [case for case, other in PAIRS if other is function]
     model, points = function.model(dtype), function.points(dtype)
 
@@ -75,6 +78,21 @@ def test_exact(case, function, dtype, kept):
         assert leaf.real.dtype == DTYPES[dtype]
     expected = kept(lambda: jax.tree.leaves(expected_value(case, function, dtype)))
     assert relative_error(jax.tree.leaves(got), expected) <= TOLERANCE[dtype]
+
+
+FUNCTIONS = list(dict.fromkeys(function for _, function in PAIRS))
+
+
+@pytest.mark.slow("makes all the programs of the table once more")
+@pytest.mark.usefixtures("types_elsewhere")
+@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+def test_structure_changes_no_value(function):
+    """Every operator with arrays in the place of sparse coefficients, from the first step on."""
+    got, expected = (values(function, "float64", structured) for structured in (True, False))
+    assert got.keys() == expected.keys()
+    for name in got:
+        pair = map(jax.tree.leaves, (got[name], expected[name]))
+        assert relative_error(*pair) <= 1e-12, name
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

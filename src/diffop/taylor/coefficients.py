@@ -166,10 +166,10 @@ class ByEntry:
     `numbers[j]` with derivative `factor * values[j]`, j = 0 … s−1.
 
     `numbers` has shape `(s, *shape)`, is known while tracing, and is −1 where there is no
-    direction; `values` has that shape too, or is None for ones. All n basis vectors need no more
-    memory than the point itself, and structural primitives act on `numbers` as they act on the
-    primal. One column of values may have the primal's own shape: operations see it as they see the
-    primal. `source` is then the engine's own note of what it is.
+    direction. `values` has that shape too and is zero there, or is None for ones. All n basis
+    vectors need no more memory than the point itself, and structural primitives act on `numbers` as
+    they act on the primal. One column of values may have the primal's own shape: operations see it
+    as they see the primal. `source` is then the engine's own note of what it is.
 
     !!! example
 

@@ -13,6 +13,7 @@ from ..array_types import CollapsingWeights
 from .binding import at_run_time
 from .bundle import Family, Joined
 from .coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, scale
+from .sparsity import by_entry
 from .truncation import Truncation
 
 
@@ -194,6 +195,8 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
         return Zero()
     if isinstance(tangent, ByDirection):
         return tangent.with_values(at_run_time(tangent.values))
+    if isinstance(tangent, ByEntry) and not (tangent.is_ones or tangent.numbers.full):
+        return tangent.with_values(by_entry.zero_elsewhere(tangent, tangent.values.dtype))
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)

@@ -154,7 +154,8 @@ class SecondMoment:
             if matrix is None:
                 return jnp.zeros(shape, kind)
             if isinstance(matrix, DiagonalMatrix):
-                matrix = matrix.entries[..., None] * jnp.eye(shape[-1], dtype=kind)
+                unit = jnp.eye(shape[-1], dtype=kind)
+                matrix = matrix.entries[..., None] * jnp.broadcast_to(unit, shape)
             return matrix.astype(kind)
 
         rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]

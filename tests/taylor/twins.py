@@ -1,0 +1,710 @@
+"""Equations with random parameters, and operands that move with coefficients of every kind.
+
+`EQUATIONS` has a generator for each primitive that structured coefficients may meet. It takes a
+generator of random numbers, and returns the shapes of its operands and a function of arrays of
+these shapes, and of an integer that is not known while tracing.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from diffop import taylor
+from diffop.taylor.bundle import Bundle, Family
+from diffop.taylor.coefficients import Full, Sets, Zero
+from diffop.taylor.interpreter import interpret
+from diffop.taylor.replacing.second_moments import DiagonalMatrix, SecondMoment
+from diffop.taylor.truncation import Truncation
+
+Shape = tuple[int, ...]
+Rng = np.random.Generator
+
+
+def number(rng: Rng, low: int, high: int) -> int:
+    return int(rng.integers(low, high + 1))
+
+
+def flag(rng: Rng) -> bool:
+    return bool(rng.integers(2))
+
+
+def shape_of(rng: Rng, least: int = 0, most: int = 3) -> Shape:
+    return tuple(number(rng, 1, 4) for _ in range(number(rng, least, most)))
+
+
+def some_axes(rng: Rng, shape: Shape, least: int = 0) -> tuple[int, ...]:
+    count = number(rng, min(least, len(shape)), len(shape))
+    return tuple(int(axis) for axis in rng.permutation(len(shape))[:count])
+
+
+def alike(function: Callable, count: int) -> Callable:
+    """Of operands of one shape."""
+
+    def equation(rng: Rng):
+        shape = shape_of(rng)
+        return [shape] * count, lambda *operands: function(*operands[:-1])
+
+    return equation
+
+
+def unary(function: Callable) -> Callable:
+    return alike(function, 1)
+
+
+def dot_general(batches: int, contracted: int, left: int, right: int) -> Callable:
+    """So many axes of a batch, contracted and free ones, in any order, some of size one."""
+
+    def equation(rng: Rng):
+        batch, contract = ([number(rng, 1, 3) for _ in range(n)] for n in (batches, contracted))
+        shapes, contracts, batched = [], [], []
+        for count in (left, right):
+            sizes = [*batch, *contract, *(number(rng, 1, 3) for _ in range(count))]
+            order = rng.permutation(len(sizes))
+            shapes.append(tuple(sizes[k] for k in order))
+            place = {int(k): axis for axis, k in enumerate(order)}
+            batched.append(tuple(place[k] for k in range(batches)))
+            contracts.append(tuple(place[batches + k] for k in range(contracted)))
+        numbers = (tuple(contracts), tuple(batched))
+        if shapes[0] == shapes[1] and number(rng, 0, 3) == 0:
+            return shapes[:1], lambda x, i: lax.dot_general(x, x, numbers)
+        return shapes, lambda x, y, i: lax.dot_general(x, y, numbers)
+
+    return equation
+
+
+AXES = ["1000", "0100", "1100", "2000", "0200", "1200", "0110", "0101", "1101", "1110", "2111"]
+AXES += ["0011", "1010", "1001", "0122", "1111", "0001"]
+"""Numbers of axes of products: of a batch, contracted, free in either operand."""
+
+
+def convolution(rng: Rng):
+    """Strides, padding, dilations, groups, and axes in any order."""
+    spatial = number(rng, 1, 2)
+    groups = [(1, 1), (1, 1), (2, 1), (1, 2)][number(rng, 0, 3)]
+    features, batches = groups
+    batch, channels = batches * number(rng, 1, 2), number(rng, 1, 2)
+    out = features * batches * number(rng, 1, 2)
+    dilated = flag(rng)
+    pick = lambda most: [number(rng, 1, most) for _ in range(spatial)]
+    window, strides = pick(3), pick(3)
+    lhs, rhs = (pick(2) if dilated else [1] * spatial for _ in range(2))
+    size = [number(rng, 3, 5) for _ in range(spatial)]
+    padding = [(number(rng, -1, 2), number(rng, 0, 2)) for _ in range(spatial)]
+    for k in range(spatial):  # the window fits
+        reached = (size[k] - 1) * lhs[k] + 1 + sum(padding[k])
+        missing = (window[k] - 1) * rhs[k] + 1 - reached
+        padding[k] = (padding[k][0], padding[k][1] + max(0, missing))
+    specs = [tuple(int(k) for k in rng.permutation(2 + spatial)) for _ in range(3)]
+    numbers = lax.ConvDimensionNumbers(*specs)
+
+    def laid_out(sizes: Sequence[int], spec: tuple[int, ...]) -> Shape:
+        shape = [0] * len(sizes)
+        for axis, each in zip(spec, sizes, strict=True):
+            shape[axis] = each
+        return tuple(shape)
+
+    shapes = [
+        laid_out([batch, channels * features, *size], specs[0]),
+        laid_out([out, channels, *window], specs[1]),
+    ]
+
+    def function(x, kernel, i):
+        return lax.conv_general_dilated(
+            *(x, kernel, strides, padding, lhs, rhs, numbers),
+            feature_group_count=features,
+            batch_group_count=batches,
+        )
+
+    return shapes, function
+
+
+def reshape(rng: Rng):
+    shape = shape_of(rng)
+    after = [shape, (math.prod(shape),), (1, *shape), shape[::-1], (*shape, 1, 1)]
+    chosen = after[number(rng, 0, 4)]
+    return [shape], lambda x, i: lax.reshape(x, chosen)
+
+
+def squeeze(rng: Rng):
+    shape = tuple(1 if flag(rng) else size for size in shape_of(rng, 1))
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1 and flag(rng))
+    return [shape], lambda x, i: lax.squeeze(x, axes)
+
+
+def transpose(rng: Rng):
+    shape = shape_of(rng)
+    order = tuple(map(int, rng.permutation(len(shape))))
+    return [shape], lambda x, i: lax.transpose(x, order)
+
+
+def rev(rng: Rng):
+    shape = shape_of(rng)
+    axes = some_axes(rng, shape)
+    return [shape], lambda x, i: lax.rev(x, axes)
+
+
+def slice_(rng: Rng):
+    shape = shape_of(rng)
+    starts = [number(rng, 0, size - 1) for size in shape]
+    stops = [number(rng, start, size) for start, size in zip(starts, shape, strict=True)]
+    strides = [number(rng, 1, 3) for _ in shape] if flag(rng) else None
+    return [shape], lambda x, i: lax.slice(x, starts, stops, strides)
+
+
+def pad(rng: Rng):
+    shape = shape_of(rng)
+    config = [(number(rng, -1, 2), number(rng, -1, 2), number(rng, 0, 2)) for _ in shape]
+    config = [(a, max(b, -a - size + 1), n) for (a, b, n), size in zip(config, shape, strict=True)]
+    if flag(rng):
+        return [shape], lambda x, i: lax.pad(x, jnp.ones((), x.dtype), config)
+    return [shape, ()], lambda x, y, i: lax.pad(x, y, config)
+
+
+def broadcast_in_dim(rng: Rng):
+    shape = shape_of(rng, 0, 2)
+    after, axes = [number(rng, 1, 3) for _ in range(len(shape) + number(rng, 0, 2))], []
+    axes = sorted(map(int, rng.permutation(len(after))[: len(shape)]))
+    shape = tuple(1 if flag(rng) else size for size in shape)
+    for axis, size in zip(axes, shape, strict=True):
+        after[axis] = size if size > 1 else after[axis]
+    return [shape], lambda x, i: lax.broadcast_in_dim(x, tuple(after), axes)
+
+
+def concatenate(rng: Rng):
+    shape = shape_of(rng, 1)
+    axis = number(rng, 0, len(shape) - 1)
+    sizes = [number(rng, 0, 3) for _ in range(number(rng, 1, 3))]
+    shapes = [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+    return shapes, lambda *operands: lax.concatenate(operands[:-1], axis)
+
+
+def twice_concatenated(rng: Rng):
+    """Halves of what one array was put together from twice: equal entries at other places."""
+    shape = shape_of(rng, 1)
+    axis, half = number(rng, 0, len(shape) - 1), None
+    half = shape[axis]
+    how = [lax.mul, lax.add, lax.sub][number(rng, 0, 2)]
+
+    def function(x, i):
+        both = lax.concatenate([x, x], axis)
+        first, second = (lax.slice_in_dim(both, k * half, (k + 1) * half, 1, axis) for k in (0, 1))
+        return how(first, second)
+
+    return [shape], function
+
+
+def copies_multiplied(rng: Rng):
+    """Slices of a broadcast array: products along an axis of copies."""
+    shape, copies = shape_of(rng, 0, 2), number(rng, 2, 3)
+    axis = number(rng, 0, len(shape))
+    how = [jnp.prod, jnp.sum, jnp.cumprod][number(rng, 0, 2)]
+
+    def function(x, i):
+        after = (*shape[:axis], copies, *shape[axis:])
+        many = jnp.broadcast_to(jnp.expand_dims(x, axis), after)
+        rows = [lax.index_in_dim(many, k, axis, keepdims=False) for k in range(copies)]
+        return how(many, axis=axis), rows[0] * rows[1], (rows[0] + rows[-1]) ** 2
+
+    return [shape], function
+
+
+def split(rng: Rng):
+    shape = shape_of(rng, 1)
+    axis = number(rng, 0, len(shape) - 1)
+    first = number(rng, 0, shape[axis])
+    return [shape], lambda x, i: lax.split(x, (first, shape[axis] - first), axis)
+
+
+def dynamic_slice(rng: Rng):
+    shape = shape_of(rng, 1)
+    sizes = [number(rng, 1, size) for size in shape]
+    starts, known = [number(rng, -2, 5) for _ in shape], flag(rng)
+    at = lambda i: [start if known else start + 0 * i for start in starts]
+    return [shape], lambda x, i: lax.dynamic_slice(x, at(i), sizes)
+
+
+def dynamic_update_slice(rng: Rng):
+    shape = shape_of(rng, 1)
+    part = tuple(number(rng, 1, size) for size in shape)
+    starts, known = [number(rng, -2, 5) for _ in shape], flag(rng)
+    at = lambda i: [start if known else start + 0 * i for start in starts]
+    return [shape, part], lambda x, y, i: lax.dynamic_update_slice(x, y, at(i))
+
+
+def windows(rng: Rng):
+    """Windows of an array at indices, some of them outside: its shape, the indices, and their
+    dimension numbers as of a gather and as of a scatter.
+    """
+    shape = shape_of(rng, 1)
+    batched = (0,) if flag(rng) and len(shape) > 1 else ()
+    others = [axis for axis in range(len(shape)) if axis not in batched]
+    axes = tuple(map(int, rng.permutation(others)[: number(rng, 1, len(others))]))
+    sizes = [1 if a in batched else number(rng, 1, n) for a, n in enumerate(shape)]
+    collapsed = tuple(a for a in others if sizes[a] == 1 and flag(rng))
+    rows = (*(shape[a] for a in batched), number(rng, 1, 3))
+    inside = [a for a in range(len(shape)) if a not in collapsed + batched]
+    places = rng.permutation(len(inside) + len(rows))[: len(inside)]
+    offsets = tuple(sorted(map(int, places)))
+    indices = rng.integers(-1, max(shape), size=(*rows, len(axes))).astype(np.int32)
+    of_batches = tuple(range(len(batched)))
+    gathering = lax.GatherDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
+    scattering = lax.ScatterDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
+    out = jax.eval_shape(
+        lambda x: lax.gather(x, indices, gathering, sizes, mode="clip"),
+        jax.ShapeDtypeStruct(shape, float),
+    )
+    return shape, indices, gathering, scattering, sizes, out.shape
+
+
+MODES = ("clip", "fill", "promise_in_bounds")
+
+
+def _mode(rng: Rng, shape: Shape, indices: Any, sizes: Sequence[int]) -> tuple[str, Any]:
+    """A mode, and indices inside of the array where it promises that."""
+    mode = MODES[number(rng, 0, 2)]
+    return mode, indices * 0 if mode == "promise_in_bounds" else indices
+
+
+def gather(rng: Rng):
+    shape, indices, numbers, _, sizes, _ = windows(rng)
+    mode, indices = _mode(rng, shape, indices, sizes)
+    fill, known = [None, 0.0, 5.0][number(rng, 0, 2)], flag(rng)
+
+    def function(x, i):
+        at = indices if known else jnp.asarray(indices) + 0 * i
+        found = lax.gather(x, at, numbers, sizes, mode=mode, fill_value=fill)
+        return jnp.where(jnp.isnan(found), jnp.ones_like(found), found)
+
+    return [shape], function
+
+
+def scatter(how: Callable) -> Callable:
+    def equation(rng: Rng):
+        shape, indices, _, numbers, sizes, part = windows(rng)
+        mode, indices = _mode(rng, shape, indices, sizes)
+        known = flag(rng)
+        at = lambda i: indices if known else jnp.asarray(indices) + 0 * i
+        return [shape, part], lambda x, y, i: how(x, at(i), y, numbers, mode=mode)
+
+    return equation
+
+
+def select_n(rng: Rng):
+    shape, count, known = shape_of(rng), number(rng, 2, 3), flag(rng)
+    which = rng.integers(0, count, size=() if flag(rng) else shape).astype(np.int32)
+
+    def function(*operands):
+        *cases, i = operands
+        chosen = jnp.asarray(which) if known else jnp.asarray(which) + 0 * i
+        return lax.select_n(chosen == 1 if count == 2 else chosen, *cases)
+
+    return [shape] * count, function
+
+
+def reduction(function: Callable) -> Callable:
+    def equation(rng: Rng):
+        shape = shape_of(rng, 1)
+        axes = some_axes(rng, shape)
+        return [shape], lambda x, i: function(x, axis=axes)
+
+    return equation
+
+
+def cumulative(function: Callable) -> Callable:
+    def equation(rng: Rng):
+        shape, reverse = shape_of(rng, 1), flag(rng)
+        axis = number(rng, 0, len(shape) - 1)
+        return [shape], lambda x, i: function(x, axis=axis, reverse=reverse)
+
+    return equation
+
+
+def window(function: Callable, initial: float) -> Callable:
+    def equation(rng: Rng):
+        shape = shape_of(rng, 1)
+        pick = lambda most: tuple(number(rng, 1, most) for _ in shape)
+        sizes, strides, dilations = pick(3), pick(2), pick(2)
+        padding = [(number(rng, 0, n), n) for n in sizes]
+        known = [((n - 1) * d + 1, p, s) for n, d, p, s in zip(sizes, dilations, padding, shape)]
+        padding = [(low, max(high, reach - low - size)) for reach, (low, high), size in known]
+
+        def reduced(x, i):
+            return lax.reduce_window(
+                x, initial, function, sizes, strides, padding, window_dilation=dilations
+            )
+
+        return [shape], reduced
+
+    return equation
+
+
+def sort(rng: Rng):
+    shape = shape_of(rng, 1)
+    axis, keys = number(rng, 0, len(shape) - 1), number(rng, 1, 2)
+    return [shape] * 2, lambda x, y, i: lax.sort((x, y), dimension=axis, num_keys=keys)
+
+
+def top_k(rng: Rng):
+    shape = shape_of(rng, 1)
+    k = number(rng, 1, shape[-1])
+    return [shape], lambda x, i: lax.top_k(x, k)[0]
+
+
+def triangular_solve(rng: Rng):
+    size, columns, lower, left = number(rng, 1, 3), number(rng, 1, 3), flag(rng), flag(rng)
+    rhs = (size, columns) if left else (columns, size)
+    options = {"left_side": left, "lower": lower, "transpose_a": flag(rng)}
+    solve = lambda a, b, i: lax.linalg.triangular_solve(a, b, **options)
+    return [(size, size), rhs], solve
+
+
+def cond(rng: Rng):
+    """Branches that leave entries where they are, move, multiply and drop them."""
+    shape = shape_of(rng, 1)
+    every = [
+        lambda x, y: (x, y),
+        lambda x, y: (jnp.flip(x), x * y),
+        lambda x, y: (x * y, jnp.ones_like(x)),
+        lambda x, y: (jnp.roll(y, 1, 0), jnp.sin(x)),
+        lambda x, y: (jnp.zeros_like(x), jnp.cumsum(y, 0)),
+    ]
+    chosen = [every[k] for k in rng.permutation(len(every))[: number(rng, 2, 3)]]
+    place = number(rng, 0, len(chosen) - 1)
+    joined = lambda x, y, i: lax.switch(place + 0 * i, chosen, x, y)
+    return [shape] * 2, lambda x, y, i: (lambda p, q: (p, q, p * q))(*joined(x, y, i))
+
+
+def scan(rng: Rng):
+    rows, reverse = shape_of(rng, 1, 2), flag(rng)
+    step = lambda carry, row: (carry * row + jnp.flip(carry), jnp.sin(row) * carry)
+    return [rows, rows[1:] or (1,)], lambda x, y, i: lax.scan(
+        step, y, x.reshape(len(x), *(rows[1:] or (1,))), reverse=reverse
+    )
+
+
+@jax.custom_jvp
+def declared(x, y):
+    return x * jnp.sin(y)
+
+
+@declared.defjvp
+def _(primals, tangents):
+    (x, y), (dx, dy) = primals, tangents
+    return declared(x, y), dx * jnp.sin(y) + x * jnp.cos(y) * dy
+
+
+def stacked(rng: Rng):
+    shape, count = shape_of(rng), number(rng, 1, 3)
+    axis = number(rng, 0, len(shape))
+    return [shape] * count, lambda *operands: jnp.stack(operands[:-1], axis)
+
+
+def fft(rng: Rng):
+    shape = shape_of(rng, 1)
+    return [shape], lambda x, i: jnp.fft.rfft(x)
+
+
+EQUATIONS: dict[str, Callable[[Rng], tuple[Sequence[Shape], Callable]]] = {
+    **{f.__name__: alike(f, 2) for f in (lax.add, lax.sub, lax.mul, lax.div, lax.pow)},
+    **{f.__name__: alike(f, 2) for f in (lax.max, lax.atan2, lax.complex, jnp.logaddexp)},
+    **{f.__name__: unary(f) for f in (lax.neg, lax.sin, lax.tanh, lax.log, lax.sqrt, lax.exp)},
+    **{f.__name__: unary(f) for f in (lax.square, lax.logistic, lax.abs, lax.erf, lax.conj)},
+    "mul_by_itself": unary(lambda x: x * x),
+    "mul_by_a_number": unary(lambda x: 2.5 * x),
+    "div_by_a_number": unary(lambda x: x / 2.5),
+    "one_over": unary(lambda x: 1.0 / x),
+    "integer_pow": unary(lambda x: x**3),
+    "convert": unary(lambda x: x.astype(jnp.complex128)),
+    "reduce_precision": unary(lambda x: lax.reduce_precision(x, 11, 52)),
+    "real": unary(lambda x: jnp.real(lax.complex(x, x) * 1j)),
+    "clamp": alike(lambda x, y: lax.clamp(0.5, x, 1.1) * y, 2),
+    "custom_jvp": alike(declared, 2),
+    "remat": alike(jax.checkpoint(lambda x, y: jnp.sin(x * y) * y), 2),
+    **{f"dot_general_{axes}": dot_general(*map(int, axes)) for axes in AXES},
+    "conv_general_dilated": convolution,
+    "slice": slice_,
+    **{f.__name__: f for f in (reshape, squeeze, transpose, rev, pad, broadcast_in_dim)},
+    **{f.__name__: f for f in (concatenate, twice_concatenated, copies_multiplied, split, stacked)},
+    **{f.__name__: f for f in (dynamic_slice, dynamic_update_slice, gather, select_n)},
+    "scatter": scatter(lax.scatter),
+    "scatter_add": scatter(lax.scatter_add),
+    "scatter_sub": scatter(lax.scatter_sub),
+    "scatter_max": scatter(lax.scatter_max),
+    "reduce_sum": reduction(jnp.sum),
+    "reduce_max": reduction(jnp.max),
+    "reduce_prod": reduction(jnp.prod),
+    **{f.__name__: cumulative(f) for f in (lax.cumsum, lax.cumprod, lax.cummax)},
+    "cumlogsumexp": cumulative(lax.cumlogsumexp),
+    "reduce_window_sum": window(lax.add, 0.0),
+    "reduce_window_max": window(lax.max, -np.inf),
+    **{f.__name__: f for f in (sort, top_k, triangular_solve, cond, scan, fft)},
+}
+
+
+class Coefficients(NamedTuple):
+    """A coefficient, and the array that it is by its definition."""
+
+    structured: Any
+    twin: Full | Zero | Sets
+
+
+def _scattered(positions: np.ndarray, values: np.ndarray, shape: Shape) -> np.ndarray:
+    """Entries `(…, s)` at flat positions, added up."""
+    positions = np.broadcast_to(positions, values.shape).reshape(-1, values.shape[-1])
+    flat = values.reshape(-1, values.shape[-1])
+    array = np.zeros((len(flat), math.prod(shape)))
+    for row, entry in np.ndindex(*flat.shape):
+        array[row, positions[row, entry]] += flat[row, entry]
+    return array.reshape(*values.shape[:-1], *shape)
+
+
+def _by_direction(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any]) -> Coefficients:
+    """Some entries, known or not, at positions that another operand may have, too."""
+    size = math.prod(shape)
+    if (shape, count) not in pool or flag(rng):
+        entries = number(rng, 1, 3)
+        distinct = number(rng, 0, 3) > 0 and entries <= size
+        rows = [rng.permutation(size)[:entries] for _ in range(count)]
+        positions = rng.integers(0, size, (count, entries)) if not distinct else np.array(rows)
+        positions = positions.astype(np.int32)
+        whole = taylor.ByDirection(
+            positions if pool["known"] else jnp.asarray(positions),
+            jnp.zeros(positions.shape),
+            distinct or entries == 1,
+        )
+        pool[shape, count] = positions, whole
+    positions, whole = pool[shape, count]
+    values = rng.normal(size=positions.shape)
+    twin = Full(jnp.asarray(_scattered(positions, values, shape)))
+    return Coefficients(whole.with_values(jnp.asarray(values)), twin)
+
+
+def _numbers(rng: Rng, shape: Shape, count: int) -> np.ndarray:
+    """Directions of each entry: all one after another, or any, some of them missing."""
+    size = math.prod(shape)
+    if count == size and flag(rng):
+        return np.arange(size).reshape(1, *shape)
+    numbers = rng.integers(-1, count, (number(rng, 1, 2), *shape))
+    if flag(rng) and len(shape):  # as of a layer whose weights are shared along an axis
+        axis = number(rng, 0, len(shape) - 1) + 1
+        numbers = np.broadcast_to(np.take(numbers, [0], axis), numbers.shape)
+    return numbers
+
+
+def _by_entry(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any]) -> Coefficients:
+    key = "numbers", shape, count
+    if key not in pool or flag(rng):
+        pool[key] = _numbers(rng, shape, count)
+    numbers, factor = pool[key], float(rng.choice([1.0, -2.0]))
+    kind = number(rng, 0, 2)
+    values = rng.normal(size=numbers.shape) if kind else np.ones(numbers.shape)
+    values = values * (numbers >= 0)
+    given = None if kind == 0 else jnp.asarray(values)
+    if kind == 2 and len(numbers) == 1:
+        given = jnp.asarray(values[0])
+    array = np.zeros((count, *shape))
+    for place in np.ndindex(*numbers.shape):
+        if numbers[place] >= 0:
+            array[(numbers[place], *place[1:])] += factor * values[place]
+    coefficient = taylor.ByEntry(given, taylor.Numbers(numbers), count, factor)
+    return Coefficients(coefficient, Full(jnp.asarray(array)))
+
+
+def _full(rng: Rng, shape: Shape, lead: Shape) -> Coefficients:
+    factor, base = float(rng.choice([1.0, 3.0])), rng.normal(size=(*lead, *shape))
+    return Coefficients(Full(jnp.asarray(base), factor), Full(jnp.asarray(factor * base)))
+
+
+KINDS = ("by_direction", "by_entry", "full")
+
+
+def _lower(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any], kind: str) -> Coefficients:
+    """A coefficient held jet by jet."""
+    if kind == "by_direction":
+        return _by_direction(rng, shape, count, pool)
+    if kind == "by_entry":
+        return _by_entry(rng, shape, count, pool)
+    return _full(rng, shape, (count,)) if kind == "full" else Coefficients(Zero(), Zero())
+
+
+def _any_kind(rng: Rng) -> str:
+    return str(rng.choice([*KINDS, "zero"]))
+
+
+def _top(rng: Rng, family: Family, shape: Shape, place: int, pool: dict[Any, Any]) -> Coefficients:
+    """A coefficient of a maximal monomial: a sum over directions, if these are collapsed."""
+    lead = family.lead_shape(place)
+    if flag(rng):
+        return Coefficients(Zero(), Zero())
+    if family.weights is None and family.moment is None:
+        return _lower(rng, shape, lead[0], pool, _any_kind(rng))
+    if family.moment is None and flag(rng):
+        positions = rng.integers(0, math.prod(shape), (family.size, 2)).astype(np.int32)
+        values = rng.normal(size=(*lead, *positions.shape))
+        array = _scattered(positions, values, shape).sum(axis=len(lead))
+        positions = positions if flag(rng) else jnp.asarray(positions)
+        return Coefficients(
+            taylor.ByDirection(positions, jnp.asarray(values)), Full(jnp.asarray(array))
+        )
+    return _full(rng, shape, lead)
+
+
+def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
+    """Curves of order two or three: kept apart, collapsed, or with a second moment."""
+    sizes = [math.prod(shape) for shape in shapes]
+    count = number(rng, 1, 4) if flag(rng) else max(1, int(rng.choice(sizes)))
+    kind = number(rng, 0, 4)
+    if kind == 4:
+        counts = [count, number(rng, 1, 3)]
+        sums = (2,) if flag(rng) else ()
+        square = lambda n: (lambda m: m + np.swapaxes(m, -1, -2))(rng.normal(size=(*sums, n, n)))
+        own: list[Any] = [jnp.asarray(square(n)) for n in counts]
+        if flag(rng):
+            own[0] = DiagonalMatrix(jnp.asarray(rng.normal(size=(*sums, counts[0]))))
+        beside = jnp.asarray(rng.normal(size=(*sums, *counts))) if flag(rng) else None
+        moment = SecondMoment(((own[0], beside), (own[1],)), tuple(counts), sums)
+        return Family(None, Truncation.curve(2), None, moment)
+    every: list[Any] = [None, np.ones(count), rng.normal(size=count), rng.normal(size=(2, count))]
+    return Family(every[kind], Truncation.curve(number(rng, 2, 3)), count)
+
+
+def operand(
+    rng: Rng, family: Family, shape: Shape, pool: dict[Any, Any], kind: str
+) -> list[Bundle]:
+    """A value that moves along coefficients, of a kind at the first order, and its twin."""
+    series = []
+    for place in family.places:
+        if family.is_top(place):
+            series.append(_top(rng, family, shape, place, pool))
+        elif family.moment is not None:
+            kinds = [kind, _any_kind(rng)]
+            kinds = ["by_entry" if each == "by_direction" else each for each in kinds]
+            pairs = zip(family.moment.sizes, kinds, strict=True)
+            parts = [_lower(rng, shape, n, pool, each) for n, each in pairs]
+            series.append(Coefficients(*(Sets(each) for each in zip(*parts, strict=True))))
+        else:
+            assert family.size is not None
+            own = _any_kind(rng) if place else kind
+            series.append(_lower(rng, shape, family.size, pool, own))
+    primal = jnp.asarray(rng.uniform(0.3, 1.5, shape))
+    return [Bundle(primal, (tuple(each),)) for each in zip(*series, strict=True)]
+
+
+class Case(NamedTuple):
+    """An equation, what moves and what does not, known while tracing or not."""
+
+    name: str
+    seed: int
+    shapes: Sequence[Shape]
+    function: Callable
+    family: Family
+    operands: list[Any]
+    twins: list[Any]
+
+    def pushed(self, operands: Sequence[Any], i: Any) -> list[Any]:
+        """The outputs' primals and coefficients as arrays."""
+        known = {k: x for k, x in enumerate(operands) if isinstance(x, np.ndarray)}
+        rest = [x for k, x in enumerate(operands) if k not in known]
+
+        def function(*arrays):
+            given = iter(arrays[:-1])
+            every = [known[k] if k in known else next(given) for k in range(len(operands))]
+            return self.function(*map(jnp.asarray, every), arrays[-1])
+
+        primals = [x.primal if isinstance(x, Bundle) else x for x in rest]
+        closed = jax.make_jaxpr(function)(*primals, i)
+        return [
+            self._arrays(y)
+            for y in interpret(closed.jaxpr, closed.consts, (self.family,), [*rest, i])
+        ]
+
+    def _arrays(self, value: Any) -> Any:
+        if not isinstance(value, Bundle):
+            return value, None
+        (series,) = value.series
+        arrays = [
+            jax.tree.map(_array, self.family.instantiate(c, place, value.primal), is_leaf=_is_full)
+            for place, c in enumerate(series)
+        ]
+        return value.primal, arrays
+
+
+def _is_full(node: Any) -> bool:
+    return isinstance(node, Full)
+
+
+def _array(leaf: Any) -> Any:
+    return leaf.array if isinstance(leaf, Full) else leaf
+
+
+def case(name: str, seed: int) -> Case:
+    """A random equation of a primitive: with seeds in a row, every pair of kinds in turn."""
+    rng = np.random.default_rng([*name.encode(), seed])
+    shapes, function = EQUATIONS[name](rng)
+    family = family_of(rng, shapes)
+    kinds = itertools.cycle((KINDS[seed % 3], KINDS[seed // 3 % 3]))
+    operands, twins, pool = [], [], {"known": seed % 2 == 0}
+    for shape, kind in zip(shapes, kinds, strict=False):
+        if math.prod(shape) == 0 or (len(shapes) > 1 and number(rng, 0, 5) == 0):
+            primal = rng.uniform(0.3, 1.5, shape)
+            pair: list[Any] = [primal if flag(rng) else jnp.asarray(primal)] * 2
+        else:
+            pair = operand(rng, family, shape, pool, kind)
+        operands.append(pair[0])
+        twins.append(pair[1])
+    return Case(name, seed, shapes, function, family, operands, twins)
+
+
+def differences(cases: Sequence[Case]) -> list[str]:
+    """What structured coefficients and their twins give differently, all in one program."""
+    given = [
+        [[x for x in xs if not isinstance(x, np.ndarray)] for xs in (c.operands, c.twins)]
+        for c in cases
+    ]
+
+    def filled(case: Case, operands: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+        each = iter(rest)
+        return [x if isinstance(x, np.ndarray) else next(each) for x in operands]
+
+    def both(given, i):
+        return [
+            [case.pushed(filled(case, case.operands, xs), i) for xs in pair]
+            for case, pair in zip(cases, given, strict=True)
+        ]
+
+    found = []
+    for case, (got, expected) in zip(cases, jax.jit(both)(given, 1), strict=True):
+        for (value, series), (right, twins) in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(value, right)
+            if series is None or twins is None:  # nothing moves: all coefficients are zero
+                arrays = [x for each in (series, twins) if each for x in jax.tree.leaves(each)]
+                if any(np.any(array) for array in arrays):
+                    found.append(f"{case.name} {case.seed}: one of the two does not move")
+                continue
+            scale = max(
+                1.0,
+                *(float(np.max(np.abs(x[np.isfinite(x)]), initial=0.0)) for x in _leaves(twins)),
+            )
+            pairs = zip(_leaves(series), _leaves(twins), strict=True)
+            errors = [_off(a, b) for a, b in pairs]
+            if not max(errors) <= 1e-11 * scale:
+                found.append(f"{case.name} {case.seed}: off by {errors} of {scale}")
+    return found
+
+
+def _off(got: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference; what JAX has as NaN is NaN."""
+    if got.shape != expected.shape:
+        return math.inf
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    return float(np.max(np.abs(got[~same] - expected[~same]), initial=0.0))
+
+
+def _leaves(series: Any) -> list[Any]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(series)]
