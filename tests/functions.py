@@ -135,7 +135,7 @@ class Products(eqx.Module):
         summed = (copies[:, :1] + copies[:, 1:] * x[:, None]) ** 2
         rows = jnp.einsum("jk,k->k", jnp.cos(copies.T), x) * jnp.prod(copies, 1)
         three = jnp.einsum("i,i,i->", x, x, along)
-        return jnp.sum(along**2) + jnp.sum(summed) + rows @ self.W @ along + three
+        return jnp.sum(along**2) + jnp.sum(summed) + jnp.sin(rows @ self.W @ along) + three
 
 
 class Field(eqx.Module):

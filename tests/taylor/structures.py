@@ -1,5 +1,5 @@
-"""Functions of the primitives that structured coefficients can follow, over shapes and indices
-drawn by Hypothesis.
+"""Functions of several primitives that structured coefficients can follow, over shapes and indices
+drawn by Hypothesis. Single primitives, with all of their parameters, are in `twins`.
 
 Each builder takes Hypothesis's `draw` and returns `(shape, f)`: f maps an array of that shape, and
 an integer index that is not known while tracing, to an array.
@@ -18,41 +18,10 @@ def _matrix(*shape):
     return jnp.asarray(np.random.default_rng(sum(shape)).normal(size=shape))
 
 
-def sliced(draw):
-    shape = draw(SHAPES)
-    starts = [draw(st.integers(0, size - 1)) for size in shape]
-    stops = [draw(st.integers(a + 1, size)) for a, size in zip(starts, shape, strict=True)]
-    strides = [draw(st.integers(1, 3)) for _ in shape]
-    return shape, lambda x, i: lax.slice(x, starts, stops, strides)
-
-
-def padded(draw):
-    shape = draw(SHAPES)
-    config = [(draw(st.integers(-1, 2)), draw(st.integers(0, 2)), draw(st.integers(0, 1)))] * len(
-        shape
-    )
-    return shape, lambda x, i: lax.pad(x, jnp.zeros((), x.dtype), config)
-
-
-def padded_with_the_input(draw):
-    shape = draw(SHAPES)
-    return shape, lambda x, i: lax.pad(x, x.sum(), [(1, 0, 0)] * x.ndim)
-
-
 def concatenated(draw):
     shape = draw(SHAPES)
     axis = draw(st.integers(0, len(shape) - 1))
     return shape, lambda x, i: jnp.concatenate([x * x, _matrix(*shape), jnp.flip(x)], axis)
-
-
-def reshaped(draw):
-    shape = draw(SHAPES)
-    return shape, lambda x, i: x.reshape(-1, 1, shape[0])
-
-
-def squeezed(draw):
-    shape = draw(SHAPES)
-    return (1, *shape), lambda x, i: x.squeeze(0)[..., None]
 
 
 def reversed_(draw):
@@ -71,26 +40,9 @@ def rolled_by_unknown(draw):
     return shape, lambda x, i: jnp.roll(x, i, 0) * x
 
 
-def transposed(draw):
-    shape = draw(SHAPES)
-    order = draw(st.permutations(range(len(shape))))
-    return shape, lambda x, i: x.transpose(order)
-
-
-def broadcast(draw):
-    shape, copies = draw(SHAPES), draw(SIZES)
-    return shape, lambda x, i: jnp.broadcast_to(x[..., None], (copies, *shape, 3))
-
-
 def broadcast_by_a_product(draw):
     size = draw(SIZES)
     return (size,), lambda x, i: x[:, None] * jnp.cos(x)[None, :] - x[None, :]
-
-
-def summed(draw):
-    shape = draw(SHAPES)
-    axes = tuple(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1)))
-    return shape, lambda x, i: jnp.sum(x * x, axis=axes)
 
 
 def summed_in_part(draw):
@@ -98,105 +50,10 @@ def summed_in_part(draw):
     return (size,), lambda x, i: jnp.sum(x[1:] ** 2) * jnp.sum(jnp.broadcast_to(x, (3, size)), 0)
 
 
-def dynamic_slice(draw):
-    shape = draw(SHAPES)
-    length = draw(st.integers(1, shape[0]))
-    return shape, lambda x, i: lax.dynamic_slice_in_dim(x, i, length)
-
-
-def dynamic_slice_at_a_known_place(draw):
-    shape = draw(SHAPES)
-    start = draw(st.integers(-2, 7))
-    return shape, lambda x, i: lax.dynamic_slice_in_dim(x, start, 2)
-
-
-def dynamic_update(draw):
-    shape = draw(SHAPES)
-    length = draw(st.integers(1, shape[0]))
-    return shape, lambda x, i: lax.dynamic_update_slice_in_dim(
-        jnp.sin(x), x[:length] * 2, i, axis=0
-    )
-
-
 def gathered(draw):
     size = draw(SIZES)
     index = np.array(draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=9)))
     return (size,), lambda x, i: x[index] * x[index[::-1]]
-
-
-def _geometry(draw):
-    """Windows of an array at drawn indices, some of them outside: its shape, the indices and their
-    dimension numbers, as of a gather and as of a scatter.
-    """
-    shape = draw(st.lists(SIZES, min_size=2, max_size=3).map(tuple))
-    batched = (0,) if draw(st.booleans()) else ()
-    others = [axis for axis in range(len(shape)) if axis not in batched]
-    axes = tuple(draw(st.permutations(others))[: draw(st.integers(1, len(others)))])
-    sizes = [1 if a in batched else draw(st.integers(1, n)) for a, n in enumerate(shape)]
-    collapsed = tuple(a for a in others if sizes[a] == 1 and draw(st.booleans()))
-    count = draw(st.integers(1, 3))
-    rows = (*(shape[a] for a in batched), count)
-    inside = [a for a in range(len(shape)) if a not in collapsed + batched]
-    offsets = tuple(sorted(draw(st.permutations(range(len(inside) + len(rows))))[: len(inside)]))
-    seed = draw(st.integers(0, 2**16))
-    indices = np.random.default_rng(seed).integers(-1, max(shape), size=(*rows, len(axes)))
-    of_batches = tuple(range(len(batched)))
-    gathering = lax.GatherDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
-    scattering = lax.ScatterDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
-    return shape, indices.astype(np.int32), gathering, scattering, sizes
-
-
-MODES = st.sampled_from(["clip", "fill"])
-
-
-def gathered_windows(draw):
-    shape, indices, numbers, _, sizes = _geometry(draw)
-    mode, fill = draw(MODES), draw(st.sampled_from([None, 0.0, 5.0, 1e12]))
-
-    def function(x, i):
-        found = lax.gather(jnp.sin(x), indices, numbers, sizes, mode=mode, fill_value=fill)
-        return jnp.where(jnp.isnan(found), jnp.ones_like(found), found)
-
-    return shape, function
-
-
-def scattered_windows(draw):
-    shape, indices, gathering, numbers, sizes = _geometry(draw)
-    mode, source = draw(MODES), draw(st.booleans())
-    how = draw(st.sampled_from([lax.scatter, lax.scatter_add, lax.scatter_sub]))
-    where = draw(st.booleans())
-
-    def function(x, i):
-        read = lax.gather(x if source else _matrix(*shape), indices, gathering, sizes, mode="clip")
-        at = jnp.asarray(indices) + (0 * i if where else 0)
-        return how(jnp.cos(x), at, read * read, numbers, mode=mode)
-
-    return shape, function
-
-
-def selected_by_number(draw):
-    shape = draw(SHAPES)
-    which = np.random.default_rng(draw(st.integers(0, 99))).integers(0, 3, size=shape)
-    known = draw(st.booleans())
-
-    def function(x, i):
-        number = jnp.asarray(which, np.int32)
-        number = number if known else (number + i) % 3
-        return lax.select_n(number, x, jnp.ones_like(x), x * x)
-
-    return shape, function
-
-
-def updated_at_a_known_place(draw):
-    shape = draw(SHAPES)
-    starts = [draw(st.integers(-2, 7)) for _ in shape]
-    lengths = [draw(st.integers(1, size)) for size in shape]
-
-    def function(x, i):
-        part = x[tuple(slice(length) for length in lengths)]
-        return lax.dynamic_update_slice(jnp.sin(x), part * part, starts)
-
-    return shape, function
 
 
 def gathered_many(draw):
@@ -265,20 +122,6 @@ def layer(draw):
     return (size,), lambda x, i: jnp.tanh(_matrix(width, size) @ x)
 
 
-def layer_of_matrix(draw):
-    shape, width = (draw(SIZES), draw(SIZES)), draw(SIZES)
-    side = draw(st.booleans())
-    if side:
-        return shape, lambda x, i: jnp.tanh(x @ _matrix(shape[1], width))
-    return shape, lambda x, i: jnp.tanh(_matrix(width, shape[0]) @ x)
-
-
-def batched_layer(draw):
-    shape, width = (draw(SIZES), draw(SIZES), draw(SIZES)), draw(SIZES)
-    W = _matrix(shape[0], shape[2], width)
-    return shape, lambda x, i: jnp.einsum("bij,bjk->bik", x, W)
-
-
 def shared_by_blocks(draw):
     blocks, size, width = draw(SIZES), draw(SIZES), draw(SIZES)
     W = _matrix(size, width)
@@ -303,20 +146,6 @@ def convolution(draw):
     padding = [(draw(st.integers(0, 2)), draw(st.integers(0, 2)))]
     W = _matrix(features, shape[1], kernel)
     return shape, lambda x, i: lax.conv_general_dilated(jnp.sin(x), W, (stride,), padding)
-
-
-def convolution_2d(draw):
-    stride = (draw(st.integers(1, 2)), draw(st.integers(1, 2)))
-    W = _matrix(2, 3, 1, 2)
-    numbers = lax.conv_dimension_numbers((1, 5, 4, 1), W.shape, ("NHWC", "HWIO", "NHWC"))
-    return (1, 5, 4, 1), lambda x, i: lax.conv_general_dilated(
-        x, W, stride, "SAME", dimension_numbers=numbers
-    )
-
-
-def dilated_convolution(draw):
-    W = _matrix(2, 1, 2)
-    return (1, 1, 6), lambda x, i: lax.conv_general_dilated(x, W, (1,), "VALID", rhs_dilation=(2,))
 
 
 def entrywise(draw):
@@ -350,11 +179,6 @@ def divided(draw):
     return shape, lambda x, i: (x / 3.0) / (1 + jnp.sum(x * x)) + 1.0 / x
 
 
-def cumulated(draw):
-    shape = draw(SHAPES)
-    return shape, lambda x, i: jnp.cumsum(x, axis=0) * x
-
-
 def branched(draw):
     shape = draw(SHAPES)
     return shape, lambda x, i: lax.cond(jnp.sum(x) > 0, lambda y: y * y, jnp.flip, x) * x
@@ -363,11 +187,6 @@ def branched(draw):
 def looped(draw):
     shape = draw(SHAPES)
     return shape, lambda x, i: lax.scan(lambda c, row: (c + row * x[0], row), x[0], x)[0]
-
-
-def converted(draw):
-    shape = draw(SHAPES)
-    return shape, lambda x, i: jnp.real(jnp.conj(lax.complex(x, x * x))).astype(jnp.float64) * 2.0
 
 
 BUILDERS = {
