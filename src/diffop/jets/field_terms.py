@@ -24,7 +24,7 @@ from .fields import (
 )
 from .point import Point
 from .terms import TRACE, Located, ProbedTerms, Target, Terms
-from .weighted_jets import WeightedJets, terms_along
+from .weighted_jets import WeightedJets, added_up, terms_along
 
 
 @final
@@ -54,6 +54,33 @@ class LinearForm(Located, Terms):
         n = 1 if index is None else index.shape[0]
         rows = self.embed(jnp.broadcast_to(b, (n, *b.shape)), point)
         return terms_along([{self.argnum: rows}], np.ones(n), self.exponents)
+
+
+@final
+class FirstOrderSum(Terms):
+    """Σ_j c_j D_j for factors D_j of order one, whatever their arguments, and numbers c_j: the
+    derivative along one direction, so one term.
+    """
+
+    numbers: tuple[Any, ...]
+    factors: tuple[Terms, ...]
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    rank: ClassVar[int] = 0
+    number: ClassVar[int] = 1
+    constant: ClassVar[bool] = False
+
+    @property
+    def symbol(self) -> str:
+        return " + ".join(f"c {factor.symbol}" for factor in self.factors)
+
+    def count(self, point: Point) -> int:
+        for factor in self.factors:
+            factor.count(point)
+        return 1
+
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
+        parts = [factor.take(point, None) for factor in self.factors]
+        return added_up(list(zip(self.numbers, parts, strict=True)), point)
 
 
 class QuadraticTerms(ProbedTerms):

@@ -28,10 +28,10 @@ from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
 from ..taylor.precision import full_precision
 from .arranging import derivatives_of, gathered, written_out
-from .coefficients import plain, times
+from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
-from .rewriting import composed, product_rule
+from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes
 from .term import Part, Segment, Term, Word
 
@@ -58,11 +58,12 @@ def apply_all(
                     requests.append((position, term, part.draw))
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
-        heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        addends = [_addend(*requests[i][:2]) for i in members]
+        written = first_order_sums([(i, *requests[i][:2]) for i in members], point)
+        heads = [(term.head, requests[i][2]) for i, _, term in written]
+        addends = [_addend(position, term) for _, position, term in written]
         found = head_values(heads, function, point, addends=addends)
-        for i, (value, _) in zip(members, found, strict=True):
-            values[i] = None if value is None else scaled(value, requests[i][1], point)
+        for (i, _, term), (value, _) in zip(written, found, strict=True):
+            values[i] = None if value is None else scaled(value, term, point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
         sums[position] += [] if value is None else [value]
@@ -104,19 +105,9 @@ def inner_function(
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     """The derivatives of a term's head times its functions and the term's coefficient."""
-    functions = [_function_value(c, point) for c in term.head.functions]
+    functions = [value_at(c, point) for c in term.head.functions]
     for factor in (plain(term.coefficient), *functions):
         value = jax.tree.map(lambda leaf, factor=factor: times(leaf, factor), value)
-    return value
-
-
-def _function_value(function: Callable[..., Any], point: Point) -> Array:
-    value = jnp.asarray(point.value_of(function))
-    if value.shape != ():
-        raise ValueError(
-            f"a coefficient function must return a scalar at a point; got shape {value.shape}. "
-            "Map over points with jax.vmap."
-        )
     return value
 
 

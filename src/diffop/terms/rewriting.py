@@ -17,9 +17,18 @@ N + 2 of the first application (the primal, N directions and the collapsed sum):
     m = 2:   N = 2: 14 coefficients against 16,   N = 3: 29 against 25,   N = 10: 302 against 144.
 
 Estimates keep their jets: a composition of two draws with one key would be biased.
+
+Terms of order one that are only added up, Σ_j c_j(x) D_j. Order one is linear in the direction v,
+
+    Σ_j c_j (v_j·∇) u = (Σ_j c_j v_j)·∇ u,
+
+so that they are one direction, where each would be pushed by itself. A derivative by a coordinate
+that others are read with costs nothing, and stays as it is: u_x of u_t + u u_x + u_xxx.
 """
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, final
 
@@ -31,17 +40,22 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from ..devices import own_copy
-from ..jets.field_terms import LinearForm
-from ..jets.fields import is_constant, resolve
+from ..jets.field_terms import FirstOrderSum, LinearForm
+from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
+from ..jets.scheme import Scheme
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
+from .arranging import derivatives_of
+from .coefficients import plain, value_at
 from .entries import Entries
 from .term import Segment, Term, flux
 
 _MANY = 3
 """From this many terms on a power is nested."""
+_LARGE = 1e15
+"""Coefficients as far as this from one are multiplied with what comes out, not with directions."""
 
 
 def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
@@ -117,6 +131,83 @@ def composed(term: Term, point: Point) -> Term:
         else:
             word.append(segment)
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
+
+
+def first_order_sums(
+    requests: Sequence[tuple[int, int, Term]], point: Point
+) -> list[tuple[int, int, Term]]:
+    """Terms that act on one function, each with its place and the number of the sum that it is a
+    part of; those of order one that can be are one term, at the place of the first.
+    """
+    if isinstance(point.plan, Scheme) or not _is_wide(point):
+        return list(requests)
+    sums: dict[Hashable, list[int]] = {}
+    for number, (_, name, term) in enumerate(requests):
+        if _is_along_a_direction(term.head):
+            sums.setdefault((name, term.head.entries), []).append(number)
+    readers = _readers(requests, sums, point)
+    written: dict[int, Term | None] = {}
+    for numbers in sums.values():
+        heads = {number: requests[number][2].head.derivative for number in numbers}
+        free = [n for n, alpha in heads.items() if alpha is None or readers[alpha[0][0]] == 1]
+        if len({heads[n] or n for n in free}) > 1:
+            written |= _added_up({n: requests[n][2] for n in free}, point)
+    every = [(place, name, written.get(n, term)) for n, (place, name, term) in enumerate(requests)]
+    return [(place, name, term) for place, name, term in every if term is not None]
+
+
+def _readers(
+    requests: Sequence[tuple[int, int, Term]], sums: Mapping[Hashable, list[int]], point: Point
+) -> Counter[tuple[int, int]]:
+    """Of how many sums and other derivatives each coordinate is a part."""
+    sum_of = {number: key for key, numbers in sums.items() for number in numbers}
+    pairs = {
+        (variable, sum_of.get(number, number))
+        for number, (_, _, term) in enumerate(requests)
+        for alpha in derivatives_of(term.head, point)
+        for variable, _ in alpha
+    }
+    return Counter(variable for variable, _ in pairs)
+
+
+def _added_up(terms: Mapping[int, Term], point: Point) -> dict[int, Term | None]:
+    """All of them as the first one; nothing where their numbers cannot be those of a direction."""
+    numbers = [_real_number(term, point) for term in terms.values()]
+    if any(number is None for number in numbers):
+        return {}
+    first, head = next(iter(terms)), next(iter(terms.values())).word[0]
+    factors = tuple(term.head.factors[0] for term in terms.values())
+    total = FirstOrderSum(tuple(numbers), factors)  # pyright: ignore
+    word = (Segment((), (total,), (1,), head.entries), *terms[first].word[1:])
+    return {**dict.fromkeys(terms), first: Term(Number(1), word)}
+
+
+def _real_number(term: Term, point: Point) -> Any:
+    """A term's coefficient and its functions at the point; None where they are complex, or a number
+    that would use up the range of single precision.
+    """
+    number = plain(term.coefficient)
+    values = [value_at(function, point) for function in term.head.functions]
+    if any(map(jnp.iscomplexobj, (number, *values))):
+        return None
+    if isinstance(number, int | float) and not 1 / _LARGE < abs(number) < _LARGE:
+        return None
+    return math.prod((as_floating(value, "a coefficient") for value in values), start=number)
+
+
+def _is_wide(point: Point) -> bool:
+    """Whether numbers in the arguments' own types have as many digits, and as large a range, as
+    those that they would be multiplied with afterwards.
+    """
+    kinds = [leaf.dtype for leaf in jax.tree.leaves(point.args) if hasattr(leaf, "dtype")]
+    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
+    return all(jnp.finfo(kind).bits >= 32 for kind in floating)
+
+
+def _is_along_a_direction(segment: Segment) -> bool:
+    return segment.order == 1 and all(
+        isinstance(factor, Terms) and factor.componentwise for factor in segment.factors
+    )
 
 
 def _is_large(segment: Segment, point: Point) -> bool:
