@@ -15,7 +15,6 @@ from jaxtyping import Array
 from .. import taylor
 from ..array_types import Entries, PerDirection, Positions, RowArray
 from ..taylor.coefficients import Coefficient
-from ..taylor.sparsity.numbers import are_different
 from .point import Point
 
 
@@ -306,10 +305,12 @@ def _diagonal(
     """Known basis directions as a diagonal, where they are different and at least half of all."""
     here = np.flatnonzero((positions >= start) & (positions < stop))
     places = positions[here] - start
-    if 2 * here.size < stop - start or not are_different(places):
+    if 2 * here.size < stop - start:
         return None
     numbers = np.full(stop - start, -1)
     numbers[places] = here
+    if np.count_nonzero(numbers >= 0) < here.size:
+        return None
     array: Any = None
     if not (isinstance(values, np.ndarray) and (values == 1).all()):
         array = jnp.asarray(values).astype(dtype)

@@ -33,7 +33,7 @@ from .entries import entries_of, taken
 from .gradient import gradient
 from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes
-from .term import Part, Segment, Term, Word
+from .term import Part, Segment, Term, Word, inner_key
 
 
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -56,14 +56,15 @@ def apply_all(
                 for each in product_rule(term, point):
                     term = composed(each, point) if part.draw is None else each
                     requests.append((position, term, part.draw))
+    if len(requests) > 1:
+        requests = first_order_sums(requests, point)
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
-        written = first_order_sums([(i, *requests[i][:2]) for i in members], point)
-        heads = [(term.head, requests[i][2]) for i, _, term in written]
-        addends = [_addend(position, term) for _, position, term in written]
+        heads = [(requests[i][1].head, requests[i][2]) for i in members]
+        addends = [_addend(*requests[i][:2]) for i in members]
         found = head_values(heads, function, point, addends=addends)
-        for (i, _, term), (value, _) in zip(written, found, strict=True):
-            values[i] = None if value is None else scaled(value, term, point)
+        for i, (value, _) in zip(members, found, strict=True):
+            values[i] = None if value is None else scaled(value, requests[i][1], point)
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
         sums[position] += [] if value is None else [value]
@@ -89,7 +90,7 @@ def by_inner_function(
         key, function = None, u
         if len(term.word) > 1:
             rest = term.word[1:]
-            key = (tuple(each.key for each in rest), None if draw is None else draw.identity)
+            key = inner_key(term, draw)
             function = inner_function(rest, draw, u, point)
         groups.setdefault(key, ([], function))[0].append(place)
     return list(groups.values())

@@ -27,10 +27,9 @@ that others are read with costs nothing, and stays as it is: u_x of u_t + u u_x 
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -44,14 +43,17 @@ from ..jets.field_terms import FirstOrderSum, LinearForm
 from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
+from ..jets.probes.base import Draw
 from ..jets.scheme import Scheme
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
-from .term import Segment, Term, flux
+from .term import Segment, Term, flux, inner_key
 
+Request: TypeAlias = tuple[int, Term, Draw | None]
+"""A term with the number of the operator that it is a part of, and what is drawn of it."""
 _MANY = 3
 """From this many terms on a power is nested."""
 _LARGE = 1e15
@@ -133,41 +135,47 @@ def composed(term: Term, point: Point) -> Term:
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
 
 
-def first_order_sums(
-    requests: Sequence[tuple[int, int, Term]], point: Point
-) -> list[tuple[int, int, Term]]:
-    """Terms that act on one function, each with its place and the number of the sum that it is a
-    part of; those of order one that can be are one term, at the place of the first.
+def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
+    """The terms of several operators; those of order one that are only added up are one, in the
+    place of the first.
     """
     if isinstance(point.plan, Scheme) or not _is_wide(point):
         return list(requests)
     sums: dict[Hashable, list[int]] = {}
-    for number, (_, name, term) in enumerate(requests):
+    for number, (operator, term, draw) in enumerate(requests):
         if _is_along_a_direction(term.head):
-            sums.setdefault((name, term.head.entries), []).append(number)
-    readers = _readers(requests, sums, point)
+            key = (operator, term.head.entries, inner_key(term, draw))
+            sums.setdefault(key, []).append(number)
+    alone = _read_alone(requests, sums, point)
     written: dict[int, Term | None] = {}
     for numbers in sums.values():
-        heads = {number: requests[number][2].head.derivative for number in numbers}
-        free = [n for n, alpha in heads.items() if alpha is None or readers[alpha[0][0]] == 1]
-        if len({heads[n] or n for n in free}) > 1:
-            written |= _added_up({n: requests[n][2] for n in free}, point)
-    every = [(place, name, written.get(n, term)) for n, (place, name, term) in enumerate(requests)]
-    return [(place, name, term) for place, name, term in every if term is not None]
+        directions = {n: requests[n][1].head.derivative or n for n in numbers if n in alone}
+        if len(set(directions.values())) > 1:
+            written |= _added_up({n: requests[n][1] for n in directions}, point)
+    every = [(name, written.get(n, term), draw) for n, (name, term, draw) in enumerate(requests)]
+    return [(name, term, draw) for name, term, draw in every if term is not None]
 
 
-def _readers(
-    requests: Sequence[tuple[int, int, Term]], sums: Mapping[Hashable, list[int]], point: Point
-) -> Counter[tuple[int, int]]:
-    """Of how many sums and other derivatives each coordinate is a part."""
+def _read_alone(
+    requests: Sequence[Request], sums: Mapping[Hashable, list[int]], point: Point
+) -> set[int]:
+    """The numbers of terms in sums, but for those by coordinates that another derivative of the
+    same function, which is no part of that sum, is by too.
+    """
+    readers: dict[Hashable, set[Hashable]] = {}
     sum_of = {number: key for key, numbers in sums.items() for number in numbers}
-    pairs = {
-        (variable, sum_of.get(number, number))
-        for number, (_, _, term) in enumerate(requests)
-        for alpha in derivatives_of(term.head, point)
-        for variable, _ in alpha
+    coordinates = {
+        number: {
+            (variable, inner_key(term, draw))
+            for alpha in derivatives_of(term.head, point)
+            for variable, _ in alpha
+        }
+        for number, (_, term, draw) in enumerate(requests)
     }
-    return Counter(variable for variable, _ in pairs)
+    for number, own in coordinates.items():
+        for coordinate in own:
+            readers.setdefault(coordinate, set()).add(sum_of.get(number, number))
+    return {n for n in sum_of if all(len(readers[each]) == 1 for each in coordinates[n])}
 
 
 def _added_up(terms: Mapping[int, Term], point: Point) -> dict[int, Term | None]:
@@ -175,16 +183,21 @@ def _added_up(terms: Mapping[int, Term], point: Point) -> dict[int, Term | None]
     numbers = [_real_number(term, point) for term in terms.values()]
     if any(number is None for number in numbers):
         return {}
-    first, head = next(iter(terms)), next(iter(terms.values())).word[0]
-    factors = tuple(term.head.factors[0] for term in terms.values())
-    total = FirstOrderSum(tuple(numbers), factors)  # pyright: ignore
-    word = (Segment((), (total,), (1,), head.entries), *terms[first].word[1:])
+    first, term = next(iter(terms.items()))
+    total = FirstOrderSum(tuple(numbers), tuple(_factor(each) for each in terms.values()))
+    word = (Segment((), (total,), (1,), term.head.entries), *term.word[1:])
     return {**dict.fromkeys(terms), first: Term(Number(1), word)}
 
 
+def _factor(term: Term) -> Terms:
+    (factor,) = term.head.factors
+    assert isinstance(factor, Terms)  # by _is_along_a_direction
+    return factor
+
+
 def _real_number(term: Term, point: Point) -> Any:
-    """A term's coefficient and its functions at the point; None where they are complex, or a number
-    that would use up the range of single precision.
+    """A term's coefficient times its functions at the point; None where they are complex, or a
+    number that would use up the range of single precision.
     """
     number = plain(term.coefficient)
     values = [value_at(function, point) for function in term.head.functions]
@@ -192,7 +205,8 @@ def _real_number(term: Term, point: Point) -> Any:
         return None
     if isinstance(number, int | float) and not 1 / _LARGE < abs(number) < _LARGE:
         return None
-    return math.prod((as_floating(value, "a coefficient") for value in values), start=number)
+    with jax.numpy_dtype_promotion("standard"):
+        return math.prod((as_floating(value, "a coefficient") for value in values), start=number)
 
 
 def _is_wide(point: Point) -> bool:
