@@ -157,7 +157,7 @@ def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Direct
     argnums = sorted({argnum for *_, directions in parts for argnum in directions})
     return {
         argnum: _row(
-            [(*numbers, rows[argnum]) for *numbers, rows in parts if argnum in rows], argnum, point
+            [(c, w, rows[argnum]) for c, w, rows in parts if argnum in rows], argnum, point
         )
         for argnum in argnums
     }
@@ -165,7 +165,7 @@ def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Direct
 
 def _row(parts: Sequence[tuple[Any, Any, Rows]], argnum: int, point: Point) -> Rows:
     dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
-    weighted = [(_weights(*numbers, dtype), rows) for *numbers, rows in parts]
+    weighted = [(_weights(number, weights, dtype), rows) for number, weights, rows in parts]
     sparse = [
         (rows.positions.reshape(-1), _by_row(weights, rows).reshape(-1))
         for weights, rows in weighted

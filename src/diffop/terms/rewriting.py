@@ -142,9 +142,9 @@ def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]
     if isinstance(point.plan, Scheme) or not _is_wide(point):
         return list(requests)
     sums: dict[Hashable, list[int]] = {}
-    for number, (operator, term, draw) in enumerate(requests):
+    for number, (name, term, draw) in enumerate(requests):
         if _is_along_a_direction(term.head):
-            key = (operator, term.head.entries, inner_key(term, draw))
+            key = (name, term.head.entries, inner_key(term, draw))
             sums.setdefault(key, []).append(number)
     alone = _read_alone(requests, sums, point)
     written: dict[int, Term | None] = {}

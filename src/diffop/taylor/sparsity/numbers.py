@@ -141,10 +141,9 @@ def _ascending(columns: np.ndarray) -> np.ndarray:
         return np.sort(columns, axis=0)
     ordered = columns.copy()
     for last in range(columns.shape[0] - 1, 0, -1):
-        for lower, upper in zip(ordered[:last], ordered[1:], strict=False):
-            largest = np.maximum(lower, upper)
-            np.minimum(lower, upper, out=lower)
-            upper[...] = largest
+        for j in range(last):
+            pair = ordered[j : j + 2]
+            pair[:] = np.stack([pair.min(axis=0), pair.max(axis=0)])
     return ordered
 
 
