@@ -138,6 +138,8 @@ class MatrixForm(QuadraticTerms):
 
     equal: bool = eqx.field(static=True, default=False)
     """A known diagonal of one magnitude: drawn without replacement then."""
+    name: str = eqx.field(static=True, default="C of SecondOrder", compare=False)
+    """What the user calls C."""
 
     @property
     def entries(self) -> Any:
@@ -160,7 +162,7 @@ class MatrixForm(QuadraticTerms):
         """Rows: so many jets are all of it."""
         size = self.dimension(point)
         if self.entries is not None:
-            expect_shape(self.entries, ((size,) * self.entries.ndim,), "C of SecondOrder")
+            expect_shape(self.entries, ((size,) * self.entries.ndim,), self.name)
         return size
 
     def numbered(self, point: Point) -> int:
@@ -207,16 +209,16 @@ class MatrixForm(QuadraticTerms):
             return value.matrix()
         if callable(value):
             raise ValueError(
-                "shifted probes need the entries of C, and here C of SecondOrder is known by its "
+                f"shifted probes need the entries of {self.name}, which is known here by its "
                 'products alone; use probes="rademacher", which has the same expectation.'
             )
         return jnp.diag(value) if value.ndim == 1 else value
 
     def _value(self, point: Point) -> Any:
         size = self.count(point)
-        value = resolve(self.field, point, self.argnum, "C of SecondOrder")
+        value = resolve(self.field, point, self.argnum, self.name)
         if not callable(value):
-            expect_shape(value, ((size,), (size, size)), "C of SecondOrder")
+            expect_shape(value, ((size,), (size, size)), self.name)
         return value
 
 

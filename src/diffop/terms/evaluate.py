@@ -222,6 +222,8 @@ def segment_jets(
         if alphas:
             result.append([each for alpha in alphas for each in planned[alpha]])
         elif not segment.factors or not is_drawn(segment.product):
+            for factor in segment.factors:
+                factor.count(point)  # it fits the point
             result.append(None)
         elif draw is None:
             result.append(exact_jets(segment.product, point, point.plan))
