@@ -54,7 +54,7 @@ from .term import Segment, Term, flux, inner_key
 
 Request: TypeAlias = tuple[int, Term, Draw | None]
 """A term with the number of the operator that it is a part of, and what is drawn of it."""
-_MANY = 3
+MANY = 3
 """From this many terms on a power is nested."""
 _LARGE = 1e15
 """Coefficients as far as this from one are multiplied with what comes out, not with directions."""
@@ -228,4 +228,4 @@ def _is_large(segment: Segment, point: Point) -> bool:
     (factor,) = segment.factors
     if not isinstance(factor, Terms) or factor.order != 2:
         return False
-    return factor.constant and factor.count(point) >= _MANY
+    return factor.constant and factor.count(point) >= MANY
