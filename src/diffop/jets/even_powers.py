@@ -73,11 +73,14 @@ def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
 
 
 def orbits_in_d(factors: Factors) -> tuple[Parts, ...]:
-    """The entries of each orbit's directions, where there are as many coordinates as these need;
-    none for other products.
+    """The entries of each orbit's directions where d is large; none for other products. A weight,
+    which is a polynomial in d, may be 0 at some d: that of e_i in Δ² is at d = 4.
     """
     orders = _orders(factors)
-    return () if orders is None else tuple(v for v, _ in _orbits(orders, sum(orders)))
+    if orders is None:
+        return ()
+    large = range(sum(orders) + 1, sum(orders) + 4)
+    return tuple(dict.fromkeys(v for d in large for v, _ in _orbits(orders, d)))
 
 
 def size_in_d(orbits: Sequence[Parts]) -> str:
