@@ -54,6 +54,42 @@ CASES = {
         "float",
     ),
     "text_as_point": (lambda: do.Partial().exact(lambda x: 1.0)("x"), "'x'"),
+    "text_as_point_of_a_sum": (
+        lambda: at(do.Laplacian() + do.Partial(0), "abc"),
+        "must be an array, or a pytree of arrays; got 'abc' of type str",
+    ),
+    "text_as_point_of_a_gradient": (
+        lambda: at(do.Gradient(), "abc"),
+        "∇ differentiates argument 0, which must be an array, .*; got 'abc' of type str",
+    ),
+    "text_as_point_of_an_estimate": (
+        lambda: estimate(do.Biharmonic())(u)("abc"),
+        "must be an array, or a pytree of arrays; got 'abc' of type str",
+    ),
+    "object_as_point": (lambda: at(do.Divergence(), object), "an array, .* of type type"),
+    "nothing_as_point": (
+        lambda: at(do.Laplacian(), None),
+        "Δ differentiates argument 0, which must have coordinates; got None",
+    ),
+    "nothing_as_point_of_a_gradient": (lambda: at(do.Gradient(), None), "coordinates; got None"),
+    **{
+        f"no_coordinates_{name}": (
+            lambda operator=operator: at(operator, jnp.ones(0)),
+            "must have coordinates; got an array of shape .0,.. Pass an array with at least one",
+        )
+        for name, operator in {
+            "biharmonic": do.Biharmonic(),
+            "laplacian": do.Laplacian(),
+            "order_one": do.DiagonalK(1),
+            "gradient": do.Gradient(),
+            "hessian": do.Hessian(),
+            "divergence": do.Divergence(),
+        }.items()
+    },
+    "no_coordinates_of_an_estimate": (
+        lambda: estimate(do.Biharmonic())(u)(jnp.ones(0)),
+        "must have coordinates; got an array of shape",
+    ),
     # functions
     "no_return": (lambda: do.Laplacian().exact(lambda x: None)(X), "must return .*; got None: is"),
     "no_return_and_gradient": (lambda: do.Gradient().exact(lambda x: None)(X), "got None: is its"),
@@ -62,6 +98,14 @@ CASES = {
         "got None: is its",
     ),
     # coefficients
+    "diffusion_of_another_length": (
+        lambda: at(do.DivergenceForm(jnp.ones(4))),
+        r"a of DivergenceForm must have shape \(3,\) at this point; got \(4,\)",
+    ),
+    "diffusion_of_another_shape": (
+        lambda: estimate(do.DivergenceForm(do.MatVec(lambda v: v)), probes="shifted")(u)(X),
+        "entries of a of DivergenceForm, which is known here by its products alone",
+    ),
     "operator_as_matrix": (
         lambda: do.SecondOrder(do.Laplacian()),
         "C of SecondOrder must be .*got Laplacian",
@@ -178,6 +222,14 @@ CASES = {
         ),
         "rademacher.*sparse",
     ),
+    "misspelt_probes": (
+        lambda: estimate(do.Laplacian(), probes="radmacher"),
+        r"shifted \(nearest: rademacher\), or one of diffop.probes .*; got 'radmacher'",
+    ),
+    "probes_like_no_others": (
+        lambda: estimate(do.Laplacian(), probes="xyz"),
+        "shifted, or one of diffop.probes .*; got 'xyz'",
+    ),
     "rademacher_in_a_sum": (
         lambda: estimate(do.Laplacian() + do.Biharmonic(), probes="rademacher"),
         "rademacher.*gaussian",
@@ -260,6 +312,15 @@ def test_bad_input(name):
     with pytest.raises((TypeError, ValueError), match=f"(?s){words}") as info:
         attempt()
     assert len(str(info.value)) <= 500
+
+
+def test_a_form_of_divergence_is_equal_to_that_of_second_order():
+    """Whose coefficient errors call by another name."""
+    matrix = jnp.array([[2.0, 1.0], [1.0, 3.0]])
+    difference = do.DivergenceForm(matrix) - do.SecondOrder(matrix)
+    assert do.DivergenceForm(matrix) == do.SecondOrder(matrix)
+    assert len((do.DivergenceForm(matrix) + do.SecondOrder(matrix)).terms()) == 1
+    assert float(difference.exact(lambda x: jnp.sum(x**2))(jnp.ones(2))) == 0
 
 
 def test_a_callable_on_the_right_is_a_type_error():

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 import pytest
 
 import diffop as do
@@ -155,6 +156,89 @@ def test_plans_do_not_build_directions():
     point = jax.ShapeDtypeStruct((10**7,), jnp.float32)
     for operator in (do.Laplacian(), do.DiagonalK(4), do.Laplacian().estimate(jr.key(0), 16)):
         assert len(str(operator.jets(point))) > 0
+
+
+MANY = 10**6
+NUMBERS = np.arange(MANY)
+WEIGHTS = 1.0 + NUMBERS % 2  # half of them 1, half of them 2
+NEIGHBOURS = np.stack([NUMBERS[1:], NUMBERS[:-1]], axis=1)
+
+
+def tensor(coordinates, coefficients=WEIGHTS):
+    return do.TensorOperator.from_coordinates(coordinates, coefficients[: len(coordinates)])
+
+
+def cubes(x):
+    return jnp.sum(x**3)
+
+
+def neighbours(x):
+    return jnp.sum(x[1:] * x[:-1])
+
+
+IN_A_MILLION = {
+    # operator of traced coefficients, function, value at ones
+    "diagonal": (lambda c: do.DiagonalK(1), cubes, 3 * MANY),
+    "known": (lambda c: tensor(NUMBERS[:, None]), cubes, 4.5 * MANY),
+    "traced": (lambda c: tensor(NUMBERS[:, None], c), cubes, 4.5 * MANY),
+    "a_function": (
+        lambda c: do.TensorOperator.from_coordinates(NUMBERS[:, None], lambda x: c * x),
+        cubes,
+        4.5 * MANY,
+    ),
+    "half": (lambda c: tensor(NUMBERS[1::2, None], c[1::2]), cubes, 3 * MANY),
+    "few": (lambda c: tensor(NUMBERS[:7, None], c), cubes, 3 * (4 + 3 * 2)),
+    "estimated": (lambda c: tensor(NUMBERS[:, None]).estimate(jr.key(0), 5), cubes, 4.5 * MANY),
+    "a_sum": (
+        lambda c: do.DiagonalK(1) + do.Directional(c) + c[1] * do.Partial(3),
+        cubes,
+        7.5 * MANY + 6,
+    ),
+    "order_two": (lambda c: tensor(np.repeat(NUMBERS[:, None], 2, 1), c), cubes, 9 * MANY),
+    "mixed": (lambda c: tensor(NEIGHBOURS, c), neighbours, 1.5 * MANY - 2),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_MILLION)
+def test_tensors_in_a_million_dimensions(name):
+    """No array is larger than a few points, and all numbers are integers that single precision
+    holds.
+    """
+    build, u, value = IN_A_MILLION[name]
+
+    def apply(c, x):
+        operator = build(c)
+        return operator(u)(x) if isinstance(operator, do.Estimate) else operator.exact(u)(x)
+
+    c, x = jnp.asarray(WEIGHTS, jnp.float32), jnp.ones(MANY)
+    assert max(jaxprs.sizes(jaxprs.of(apply, c, x))) <= 4 * MANY
+    assert jax.jit(apply)(c, x) == value
+
+
+def partials(*coefficients):
+    return sum(c * do.Partial(i) for i, c in enumerate(coefficients))
+
+
+ORDER_ONE = {
+    # operators of traced numbers, and how many directions they are
+    "known": (lambda c: partials(1, 2, -3.5), 1),
+    "traced": (lambda c: partials(c[0], 1, c[1]), 1),
+    "functions": (lambda c: partials(lambda x: x[0], lambda x: c @ x), 1),
+    "forms": (lambda c: do.Directional(c) + do.DiagonalK(1) + 2 * do.Partial(3), 1),
+    "two_forms": (lambda c: do.Directional(c) + do.Directional(lambda x: x), 1),
+    "read_by_another": (lambda c: {"first": do.Partial(0), "both": partials(1, 2)}, 2),
+    "read_with_order_two": (lambda c: partials(1, 2, c[0]) + do.Partial(0, order=2), 3),
+}
+
+
+@pytest.mark.parametrize("name", ORDER_ONE)
+def test_order_one_is_one_direction(name):
+    """What is added up, and not read by others, is pushed once."""
+    build, directions = ORDER_ONE[name]
+    apply = lambda c, x: do.exact(build(c))(Network(7, WIDTHS))(x)
+    eqns = jaxprs.of(apply, jnp.ones(7), jnp.ones(7))
+    for width in WIDTHS[1:]:
+        assert propagated(eqns, width) == 1 + directions
 
 
 def test_mixed_needs_few_coordinates_of_many():

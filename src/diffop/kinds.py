@@ -1,9 +1,12 @@
 """What a setting may be: a check with its words, and how the command line reads it."""
 
 import argparse
+import functools
 import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, final
+
+from .nearest import nearest
 
 SHARING = ("joined", "summed")
 """What the rest of the network sees of blocks."""
@@ -40,14 +43,24 @@ class Kind(NamedTuple):
     def check(self, name: str, value: object) -> None:
         """**Raises:** `ValueError` naming the setting, what it expects and what it got."""
         if not self.holds(value):
-            option = name.replace("_", "-")
-            raise ValueError(f"{option} must be {self.expected}, got {value!r}.")
+            option, near = name.replace("_", "-"), nearest(value, self.choices or ())
+            raise ValueError(f"{option} must be {self.expected}{near}, got {value!r}.")
 
 
 def one_of(choices: Collection[str], metavar: str | None = None) -> Kind:
     """One of some words."""
     known = tuple(choices)
-    return Kind(f"one of {', '.join(known)}", known.__contains__, str, metavar, known)
+    read = functools.partial(_word, choices=known)
+    return Kind(f"one of {', '.join(known)}", known.__contains__, read, metavar, known)
+
+
+def _word(text: str, choices: Collection[str]) -> str:
+    if text not in choices:
+        known = ", ".join(map(repr, choices))
+        raise argparse.ArgumentTypeError(
+            f"invalid choice: {text!r}{nearest(text, choices)} (choose from {known})"
+        )
+    return text
 
 
 def _integer_or_none(text: str) -> int | None:

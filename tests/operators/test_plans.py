@@ -1,5 +1,8 @@
 """Operators by plans: chosen, asked for by name, written by hand; and what is shared."""
 
+import math
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -228,6 +231,33 @@ def test_powers_of_the_laplacian_as_polynomials(m, d):
 def test_how_many_directions_powers_of_the_laplacian_take():
     sizes = [sum(j.size for j in do.PolyLaplacian(m).jets(jnp.ones(3))) for m in range(2, 11)]
     assert sizes == [9, 13, 25, 37, 61, 73, 109, 133, 157]
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+def test_formulas_for_the_directions_of_powers_of_the_laplacian(m):
+    """Without a point the same number of jets as at one: d² of them for Δ². At some d there are
+    fewer, where a weight is 0.
+    """
+    (row,) = do.PolyLaplacian(m).jets()
+    assert row.jets == "1" and row.method == "exact, factor by factor from d = 3 on"
+    for d in (2, 3, 7 if m == 4 else 6):
+        terms = [re.fullmatch(r"(\d*)(?:d|C\(d, (\d)\))", each) for each in row.terms.split(" + ")]
+        total = sum(int(n or 1) * math.comb(d, int(r or 1)) for n, r in (t.groups() for t in terms))
+        assert total == do.PolyLaplacian(m).jets(jnp.ones(d)).total
+        assert m > 2 or total == d**2
+    (jets,) = do.Biharmonic().jets(jnp.ones(4))
+    assert jets.size == 2 * math.comb(4, 2) and np.count_nonzero(jets.weights) == jets.size
+
+
+def test_rows_of_products_of_even_power_sums():
+    (row,) = do.Biharmonic().jets()
+    assert (row.terms, row.directions) == ("d + 2C(d, 2)", "eᵢ, eᵢ ± eⱼ")
+    (row,) = do.Biharmonic(dims=(0, 1, 4)).jets()
+    assert row.terms == "3 + 2C(3, 2)"
+    (row,) = (do.DiagonalK(4) @ do.Laplacian()).jets()
+    assert (row.terms, row.method) == ("d + 2C(d, 2)", "exact")
+    (row,) = do.Biharmonic().jets(plan="nested")
+    assert (row.terms, row.jets, row.method) == ("d(d+1)/2", "1", "exact")
 
 
 def test_products_of_even_power_sums():

@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import pytest
 
 import diffop as do
@@ -48,3 +49,23 @@ def test_unknown_names_get_the_nearest_ones(ask, getkey):
 def test_names_like_none_get_all_of_them(getkey):
     with pytest.raises(ValueError, match="nearest names are: .*allen-cahn-two-body"):
         do.pde.make("", 3, key=getkey())
+
+
+KEYS = {
+    "many_body": lambda key: do.pde.ManyBody("allen-cahn", 2, 10, key=key),
+    "poisson_box": lambda key: do.pde.PoissonBox(10, key=key),
+    "fokker_planck": lambda key: do.pde.StationaryFokkerPlanck(10, key=key),
+    "made": lambda key: do.pde.make("allen-cahn-two-body", 10, key=key),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize(
+    ("key", "got"),
+    [(0, "0 of type int"), (jnp.ones(3), r"an array of type float32 and shape \(3,\)")],
+    ids=["number", "array"],
+)
+def test_what_is_no_key(name, key, got, as_users_see_it):
+    message = rf"^the solution of [a-z-]+ needs a JAX random key such as .*; got {got}\.$"
+    with pytest.raises(TypeError, match=message):
+        KEYS[name](key)

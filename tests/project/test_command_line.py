@@ -88,6 +88,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--probes", "sdgd", "--square", "pairs"], "and not of those by a baseline."),
         (["--probes", "sdgd", "--gpinn", "1"], "got gpinn=1.0 and the probes 'sdgd'; leave"),
         (["--optimiser", "lbfgs"], "argument --optimiser: invalid choice: 'lbfgs'"),
+        (["--optimiser", "adm"], "invalid choice: 'adm' (nearest: adam) (choose from 'acprop',"),
         (["--schedule", "none"], "argument --schedule: invalid choice: 'none'"),
         (["--checkpoint-every", "-1"], "checkpoint-every must be a number of steps, or 0 for"),
         (["--log", "paper"], "argument --log: invalid choice: 'paper'"),

@@ -179,6 +179,20 @@ def test_training(name, known):
         do.train.Settings(NAME, **{name: "lbfgs"})
 
 
+@pytest.mark.parametrize(
+    ("name", "word", "near"),
+    [
+        ("optimiser", "lbfgs", "l-bfgs"),
+        ("optimiser", "gaus-newton", "gauss-newton"),
+        ("probes", "radmacher", "rademacher"),
+    ],
+)
+def test_the_nearest_name_is_told(name, word, near):
+    expected = rf"^{name} must be one of .* \(nearest: {near}\), got '{word}'.$"
+    with pytest.raises(ValueError, match=expected):
+        do.train.Settings(NAME, **{name: word})
+
+
 def test_square():
     expected = "^square must be one of biased, product, pairs, got 'both'.$"
     with pytest.raises(ValueError, match=expected):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from ..jets.identity import is_key_array
 from ..jets.probes import (
@@ -16,34 +15,19 @@ from ..jets.probes import (
 )
 from ..jets.probes.base import Draw, Factors
 from ..jets.products import has_probe
-from ..terms.arguments import is_operator
+from ..terms.arguments import checked_key, described, is_operator
 from ..terms.term import Part, Segment
 
 
 def make_draw(key: Any, n: Any, probes: Any) -> Draw:
     """Check what an estimate is made from."""
-    if not isinstance(key, jax.Array) or not _is_key(key):
-        raise TypeError(
-            f"an estimate needs a JAX random key such as jax.random.key(0); got {_describe(key)}."
-        )
+    key = checked_key(key, "an estimate")
     if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
+        raise TypeError(f"n, the number of draws, must be a Python integer; got {described(n)}.")
     if n.__index__() < 1:
         raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
     typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to be compared
     return Draw(typed, n.__index__(), as_probe(probes))
-
-
-def _is_key(key: jax.Array) -> bool:
-    if is_key_array(key):
-        return key.shape == ()
-    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, jax.Array):
-        return f"an array of type {value.dtype} and shape {value.shape}"
-    return f"{value!r} of type {type(value).__name__}"
 
 
 def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:

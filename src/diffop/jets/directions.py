@@ -57,6 +57,10 @@ class DenseRows(eqx.Module):
 Rows: TypeAlias = SparseRows | DenseRows
 Directions: TypeAlias = Mapping[int, Rows]
 """For each argument that moves, its n directions."""
+_SPARSE = 16
+"""A direction is sparse with one entry for so many coordinates: each entry is a row of the first
+layer, gathered, where an array is multiplied with that layer as the point is.
+"""
 
 
 def basis(argnum: int, positions: Any) -> Directions:
@@ -144,6 +148,55 @@ def _combine_rows(parts: Sequence[tuple[int | float, Rows]], argnum: int, point:
     for a, rows in parts:
         total = total + a * to_dense(rows, size, dtype) if a else total
     return DenseRows(total)
+
+
+def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Directions:
+    """The one direction Σ_j c_j Σ_r w_jr v_jr of sets of directions with a number and with weights
+    `(n,)`: an array, unless all are sparse and have few entries in all.
+    """
+    argnums = sorted({argnum for *_, directions in parts for argnum in directions})
+    return {
+        argnum: _row(
+            [(c, w, rows[argnum]) for c, w, rows in parts if argnum in rows], argnum, point
+        )
+        for argnum in argnums
+    }
+
+
+def _row(parts: Sequence[tuple[Any, Any, Rows]], argnum: int, point: Point) -> Rows:
+    dtype, size = point.dtype(argnum), point.size(argnum, "an operator")
+    weighted = [(_weights(number, weights, dtype), rows) for number, weights, rows in parts]
+    sparse = [
+        (rows.positions.reshape(-1), _by_row(weights, rows).reshape(-1))
+        for weights, rows in weighted
+        if isinstance(rows, SparseRows)
+    ]
+    entries = sum(positions.size for positions, _ in sparse)
+    if len(sparse) == len(parts) and entries * _SPARSE <= size:
+        positions, values = zip(*sparse, strict=True)
+        return SparseRows(_concatenate(positions, 0)[None], _concatenate(values, 0)[None])
+    dense = [w @ rows.array.astype(dtype) for w, rows in weighted if isinstance(rows, DenseRows)]
+    scattered = [_scattered(*entries, size) for entries in sparse]
+    return DenseRows(functools.reduce(jnp.add, dense + scattered)[None])
+
+
+def _weights(number: Any, weights: Any, dtype: Any) -> Array:
+    """Their product, in the directions' own type."""
+    if isinstance(number, int | float):
+        return jnp.asarray(weights * number).astype(dtype)
+    return jnp.asarray(number).astype(dtype) * jnp.asarray(weights).astype(dtype)
+
+
+def _by_row(weights: Array, rows: SparseRows) -> Array:
+    return weights[:, None] * jnp.asarray(rows.values).astype(weights.dtype)
+
+
+def _scattered(positions: Any, values: Array, size: int) -> Array:
+    """The entries of a vector added up at their positions: as they are where these are in order."""
+    known = isinstance(positions, np.ndarray)
+    if known and np.array_equal(positions, np.arange(size)):
+        return values
+    return jnp.zeros(size, values.dtype).at[positions].add(values)
 
 
 def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
@@ -252,10 +305,12 @@ def _diagonal(
     """Known basis directions as a diagonal, where they are different and at least half of all."""
     here = np.flatnonzero((positions >= start) & (positions < stop))
     places = positions[here] - start
-    if 2 * here.size < stop - start or np.unique(places).size < places.size:
+    if 2 * here.size < stop - start:
         return None
     numbers = np.full(stop - start, -1)
     numbers[places] = here
+    if np.count_nonzero(numbers >= 0) < here.size:
+        return None
     array: Any = None
     if not (isinstance(values, np.ndarray) and (values == 1).all()):
         array = jnp.asarray(values).astype(dtype)

@@ -21,7 +21,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -57,18 +57,11 @@ def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
         (jets,) = do.PolyLaplacian(5).jets(jnp.ones(3))  # 37 directions
         ```
     """
-    (first, _), *_ = factors
-    if not isinstance(first, PowerSum):
+    orders, (first, _) = _orders(factors), factors[0]
+    if orders is None or not isinstance(first, PowerSum):
         return None
-    orders: list[int] = []
-    for factor, power in factors:
-        if not isinstance(factor, PowerSum) or factor.power % 2:
-            return None
-        if (factor.argnum, factor.dims) != (first.argnum, first.dims):
-            return None
-        orders += [factor.power // 2] * power
     coordinates = first.positions(point)
-    orbits = _orbits(tuple(sorted(orders)), len(coordinates))
+    orbits = _orbits(orders, len(coordinates))
     width = max((len(entries) for entries, _ in orbits), default=1)
     rows = [_directions(entries, len(coordinates)) for entries, _ in orbits]
     places = np.concatenate([_filled(where, width) for where, _ in rows])
@@ -77,6 +70,45 @@ def even_powers(factors: Factors, point: Point) -> WeightedJets | None:
     positions = np.where(values == 0, 0, np.asarray(coordinates)[places]).astype(np.int32)
     directions = {first.argnum: SparseRows(positions, values)}
     return terms_along([directions], np.concatenate(weights), (2 * sum(orders),))
+
+
+def orbits_in_d(factors: Factors) -> tuple[Parts, ...]:
+    """The entries of each orbit's directions where d is large; none for other products. A weight,
+    which is a polynomial in d, may be 0 at some d: that of e_i in Δ² is at d = 4.
+    """
+    orders = _orders(factors)
+    if orders is None:
+        return ()
+    large = range(sum(orders) + 1, sum(orders) + 4)
+    return tuple(dict.fromkeys(v for d in large for v, _ in _orbits(orders, d)))
+
+
+def size_in_d(orbits: Sequence[Parts]) -> str:
+    """How many directions there are, as a formula: 2^{r−1} signs of r entries, laid out on r of d
+    coordinates in all different ways.
+    """
+    number: Counter[int] = Counter()
+    for entries in orbits:
+        repeats = math.prod(map(math.factorial, Counter(entries).values()))
+        number[len(entries)] += 2 ** (len(entries) - 1) * math.factorial(len(entries)) // repeats
+    return " + ".join(
+        ("" if n == 1 else str(n)) + ("d" if r == 1 else f"C(d, {r})")
+        for r, n in sorted(number.items())
+    )
+
+
+def _orders(factors: Factors) -> Parts | None:
+    """Half the orders of a product of several even power sums over the same coordinates; None for
+    others.
+    """
+    first, orders = factors[0][0], list[int]()
+    for factor, power in factors:
+        if not isinstance(first, PowerSum) or not isinstance(factor, PowerSum):
+            return None
+        if factor.power % 2 or (factor.argnum, factor.dims) != (first.argnum, first.dims):
+            return None
+        orders += [factor.power // 2] * power
+    return tuple(sorted(orders))
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from .fields import (
 )
 from .point import Point
 from .terms import TRACE, Located, ProbedTerms, Target, Terms
-from .weighted_jets import WeightedJets, terms_along
+from .weighted_jets import WeightedJets, added_up, terms_along
 
 
 @final
@@ -54,6 +54,33 @@ class LinearForm(Located, Terms):
         n = 1 if index is None else index.shape[0]
         rows = self.embed(jnp.broadcast_to(b, (n, *b.shape)), point)
         return terms_along([{self.argnum: rows}], np.ones(n), self.exponents)
+
+
+@final
+class FirstOrderSum(Terms):
+    """Σ_j c_j D_j for factors D_j of order one, whatever their arguments, and numbers c_j: the
+    derivative along one direction, so one term.
+    """
+
+    numbers: tuple[Any, ...]
+    factors: tuple[Terms, ...]
+    exponents: ClassVar[tuple[int, ...]] = (1,)
+    rank: ClassVar[int] = 0
+    number: ClassVar[int] = 1
+    constant: ClassVar[bool] = False
+
+    @property
+    def symbol(self) -> str:
+        return " + ".join(f"c {factor.symbol}" for factor in self.factors)
+
+    def count(self, point: Point) -> int:
+        for factor in self.factors:
+            factor.count(point)
+        return 1
+
+    def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
+        parts = [factor.take(point, None) for factor in self.factors]
+        return added_up(list(zip(self.numbers, parts, strict=True)), point)
 
 
 class QuadraticTerms(ProbedTerms):
@@ -111,6 +138,8 @@ class MatrixForm(QuadraticTerms):
 
     equal: bool = eqx.field(static=True, default=False)
     """A known diagonal of one magnitude: drawn without replacement then."""
+    name: str = eqx.field(static=True, default="C of SecondOrder", compare=False)
+    """What the user calls C."""
 
     @property
     def entries(self) -> Any:
@@ -133,7 +162,7 @@ class MatrixForm(QuadraticTerms):
         """Rows: so many jets are all of it."""
         size = self.dimension(point)
         if self.entries is not None:
-            expect_shape(self.entries, ((size,) * self.entries.ndim,), "C of SecondOrder")
+            expect_shape(self.entries, ((size,) * self.entries.ndim,), self.name)
         return size
 
     def numbered(self, point: Point) -> int:
@@ -180,16 +209,16 @@ class MatrixForm(QuadraticTerms):
             return value.matrix()
         if callable(value):
             raise ValueError(
-                "shifted probes need the entries of C, and here C of SecondOrder is known by its "
+                f"shifted probes need the entries of {self.name}, which is known here by its "
                 'products alone; use probes="rademacher", which has the same expectation.'
             )
         return jnp.diag(value) if value.ndim == 1 else value
 
     def _value(self, point: Point) -> Any:
         size = self.count(point)
-        value = resolve(self.field, point, self.argnum, "C of SecondOrder")
+        value = resolve(self.field, point, self.argnum, self.name)
         if not callable(value):
-            expect_shape(value, ((size,), (size, size)), "C of SecondOrder")
+            expect_shape(value, ((size,), (size, size)), self.name)
         return value
 
 

@@ -39,6 +39,9 @@ class Point(eqx.Module):
     def size(self, argnum: int, operator: object) -> int:
         """The number d of coordinates of an argument; `operator` is what prints as the name of who
         asks.
+
+        **Raises:** `ValueError` for an argument that there is not, or that has no coordinates,
+        `TypeError` for one that is not made of floating arrays.
         """
         if argnum >= len(self.args):
             raise ValueError(
@@ -47,13 +50,18 @@ class Point(eqx.Module):
             )
         total = 0
         for leaf in jax.tree.leaves(self.args[argnum]):
-            dtype = leaf.dtype if hasattr(leaf, "dtype") else jnp.asarray(leaf).dtype
+            dtype = leaf.dtype if hasattr(leaf, "dtype") else _dtype_of(leaf, argnum, operator)
             if not jnp.issubdtype(dtype, jnp.inexact):
                 raise TypeError(
                     f"{operator} differentiates argument {argnum}, which must be floating; got "
                     f"{dtype}. Convert it, for example with x.astype(float)."
                 )
             total += math.prod(jnp.shape(leaf))
+        if not total:
+            raise ValueError(
+                f"{operator} differentiates argument {argnum}, which must have coordinates; got "
+                f"{_without_coordinates(self.args[argnum])}. Pass an array with at least one entry."
+            )
         return total
 
     def dtype(self, argnum: int) -> Any:
@@ -74,3 +82,18 @@ class Point(eqx.Module):
                 f"{size} (numbered from 0)."
             )
         return len(dims)
+
+
+def _dtype_of(leaf: Any, argnum: int, operator: object) -> Any:
+    try:
+        return jnp.asarray(leaf).dtype
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{operator} differentiates argument {argnum}, which must be an array, or a pytree of "
+            f"arrays; got {leaf!r} of type {type(leaf).__name__}."
+        ) from error
+
+
+def _without_coordinates(argument: Any) -> str:
+    shapes = [str(jnp.shape(leaf)) for leaf in jax.tree.leaves(argument)]
+    return f"an array of shape {' and '.join(shapes)}" if shapes else repr(argument)

@@ -10,12 +10,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..taylor.truncation import Exponents, Truncation
 from .cost import shapes
-from .directions import DenseRows, Directions, SparseRows, basis, combine, interleave, to_dense
+from .directions import Directions, basis, combine, interleave
 from .even_powers import even_powers
 from .expansion import Alpha, Direction
 from .merging import merged
@@ -24,7 +23,7 @@ from .point import Point
 from .probes.base import AbstractProbe, Draw, Factors
 from .scheme import Jet, Readout, Scheme
 from .terms import Terms
-from .weighted_jets import WeightedJets, balanced, outer, power_of, terms_along, times
+from .weighted_jets import WeightedJets, added_up, balanced, outer, power_of, terms_along, times
 
 
 def order_of(factors: Factors) -> int:
@@ -43,7 +42,8 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
         sets = [reduce(outer, powers)]
     (jets,) = sets
     if jets.output == (1,) and not jets.contracted:
-        return [_summed(jets, point)]
+        alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
+        return [jets if alone else added_up([(1, jets)], point)]
     return planned_jets(jets, point, kind, merging=True)
 
 
@@ -82,18 +82,6 @@ def is_drawn(factors: Factors) -> bool:
 def is_linear(factors: Factors) -> bool:
     """Whether all directions add up to one."""
     return order_of(factors) <= 1 and not any(terms.rank < 0 for terms, _ in factors)
-
-
-def _summed(jets: WeightedJets, point: Point) -> WeightedJets:
-    """First order is linear in the direction: all jets are one, along Σ_r w_r v_r."""
-    if jets.size == 1 and isinstance(jets.weights, np.ndarray):
-        return jets
-    directions: dict[int, DenseRows | SparseRows] = {}
-    for argnum, rows in jets.directions.items():
-        dtype = point.dtype(argnum)
-        array = to_dense(rows, point.size(argnum, "an operator"), dtype)
-        directions[argnum] = DenseRows((jnp.asarray(jets.weights).astype(dtype) @ array)[None])
-    return terms_along([directions], np.ones(1), (1,))
 
 
 def planned_jets(

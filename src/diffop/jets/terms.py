@@ -63,7 +63,8 @@ class Factor(eqx.Module):
     @property
     def key(self) -> Hashable:
         """Equal for factors that are the same symbol; used to collect like terms."""
-        fields = [(getattr(self, field.name), field.metadata) for field in dataclasses.fields(self)]
+        compared = [field for field in dataclasses.fields(self) if field.compare]
+        fields = [(getattr(self, field.name), field.metadata) for field in compared]
         parts = [value if "static" in metadata else by_object(value) for value, metadata in fields]
         return (type(self), *parts)
 

@@ -22,8 +22,9 @@ from jaxtyping import Array
 from ..array_types import Weights
 from ..taylor.truncation import Exponents
 from .design import Design
-from .directions import Directions, count, divided, largest_entries, rows_at
+from .directions import Directions, count, divided, largest_entries, rows_at, sum_of
 from .expansion import units
+from .point import Point
 
 Addend: TypeAlias = tuple[Hashable, int | float]
 """A part of a sum: the sum's name, and a number that the part is multiplied with."""
@@ -118,6 +119,12 @@ def terms_along(
     tangents = dict(zip(units(len(slots)), slots, strict=True))
     names = (None,) * len(slots) if signature is None else signature
     return WeightedJets(tangents, weights, exponents, names, None, contracted)
+
+
+def added_up(parts: Sequence[tuple[Any, WeightedJets]], point: Point) -> WeightedJets:
+    """Σ_j c_j Σ_r w_jr (v_jr·∇), where order one is linear in the direction: one jet."""
+    directions = sum_of([(c, jets.weights, jets.directions) for c, jets in parts], point)
+    return terms_along([directions], np.ones(1), (1,))
 
 
 def drawn(

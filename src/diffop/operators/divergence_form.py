@@ -71,4 +71,5 @@ class DivergenceForm(DifferentialOperator):
         if isinstance(self.a, Number) or (not is_matvec(self.a) and self.a.ndim == 0):
             laplacian = factor_term(PowerSum(self.argnum, self.dims, 2))
             return (Term(self.a, laplacian.word),)
-        return (factor_term(quadratic_form(self.a, self.argnum, self.dims, self.equal)),)
+        form = quadratic_form(self.a, self.argnum, self.dims, self.equal, "a of DivergenceForm")
+        return (factor_term(form),)

@@ -62,20 +62,23 @@ class SecondOrder(DifferentialOperator):
         self.equal = is_equal_diagonal(self.C)
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(quadratic_form(self.C, self.argnum, self.dims, self.equal)),)
+        form = quadratic_form(self.C, self.argnum, self.dims, self.equal, "C of SecondOrder")
+        return (factor_term(form),)
 
 
 def is_equal_diagonal(C: Field) -> bool:
     return isinstance(C, jax.Array) and C.ndim == 1 and equal_magnitudes(C)
 
 
-def quadratic_form(C: Field, argnum: int, dims: tuple[int, ...] | None, equal: bool) -> Terms:
-    """Σ_ij C_ij ∂_i∂_j for a C in any form; `equal` for a vector whose entries have one
-    magnitude.
+def quadratic_form(
+    C: Field, argnum: int, dims: tuple[int, ...] | None, equal: bool, name: str
+) -> Terms:
+    """Σ_ij C_ij ∂_i∂_j for a C in any form, with its name for errors; `equal` for a vector whose
+    entries have one magnitude.
     """
     if isinstance(C, LowRank):
         return LowRankForm(argnum, dims, C)
-    return MatrixForm(argnum, dims, C, equal)
+    return MatrixForm(argnum, dims, C, equal, name)
 
 
 @final

@@ -40,6 +40,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
+from ..terms.arguments import checked_key
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
 from .recommended import MUON, Recommended
@@ -103,6 +104,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
                 f"{self.name} expects a dimension of at least 2, got {dim}; its solution couples "
                 f"neighbouring coordinates."
             )
+        key = checked_key(key, f"the solution of {self.name}")
         axes_key, coefficients_key = jax.random.split(key)
         self.dim = dim
         self.axes = jax.random.orthogonal(axes_key, dim)

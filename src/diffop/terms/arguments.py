@@ -10,7 +10,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import PyTree
 
+from ..array_types import Key
 from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
+from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
@@ -34,6 +36,28 @@ def checked_order(value: Any, name: str) -> int:
 
 def checked_chunk(chunk: Any) -> int | None:
     return None if chunk is None else checked_integer(chunk, "chunk", 1)
+
+
+def checked_key(key: Any, name: str) -> Key:
+    """A random key for what is called by a name in the error: of the new kind, or its words."""
+    if not isinstance(key, jax.Array) or not _is_key(key):
+        raise TypeError(
+            f"{name} needs a JAX random key such as jax.random.key(0); got {described(key)}."
+        )
+    return key
+
+
+def _is_key(key: jax.Array) -> bool:
+    if is_key_array(key):
+        return key.shape == ()
+    return key.dtype == jnp.uint32 and key.shape in ((2,), (4,))
+
+
+def described(value: Any) -> str:
+    """A value for an error."""
+    if isinstance(value, jax.Array):
+        return f"an array of type {value.dtype} and shape {value.shape}"
+    return f"{value!r} of type {type(value).__name__}"
 
 
 def checked_argnum(argnum: Any) -> int:

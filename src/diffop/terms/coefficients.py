@@ -2,6 +2,7 @@
 leaves.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import jax
@@ -12,6 +13,7 @@ from jaxtyping import Array
 
 from ..array_types import ScalarArray
 from ..jets.fields import Number, as_floating
+from ..jets.point import Point
 
 ScalarCoefficient: TypeAlias = Number | ScalarArray
 
@@ -56,6 +58,17 @@ def add(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
 def multiply(left: ScalarCoefficient, right: ScalarCoefficient) -> ScalarCoefficient:
     result = plain(left) * plain(right)
     return Number(result) if is_number(left) and is_number(right) else result
+
+
+def value_at(function: Callable[..., Any], point: Point) -> Array:
+    """A coefficient function at a point."""
+    value = jnp.asarray(point.value_of(function))
+    if value.shape != ():
+        raise ValueError(
+            f"a coefficient function must return a scalar at a point; got shape {value.shape}. "
+            "Map over points with jax.vmap."
+        )
+    return value
 
 
 def times(leaf: Array, factor: Any) -> Array:

@@ -28,12 +28,12 @@ from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
 from ..taylor.precision import full_precision
 from .arranging import derivatives_of, gathered, written_out
-from .coefficients import plain, times
+from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
-from .rewriting import composed, product_rule
+from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes
-from .term import Part, Segment, Term, Word
+from .term import Part, Segment, Term, Word, inner_key
 
 
 def apply(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -56,6 +56,8 @@ def apply_all(
                 for each in product_rule(term, point):
                     term = composed(each, point) if part.draw is None else each
                     requests.append((position, term, part.draw))
+    if len(requests) > 1:
+        requests = first_order_sums(requests, point)
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
@@ -88,7 +90,7 @@ def by_inner_function(
         key, function = None, u
         if len(term.word) > 1:
             rest = term.word[1:]
-            key = (tuple(each.key for each in rest), None if draw is None else draw.identity)
+            key = inner_key(term, draw)
             function = inner_function(rest, draw, u, point)
         groups.setdefault(key, ([], function))[0].append(place)
     return list(groups.values())
@@ -104,19 +106,9 @@ def inner_function(
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     """The derivatives of a term's head times its functions and the term's coefficient."""
-    functions = [_function_value(c, point) for c in term.head.functions]
+    functions = [value_at(c, point) for c in term.head.functions]
     for factor in (plain(term.coefficient), *functions):
         value = jax.tree.map(lambda leaf, factor=factor: times(leaf, factor), value)
-    return value
-
-
-def _function_value(function: Callable[..., Any], point: Point) -> Array:
-    value = jnp.asarray(point.value_of(function))
-    if value.shape != ():
-        raise ValueError(
-            f"a coefficient function must return a scalar at a point; got shape {value.shape}. "
-            "Map over points with jax.vmap."
-        )
     return value
 
 
@@ -230,6 +222,8 @@ def segment_jets(
         if alphas:
             result.append([each for alpha in alphas for each in planned[alpha]])
         elif not segment.factors or not is_drawn(segment.product):
+            for factor in segment.factors:
+                factor.count(point)  # it fits the point
             result.append(None)
         elif draw is None:
             result.append(exact_jets(segment.product, point, point.plan))

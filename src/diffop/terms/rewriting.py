@@ -17,11 +17,19 @@ N + 2 of the first application (the primal, N directions and the collapsed sum):
     m = 2:   N = 2: 14 coefficients against 16,   N = 3: 29 against 25,   N = 10: 302 against 144.
 
 Estimates keep their jets: a composition of two draws with one key would be biased.
+
+Terms of order one that are only added up, Σ_j c_j(x) D_j. Order one is linear in the direction v,
+
+    Σ_j c_j (v_j·∇) u = (Σ_j c_j v_j)·∇ u,
+
+so that they are one direction, where each would be pushed by itself. A derivative by a coordinate
+that others are read with costs nothing, and stays as it is: u_x of u_t + u u_x + u_xxx.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -31,17 +39,25 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from ..devices import own_copy
-from ..jets.field_terms import LinearForm
-from ..jets.fields import is_constant, resolve
+from ..jets.field_terms import FirstOrderSum, LinearForm
+from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
+from ..jets.probes.base import Draw
+from ..jets.scheme import Scheme
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
+from .arranging import derivatives_of
+from .coefficients import plain, value_at
 from .entries import Entries
-from .term import Segment, Term, flux
+from .term import Segment, Term, flux, inner_key
 
-_MANY = 3
+Request: TypeAlias = tuple[int, Term, Draw | None]
+"""A term with the number of the operator that it is a part of, and what is drawn of it."""
+MANY = 3
 """From this many terms on a power is nested."""
+_LARGE = 1e15
+"""Coefficients as far as this from one are multiplied with what comes out, not with directions."""
 
 
 def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
@@ -119,8 +135,97 @@ def composed(term: Term, point: Point) -> Term:
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
 
 
+def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
+    """The terms of several operators; those of order one that are only added up are one, in the
+    place of the first.
+    """
+    if isinstance(point.plan, Scheme) or not _is_wide(point):
+        return list(requests)
+    sums: dict[Hashable, list[int]] = {}
+    for number, (name, term, draw) in enumerate(requests):
+        if _is_along_a_direction(term.head):
+            key = (name, term.head.entries, inner_key(term, draw))
+            sums.setdefault(key, []).append(number)
+    alone = _read_alone(requests, sums, point)
+    written: dict[int, Term | None] = {}
+    for numbers in sums.values():
+        directions = {n: requests[n][1].head.derivative or n for n in numbers if n in alone}
+        if len(set(directions.values())) > 1:
+            written |= _added_up({n: requests[n][1] for n in directions}, point)
+    every = [(name, written.get(n, term), draw) for n, (name, term, draw) in enumerate(requests)]
+    return [(name, term, draw) for name, term, draw in every if term is not None]
+
+
+def _read_alone(
+    requests: Sequence[Request], sums: Mapping[Hashable, list[int]], point: Point
+) -> set[int]:
+    """The numbers of terms in sums, but for those by coordinates that another derivative of the
+    same function, which is no part of that sum, is by too.
+    """
+    readers: dict[Hashable, set[Hashable]] = {}
+    sum_of = {number: key for key, numbers in sums.items() for number in numbers}
+    coordinates = {
+        number: {
+            (variable, inner_key(term, draw))
+            for alpha in derivatives_of(term.head, point)
+            for variable, _ in alpha
+        }
+        for number, (_, term, draw) in enumerate(requests)
+    }
+    for number, own in coordinates.items():
+        for coordinate in own:
+            readers.setdefault(coordinate, set()).add(sum_of.get(number, number))
+    return {n for n in sum_of if all(len(readers[each]) == 1 for each in coordinates[n])}
+
+
+def _added_up(terms: Mapping[int, Term], point: Point) -> dict[int, Term | None]:
+    """All of them as the first one; nothing where their numbers cannot be those of a direction."""
+    numbers = [_real_number(term, point) for term in terms.values()]
+    if any(number is None for number in numbers):
+        return {}
+    first, term = next(iter(terms.items()))
+    total = FirstOrderSum(tuple(numbers), tuple(_factor(each) for each in terms.values()))
+    word = (Segment((), (total,), (1,), term.head.entries), *term.word[1:])
+    return {**dict.fromkeys(terms), first: Term(Number(1), word)}
+
+
+def _factor(term: Term) -> Terms:
+    (factor,) = term.head.factors
+    assert isinstance(factor, Terms)  # by _is_along_a_direction
+    return factor
+
+
+def _real_number(term: Term, point: Point) -> Any:
+    """A term's coefficient times its functions at the point; None where they are complex, or a
+    number that would use up the range of single precision.
+    """
+    number = plain(term.coefficient)
+    values = [value_at(function, point) for function in term.head.functions]
+    if any(map(jnp.iscomplexobj, (number, *values))):
+        return None
+    if isinstance(number, int | float) and not 1 / _LARGE < abs(number) < _LARGE:
+        return None
+    with jax.numpy_dtype_promotion("standard"):
+        return math.prod((as_floating(value, "a coefficient") for value in values), start=number)
+
+
+def _is_wide(point: Point) -> bool:
+    """Whether numbers in the arguments' own types have as many digits, and as large a range, as
+    those that they would be multiplied with afterwards.
+    """
+    kinds = [leaf.dtype for leaf in jax.tree.leaves(point.args) if hasattr(leaf, "dtype")]
+    floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]
+    return all(jnp.finfo(kind).bits >= 32 for kind in floating)
+
+
+def _is_along_a_direction(segment: Segment) -> bool:
+    return segment.order == 1 and all(
+        isinstance(factor, Terms) and factor.componentwise for factor in segment.factors
+    )
+
+
 def _is_large(segment: Segment, point: Point) -> bool:
     (factor,) = segment.factors
     if not isinstance(factor, Terms) or factor.order != 2:
         return False
-    return factor.constant and factor.count(point) >= _MANY
+    return factor.constant and factor.count(point) >= MANY

@@ -190,6 +190,13 @@ class Part(eqx.Module):
     draw: Draw | None
 
 
+def inner_key(term: Term, draw: Draw | None) -> Hashable:
+    """Equal for terms whose heads act on the same function; None where that is u."""
+    if len(term.word) < 2:
+        return None
+    return tuple(each.key for each in term.word[1:]), None if draw is None else draw.identity
+
+
 def factor_term(factor: Factor, power: int = 1) -> Term:
     """A factor by itself as a term."""
     return Term(Number(1), (Segment((), (factor,), (power,)),))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ...nearest import nearest
 from .base import AbstractProbe
 from .dense import Gaussian, Orthogonal, Rademacher, Sphere
 from .roots import Roots
@@ -37,6 +38,6 @@ def as_probe(probes: Any) -> AbstractProbe:
         return NAMED[probes]
     kind = ValueError if isinstance(probes, str) else TypeError
     raise kind(
-        f"probes must be one of {', '.join(NAMED)}, or one of diffop.probes such as "
-        f"diffop.probes.Importance(weights); got {probes!r}."
+        f"probes must be one of {', '.join(NAMED)}{nearest(probes, NAMED)}, or one of "
+        f"diffop.probes such as diffop.probes.Importance(weights); got {probes!r}."
     )

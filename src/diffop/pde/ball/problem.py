@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
+from ...terms.arguments import checked_key
 from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
 
@@ -116,4 +117,5 @@ def random_coefficients(
             f"{name} expects a dimension of at least {bodies}, got {dim}; its solution couples "
             f"neighbouring coordinates."
         )
+    key = checked_key(key, f"the solution of {name}")
     return jax.random.normal(key, (dim - bodies + 1,))

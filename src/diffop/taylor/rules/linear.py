@@ -19,7 +19,7 @@ from ..equation import LinearMap
 from ..interpreter import interpret
 from ..primitive import Primitive, Rule, enter
 from ..sparsity import by_direction_maps, by_entry_maps
-from ..sparsity.by_direction_maps import ByDirectionMap, IndexMap, are_different, by_position
+from ..sparsity.by_direction_maps import ByDirectionMap, IndexMap, by_position, writes_apart
 from ..sparsity.by_entry_maps import ByEntryMap
 from .by_jvp import fallback
 
@@ -74,7 +74,7 @@ def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
     operand, indices, updates = map(primal_of, operands)
     if eqn.params["update_jaxpr"] is not None:
         return fallback(families, eqn, operands)
-    if not is_moving(operands[2]) or are_different(eqn.params, operand, indices, updates):
+    if not is_moving(operands[2]) or writes_apart(eqn.params, operand, indices, updates):
         return _writing(families, eqn, operands)
     if isinstance(indices, Tracer):
         left, winner = _winners(eqn, operand, indices, updates)

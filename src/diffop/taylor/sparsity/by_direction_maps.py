@@ -17,7 +17,7 @@ from jax.core import Tracer
 from ..coefficients import ByDirection, Coefficient, Full, scale
 from ..equation import LinearMap
 from . import by_direction
-from .numbers import readers
+from .numbers import are_different, readers
 
 
 class Moved(NamedTuple):
@@ -315,7 +315,7 @@ def written(params: dict[str, Any], operand: Any, indices: Any, updates: Any) ->
         return np.asarray(read())
 
 
-def are_different(params: dict[str, Any], operand: Any, indices: Any, updates: Any) -> bool:
+def writes_apart(params: dict[str, Any], operand: Any, indices: Any, updates: Any) -> bool:
     """Whether a scatter is known to write no entry twice."""
     if params["unique_indices"] or jnp.size(updates) <= 1:
         return True
@@ -323,7 +323,7 @@ def are_different(params: dict[str, Any], operand: Any, indices: Any, updates: A
     if not isinstance(targets, np.ndarray):
         return False
     targets = targets[targets >= 0]
-    return np.unique(targets).size == targets.size
+    return are_different(targets)
 
 
 def gathered(function: LinearMap, k: int, positions: Any) -> Moved | None:

@@ -6,6 +6,9 @@ from typing import Any, final
 
 import numpy as np
 
+_FEW = 8
+"""So many columns are sorted by exchanging them."""
+
 
 @final
 class Numbers:
@@ -86,16 +89,18 @@ class Numbers:
     @functools.cached_property
     def different(self) -> bool:
         """No entry depends on one direction twice."""
-        ordered = np.sort(self.array, axis=0)
+        ordered = _ascending(self.array)
         return not bool(((ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)).any())
 
     @functools.cached_property
     def united(self) -> "Numbers":
         """Each direction of an entry once, in ascending order."""
         none = np.iinfo(np.int32).max  # behind all that there are
-        ordered = np.sort(np.where(self.known, self.array, none), axis=0)
-        ordered[1:][ordered[1:] == ordered[:-1]] = none
-        ordered = np.sort(ordered, axis=0)
+        ordered = _ascending(np.where(self.known, self.array, none))
+        repeated = ordered[1:] == ordered[:-1]
+        if (repeated & (ordered[1:] < none)).any():
+            ordered[1:][repeated] = none
+            ordered = _ascending(ordered)
         count = max(1, int((ordered < none).reshape(self.count, -1).any(axis=1).sum()))
         return Numbers(np.where(ordered < none, ordered, -1)[:count])
 
@@ -109,8 +114,7 @@ class Numbers:
     @functools.cached_property
     def injective(self) -> bool:
         """No direction moves two entries."""
-        used = self.array[self.known]
-        return np.unique(used).size == used.size
+        return are_different(self.array[self.known])
 
     @functools.cached_property
     def _digest(self) -> int:
@@ -125,10 +129,37 @@ class Numbers:
         return isinstance(other, Numbers) and np.array_equal(self.array, other.array)
 
 
+def are_different(numbers: np.ndarray) -> bool:
+    """Whether none of these numbers of entries or directions occurs twice. A mask as long as the
+    largest one tells; sorting or hashing takes a hundred times as long.
+    """
+    seen = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
+    seen[numbers] = True
+    return int(np.count_nonzero(seen)) == numbers.size
+
+
+def _ascending(columns: np.ndarray) -> np.ndarray:
+    """Each entry's numbers in ascending order. NumPy sorts along the axis it is told to entry by
+    entry, so a few columns are compared and exchanged as a whole.
+    """
+    if columns.shape[0] > _FEW:
+        return np.sort(columns, axis=0)
+    ordered = columns.copy()
+    for last in range(columns.shape[0] - 1, 0, -1):
+        for j in range(last):
+            pair = ordered[j : j + 2]
+            pair[:] = np.stack([pair.min(axis=0), pair.max(axis=0)])
+    return ordered
+
+
 def readers(sources: np.ndarray, count: int) -> np.ndarray:
     """For each position the places that read it, −1 where there are fewer: `(count, most)`."""
     places = np.flatnonzero(sources >= 0)
     read = sources[places]
+    if are_different(read):
+        table = np.full((count, 1), -1, dtype=np.int32)
+        table[read, 0] = places
+        return table
     order = np.argsort(read, kind="stable")
     places, read = places[order], read[order]
     starts = np.searchsorted(read, np.arange(count))
