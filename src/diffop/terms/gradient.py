@@ -14,6 +14,7 @@ from ..devices import own_copy, varying_over
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
+from ..taylor.modes import modes_of
 from ..versions import varying_axes
 
 
@@ -57,7 +58,8 @@ def _jacobian(
 
     variables = own_copy(parts, jax.tree.map(jnp.real, argument))
     some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
-    jacobians: Iterator[Any] = iter(jax.jacrev(parts)(variables) if some else [])
+    modes = modes_of(parts, variables)
+    jacobians: Iterator[Any] = iter(modes.jacrev(parts)(variables) if some else [])
     rows = []
     for y in values:
         if jnp.issubdtype(y.dtype, jnp.inexact):

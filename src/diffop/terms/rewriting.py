@@ -37,6 +37,7 @@ from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
+from ..taylor.modes import modes_of
 from .entries import Entries
 from .term import Segment, Term, flux
 
@@ -101,7 +102,7 @@ class _Slope(eqx.Module):
             return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
 
         x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
-        slope = ravel_pytree(jax.grad(value)(x))[0]
+        slope = ravel_pytree(modes_of(value, x).grad(value)(x))[0]
         return slope if self.dims is None else slope[np.asarray(self.dims)]
 
 

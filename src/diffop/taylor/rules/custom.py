@@ -39,7 +39,8 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
 
 
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """There is no forward rule to honour: coefficients come from the function itself.
+    """There is no forward rule to honour: coefficients come from the function itself, in operators
+    that take reverse mode, too (`modes`).
 
     The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
     function itself.
@@ -95,4 +96,4 @@ for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
     _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
 _enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
-_enter("custom_vjp_call", custom_vjp, evaluate=bind_call)
+_enter("custom_vjp_call", custom_vjp, inner=Inner.REVERSED, evaluate=bind_call)
