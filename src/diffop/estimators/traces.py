@@ -70,7 +70,7 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
         left, right = _same, factor.product(point)
     moved = _moved(factor, function, point, left)
     origin = own_copy(moved, _origin(factor, point))
-    modes = modes_of(moved, origin)
+    modes = modes_of(jax.make_jaxpr(moved)(origin))
     return _linearised(modes, modes.grad(moved), origin, right, point.chunk)
 
 
@@ -92,7 +92,7 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
     moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
     origin = own_copy(moved, _origin(factor, point))
-    return _linearised(modes_of(moved, origin), moved, origin, _same, point.chunk)
+    return _linearised(modes_of(jax.make_jaxpr(moved)(origin)), moved, origin, _same, point.chunk)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:

@@ -34,10 +34,11 @@ class Modes(NamedTuple):
     linearize: Callable[[Function, PyTree], Function]
 
 
-def modes_of(function: Function, x: PyTree) -> Modes:
-    """JAX's own where they say what jets say, for a function and what is made of it."""
-    closed = jax.make_jaxpr(function)(x)
-    return _PUSHED if _has_reverse_rule(closed.jaxpr) else _OWN
+def modes_of(program: jex.ClosedJaxpr) -> Modes:
+    """JAX's own where they say what jets say, of the function that was traced and of what is made
+    of it.
+    """
+    return _PUSHED if _has_reverse_rule(program.jaxpr) else _OWN
 
 
 def _has_reverse_rule(jaxpr: jex.Jaxpr) -> bool:

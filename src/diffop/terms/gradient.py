@@ -14,7 +14,7 @@ from ..devices import own_copy, varying_over
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
-from ..taylor.modes import modes_of
+from ..taylor.modes import Modes, modes_of
 from ..versions import varying_axes
 
 
@@ -23,8 +23,9 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
     u's own axes, of u's own type: component by component what `Partial` gives.
     """
     factor.count(point)
-    values, outputs = jax.tree.flatten(jax.eval_shape(lambda: point.value_of(u)))
-    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values)
+    program, shape = jax.make_jaxpr(lambda: point.value_of(u), return_shape=True)()
+    values, outputs = jax.tree.flatten(shape)
+    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values, modes_of(program))
     if not (factor.field is None and factor.dims is None):
         rows = [_ravelled(row, point, factor.argnum) for row in rows]
         if factor.dims is not None:
@@ -40,7 +41,7 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
 
 
 def _jacobian(
-    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any]
+    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any], modes: Modes
 ) -> list[PyTree]:
     """The derivative of each of u's outputs, like the argument.
 
@@ -58,7 +59,6 @@ def _jacobian(
 
     variables = own_copy(parts, jax.tree.map(jnp.real, argument))
     some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
-    modes = modes_of(parts, variables)
     jacobians: Iterator[Any] = iter(modes.jacrev(parts)(variables) if some else [])
     rows = []
     for y in values:

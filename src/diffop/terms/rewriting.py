@@ -102,7 +102,8 @@ class _Slope(eqx.Module):
             return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
 
         x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
-        slope = ravel_pytree(modes_of(value, x).grad(value)(x))[0]
+        modes = modes_of(jax.make_jaxpr(value)(x))
+        slope = ravel_pytree(modes.grad(value)(x))[0]
         return slope if self.dims is None else slope[np.asarray(self.dims)]
 
 
