@@ -40,7 +40,12 @@ def interpret(
 
     One value for each output.
     """
-    walk = Walk(flatten(jaxpr, consts), families, operands)
+    return run(flatten(jaxpr, consts), families, operands)
+
+
+def run(program: Program, families: Families, operands: Sequence[Value]) -> list[Value]:
+    """Push operands through a program, in its own order."""
+    walk = Walk(program, families, operands)
     for _, steps in stretches(walk.program.steps):
         walk.push_together(steps)
     return walk.outputs()

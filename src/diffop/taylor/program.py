@@ -1,6 +1,6 @@
 """A jaxpr as one flat list of steps: calls of inner programs written out in place."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
@@ -61,9 +61,15 @@ class Program(NamedTuple):
     outputs: tuple[Atom, ...]
 
 
-def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
-    """The live equations of a program and of all that it calls, rematerialised or not."""
-    flat = _Flattening()
+def flatten(
+    jaxpr: jex.Jaxpr,
+    consts: Sequence[Any],
+    as_written: Callable[[jex.JaxprEqn], bool] = lambda _: False,
+) -> Program:
+    """The live equations of a program and of all that it calls, rematerialised or not; and of
+    functions whose derivative is declared, where an equation is to be differentiated `as_written`.
+    """
+    flat = _Flattening(as_written)
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
     return Program(flat.steps, tuple(outputs))
@@ -82,9 +88,10 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
 
 @final
 class _Flattening:
-    def __init__(self) -> None:
+    def __init__(self, as_written: Callable[[jex.JaxprEqn], bool]) -> None:
         self.steps: list[Step] = []
         self._count = 0
+        self._as_written = as_written
 
     def new(self) -> int:
         self._count += 1
@@ -106,7 +113,7 @@ class _Flattening:
         for eqn in live_equations(jaxpr):
             reads = [atom(each) for each in eqn.invars]
             inner_program = of(eqn).inner
-            if inner_program is Inner.CALLED:
+            if inner_program is Inner.CALLED or self._as_written(eqn):
                 inner = called(eqn)
                 outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
             elif inner_program is Inner.REMATERIALISED:
