@@ -1,9 +1,10 @@
 """First derivatives in JAX's own modes, of functions as jets see them.
 
 An operator means the same in every mode. A `jax.custom_vjp` has a rule for reverse mode and none
-for forward mode: jets go through the function as it is written. Where there is one, first
-derivatives are those of jets, in reverse mode too: what a jet of order one makes of a direction is
-linear in it, and its derivative by the direction is the Jacobian.
+for forward mode: jets go through the function as it is written. A `jax.custom_jvp` whose rule
+closes over its tangents has no reverse mode in JAX. Where there is one of these, first derivatives
+are those of jets, in reverse mode too: what a jet of order one makes of a direction is linear in
+it, and its derivative by the direction is the Jacobian.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from .primitive import Inner, of
 from .program import inner_programs
 from .pushforward import push
 from .rules.by_jvp import UnsupportedPrimitiveError
+from .rules.custom import is_followed_once
 from .tangents import Jets
 
 Function: TypeAlias = Callable[[PyTree], PyTree]
@@ -38,12 +40,14 @@ def modes_of(program: jex.ClosedJaxpr) -> Modes:
     """JAX's own where they say what jets say, of the function that was traced and of what is made
     of it.
     """
-    return _PUSHED if _has_reverse_rule(program.jaxpr) else _OWN
+    return _PUSHED if _is_for_jets(program.jaxpr) else _OWN
 
 
-def _has_reverse_rule(jaxpr: jex.Jaxpr) -> bool:
+def _is_for_jets(jaxpr: jex.Jaxpr) -> bool:
     return any(
-        of(eqn).inner is Inner.REVERSED or any(map(_has_reverse_rule, inner_programs(eqn)))
+        of(eqn).inner is Inner.REVERSED
+        or is_followed_once(eqn)
+        or any(map(_is_for_jets, inner_programs(eqn)))
         for eqn in jaxpr.eqns
     )
 

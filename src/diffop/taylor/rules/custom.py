@@ -1,6 +1,5 @@
 """Functions with a derivative rule of the user's own, and calls of inner programs."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,7 +122,11 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
 
         inputs = primals, [tangents[k] for k in moving]
         rule, shape = jax.make_jaxpr(pushed, return_shape=True)(*inputs)
-        program = flatten(rule.jaxpr, rule.consts, functools.partial(_is_spent, rule.consts))
+
+        def is_spent(eqn: jex.JaxprEqn) -> bool:
+            return _is_cut_off(eqn, rule.consts) or is_followed_once(eqn)
+
+        program = flatten(rule.jaxpr, rule.consts, is_spent)
         found = run(program, (), jax.tree.leaves(inputs))
         outputs, moved = jax.tree.unflatten(jax.tree.structure(shape), found)
         rest = iter(moved)
@@ -136,11 +139,9 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
     return eqn.replace(params=traced.params)
 
 
-def _is_spent(known: Sequence[Any], eqn: jex.JaxprEqn) -> bool:
-    """Whether a rule cannot be followed, or once only."""
-    if of(eqn).inner is not Inner.DECLARED:
-        return False
-    return _is_cut_off(eqn, known) or _makes_cut_off(_own_derivative(eqn))
+def is_followed_once(eqn: jex.JaxprEqn) -> bool:
+    """Whether a function has a rule that makes functions with rules that are cut off."""
+    return of(eqn).inner is Inner.DECLARED and _makes_cut_off(_own_derivative(eqn))
 
 
 def _inexact(values: Sequence[Any]) -> list[int]:
