@@ -7,6 +7,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.core import Tracer
+from jax.extend import source_info_util
 
 from ..devices import is_divided
 from .binding import bind
@@ -127,8 +128,10 @@ def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
 def push_equation(
     families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]
 ) -> Sequence[Value]:
-    """The outputs of one equation, in the context in which it was traced."""
-    with eqn.ctx.manager:
+    """The outputs of one equation, in the context in which it was traced: what comes of it is of
+    the same line of the user's program.
+    """
+    with source_info_util.user_context(eqn.source_info.traceback), eqn.ctx.manager:
         outputs = _outputs(families, eqn, values)
         return [with_joined(families, output) for output in outputs]
 

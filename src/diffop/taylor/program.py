@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 import jax.extend.core as jex
 
 from ..versions import axes_mapped
+from .binding import where
 from .primitive import Inner, of
 
 
@@ -103,6 +104,7 @@ class _Flattening:
         consts: Sequence[Any],
         inputs: Sequence[Atom],
         region: Region | None,
+        caller: jex.JaxprEqn | None = None,
     ) -> list[Atom]:
         names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Constant, consts), strict=True))
         names.update(zip(jaxpr.invars, inputs, strict=True))
@@ -112,10 +114,13 @@ class _Flattening:
 
         for eqn in live_equations(jaxpr):
             reads = [atom(each) for each in eqn.invars]
+            if caller is not None:
+                eqn = eqn.replace(source_info=caller.source_info)
             inner_program = of(eqn).inner
             if inner_program is Inner.CALLED or self._as_written(eqn):
                 inner = called(eqn)
-                outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
+                outer = None if _has_lines(inner.jaxpr) else eqn
+                outputs = self.inline(inner.jaxpr, inner.consts, reads, region, outer)
             elif inner_program is Inner.REMATERIALISED:
                 own = eqn.params["policy"] is own_policy
                 inside = region if own else region or Region(eqn)
@@ -128,6 +133,13 @@ class _Flattening:
                 self.steps.append(step)
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [atom(each) for each in jaxpr.outvars]
+
+
+def _has_lines(jaxpr: jex.Jaxpr) -> bool:
+    """Whether equations know their line of the user's program; what JAX has traced before, such as
+    `jnp.linalg.eigvals`, does not.
+    """
+    return not jaxpr.eqns or bool(where(jaxpr.eqns[0]))
 
 
 @final

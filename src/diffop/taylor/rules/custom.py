@@ -1,5 +1,6 @@
 """Functions with a derivative rule of the user's own, and calls of inner programs."""
 
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,7 +42,7 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
         return interpret(called(eqn).jaxpr, called(eqn).consts, families, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     derivative = _derivative(eqn, moving, [primal_of(operand) for operand in operands])
-    if _makes_cut_off(derivative):
+    if not _is_of_jax(eqn) and _makes_cut_off(derivative):
         eqn = _lasting(eqn)
     if len(moving) == 1 and _is_elementwise(eqn, operands[moving[0]], derivative.jaxpr):
         return along_one(families, eqn, operands, moving[0])
@@ -141,7 +142,18 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
 
 def is_followed_once(eqn: jex.JaxprEqn) -> bool:
     """Whether a function has a rule that makes functions with rules that are cut off."""
-    return of(eqn).inner is Inner.DECLARED and _makes_cut_off(_own_derivative(eqn))
+    declared = of(eqn).inner is Inner.DECLARED and not _is_of_jax(eqn)
+    return declared and _makes_cut_off(_own_derivative(eqn))
+
+
+def _is_of_jax(eqn: jex.JaxprEqn) -> bool:
+    """Whether a function is one of JAX's own, whose rules are known to do no such thing: looking at
+    those of each activation would take as long as a gradient.
+    """
+    return _JAX in str(called(eqn).jaxpr.debug_info)
+
+
+_JAX = str(pathlib.Path(jax.__file__).parent)
 
 
 def _inexact(values: Sequence[Any]) -> list[int]:
