@@ -24,7 +24,7 @@ from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
-from ..taylor.modes import Modes, modes_of
+from ..terms.modes import Modes, modes_of
 from ..terms.term import Term
 from ..versions import varying_axes
 from .trace_estimators import Products

@@ -14,8 +14,8 @@ from ..devices import own_copy, varying_over
 from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
-from ..taylor.modes import Modes, modes_of
 from ..versions import varying_axes
+from .modes import Modes, modes_of
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:

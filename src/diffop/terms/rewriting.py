@@ -37,8 +37,8 @@ from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
-from ..taylor.modes import modes_of
 from .entries import Entries
+from .modes import modes_of
 from .term import Segment, Term, flux
 
 _MANY = 3

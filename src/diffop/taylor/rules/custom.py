@@ -51,7 +51,7 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
 
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """There is no forward rule to honour: coefficients come from the function itself, in operators
-    that take reverse mode, too (`modes`).
+    that take reverse mode, too (`terms/modes.py`).
 
     The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
     function itself.

@@ -15,12 +15,12 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
-from .primitive import Inner, of
-from .program import inner_programs
-from .pushforward import push
-from .rules.by_jvp import UnsupportedPrimitiveError
-from .rules.custom import is_followed_once
-from .tangents import Jets
+from ..taylor.primitive import Inner, of
+from ..taylor.program import inner_programs
+from ..taylor.pushforward import push
+from ..taylor.rules.by_jvp import UnsupportedPrimitiveError
+from ..taylor.rules.custom import is_followed_once
+from ..taylor.tangents import Jets
 
 Function: TypeAlias = Callable[[PyTree], PyTree]
 
