@@ -4,7 +4,9 @@ import re
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from jax.experimental import pallas
 
 import diffop as do
 
@@ -34,6 +36,35 @@ def test_the_error_names_primitive_and_line(name):
     with pytest.raises(do.taylor.UnsupportedPrimitiveError, match="pure_callback") as info:
         APPLICATIONS[name](called_back, x)
     assert re.search(rf"test_unsupported\.py:{line_of_callback()}\b", str(info.value))
+
+
+def eigenvalues(x):
+    return jnp.sum(jnp.abs(jnp.linalg.eigvals(jnp.outer(x, x) + jnp.diag(x))))  # this line
+
+
+def kernel(x):
+    def double(x_ref, y_ref):
+        y_ref[...] = 2 * jnp.sin(x_ref[...])
+
+    kind = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jnp.sum(pallas.pallas_call(double, kind, interpret=True)(x))  # and this one
+
+
+@pytest.mark.parametrize(
+    "u, lines, primitive", [(eigenvalues, 1, "eig"), (kernel, 5, "pallas_call")]
+)
+def test_the_error_names_them_in_what_a_first_derivative_made(u, lines, primitive):
+    """Functions with one derivative and no second: what the first is made of is of the same line,
+    also where JAX has traced it before.
+    """
+    x = jnp.array([1.0, 2.0])
+    assert np.isfinite(do.Partial(0).exact(u)(x))
+    with pytest.raises(
+        do.taylor.UnsupportedPrimitiveError, match=f"primitive '{primitive}'"
+    ) as info:
+        do.Laplacian().exact(u)(x)
+    line = u.__code__.co_firstlineno + lines
+    assert re.search(rf"test_unsupported\.py:{line}\b", str(info.value))
 
 
 def test_a_callback_that_does_not_see_the_point_is_fine():

@@ -24,6 +24,7 @@ from ..jets.low_rank import LowRankForm
 from ..jets.point import Point
 from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms
+from ..terms.modes import Modes, modes_of
 from ..terms.term import Term
 from ..versions import varying_axes
 from .trace_estimators import Products
@@ -69,7 +70,8 @@ def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point:
         left, right = _same, factor.product(point)
     moved = _moved(factor, function, point, left)
     origin = own_copy(moved, _origin(factor, point))
-    return _linearised(jax.grad(moved), origin, right, point.chunk)
+    modes = modes_of(jax.make_jaxpr(moved)(origin))
+    return _linearised(modes, modes.grad(moved), origin, right, point.chunk)
 
 
 def _same(v: Vector) -> Vector:
@@ -89,7 +91,8 @@ def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> 
         )
     rows = np.arange(values) if values != size or factor.dims is None else np.asarray(factor.dims)
     moved = _moved(factor, lambda *args: ravel_pytree(u(*args))[0][rows], point, _same)
-    return _linearised(moved, own_copy(moved, _origin(factor, point)), _same, point.chunk)
+    origin = own_copy(moved, _origin(factor, point))
+    return _linearised(modes_of(jax.make_jaxpr(moved)(origin)), moved, origin, _same, point.chunk)
 
 
 def _count(u: Callable[..., PyTree], point: Point) -> int:
@@ -119,6 +122,7 @@ def _origin(factor: Trace, point: Point) -> Vector:
 
 
 def _linearised(
+    modes: Modes,
     function: Callable[[Vector], Array],
     origin: Vector,
     right: Callable[[Vector], Vector],
@@ -128,7 +132,7 @@ def _linearised(
     rows at once.
     """
     axes = varying_axes(origin)
-    _, tangent = jax.linearize(function, origin)
+    tangent = modes.linearize(function, origin)
 
     def product(v: Vector) -> Any:
         step = jnp.asarray(right(v.astype(origin.dtype))).astype(origin.dtype)

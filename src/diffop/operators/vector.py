@@ -28,6 +28,9 @@ class Gradient(DifferentialOperator):
     otherwise a vector. For a u that is not scalar, behind u's own axes: of a vector-valued u it is
     the Jacobian $J_ij = ∂_j u_i$, and `J @ u` is the advection $u·∇u$ of a residual.
 
+    As other operators do, it differentiates functions that have a `jax.custom_vjp` as they are
+    written. The rule is what it gives only where there is no other derivative, as of a callback.
+
     !!! example
 
         ```python

@@ -7,6 +7,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.core import Tracer
+from jax.extend import source_info_util
 
 from ..devices import is_divided
 from .binding import bind
@@ -40,7 +41,12 @@ def interpret(
 
     One value for each output.
     """
-    walk = Walk(flatten(jaxpr, consts), families, operands)
+    return run(flatten(jaxpr, consts), families, operands)
+
+
+def run(program: Program, families: Families, operands: Sequence[Value]) -> list[Value]:
+    """Push operands through a program, in its own order."""
+    walk = Walk(program, families, operands)
     for _, steps in stretches(walk.program.steps):
         walk.push_together(steps)
     return walk.outputs()
@@ -122,8 +128,10 @@ def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
 def push_equation(
     families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]
 ) -> Sequence[Value]:
-    """The outputs of one equation, in the context in which it was traced."""
-    with eqn.ctx.manager:
+    """The outputs of one equation, in the context in which it was traced: what comes of it is of
+    the same line of the user's program.
+    """
+    with source_info_util.user_context(eqn.source_info.traceback), eqn.ctx.manager:
         outputs = _outputs(families, eqn, values)
         return [with_joined(families, output) for output in outputs]
 

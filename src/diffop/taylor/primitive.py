@@ -37,6 +37,8 @@ class Inner(enum.Enum):
     """All of it, computed again in reverse mode."""
     DECLARED = enum.auto()
     """A function whose derivative the user has given."""
+    REVERSED = enum.auto()
+    """A function whose derivative the user has given for reverse mode alone."""
 
 
 @final

@@ -1,11 +1,12 @@
 """A jaxpr as one flat list of steps: calls of inner programs written out in place."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
 from ..versions import axes_mapped
+from .binding import where
 from .primitive import Inner, of
 
 
@@ -61,9 +62,15 @@ class Program(NamedTuple):
     outputs: tuple[Atom, ...]
 
 
-def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
-    """The live equations of a program and of all that it calls, rematerialised or not."""
-    flat = _Flattening()
+def flatten(
+    jaxpr: jex.Jaxpr,
+    consts: Sequence[Any],
+    as_written: Callable[[jex.JaxprEqn], bool] = lambda _: False,
+) -> Program:
+    """The live equations of a program and of all that it calls, rematerialised or not; and of
+    functions whose derivative is declared, where an equation is to be differentiated `as_written`.
+    """
+    flat = _Flattening(as_written)
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
     return Program(flat.steps, tuple(outputs))
@@ -82,9 +89,10 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
 
 @final
 class _Flattening:
-    def __init__(self) -> None:
+    def __init__(self, as_written: Callable[[jex.JaxprEqn], bool]) -> None:
         self.steps: list[Step] = []
         self._count = 0
+        self._as_written = as_written
 
     def new(self) -> int:
         self._count += 1
@@ -96,6 +104,7 @@ class _Flattening:
         consts: Sequence[Any],
         inputs: Sequence[Atom],
         region: Region | None,
+        caller: jex.JaxprEqn | None = None,
     ) -> list[Atom]:
         names: dict[jex.Var, Atom] = dict(zip(jaxpr.constvars, map(Constant, consts), strict=True))
         names.update(zip(jaxpr.invars, inputs, strict=True))
@@ -105,10 +114,13 @@ class _Flattening:
 
         for eqn in live_equations(jaxpr):
             reads = [atom(each) for each in eqn.invars]
+            if caller is not None:
+                eqn = eqn.replace(source_info=caller.source_info)
             inner_program = of(eqn).inner
-            if inner_program is Inner.CALLED:
+            if inner_program is Inner.CALLED or self._as_written(eqn):
                 inner = called(eqn)
-                outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
+                outer = None if _has_lines(inner.jaxpr) else eqn
+                outputs = self.inline(inner.jaxpr, inner.consts, reads, region, outer)
             elif inner_program is Inner.REMATERIALISED:
                 own = eqn.params["policy"] is own_policy
                 inside = region if own else region or Region(eqn)
@@ -121,6 +133,13 @@ class _Flattening:
                 self.steps.append(step)
             names.update(zip(eqn.outvars, outputs, strict=True))
         return [atom(each) for each in jaxpr.outvars]
+
+
+def _has_lines(jaxpr: jex.Jaxpr) -> bool:
+    """Whether equations know their line of the user's program; what JAX has traced before, such as
+    `jnp.linalg.eigvals`, does not.
+    """
+    return not jaxpr.eqns or bool(where(jaxpr.eqns[0]))
 
 
 @final

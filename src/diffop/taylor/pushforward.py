@@ -72,9 +72,10 @@ def push(
 
     **Raises:**
 
-    `TypeError` for a moving argument that is not of a floating type, `ValueError` for tangents
-    whose structure or shape is not the argument's, `UnsupportedPrimitiveError` for a primitive that
-    `jax.jvp` cannot differentiate.
+    `TypeError` for a moving argument that is not of a floating type, and for tangents of a kind
+    that its type cannot hold; `ValueError` for tangents whose structure or shape is not the
+    argument's, and for positions and numbers out of range where they are known while tracing;
+    `UnsupportedPrimitiveError` for a primitive that `jax.jvp` cannot differentiate.
 
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.

@@ -79,19 +79,25 @@ _define(rows_outer_p, _outer, _outer_dimensions)
 
 
 def _rows_bar(ct: Array, rows: Any, matrix: Any, axis: int, **params: Any) -> Array:
-    return rows_dot_p.bind(ct, matrix, axis=1 - axis, **params)
+    return _like(rows, rows_dot_p.bind(ct, matrix, axis=1 - axis, **params))
 
 
 def _matrix_bar(ct: Array, rows: Any, matrix: Any, axis: int, **params: Any) -> Array:
-    return rows_outer_p.bind(*((rows, ct) if axis == 0 else (ct, rows)), **params)
+    pair = (rows, ct) if axis == 0 else (ct, rows)
+    return _like(matrix, rows_outer_p.bind(*pair, **params))
 
 
 def _left_bar(ct: Array, left: Any, right: Any, **params: Any) -> Array:
-    return rows_dot_p.bind(right, ct, axis=1, **params)
+    return _like(left, rows_dot_p.bind(right, ct, axis=1, **params))
 
 
 def _right_bar(ct: Array, left: Any, right: Any, **params: Any) -> Array:
-    return rows_dot_p.bind(left, ct, axis=0, **params)
+    return _like(right, rows_dot_p.bind(left, ct, axis=0, **params))
+
+
+def _like(operand: Any, ct: Array) -> Array:
+    """A cotangent in its operand's type, which `preferred_element_type` says nothing of."""
+    return lax.convert_element_type(ct, operand.aval.dtype)
 
 
 ad.defbilinear(rows_dot_p, _rows_bar, _matrix_bar)

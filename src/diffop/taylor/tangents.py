@@ -1,5 +1,6 @@
 """What is pushed: jets and their tangents, in the shape of a function's arguments."""
 
+import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, final
@@ -7,13 +8,14 @@ from typing import Any, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
 from ..array_types import CollapsingWeights
 from .binding import at_run_time
 from .bundle import Family, Joined
 from .coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, scale
-from .sparsity import by_entry
 from .truncation import Truncation
 
 
@@ -190,17 +192,94 @@ def _is_tangent(node: Any) -> bool:
 
 
 def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) -> Coefficient:
-    """A leaf's tangent as a coefficient, in the leaf's type."""
-    if tangent is None:
+    """A leaf's tangent as a coefficient, in the leaf's type.
+
+    **Raises:** `ValueError` for shapes, positions and numbers that are not those of the leaf,
+    `TypeError` for values of another kind.
+    """
+    if tangent is None or isinstance(tangent, Zero):
         return Zero()
+    shape, dtype = jnp.shape(leaf), as_differentiable(leaf).dtype
     if isinstance(tangent, ByDirection):
-        return tangent.with_values(at_run_time(tangent.values))
-    if isinstance(tangent, ByEntry) and not (tangent.is_ones or tangent.numbers.full):
-        return tangent.with_values(by_entry.zero_elsewhere(tangent, tangent.values.dtype))
+        _check_positions(tangent, lead_shape, shape)
+        return tangent.with_values(at_run_time(_typed(tangent.values, dtype)))
+    if isinstance(tangent, ByEntry):
+        _check_numbers(tangent, lead_shape, shape)
+        return tangent if tangent.is_ones else _with_own_values(tangent, dtype)
     if isinstance(tangent, Coefficient):
         return tangent
-    array = jnp.asarray(tangent, dtype=as_differentiable(leaf).dtype)
-    expected = (*lead_shape, *jnp.shape(leaf))
+    array = jnp.asarray(tangent, dtype=dtype)
+    expected = (*lead_shape, *shape)
     if array.shape != expected:
         raise ValueError(f"{name} must have shape {expected} here; got {array.shape}.")
     return Full(at_run_time(array))
+
+
+def _with_own_values(tangent: ByEntry, dtype: Any) -> ByEntry:
+    """The values that belong to directions, in the leaf's type: the engine reads zeros where there
+    are none.
+    """
+    values, numbers = tangent.values, tangent.numbers
+    typed = _typed(values, dtype)
+    if not numbers.full:
+        known = numbers.known[0] if tangent.is_lone else numbers.known
+        typed = jnp.where(known, typed, jnp.zeros((), dtype))
+    return tangent if typed is values else tangent.with_values(typed)
+
+
+def _typed(values: Any, dtype: Any) -> Any:
+    """Values of a structured tangent in the leaf's type."""
+    if values.dtype == dtype:
+        return values
+    number = jnp.issubdtype(values.dtype, jnp.number)
+    cut = jnp.iscomplexobj(values) and not jnp.issubdtype(dtype, jnp.complexfloating)
+    if cut or not number:
+        raise TypeError(
+            f"values of a structured tangent must be numbers that its argument's type, {dtype}, "
+            f"can hold; got {values.dtype}."
+        )
+    return values.astype(dtype)
+
+
+def _check_positions(
+    tangent: ByDirection, lead_shape: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    """Where positions are known."""
+    positions, values = tangent.positions, tangent.values
+    if positions.shape[:-1] != lead_shape or positions.shape != values.shape:
+        expected = ", ".join(map(str, (*lead_shape, "s")))
+        raise ValueError(
+            f"a ByDirection must have values and positions of one shape ({expected}) here, for s "
+            f"entries of each jet; got values {values.shape} and positions {positions.shape}."
+        )
+    _check_range(positions, 0, math.prod(shape), f"positions in an argument of shape {shape}")
+
+
+def _check_numbers(tangent: ByEntry, lead_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    array = tangent.numbers.array
+    if lead_shape != (tangent.size,):
+        raise ValueError(
+            f"a ByEntry must be of as many directions as there are jets, in shape {lead_shape} "
+            f"here; got size={tangent.size}."
+        )
+    if array.shape[1:] != shape:
+        raise ValueError(
+            f"numbers of a ByEntry must have the shape of its argument, {shape}, behind an axis; "
+            f"got {array.shape}."
+        )
+    if tangent.values is not None and tangent.values.shape not in (array.shape, shape):
+        raise ValueError(
+            f"values of a ByEntry must have the shape of its numbers, {array.shape}; "
+            f"got {tangent.values.shape}."
+        )
+    _check_range(array, -1, tangent.size, "numbers of directions, −1 for none,")
+
+
+def _check_range(array: Any, least: int, end: int, what: str) -> None:
+    """Of an array that is known while tracing."""
+    if isinstance(array, Tracer):
+        return
+    known = np.asarray(array)
+    outside = known[(known < least) | (known >= end)]
+    if outside.size:
+        raise ValueError(f"{what} must be from {least} to {end - 1}; got {outside[0]}.")

@@ -15,6 +15,7 @@ from ..jets.fields import SparseColumns, apply_rows, expect_shape, resolve
 from ..jets.point import Point
 from ..jets.vector_terms import GradientTerms
 from ..versions import varying_axes
+from .modes import Modes, modes_of
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
@@ -22,8 +23,9 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
     u's own axes, of u's own type: component by component what `Partial` gives.
     """
     factor.count(point)
-    values, outputs = jax.tree.flatten(jax.eval_shape(lambda: point.value_of(u)))
-    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values)
+    program, shape = jax.make_jaxpr(lambda: point.value_of(u), return_shape=True)()
+    values, outputs = jax.tree.flatten(shape)
+    rows: list[PyTree] = _jacobian(u, point, factor.argnum, values, modes_of(program))
     if not (factor.field is None and factor.dims is None):
         rows = [_ravelled(row, point, factor.argnum) for row in rows]
         if factor.dims is not None:
@@ -39,7 +41,7 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
 
 
 def _jacobian(
-    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any]
+    u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any], modes: Modes
 ) -> list[PyTree]:
     """The derivative of each of u's outputs, like the argument.
 
@@ -57,7 +59,7 @@ def _jacobian(
 
     variables = own_copy(parts, jax.tree.map(jnp.real, argument))
     some = any(jnp.issubdtype(y.dtype, jnp.inexact) for y in values)
-    jacobians: Iterator[Any] = iter(jax.jacrev(parts)(variables) if some else [])
+    jacobians: Iterator[Any] = iter(modes.jacrev(parts)(variables) if some else [])
     rows = []
     for y in values:
         if jnp.issubdtype(y.dtype, jnp.inexact):

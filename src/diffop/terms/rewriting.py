@@ -50,6 +50,7 @@ from ..jets.vector_terms import GradientTerms
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
+from .modes import modes_of
 from .term import Segment, Term, flux, inner_key
 
 Request: TypeAlias = tuple[int, Term, Draw | None]
@@ -117,7 +118,8 @@ class _Slope(eqx.Module):
             return a if jnp.issubdtype(a.dtype, jnp.inexact) else a.astype(float)
 
         x = own_copy(value, jax.tree.map(jnp.asarray, args[self.argnum]))
-        slope = ravel_pytree(jax.grad(value)(x))[0]
+        modes = modes_of(jax.make_jaxpr(value)(x))
+        slope = ravel_pytree(modes.grad(value)(x))[0]
         return slope if self.dims is None else slope[np.asarray(self.dims)]
 
 

@@ -8,8 +8,9 @@ divides its derivative among them), and as in JAX the choice itself has no deriv
 All others have each jet pushed by integrating the jvp.
 """
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -45,6 +46,20 @@ class UnsupportedPrimitiveError(NotImplementedError):
     """A function uses a primitive that JAX itself cannot differentiate in forward mode."""
 
 
+@contextlib.contextmanager
+def _blamed(eqn: jex.JaxprEqn, *errors: type[Exception]) -> Iterator[None]:
+    """Where JAX cannot differentiate an equation, an error says which one, and names its line."""
+    try:
+        yield
+    except UnsupportedPrimitiveError:
+        raise
+    except errors as error:
+        raise UnsupportedPrimitiveError(
+            f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), "
+            f"because jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
+        ) from error
+
+
 @final
 class _MovingPart:
     """An equation as a `function` of the operands that move, to the outputs that have derivatives;
@@ -78,13 +93,8 @@ class _MovingPart:
         """Ask JAX once, so that a missing rule is reported with the primitive and the line of the
         user's function.
         """
-        try:
+        with _blamed(eqn, NotImplementedError, TypeError, ValueError):
             jax.eval_shape(self._jvp, *self.point)
-        except (NotImplementedError, TypeError, ValueError) as error:
-            raise UnsupportedPrimitiveError(
-                f"diffop cannot differentiate the primitive '{eqn.primitive.name}' ({where(eqn)}), "
-                f"because jax.jvp cannot: {error}. Give the function a rule with jax.custom_jvp."
-            ) from error
 
     def pushed(
         self,
@@ -128,8 +138,9 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
     if name not in _logged:
         _logged.add(name)
         _logger.info("primitive %s has no Taylor rule: its jvp is integrated instead", name)
-    part = _MovingPart(eqn, operands)
-    return part.pushed(families, partial(_expand, part))
+    with _blamed(eqn, NotImplementedError, ValueError):
+        part = _MovingPart(eqn, operands)
+        return part.pushed(families, partial(_expand, part))
 
 
 def _expand(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[Series]:

@@ -1,19 +1,24 @@
 """Functions with a derivative rule of the user's own, and calls of inner programs."""
 
+import pathlib
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.dtypes import float0
 
-from ..binding import bind, bind_call, bind_program
+from ..binding import bind, bind_call, bind_program, partially_bound
 from ..blocks import in_blocks_p
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
-from ..interpreter import interpret
+from ..interpreter import interpret, run
 from ..parts import in_parts_p
 from ..points import each_point_p
 from ..primitive import Inner, Primitive, Rule, enter, of
-from ..program import called
+from ..program import called, flatten
 from ..replacing.forms import PRODUCTS
 from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
@@ -32,14 +37,21 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
         return sign_and_logarithm(families, eqn, operands)
     if is_logaddexp(called(eqn).jaxpr):
         return logaddexp(families, operands)
+    closed_over = operands[: eqn.params["num_consts"]]
+    if any(map(is_moving, closed_over)):  # of which no rule speaks
+        return interpret(called(eqn).jaxpr, called(eqn).consts, families, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
-    if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
+    derivative = _derivative(eqn, moving, [primal_of(operand) for operand in operands])
+    if not _is_of_jax(eqn) and _makes_cut_off(derivative):
+        eqn = _lasting(eqn)
+    if len(moving) == 1 and _is_elementwise(eqn, operands[moving[0]], derivative.jaxpr):
         return along_one(families, eqn, operands, moving[0])
     return fallback(families, eqn, operands)
 
 
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """There is no forward rule to honour: coefficients come from the function itself.
+    """There is no forward rule to honour: coefficients come from the function itself, in operators
+    that take reverse mode, too (`terms/modes.py`).
 
     The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
     function itself.
@@ -57,21 +69,104 @@ def _as_written(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
     ]
 
 
-def _is_elementwise(eqn: jex.JaxprEqn, operands: Sequence[Value], position: int) -> bool:
-    """Whether the function and its rule act entry by entry on a real moving operand."""
-    primals = [primal_of(operand) for operand in operands]
-    x = primals[position]
-    avals: list[Any] = [var.aval for var in eqn.outvars]
-    if [(y.shape, y.dtype) for y in avals] != [(x.shape, x.dtype)] or x.dtype.kind == "c":
+def _derivative(
+    eqn: jex.JaxprEqn, moving: Sequence[int], operands: Sequence[Any]
+) -> jex.ClosedJaxpr:
+    """What the rule makes of tangents."""
+
+    def tangent(*operands: Any) -> list[jax.Array]:
+        point = [operands[k] for k in moving]
+        return jax.jvp(partially_bound(eqn, operands, moving), point, point)[1]
+
+    return jax.make_jaxpr(tangent)(*operands)
+
+
+def _makes_cut_off(program: jex.ClosedJaxpr) -> bool:
+    """Whether what a rule has made calls a function whose own rule refers to values of the first
+    one, as that of a function of tangents does. JAX keeps rules as they are, and when this one is
+    asked for, the trace that made these values is over.
+    """
+    steps = flatten(program.jaxpr, program.consts).steps
+    return any(_is_cut_off(step.eqn, program.consts) for step in steps)
+
+
+def _is_cut_off(eqn: jex.JaxprEqn, known: Sequence[Any]) -> bool:
+    if of(eqn).inner is not Inner.DECLARED:
         return False
+    found = _own_derivative(eqn).consts
+    return any(isinstance(c, Tracer) and all(c is not each for each in known) for c in found)
 
-    def tangent(x: jax.Array) -> list[jax.Array]:
-        def function(x: jax.Array) -> list[jax.Array]:
-            return bind(eqn, [*primals[:position], x, *primals[position + 1 :]])
 
-        return jax.jvp(function, (x,), (x,))[1]
+def _own_derivative(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:
+    kinds: list[Any] = [var.aval for var in eqn.invars]
+    return _derivative(eqn, _inexact(kinds), kinds)
 
-    return _only_elementwise(jax.make_jaxpr(tangent)(x).jaxpr)
+
+def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
+    """The same function, whose rule is followed once: what it makes is differentiated as it is
+    written, where rules are cut off.
+    """
+    closed = called(eqn)
+
+    @jax.custom_jvp
+    def function(*operands: Any) -> list[Any]:
+        return interpret(closed.jaxpr, closed.consts, (), operands)
+
+    @function.defjvp
+    def _(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        moving = _inexact(primals)
+
+        def pushed(primals: Sequence[Any], along: Sequence[Any]) -> Any:
+            point = [primals[k] for k in moving]
+            outputs, moved = jax.jvp(partially_bound(eqn, primals, moving), point, along)
+            return outputs, [moved[k] for k in _inexact(outputs)]
+
+        inputs = primals, [tangents[k] for k in moving]
+        rule, shape = jax.make_jaxpr(pushed, return_shape=True)(*inputs)
+
+        def is_spent(eqn: jex.JaxprEqn) -> bool:
+            return _is_cut_off(eqn, rule.consts) or is_followed_once(eqn)
+
+        program = flatten(rule.jaxpr, rule.consts, is_spent)
+        found = run(program, (), jax.tree.leaves(inputs))
+        outputs, moved = jax.tree.unflatten(jax.tree.structure(shape), found)
+        rest = iter(moved)
+        return outputs, [
+            next(rest) if jnp.issubdtype(y.dtype, jnp.inexact) else np.zeros(y.shape, float0)
+            for y in outputs
+        ]
+
+    (traced,) = jax.make_jaxpr(function)(*(var.aval for var in eqn.invars)).jaxpr.eqns
+    return eqn.replace(params=traced.params)
+
+
+def is_followed_once(eqn: jex.JaxprEqn) -> bool:
+    """Whether a function has a rule that makes functions with rules that are cut off."""
+    declared = of(eqn).inner is Inner.DECLARED and not _is_of_jax(eqn)
+    return declared and _makes_cut_off(_own_derivative(eqn))
+
+
+def _is_of_jax(eqn: jex.JaxprEqn) -> bool:
+    """Whether a function is one of JAX's own, whose rules are known to do no such thing: looking at
+    those of each activation would take as long as a gradient.
+    """
+    return _JAX in str(called(eqn).jaxpr.debug_info)
+
+
+_JAX = str(pathlib.Path(jax.__file__).parent)
+
+
+def _inexact(values: Sequence[Any]) -> list[int]:
+    """The places of what is of a floating or complex type."""
+    return [k for k, each in enumerate(values) if jnp.issubdtype(each.dtype, jnp.inexact)]
+
+
+def _is_elementwise(eqn: jex.JaxprEqn, operand: Value, derivative: jex.Jaxpr) -> bool:
+    """Whether the function and its rule act entry by entry on a real moving operand."""
+    x = primal_of(operand)
+    avals: list[Any] = [var.aval for var in eqn.outvars]
+    alike = [(y.shape, y.dtype) for y in avals] == [(x.shape, x.dtype)]
+    return alike and x.dtype.kind != "c" and _only_elementwise(derivative)
 
 
 def _only_elementwise(jaxpr: jex.Jaxpr) -> bool:
@@ -95,4 +190,4 @@ for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
     _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
 _enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
-_enter("custom_vjp_call", custom_vjp, evaluate=bind_call)
+_enter("custom_vjp_call", custom_vjp, inner=Inner.REVERSED, evaluate=bind_call)
