@@ -60,6 +60,7 @@ class Primitive:
     - `on_indices`: whether it is kept known while tracing where its operands are, so that sparse
         coefficients can be followed through indices.
     - `recurrence`: of an elementwise function, how its Taylor coefficients follow from one another.
+    - `slope`: of an elementwise function of real numbers, its derivative where JAX's loses digits.
     - `equation`: of an elementwise function that solves y′ = a + λ y + μ y², λ and μ.
     - `logarithmic`: of an elementwise function with φ″ = −λ φ′², λ.
     - `in_range`: the order to which its derivatives are in range wherever it is itself.
@@ -84,6 +85,7 @@ class Primitive:
     entrywise: bool | Callable[[jex.JaxprEqn], bool] = False
     on_indices: bool = False
     recurrence: Callable[..., Any] | None = None
+    slope: Callable[[Any], Any] | None = None
     equation: Any = None
     logarithmic: float | None = None
     in_range: float | int = 0

@@ -28,7 +28,8 @@ def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.
 
     def program(*operands: Array) -> Array:
         function, x = partially_bound(eqn, operands, (position,)), operands[position]
-        return jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
+        slope = _own_slope(eqn, x)
+        return slope(x) if slope else jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
 
     return _programs.of(("derivative", position), eqn, program, primals)
 
@@ -57,6 +58,9 @@ def first_coefficients(
     """φ(x) and φ′(x), from which a recurrence goes on; without one all coefficients, by the curve
     t ↦ x + t pushed through the equation.
     """
+    slope = _own_slope(eqn, primals[position])
+    if slope:
+        return [*bind(eqn, primals), slope(as_array(primals[position]))]
     recurrence = of(eqn).recurrence
     degree = order if recurrence is None else 1
 
@@ -69,6 +73,10 @@ def first_coefficients(
 
     closed = _programs.of((position, degree), eqn, program, primals)
     return [as_array(each) for each in _evaluate(closed, primals)]
+
+
+def _own_slope(eqn: jex.JaxprEqn, x: Any) -> Callable[[Any], Array] | None:
+    return None if jnp.iscomplexobj(x) else of(eqn).slope
 
 
 def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
