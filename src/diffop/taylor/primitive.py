@@ -68,6 +68,7 @@ class Primitive:
     - `settled`: of an elementwise function, what may not count of coefficients that meet its higher
         derivatives.
     - `inner`: what its inner program is, where that is written out or looked into.
+    - `known`: of a call, the record of the function behind it, where that is one of JAX's own.
     - `evaluate`: how an equation is evaluated that is not just bound.
     - `mixes`: whether named axes among its parameters say that it moves values along them.
     """
@@ -92,6 +93,7 @@ class Primitive:
     singular: bool | Callable[[jex.JaxprEqn], bool] = False
     settled: Callable[..., Any] | None = None
     inner: Inner | None = None
+    known: Callable[[jex.JaxprEqn], "Primitive | None"] | None = None
     evaluate: Callable[..., list[Any]] | None = None
     mixes: bool = True
 
@@ -135,8 +137,9 @@ def named(name: str) -> Primitive:
 
 
 def of(eqn: jex.JaxprEqn) -> Primitive:
-    """The record of an equation's primitive."""
-    return _records.get(eqn.primitive.name, _of_others[0])
+    """The record of an equation's primitive, or of a function of JAX's that it calls."""
+    record = named(eqn.primitive.name)
+    return record if record.known is None else record.known(eqn) or record
 
 
 def rule_of(eqn: jex.JaxprEqn) -> Rule:

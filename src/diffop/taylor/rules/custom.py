@@ -17,9 +17,8 @@ from ..program import called
 from ..replacing.forms import PRODUCTS
 from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
-from .determinant import is_slogdet, sign_and_logarithm
 from .elementwise import along_one
-from .softplus import is_logaddexp, logaddexp
+from .of_jax import with_a_rule, written_out
 
 
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -28,10 +27,6 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     """
     if any(each.params.get("name") == PRODUCTS for each in called(eqn).jaxpr.eqns):
         return _as_written(families, eqn, operands)
-    if is_slogdet(called(eqn).jaxpr):
-        return sign_and_logarithm(families, eqn, operands)
-    if is_logaddexp(called(eqn).jaxpr):
-        return logaddexp(families, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) == 1 and _is_elementwise(eqn, operands, moving[0]):
         return along_one(families, eqn, operands, moving[0])
@@ -89,10 +84,12 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
     enter(names.split(), Primitive(rule, "control flow", **known))
 
 
-_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program)
+_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program, known=written_out)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
 for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
     _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
-_enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
+_enter(
+    "custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call, known=with_a_rule
+)
 _enter("custom_vjp_call", custom_vjp, evaluate=bind_call)

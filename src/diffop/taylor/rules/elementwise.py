@@ -35,7 +35,7 @@ from ..series import faa_di_bruno, integral, logarithm, powers
 from ..sparsity.by_direction import entries_at, times_values
 from ..sparsity.by_entry import values_of
 from ..sparsity.source import Source
-from . import programs, recurrences, slopes
+from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, piecewise_linear
 from .composed import composed, way
 from .entry_factor import EntryFactor
@@ -348,11 +348,13 @@ _enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
 _enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
-    "acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e digamma erf_inv lgamma polygamma "
+    "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma "
     "polynomial",
     in_range=2,
     singular=True,
 )
+_enter("bessel_i0e", in_range=2, singular=True, slope=special.bessel_i0e_slope)
+_enter("bessel_i1e", in_range=2, singular=True, slope=special.bessel_i1e_slope)
 _enter("log log1p", in_range=2, singular=True, logarithmic=1.0)
 _enter("log2", in_range=2, singular=True, logarithmic=math.log(2))
 _enter("igamma igammac", singular=True)

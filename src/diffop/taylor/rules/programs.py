@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..arithmetic import instantiate
-from ..arrays import as_array
+from ..arrays import as_array, times
 from ..binding import bind, partially_bound, read
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
@@ -58,21 +58,29 @@ def first_coefficients(
     """φ(x) and φ′(x), from which a recurrence goes on; without one all coefficients, by the curve
     t ↦ x + t pushed through the equation.
     """
-    slope = _own_slope(eqn, primals[position])
-    if slope:
+    recurrence, slope = of(eqn).recurrence, _own_slope(eqn, primals[position])
+    if recurrence is not None and slope is not None:
         return [*bind(eqn, primals), slope(as_array(primals[position]))]
-    recurrence = of(eqn).recurrence
     degree = order if recurrence is None else 1
 
     def program(*operands: Array) -> list[Array]:
-        function = partially_bound(eqn, operands, (position,))
-        x = operands[position]
-        line: Series = (Full(jnp.ones_like(x)), *zeros(degree - 1))
-        (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
-        return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
+        function, x = partially_bound(eqn, operands, (position,)), operands[position]
+        if slope is None:
+            return [*function(x), *_along_line(function, x, degree)]
+        slopes = [slope(x), *_along_line(lambda x: [slope(x)], x, degree - 1)]
+        return [*function(x), *(times(each, 1 / k) for k, each in enumerate(slopes, start=1))]
 
     closed = _programs.of((position, degree), eqn, program, primals)
     return [as_array(each) for each in _evaluate(closed, primals)]
+
+
+def _along_line(function: Callable[..., list[Any]], x: Array, degree: int) -> list[Array]:
+    """The Taylor coefficients of a function along t ↦ x + t."""
+    if degree == 0:
+        return []
+    line: Series = (Full(jnp.ones_like(x)), *zeros(degree - 1))
+    (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
+    return [instantiate(term, (), x).array for term in series]
 
 
 def _own_slope(eqn: jex.JaxprEqn, x: Any) -> Callable[[Any], Array] | None:
