@@ -20,6 +20,7 @@ from .bundle import (
     primal_of,
     with_joined,
 )
+from .coefficients import Sets, Structured
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 from .sparsity.source import Source
@@ -64,7 +65,7 @@ class Walk:
                 self.store(variable, value)
 
     def push(self, step: Step) -> None:
-        outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, self.values))
+        outputs = _pushed(tuple(self.families), step, self.values)
         for variable, value in zip(step.writes, outputs, strict=True):
             self.store(variable, value)
         for variable in self.uses.done(step):
@@ -85,7 +86,7 @@ class Walk:
         def push(values: Sequence[Value]) -> list[Value]:
             local = dict(zip(reads, values, strict=True))
             for step in steps:
-                outputs = push_equation(families, step.eqn, _read(step.reads, local))
+                outputs = _pushed(families, step, local)
                 for variable, value in zip(step.writes, outputs, strict=True):
                     local[variable] = self._named(variable, value)
             return [local[v] for v in kept]
@@ -117,6 +118,35 @@ class Walk:
 
 def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
     return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
+
+
+def _pushed(
+    families: Families, step: Step, values: Mapping[int, Value]
+) -> Sequence[Value]:
+    """The outputs of one step. A number that is subtracted from all moves with them, though it is
+    stopped, where it has no effect but on digits: from coefficients that are arrays, or few.
+    """
+    operands = _read(step.reads, values)
+    if step.shifted in values and _takes_rows(values[step.shifted]):
+        return operands
+    return push_equation(families, step.eqn, operands)
+
+
+_FEW = 64
+"""So many entries may move along as many directions, where each moved one."""
+
+
+def _takes_rows(value: Value) -> bool:
+    """Whether a row of numbers may be subtracted from the coefficients of a value."""
+    if not isinstance(value, Bundle):
+        return False
+    parts = [
+        part
+        for series in value.series
+        for c in series
+        for part in (c.parts if isinstance(c, Sets) else (c,))
+    ]
+    return value.primal.size <= _FEW or not any(isinstance(part, Structured) for part in parts)
 
 
 def push_equation(

@@ -7,7 +7,7 @@ a primitive.
 import dataclasses
 import enum
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
@@ -37,6 +37,15 @@ class Inner(enum.Enum):
     """All of it, computed again in reverse mode."""
     DECLARED = enum.auto()
     """A function whose derivative the user has given."""
+
+
+class Following(NamedTuple):
+    """How a value follows where s is added to something: it becomes e^{`factor` s} times itself,
+    plus `added` s. One of them is 0.
+    """
+
+    added: float = 0
+    factor: float = 0
 
 
 @final
@@ -70,6 +79,8 @@ class Primitive:
     - `inner`: what its inner program is, where that is written out or looked into.
     - `known`: of a call, the record of the function behind it, where that is one of JAX's own.
     - `evaluate`: how an equation is evaluated that is not just bound.
+    - `stops`: whether its output is its operand, standing still.
+    - `under_shift`: how its output follows a number that is added to something in its operands.
     - `mixes`: whether named axes among its parameters say that it moves values along them.
     """
 
@@ -95,6 +106,8 @@ class Primitive:
     inner: Inner | None = None
     known: Callable[[jex.JaxprEqn], "Primitive | None"] | None = None
     evaluate: Callable[..., list[Any]] | None = None
+    stops: bool = False
+    under_shift: Callable[..., "Following | None"] | None = None
     mixes: bool = True
 
     @property
@@ -119,6 +132,12 @@ _of_others = [Primitive()]
 def enter(names: list[str], record: Primitive) -> None:
     """The record of some primitives, by their names."""
     _records.update(dict.fromkeys(names, record))
+
+
+def enter_further(names: str, **known: Any) -> None:
+    """More that is known of primitives that have a record."""
+    for name in names.split():
+        _records[name] = dataclasses.replace(_records[name], **known)
 
 
 def enter_others(record: Primitive) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 import jax.extend.core as jex
 
 from ..versions import axes_mapped
-from .primitive import Inner, of
+from .primitive import Following, Inner, of
 
 
 @final
@@ -43,7 +43,8 @@ class Region:
 
 class Step(NamedTuple):
     """One equation, with what it reads, the variables among that and those that it writes, and the
-    region that it is in. It is `mixing` if there are `axes_mixed`.
+    region that it is in. It is `mixing` if there are `axes_mixed`. Where it stops a number that
+    the outputs do not depend on, `shifted` is what that is subtracted from.
     """
 
     eqn: jex.JaxprEqn
@@ -52,6 +53,7 @@ class Step(NamedTuple):
     writes: tuple[int, ...]
     region: Region | None
     mixing: bool
+    shifted: int | None = None
 
 
 class Program(NamedTuple):
@@ -66,7 +68,36 @@ def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
     flat = _Flattening()
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
-    return Program(flat.steps, tuple(outputs))
+    steps = [
+        step._replace(shifted=_shifted(flat.steps[number:], outputs)) if of(step.eqn).stops else step
+        for number, step in enumerate(flat.steps)
+    ]
+    return Program(steps, tuple(outputs))
+
+
+def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
+    """What the output of the first of some steps is subtracted from, if whatever is added to it
+    has no effect: softmax and its like are functions of differences.
+    """
+    first, *later = steps
+    following = {first.writes[0]: Following(added=1)}
+    shifted = None
+    for step in later:
+        if following.keys().isdisjoint(step.variables):
+            continue
+        rule = of(step.eqn).under_shift
+        operands = [
+            following.get(atom, Following()) if isinstance(atom, int) else Following()
+            for atom in step.reads
+        ]
+        found = None if rule is None else rule(step.eqn, operands)
+        if found is None:
+            return None
+        if found == Following(added=-1) and shifted is None:
+            shifted = next((v for v in step.variables if v not in following), None)
+        if found != Following():
+            following[step.writes[0]] = found
+    return shifted if following.keys().isdisjoint(o for o in outputs if isinstance(o, int)) else None
 
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:

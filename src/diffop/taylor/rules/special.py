@@ -37,7 +37,12 @@ def sinc_slope(x: Array) -> Array:
     return -math.pi * z * _spherical(1, z)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+_jvp_of_family = functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+_traced_once = functools.partial(jax.jit, static_argnums=0)
+
+
+@_jvp_of_family
+@_traced_once
 def _spherical(n: int, z: Array) -> Array:
     """s_n by its power series near 0; else by s_{n+1} = ((2n + 1) s_n − s_{n−1}) / z², which loses
     little where |z| > n, from s_{−1} = cos z and s_0 = sin(z) / z.
@@ -78,7 +83,8 @@ def _sign(x: Array) -> Array:
     return jnp.where(x < 0, -1, 1).astype(x.dtype)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+@_jvp_of_family
+@_traced_once
 def _bessel(n: int, x: Array) -> Array:
     """g_n by its power series near 0; else by g_{n+1} = (g_{n−1} − 2n g_n) / x²."""
     if n == 0:
@@ -144,7 +150,8 @@ def _log_ndtr_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
     return _log_ndtr(x), jnp.where(is_left, t + _moments(1, t), ratio) * dx
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+@_jvp_of_family
+@_traced_once
 def _moments(n: int, t: Array) -> Array:
     """ρ_n = n / (t + ρ_{n+1}), Laplace's continued fraction, from where ρ hardly changes any more:
     ρ² + t ρ = n.
