@@ -3,7 +3,7 @@ series of decimal numbers.
 """
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import jax
 import jax.numpy as jnp
@@ -174,3 +174,88 @@ def test_special_functions_at_zero():
     assert order(jsp.special.i0, 2) == 0.5
     np.testing.assert_allclose(order(jsp.special.i1, 3), 3 / 8, rtol=1e-6)
     np.testing.assert_allclose(order(jnp.sinc, 2), -(math.pi**2) / 3, rtol=1e-6)
+
+
+def of_softmax(x):
+    """Δ of softmax's first and last entry and of log Σ eˣ: with p = softmax(x) the Hessian of the
+    latter is diag(p) − p pᵀ, and Δ p_i = p_i Σ_j (δ_ij − p_j) (1 − 2 p_j).
+    """
+    with localcontext(prec=60):
+        exponentials = [Decimal(float(t)).exp() for t in x]
+        p = [each / sum(exponentials) for each in exponentials]
+
+        def entry(i):
+            return p[i] * sum(((i == j) - q) * (1 - 2 * q) for j, q in enumerate(p))
+
+        return [float(each) for each in (entry(0), entry(len(p) - 1), sum(q * (1 - q) for q in p))]
+
+
+def by_hand(x, axis=-1):
+    """Softmax as users write it."""
+    e = jnp.exp(x - jax.lax.stop_gradient(jnp.max(x, axis, keepdims=True)))
+    return e / jnp.sum(e, axis, keepdims=True)
+
+
+@pytest.mark.parametrize(("dtype", "gap"), [("float32", 17.0), ("float64", 40.0)])
+def test_saturated_softmax(dtype, gap):
+    """The largest exponential stands still: of e¹ − e¹ no derivative is made."""
+    x = np.array([gap, 0.3, -3.0])
+    functions = [
+        lambda x: jax.nn.softmax(x)[jnp.array([0, 2])],
+        lambda x: jax.nn.logsumexp(x)[None],
+        lambda x: -jax.nn.log_softmax(x)[:1],
+        lambda x: by_hand(x)[jnp.array([0, 2])],
+    ]
+
+    def u(x):
+        return jnp.concatenate([f(x) for f in functions])
+
+    def every(x):
+        dense = do.Laplacian().exact(lambda x: u(jnp.eye(3, dtype=dtype) @ x))(x)
+        single = sum(do.Partial(i, 2).exact(u)(x) for i in range(3))
+        again = jax.checkpoint(u)
+        return do.Laplacian().exact(u)(x), dense, single, do.Laplacian().exact(again)(x)
+
+    with jax.enable_x64(dtype == "float64"):
+        x = np.asarray(x, dtype)
+        first, last, both = of_softmax(x)
+        for got in jax.jit(every)(jnp.asarray(x)):
+            expected = [first, last, both, both, first, last]
+            np.testing.assert_allclose(got, expected, rtol=16 * np.finfo(dtype).eps)
+
+
+def test_gradients_of_saturated_softmax():
+    """∂_w of ∂_t² p(w t), p being the first of softmax((w t, 0)): that of the logistic function."""
+    second = do.Partial(order=2)
+
+    def of(w, t):
+        return second.exact(lambda t: jax.nn.softmax(jnp.stack([w * t, 0 * t]))[0])(t)
+
+    w, t = 1.5, 12.0
+    _, _, d2, d3, *_ = np.asarray(digits.derivatives(digits.logistic, [w * t]))[:, 0]
+    got = jax.grad(of)(jnp.float32(w), jnp.float32(t))
+    np.testing.assert_allclose(got, 2 * w * d2 + w**2 * t * d3, rtol=1e-5)
+
+
+def test_what_is_stopped_and_counts_stays_stopped():
+    """Where the outputs depend on it: x_0 is the largest, and the others move alone."""
+    stopped = lambda x: jax.lax.stop_gradient(jnp.max(x))
+    functions = [
+        lambda x: jnp.sum(jnp.exp(x - stopped(x))),
+        lambda x: jnp.sum((x - stopped(x)) ** 2),
+        lambda x: jax.nn.logsumexp(x - stopped(x)),
+        lambda x: jnp.sum(jnp.exp(x - stopped(x)) / (1 + jnp.sum(jnp.exp(x - stopped(x))))),
+    ]
+    u = lambda x: jnp.stack([f(x) for f in functions])
+    x = jnp.array([1.5, 0.25, -1.0])
+    expected = jnp.trace(jax.jacfwd(jax.jacfwd(u))(x), axis1=1, axis2=2)
+    np.testing.assert_allclose(do.Laplacian().exact(u)(x), expected, rtol=2e-5)
+
+
+def test_many_exponentials_keep_their_structure():
+    """Each of a thousand directions moves one of them, and no array is directions × entries."""
+    x = jnp.linspace(-1, 1, 1000)
+    operator = jax.jit(do.Laplacian().exact(jax.nn.logsumexp)).lower(x).compile()
+    assert operator.memory_analysis().temp_size_in_bytes < 1e5
+    p = np.exp(np.float64(x)) / np.sum(np.exp(np.float64(x)))
+    np.testing.assert_allclose(operator(x), np.sum(p * (1 - p)), rtol=1e-5)

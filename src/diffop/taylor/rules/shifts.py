@@ -17,11 +17,7 @@ Rule = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
 
 def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
     first, *others = operands
-    return None if any(others_moved(others)) else first
-
-
-def others_moved(operands: Sequence[Following]) -> list[bool]:
-    return [operand != Following() for operand in operands]
+    return first if all(other == Following() for other in others) else None
 
 
 def _of_factors(signs: tuple[int, ...]) -> Rule:
