@@ -22,7 +22,7 @@ from .elementwise import elementwise
 from .softplus import logaddexp
 
 _JAX = str(Path(jax.__file__).parent)
-_KIND = "function of JAX's"
+KIND = "function of JAX's"
 
 
 def name_in_jax(eqn: jex.JaxprEqn) -> str | None:
@@ -32,7 +32,7 @@ def name_in_jax(eqn: jex.JaxprEqn) -> str | None:
 
 
 def _declared(rule: Rule) -> Primitive:
-    return Primitive(rule, _KIND, inner=Inner.DECLARED, evaluate=bind_call)
+    return Primitive(rule, KIND, inner=Inner.DECLARED, evaluate=bind_call)
 
 
 _WITH_A_RULE: Mapping[str, Primitive] = {
@@ -53,7 +53,7 @@ def with_a_rule(eqn: jex.JaxprEqn) -> Primitive | None:
 
 _SINC = Primitive(
     elementwise,
-    _KIND,
+    KIND,
     entrywise=True,
     slope=special.sinc_slope,
     in_range=float("inf"),

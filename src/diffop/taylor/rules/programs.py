@@ -2,6 +2,7 @@
 coefficients.
 """
 
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, final
 
@@ -164,10 +165,13 @@ def _is_one(atom: Any, ones: set[jex.Var]) -> bool:
 
 @final
 class _Programs:
-    """The most recently used programs about equations."""
+    """The most recently used programs about equations. Threads that trace at once may make a
+    program twice: tracing takes long, and asks for further programs.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
+        self._lock = threading.Lock()
         self._entries: dict[Hashable, jex.ClosedJaxpr] = {}
 
     def of(
@@ -182,12 +186,15 @@ class _Programs:
         if params is None:
             return _traced(program, primals)
         key = (kind, eqn.primitive, params, tuple(jax.typeof(primal) for primal in primals))
-        entry = self._entries.pop(key, None)
+        with self._lock:
+            entry = self._entries.get(key)
         if entry is None:
             entry = _traced(program, primals)
-        self._entries[key] = entry
-        if len(self._entries) > self._capacity:
-            del self._entries[next(iter(self._entries))]
+        with self._lock:
+            self._entries.pop(key, None)
+            self._entries[key] = entry
+            if len(self._entries) > self._capacity:
+                del self._entries[next(iter(self._entries))]
         return entry
 
 
