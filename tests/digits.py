@@ -5,7 +5,9 @@ import math
 from decimal import Decimal, localcontext
 
 ORDER = 6
-DIGITS = 400  # of the series of sin z at 100 π cancel 136 of them, in the tail of tanh at 100 cancel 87
+DIGITS = (
+    400  # of the series of sin z at 100 π cancel 136 of them, in the tail of tanh at 100 cancel 87
+)
 
 
 def plus(a, b):

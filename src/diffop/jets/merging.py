@@ -85,7 +85,7 @@ def _added_up(positions: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _directions(rows: np.ndarray, table: Table) -> Directions:
-    pairs = rows.reshape(rows.shape[0], -1, 2)
+    pairs = rows.reshape(rows.shape[0], rows.shape[1] // 2, 2)
     result, start = {}, 0
     for argnum, (positions, _) in table.items():
         part = pairs[:, start : start + positions.shape[1]]

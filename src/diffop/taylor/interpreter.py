@@ -120,9 +120,7 @@ def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
     return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
 
 
-def _pushed(
-    families: Families, step: Step, values: Mapping[int, Value]
-) -> Sequence[Value]:
+def _pushed(families: Families, step: Step, values: Mapping[int, Value]) -> Sequence[Value]:
     """The outputs of one step. A number that is subtracted from all moves with them, though it is
     stopped, where it has no effect but on digits: from coefficients that are arrays, or few.
     """

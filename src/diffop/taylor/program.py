@@ -69,7 +69,9 @@ def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
     steps = [
-        step._replace(shifted=_shifted(flat.steps[number:], outputs)) if of(step.eqn).stops else step
+        step._replace(shifted=_shifted(flat.steps[number:], outputs))
+        if of(step.eqn).stops
+        else step
         for number, step in enumerate(flat.steps)
     ]
     return Program(steps, tuple(outputs))
@@ -97,7 +99,9 @@ def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
             shifted = next((v for v in step.variables if v not in following), None)
         if found != Following():
             following[step.writes[0]] = found
-    return shifted if following.keys().isdisjoint(o for o in outputs if isinstance(o, int)) else None
+    return (
+        shifted if following.keys().isdisjoint(o for o in outputs if isinstance(o, int)) else None
+    )
 
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:

@@ -89,7 +89,5 @@ _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_cal
 for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
     _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
-_enter(
-    "custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call, known=with_a_rule
-)
+_enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call, known=with_a_rule)
 _enter("custom_vjp_call", custom_vjp, evaluate=bind_call)

@@ -28,6 +28,7 @@ from ..equation import BilinearMap
 from ..primitive import Form
 from .decomposed import pushed_as
 
+
 def sign_and_logarithm(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:

@@ -348,8 +348,7 @@ _enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
 _enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
-    "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma "
-    "polynomial",
+    "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma polynomial",
     in_range=2,
     singular=True,
 )

@@ -6,7 +6,7 @@ otherwise, its rule is JAX's own again, and a test fails.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import jax

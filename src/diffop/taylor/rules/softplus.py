@@ -16,6 +16,7 @@ from jaxtyping import Array
 from ..bundle import Families, Value
 from .decomposed import pushed_as
 
+
 def logaddexp(families: Families, _: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
     """The output of `jnp.logaddexp`."""
     return pushed_as(lambda *values: [_logaddexp(*values)], families, operands)

@@ -62,9 +62,7 @@ def _spherical(n: int, z: Array) -> Array:
 
 
 @_spherical.defjvp
-def _spherical_jvp(
-    n: int, primals: tuple[Array], tangents: tuple[Array]
-) -> tuple[Array, Array]:
+def _spherical_jvp(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (z,), (dz,) = primals, tangents
     return _spherical(n, z), -z * _spherical(n + 1, z) * dz
 
@@ -89,7 +87,9 @@ def _bessel(n: int, x: Array) -> Array:
     """g_n by its power series near 0; else by g_{n+1} = (g_{n−1} − 2n g_n) / x²."""
     if n == 0:
         return lax.bessel_i0e(x)
-    terms = [1 / (2.0 ** (n + 2 * k) * math.factorial(k) * math.factorial(n + k)) for k in range(_TERMS)]
+    terms = [
+        1 / (2.0 ** (n + 2 * k) * math.factorial(k) * math.factorial(n + k)) for k in range(_TERMS)
+    ]
 
     def far(x: Array) -> Array:
         below, own = lax.bessel_i0e(x), lax.bessel_i1e(x) / x
