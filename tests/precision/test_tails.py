@@ -157,7 +157,9 @@ POINTS = [0.0, 1e-8, -1e-3, 0.3, -0.9, 2.5, -3.7, 6.0, -8.0, -20.0]
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_special_functions(dtype):
-    """Four orders, each beside itself or the next one: odd ones of I_0 are differences next to 0."""
+    """Four orders, beside the larger of each and the next one: odd ones of I_0 are differences
+    next to 0.
+    """
     points = np.asarray(POINTS, dtype).astype(float)
     for name, got in evaluated(SPECIAL, points, dtype, 4).items():
         expected = np.abs(np.asarray(digits.derivatives(SPECIAL[name][1], points, 100)))[:6]

@@ -125,7 +125,8 @@ def _pushed(families: Families, step: Step, values: Mapping[int, Value]) -> Sequ
     stopped, where it has no effect but on digits: from coefficients that are arrays, or few.
     """
     operands = _read(step.reads, values)
-    if step.shifted in values and _takes_rows(values[step.shifted]):
+    shifted = None if step.shifted is None else values.get(step.shifted)
+    if shifted is not None and _takes_rows(shifted):
         return operands
     return push_equation(families, step.eqn, operands)
 

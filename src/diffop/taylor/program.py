@@ -68,12 +68,10 @@ def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
     flat = _Flattening()
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
-    steps = [
-        step._replace(shifted=_shifted(flat.steps[number:], outputs))
-        if of(step.eqn).stops
-        else step
-        for number, step in enumerate(flat.steps)
-    ]
+    steps = flat.steps
+    for number, step in enumerate(steps):
+        if of(step.eqn).stops:
+            steps[number] = step._replace(shifted=_shifted(steps[number:], outputs))
     return Program(steps, tuple(outputs))
 
 
@@ -99,9 +97,8 @@ def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
             shifted = next((v for v in step.variables if v not in following), None)
         if found != Following():
             following[step.writes[0]] = found
-    return (
-        shifted if following.keys().isdisjoint(o for o in outputs if isinstance(o, int)) else None
-    )
+    returned = {atom for atom in outputs if isinstance(atom, int)}
+    return shifted if returned.isdisjoint(following) else None
 
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:

@@ -76,8 +76,8 @@ def push(
 
     `TypeError` for a moving argument that is not of a floating type, `ValueError` for tangents
     whose structure or shape is not the argument's, and for orders whose factorials are out of the
-    range of the argument's type (29 in single precision), `UnsupportedPrimitiveError` for a primitive that
-    `jax.jvp` cannot differentiate.
+    range of the argument's type (29 in single precision), `UnsupportedPrimitiveError` for a
+    primitive that `jax.jvp` cannot differentiate.
 
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
     al., 2025.

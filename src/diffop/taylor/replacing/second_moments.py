@@ -207,23 +207,28 @@ def _entries(matrix: Between, rows: np.ndarray, columns: np.ndarray) -> Array:
 
 
 def unit_of(series: Series, primal: Any) -> Array | None:
-    """How long the basis vector of a lone number is to be: about as much as its coefficients, a
-    power of two. The square of what moves |x|² is out of range where |x|² is not, and so is what
-    meets it, the derivatives of |x|⁻¹. None is one.
+    """How long the basis vector of a lone number is to be: about as much as its coefficients (the
+    mean of two along pairs, by their product), as a power of two. The square of what moves |x|² is
+    out of range where |x|² is not, and so is what meets it, the derivatives of |x|⁻¹. None is one.
     """
-    parts = [
-        part
-        for c in series
-        for part in (c.parts if isinstance(c, Sets) else (c,))
-        if not isinstance(part, Zero)
-    ]
-    if jnp.size(primal) != 1 or not all(isinstance(part, Full) for part in parts):
+    largest = [_largest(c) for c in series if not isinstance(c, Zero)]
+    known = [each for each in largest if each is not None]
+    if jnp.size(primal) != 1 or not known or len(known) < len(largest):
         return None
-    largest = [jnp.max(jnp.abs(part.base)) * abs(part.factor) for part in parts]
-    length = lax.stop_gradient(functools.reduce(jnp.maximum, largest))
+    length = known[0] if len(known) == 1 else jnp.sqrt(known[0]) * jnp.sqrt(known[1])
     limits = jnp.finfo(length.dtype)
-    length = lax.reduce_precision(length, exponent_bits=limits.nexp, mantissa_bits=0)
+    length = lax.reduce_precision(lax.stop_gradient(length), limits.nexp, mantissa_bits=0)
     return jnp.where((length > 0) & jnp.isfinite(length), length, jnp.ones_like(length))
+
+
+def _largest(coefficient: Coefficient) -> Array | None:
+    """The largest number of a coefficient of arrays."""
+    parts = coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
+    arrays = [part for part in parts if isinstance(part, Full)]
+    if any(not isinstance(part, Full | Zero) for part in parts) or not arrays:
+        return None
+    each = [jnp.max(jnp.abs(part.base)) * abs(part.factor) for part in arrays]
+    return functools.reduce(jnp.maximum, each)
 
 
 def _over(series: Series, unit: Array) -> Series:
@@ -249,7 +254,10 @@ def _in_units(
         if first is not None and second is not None:
             return between(_over(lower[p], first), _over(lower[q], second), p, q)
         matrix, unit = between(lower[p], lower[q], p, q), second if first is None else first
-        return matrix if matrix is None or unit is None else matrix / unit
+        if matrix is None or unit is None:
+            return matrix
+        assert not isinstance(matrix, DiagonalMatrix)  # which is of a value with itself
+        return matrix / unit
 
     count = len(lower)
     return tuple(tuple(entry(p, q) for q in range(p, count)) for p in range(count))

@@ -8,6 +8,7 @@ otherwise, its rule is JAX's own again, and a test fails.
 import functools
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.extend.core as jex
@@ -47,7 +48,10 @@ def with_a_rule(eqn: jex.JaxprEqn) -> Primitive | None:
     numbers, but for that of a determinant.
     """
     name = name_in_jax(eqn)
-    is_real = all(jnp.issubdtype(var.aval.dtype, jnp.floating) for var in eqn.invars)
+    if name is None:
+        return None
+    kinds: list[Any] = [var.aval for var in eqn.invars]
+    is_real = all(jnp.issubdtype(kind.dtype, jnp.floating) for kind in kinds)
     return _WITH_A_RULE.get(name) if name == "_slogdet_lu" or is_real else None
 
 

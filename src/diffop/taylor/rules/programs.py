@@ -68,7 +68,8 @@ def first_coefficients(
         function, x = partially_bound(eqn, operands, (position,)), operands[position]
         if slope is None:
             return [*function(x), *_along_line(function, x, degree)]
-        slopes = [slope(x), *_along_line(lambda x: [slope(x)], x, degree - 1)]
+        own: Callable[[Any], Array] = slope
+        slopes = [own(x), *_along_line(lambda x: [own(x)], x, degree - 1)]
         return [*function(x), *(times(each, 1 / k) for k, each in enumerate(slopes, start=1))]
 
     closed = _programs.of((position, degree), eqn, program, primals)
