@@ -2,17 +2,19 @@
 
 Softmax and its like subtract the largest number from all, which changes nothing but the range, and
 stop its gradient. Where that number moves instead, the largest exponential stands still. That is
-worth its digits: far out 1 + Σ_i e^{x_i} is 1, so that what moves its largest term seems to move
-nothing but itself, and e¹ − e¹ is left of a derivative (`Program` in `taylor/program.py`).
+worth its digits: where 1 + Σ_i e^{x_i} is rounded to 1, a quotient's derivative along the largest
+entry is the difference of two equal numbers. Which numbers have no effect is found out by following
+them to the outputs (`_shifted` in `taylor/program.py`).
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import jax.extend.core as jex
 
 from ..primitive import Following, enter_further, of
 
-Rule = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
+Rule: TypeAlias = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
 
 
 def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
