@@ -65,7 +65,9 @@ class Walk:
                 self.store(variable, value)
 
     def push(self, step: Step) -> None:
-        outputs = _pushed(tuple(self.families), step, self.values)
+        outputs: Sequence[Value] = _read(step.reads, self.values)
+        if step.shifted is None or not _takes_rows(self.values.get(step.shifted)):
+            outputs = push_equation(tuple(self.families), step.eqn, outputs)
         for variable, value in zip(step.writes, outputs, strict=True):
             self.store(variable, value)
         for variable in self.uses.done(step):
@@ -86,7 +88,9 @@ class Walk:
         def push(values: Sequence[Value]) -> list[Value]:
             local = dict(zip(reads, values, strict=True))
             for step in steps:
-                outputs = _pushed(families, step, local)
+                outputs: Sequence[Value] = _read(step.reads, local)
+                if step.shifted is None or not _takes_rows(local.get(step.shifted)):
+                    outputs = push_equation(families, step.eqn, outputs)
                 for variable, value in zip(step.writes, outputs, strict=True):
                     local[variable] = self._named(variable, value)
             return [local[v] for v in kept]
@@ -120,23 +124,15 @@ def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
     return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
 
 
-def _pushed(families: Families, step: Step, values: Mapping[int, Value]) -> Sequence[Value]:
-    """The outputs of one step. A number that is subtracted from all moves with them, though it is
-    stopped, where it has no effect but on digits: from coefficients that are arrays, or few.
-    """
-    operands = _read(step.reads, values)
-    shifted = None if step.shifted is None else values.get(step.shifted)
-    if shifted is not None and _takes_rows(shifted):
-        return operands
-    return push_equation(families, step.eqn, operands)
-
-
 _FEW = 64
 """So many entries may move along as many directions, where each moved one."""
 
 
-def _takes_rows(value: Value) -> bool:
-    """Whether a row of numbers may be subtracted from the coefficients of a value."""
+def _takes_rows(value: Value | None) -> bool:
+    """Whether a row of numbers may be subtracted from the coefficients of a value: they are arrays,
+    or few. Then a number that is subtracted from all entries moves with them, though it is stopped,
+    where it has no effect but on digits.
+    """
     if not isinstance(value, Bundle):
         return False
     parts = [

@@ -157,7 +157,7 @@ def named(name: str) -> Primitive:
 
 def of(eqn: jex.JaxprEqn) -> Primitive:
     """The record of an equation's primitive, or of a function of JAX's that it calls."""
-    record = named(eqn.primitive.name)
+    record = _records.get(eqn.primitive.name, _of_others[0])
     return record if record.known is None else record.known(eqn) or record
 
 

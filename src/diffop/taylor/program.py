@@ -69,9 +69,8 @@ def flatten(jaxpr: jex.Jaxpr, consts: Sequence[Any]) -> Program:
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
     steps = flat.steps
-    for number, step in enumerate(steps):
-        if of(step.eqn).stops:
-            steps[number] = step._replace(shifted=_shifted(steps[number:], outputs))
+    for number in flat.stopping:
+        steps[number] = steps[number]._replace(shifted=_shifted(steps[number:], outputs))
     return Program(steps, tuple(outputs))
 
 
@@ -116,6 +115,8 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
 class _Flattening:
     def __init__(self) -> None:
         self.steps: list[Step] = []
+        self.stopping: list[int] = []
+        """The steps whose output is their operand, standing still."""
         self._count = 0
 
     def new(self) -> int:
@@ -137,7 +138,8 @@ class _Flattening:
 
         for eqn in live_equations(jaxpr):
             reads = [atom(each) for each in eqn.invars]
-            inner_program = of(eqn).inner
+            record = of(eqn)
+            inner_program = record.inner
             if inner_program is Inner.CALLED:
                 inner = called(eqn)
                 outputs = self.inline(inner.jaxpr, inner.consts, reads, region)
@@ -149,6 +151,8 @@ class _Flattening:
                 outputs = [self.new() for _ in eqn.outvars]
                 variables = tuple(each for each in reads if isinstance(each, int))
                 mixing = bool(axes_mixed(eqn))
+                if record.stops:
+                    self.stopping.append(len(self.steps))
                 step = Step(eqn, tuple(reads), variables, tuple(outputs), region, mixing)
                 self.steps.append(step)
             names.update(zip(eqn.outvars, outputs, strict=True))
