@@ -67,6 +67,13 @@ def softplus(x):
     return log(shifted(exp(x), 1))
 
 
+def gelu(x):
+    """By tanh, as `jax.nn.gelu` is by default."""
+    cubic = scaled(product(x, product(x, x)), Decimal("0.044715"))
+    argument = scaled(plus(x, cubic), (2 / pi()).sqrt())
+    return scaled(product(x, shifted(tanh(argument), 1)), Decimal("0.5"))
+
+
 def of_power_series(terms, x):
     """Σ_n a_n zⁿ at z = x_0 + t from all the a_n that count: Horner's scheme, of series."""
     found = scaled(x, 0)
