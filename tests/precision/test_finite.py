@@ -11,6 +11,8 @@ from jax import lax
 
 import diffop as do
 
+from .. import digits
+
 K = 4
 MODERATE = np.array([0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, 3.0, -3.0, 6.0, -30.0, 30.0])
 EXTREME = np.array([1e-30, -1e-30, 400.0, -400.0, 1e4, -1e4])
@@ -91,12 +93,16 @@ def test_finite_where_nested_jvp_is(group, dtype, kept):
         def all_of(way):
             return jax.jit(jax.vmap(lambda t: jnp.stack([way(f)(t) for f in FUNCTIONS[group]])))
 
-        expected = kept(lambda: all_of(_nested)(points))
+        expected = np.array(kept(lambda: all_of(_nested)(points)))
         got = np.asarray(all_of(_pushed)(points))
     wanted = np.isfinite(expected) & np.isfinite(expected[:, :, :1])
     assert wanted.mean() > 0.5
     assert np.isfinite(got[wanted]).all()
     wanted[len(MODERATE) :] = False
+    if group == "activations":  # at 6 no digits are left of gelu's derivatives by JAX's own rules
+        place = FUNCTIONS[group].index(jax.nn.gelu)
+        orders = np.asarray(digits.derivatives(digits.gelu, MODERATE))[: K + 1]
+        expected[: len(MODERATE), place] = orders.T
     scale = 1 + np.max(np.abs(expected), axis=2, keepdims=True, where=wanted, initial=0)
     errors = np.subtract(got, expected, where=wanted, out=np.zeros_like(got)) / scale
     assert np.abs(errors).max() <= 1e3 * np.finfo(dtype).eps

@@ -5,6 +5,7 @@
 import itertools
 import math
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy as jsp
@@ -230,3 +231,68 @@ def test_gradients_stay_finite():
         expected = jax.grad(third(nested), (0, 1, 2))(*map(jnp.float64, point))
     got = jax.grad(third(pushed), (0, 1, 2))(*map(jnp.float32, point))
     np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+FAR = {  # what is 0 or next to it where |x|² or what moves it is out of range
+    "rsqrt": lambda x: lax.rsqrt(x @ x),
+    "1/(1 + r²)": lambda x: 1 / (1 + jnp.sum(x**2)),
+    "(1 + r²)^-2": lambda x: (1 + x @ x) ** -2.0,
+    "exp": lambda x: jnp.exp(-jnp.sum(x**2)),
+    "tanh": lambda x: jnp.tanh(x @ x),
+    "layer norm": lambda x: eqx.nn.LayerNorm(3)(x)[0],
+}
+"""The square of 2x is out of single precision's range from |x| = 9e18 on, |x|² itself is not."""
+
+
+@pytest.mark.parametrize("operator", [do.Laplacian(), do.Biharmonic()], ids=str)
+def test_functions_of_large_norms(operator):
+    """0 to rounding, and so are gradients."""
+
+    def every(x):
+        values = [operator.exact(f) for f in FAR.values()]
+        gradients = [jax.grad(value)(x) for value in values[:3]]
+        return jnp.stack([value(x) for value in values]), jnp.stack(gradients)
+
+    scales = jnp.float32([5e18, 7e18, 1e19, 1.2e19])
+    for found in jax.jit(jax.vmap(lambda s: every(s * jnp.array([1.0, 0.5, -0.25]))))(scales):
+        assert np.isfinite(found).all(), found
+        assert np.abs(found).max() < 1e-30
+
+
+def test_norms_next_to_the_end_of_the_range():
+    """Δ|x| = 2/|x| in space, where the square of what moves |x|² is out of range."""
+    operator = do.Laplacian().exact(lambda x: jnp.sqrt(x @ x))
+    scales = np.float32([1e10, 1e18, 5e18, 7e18, 1e19])
+    got = jax.jit(jax.vmap(lambda s: operator(s * jnp.array([1.0, 0.5, -0.25]))))(scales)
+    np.testing.assert_allclose(got, 2 / (np.sqrt(1.3125) * scales.astype(float)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, most", [("float32", 29), ("bfloat16", 32), ("float64", 163)])
+def test_orders_whose_factorials_are_in_range(dtype, most):
+    with jax.enable_x64(dtype == "float64"):
+        x = jnp.asarray([0.5, 0.25], dtype)
+        text = f"up to order {most}, beyond which factorials are out of its range; got order"
+        for operator in (do.Partial(0, most + 1), do.DiagonalK(most + 6 + most % 2)):
+            with pytest.raises(ValueError, match=text):
+                operator.exact(lambda x: jnp.exp(x[0]))(x)
+        if dtype == "float32":
+            value = do.Partial(0, most).exact(lambda x: jnp.exp(x[0]) * x[1])(x)
+            np.testing.assert_allclose(value, np.exp(0.5) / 4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**40), 10**30])
+def test_large_integers_as_coefficients(number):
+    """Of integers JAX takes 32 bits."""
+    x = jnp.array([0.5, 0.25])
+    u = lambda x: x[0] ** 2 * x[1]
+    for operator, expected in (
+        (number * do.Laplacian(), number * 0.5),
+        (do.Partial(0) - number * do.Partial(1), 0.25 - number * 0.25),
+        (do.Laplacian() @ do.Identity() * number, number * 0.5),
+    ):
+        np.testing.assert_allclose(operator.exact(u)(x), float(expected), rtol=1e-6)
+
+
+def test_integers_beyond_double_precision():
+    with pytest.raises(ValueError, match="below 1.8e308; got an integer of 401 digits"):
+        (10**400 * do.Laplacian()).exact(lambda x: x @ x)(jnp.ones(2))

@@ -36,11 +36,21 @@ def merged(directions: Directions, weights: Any, order: int) -> tuple[Directions
     if not isinstance(weights, np.ndarray):
         scaled = weights * jnp.asarray(factors).astype(weights.dtype)
         return _directions(unique, table), jax.ops.segment_sum(scaled, inverse, unique.shape[0])
-    total = np.zeros(unique.shape[0])
-    np.add.at(total, inverse, weights * factors)
-    kept = np.abs(total) > 1e-12 * np.max(np.abs(weights * factors))  # cancelled exactly, but for
-    kept &= np.any(unique[:, 1::2] != 0, axis=1)  # rounding; and no zero directions
+    count, terms = unique.shape[0], weights * factors
+    total = np.bincount(inverse, terms, count)
+    kept = np.abs(total) > _rounding(inverse, terms, count)
+    kept &= np.any(unique[:, 1::2] != 0, axis=1)  # no zero directions
     return _directions(unique[kept], table), total[kept]
+
+
+def _rounding(inverse: np.ndarray, terms: np.ndarray, count: int) -> np.ndarray:
+    """How far from 0 the sum along each line may be by rounding alone: each of n terms is rounded,
+    when it is made and when it is added, and a sum that is no larger has cancelled. A lone term has
+    not, however small it is beside those of other lines.
+    """
+    several = np.bincount(inverse, minlength=count)
+    size = np.bincount(inverse, np.abs(terms), count)
+    return np.where(several > 1, several * np.finfo(float).eps * size, 0)
 
 
 def _canonical_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +85,7 @@ def _added_up(positions: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _directions(rows: np.ndarray, table: Table) -> Directions:
-    pairs = rows.reshape(rows.shape[0], -1, 2)
+    pairs = rows.reshape(rows.shape[0], rows.shape[1] // 2, 2)
     result, start = {}, 0
     for argnum, (positions, _) in table.items():
         part = pairs[:, start : start + positions.shape[1]]

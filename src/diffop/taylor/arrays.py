@@ -36,7 +36,7 @@ def times(array: Any, number: float | int) -> Any:
     return lax.neg(array) if number == -1 else lax.mul(array, array.dtype.type(number))
 
 
-def shifted(array: Any, number: float) -> Any:
+def shifted(array: Any, number: float | int) -> Any:
     """An array plus a Python number, in the array's type."""
     if number == 0:
         return array

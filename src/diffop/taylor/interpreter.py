@@ -21,6 +21,7 @@ from .bundle import (
     primal_of,
     with_joined,
 )
+from .coefficients import Sets, Structured
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 from .sparsity.source import Source
@@ -70,7 +71,9 @@ class Walk:
                 self.store(variable, value)
 
     def push(self, step: Step) -> None:
-        outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, self.values))
+        outputs: Sequence[Value] = _read(step.reads, self.values)
+        if step.shifted is None or not _takes_rows(self.values.get(step.shifted)):
+            outputs = push_equation(tuple(self.families), step.eqn, outputs)
         for variable, value in zip(step.writes, outputs, strict=True):
             self.store(variable, value)
         for variable in self.uses.done(step):
@@ -91,7 +94,9 @@ class Walk:
         def push(values: Sequence[Value]) -> list[Value]:
             local = dict(zip(reads, values, strict=True))
             for step in steps:
-                outputs = push_equation(families, step.eqn, _read(step.reads, local))
+                outputs: Sequence[Value] = _read(step.reads, local)
+                if step.shifted is None or not _takes_rows(local.get(step.shifted)):
+                    outputs = push_equation(families, step.eqn, outputs)
                 for variable, value in zip(step.writes, outputs, strict=True):
                     local[variable] = self._named(variable, value)
             return [local[v] for v in kept]
@@ -123,6 +128,26 @@ class Walk:
 
 def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
     return [atom.value if isinstance(atom, Constant) else values[atom] for atom in atoms]
+
+
+_FEW = 64
+"""So many entries may move along as many directions, where each moved one."""
+
+
+def _takes_rows(value: Value | None) -> bool:
+    """Whether a row of numbers may be subtracted from the coefficients of a value: they are arrays,
+    or few. Then a number that is subtracted from all entries moves with them, though it is stopped,
+    where it has no effect but on digits.
+    """
+    if not isinstance(value, Bundle):
+        return False
+    parts = [
+        part
+        for series in value.series
+        for c in series
+        for part in (c.parts if isinstance(c, Sets) else (c,))
+    ]
+    return value.primal.size <= _FEW or not any(isinstance(part, Structured) for part in parts)
 
 
 def push_equation(

@@ -7,7 +7,7 @@ a primitive.
 import dataclasses
 import enum
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import jax.extend.core as jex
 
@@ -41,6 +41,15 @@ class Inner(enum.Enum):
     """A function whose derivative the user has given for reverse mode alone."""
 
 
+class Following(NamedTuple):
+    """How a value follows where s is added to something: it becomes e^{`factor` s} times itself,
+    plus `added` s. One of them is 0.
+    """
+
+    added: float = 0
+    factor: float = 0
+
+
 @final
 @dataclasses.dataclass(frozen=True)
 class Primitive:
@@ -62,6 +71,7 @@ class Primitive:
     - `on_indices`: whether it is kept known while tracing where its operands are, so that sparse
         coefficients can be followed through indices.
     - `recurrence`: of an elementwise function, how its Taylor coefficients follow from one another.
+    - `slope`: of an elementwise function of real numbers, its derivative where JAX's loses digits.
     - `equation`: of an elementwise function that solves y′ = a + λ y + μ y², λ and μ.
     - `logarithmic`: of an elementwise function with φ″ = −λ φ′², λ.
     - `in_range`: the order to which its derivatives are in range wherever it is itself.
@@ -69,7 +79,10 @@ class Primitive:
     - `settled`: of an elementwise function, what may not count of coefficients that meet its higher
         derivatives.
     - `inner`: what its inner program is, where that is written out or looked into.
+    - `known`: of a call, the record of the function behind it, where that is one of JAX's own.
     - `evaluate`: how an equation is evaluated that is not just bound.
+    - `stops`: whether its output is its operand, standing still.
+    - `under_shift`: how its output follows a number that is added to something in its operands.
     - `mixes`: whether named axes among its parameters say that it moves values along them.
     """
 
@@ -86,13 +99,17 @@ class Primitive:
     entrywise: bool | Callable[[jex.JaxprEqn], bool] = False
     on_indices: bool = False
     recurrence: Callable[..., Any] | None = None
+    slope: Callable[[Any], Any] | None = None
     equation: Any = None
     logarithmic: float | None = None
     in_range: float | int = 0
     singular: bool | Callable[[jex.JaxprEqn], bool] = False
     settled: Callable[..., Any] | None = None
     inner: Inner | None = None
+    known: Callable[[jex.JaxprEqn], "Primitive | None"] | None = None
     evaluate: Callable[..., list[Any]] | None = None
+    stops: bool = False
+    under_shift: Callable[..., "Following | None"] | None = None
     mixes: bool = True
 
     @property
@@ -119,6 +136,12 @@ def enter(names: list[str], record: Primitive) -> None:
     _records.update(dict.fromkeys(names, record))
 
 
+def enter_further(names: str, **known: Any) -> None:
+    """More that is known of primitives that have a record."""
+    for name in names.split():
+        _records[name] = dataclasses.replace(_records[name], **known)
+
+
 def enter_others(record: Primitive) -> None:
     """The record of all primitives without one of their own."""
     _of_others[:] = [record]
@@ -135,8 +158,9 @@ def named(name: str) -> Primitive:
 
 
 def of(eqn: jex.JaxprEqn) -> Primitive:
-    """The record of an equation's primitive."""
-    return _records.get(eqn.primitive.name, _of_others[0])
+    """The record of an equation's primitive, or of a function of JAX's that it calls."""
+    record = _records.get(eqn.primitive.name, _of_others[0])
+    return record if record.known is None else record.known(eqn) or record
 
 
 def rule_of(eqn: jex.JaxprEqn) -> Rule:

@@ -1,5 +1,6 @@
 """A jaxpr as one flat list of steps: calls of inner programs written out in place."""
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
@@ -7,7 +8,7 @@ import jax.extend.core as jex
 
 from ..versions import axes_mapped
 from .binding import where
-from .primitive import Inner, of
+from .primitive import Following, Inner, of
 
 
 @final
@@ -44,7 +45,8 @@ class Region:
 
 class Step(NamedTuple):
     """One equation, with what it reads, the variables among that and those that it writes, and the
-    region that it is in. It is `mixing` if there are `axes_mixed`.
+    region that it is in. It is `mixing` if there are `axes_mixed`. Where it stops a number that
+    the outputs do not depend on, `shifted` is what that is subtracted from.
     """
 
     eqn: jex.JaxprEqn
@@ -53,6 +55,7 @@ class Step(NamedTuple):
     writes: tuple[int, ...]
     region: Region | None
     mixing: bool
+    shifted: int | None = None
 
 
 class Program(NamedTuple):
@@ -73,7 +76,36 @@ def flatten(
     flat = _Flattening(as_written)
     inputs = [flat.new() for _ in jaxpr.invars]
     outputs = flat.inline(jaxpr, consts, inputs, None)
-    return Program(flat.steps, tuple(outputs))
+    steps = flat.steps
+    for number in flat.stopping:
+        steps[number] = steps[number]._replace(shifted=_shifted(steps[number:], outputs))
+    return Program(steps, tuple(outputs))
+
+
+def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
+    """What the output of the first of some steps is subtracted from, if whatever is added to it
+    has no effect: softmax and its like are functions of differences.
+    """
+    first, *later = steps
+    following = {first.writes[0]: Following(added=1)}
+    shifted = None
+    for step in later:
+        if following.keys().isdisjoint(step.variables):
+            continue
+        rule = of(step.eqn).under_shift
+        operands = [
+            following.get(atom, Following()) if isinstance(atom, int) else Following()
+            for atom in step.reads
+        ]
+        found = None if rule is None else rule(step.eqn, operands)
+        if found is None:
+            return None
+        if found == Following(added=-1) and shifted is None:
+            shifted = next((v for v in step.variables if v not in following), None)
+        if found != Following():
+            following[step.writes[0]] = found
+    returned = {atom for atom in outputs if isinstance(atom, int)}
+    return shifted if returned.isdisjoint(following) else None
 
 
 def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
@@ -91,6 +123,10 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
 class _Flattening:
     def __init__(self, as_written: Callable[[jex.JaxprEqn], bool]) -> None:
         self.steps: list[Step] = []
+        self.stopping: list[int] = []
+        """The steps whose output is their operand, one number, standing still. Of several numbers
+        it would matter which of them meet: those of one row may not be common to a sum over all.
+        """
         self._count = 0
         self._as_written = as_written
 
@@ -116,7 +152,8 @@ class _Flattening:
             reads = [atom(each) for each in eqn.invars]
             if caller is not None:
                 eqn = eqn.replace(source_info=caller.source_info)
-            inner_program = of(eqn).inner
+            record = of(eqn)
+            inner_program = record.inner
             if inner_program is Inner.CALLED or self._as_written(eqn):
                 inner = called(eqn)
                 outer = None if _has_lines(inner.jaxpr) else eqn
@@ -129,6 +166,8 @@ class _Flattening:
                 outputs = [self.new() for _ in eqn.outvars]
                 variables = tuple(each for each in reads if isinstance(each, int))
                 mixing = bool(axes_mixed(eqn))
+                if record.stops and _is_one_number(eqn.outvars[0]):
+                    self.stopping.append(len(self.steps))
                 step = Step(eqn, tuple(reads), variables, tuple(outputs), region, mixing)
                 self.steps.append(step)
             names.update(zip(eqn.outvars, outputs, strict=True))
@@ -140,6 +179,10 @@ def _has_lines(jaxpr: jex.Jaxpr) -> bool:
     `jnp.linalg.eigvals`, does not.
     """
     return not jaxpr.eqns or bool(where(jaxpr.eqns[0]))
+
+
+def _is_one_number(var: Any) -> bool:
+    return math.prod(var.aval.shape) == 1
 
 
 @final

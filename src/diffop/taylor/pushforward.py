@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
+from .arrays import type_of
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of, with_joined
 from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
 from .coefficients import Series, all_zero, scale
@@ -74,7 +76,8 @@ def push(
 
     `TypeError` for a moving argument that is not of a floating type, and for tangents of a kind
     that its type cannot hold; `ValueError` for tangents whose structure or shape is not the
-    argument's, and for positions and numbers out of range where they are known while tracing;
+    argument's, for positions and numbers out of range where they are known while tracing, and for
+    orders whose factorials are out of the range of the argument's type (29 in single precision);
     `UnsupportedPrimitiveError` for a primitive that `jax.jvp` cannot differentiate.
 
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
@@ -216,7 +219,8 @@ def jet(
 
     **Raises:**
 
-    `ValueError` where lengths, structures or shapes do not agree; `TypeError` for integer primals.
+    `ValueError` where lengths, structures or shapes do not agree, and for orders whose factorials
+    are out of the range of a primal's type; `TypeError` for integer primals.
 
     !!! example
 
@@ -299,6 +303,9 @@ def push_series(
             filled[position] = array
         return u(*jax.tree.unflatten(structure, filled))
 
+    for family in families:
+        if family.truncation.degree > _ALWAYS_IN_RANGE:
+            _check_range(family.truncation.degree, [type_of(leaves[p]) for p in moving])
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
     bundles = [with_joined(families, bundle(leaves[p], along[p])) for p in moving]
     operands = [laid_out(families, each) for each in bundles]
@@ -306,6 +313,37 @@ def push_series(
     out = jax.tree.structure(shape)
     primals = [jnp.asarray(primal_of(value)) for value in values]
     return jax.tree.unflatten(out, primals), jax.tree.unflatten(out, map(SeriesLeaf, values))
+
+
+_ALWAYS_IN_RANGE = 7
+"""The highest order of half precision."""
+
+
+def _check_range(order: int, kinds: Sequence[np.dtype]) -> None:
+    """Taylor coefficients have factorials: 1/K! that is 0 makes derivatives 0, or NaN with an
+    infinite K!.
+    """
+    for kind in kinds:
+        most = _highest_order(kind)
+        if order > most:
+            raise ValueError(
+                f"derivatives at a point of type {kind} are taken up to order {most}, beyond which "
+                f"factorials are out of its range; got order {order}: give the point in a wider "
+                "type, or take fewer derivatives."
+            )
+
+
+@functools.cache
+def _highest_order(kind: np.dtype) -> int:
+    """The largest K of which K! and 1/K! are numbers of a type, the latter with room for what is
+    smaller by all digits. XLA has no subnormal ones but of half precision.
+    """
+    limits = jnp.finfo(kind)
+    least = limits.smallest_subnormal if kind == jnp.float16 else limits.tiny
+    most, order = min(float(limits.max), float(limits.eps) / float(least)), 0
+    while math.factorial(order + 1) < most:
+        order += 1
+    return order
 
 
 @final

@@ -26,6 +26,7 @@ from .coefficients import (
     Series,
     Sets,
     Zero,
+    each_set,
     scale,
     zeros,
 )
@@ -338,7 +339,9 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
     inverse = _known_inverse(denominator)
     if inverse is not None:
         return scale(coefficient, inverse)
-    if isinstance(coefficient, ByDirection | ByEntry | Sets):
+    if isinstance(coefficient, Sets):
+        return each_set(lambda part: divided(part, lead, denominator, primal), coefficient)
+    if isinstance(coefficient, ByDirection | ByEntry):
         array = Full(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
         return bilinear_map(multiplication(primal), coefficient, array, (lead, 0))
     if not isinstance(coefficient, Full):

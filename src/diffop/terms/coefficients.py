@@ -74,15 +74,28 @@ def value_at(function: Callable[..., Any], point: Point) -> Array:
 def times(leaf: Array, factor: Any) -> Array:
     """A floating output times a scalar, in the output's own precision; complex where the factor
     is.
+
+    **Raises:** `ValueError` for an integer that is no number of double precision.
     """
     if isinstance(factor, int | float):
-        return leaf if factor == 1 else leaf * factor
+        return leaf if factor == 1 else leaf * _as_float(factor)
     factor = jnp.asarray(factor)
     if not jnp.iscomplexobj(factor):
         return leaf * factor.astype(leaf.dtype)
     double = jnp.finfo(leaf.dtype).bits > 32
     kind = jnp.complex128 if double else jnp.complex64
     return leaf.astype(kind) * factor.astype(kind)
+
+
+def _as_float(number: float | int) -> float:
+    """JAX takes integers of 32 bits for arrays."""
+    try:
+        return float(number)
+    except OverflowError as error:
+        raise ValueError(
+            "a coefficient of an operator must be within double precision, below 1.8e308; got an "
+            f"integer of {len(str(abs(number)))} digits. Scale the function or the point instead."
+        ) from error
 
 
 def sign_and_text(coefficient: ScalarCoefficient) -> tuple[str, str]:

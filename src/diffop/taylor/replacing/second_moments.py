@@ -16,18 +16,20 @@ moment ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows does not know i
 difference of powers is taken, so vectors of a pair may differ in size as much as they like.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array
 
 from ...array_types import AnyArray
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
-from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero
+from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero, each_set
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..record import record, static
@@ -205,17 +207,78 @@ def _entries(matrix: Between, rows: np.ndarray, columns: np.ndarray) -> Array:
     return matrix[..., rows, columns]
 
 
-def moments(weights: Any, lower: Sequence[Series], primals: Sequence[Any]) -> SecondMoment:
-    """The second moments of values whose coefficients of order one are `(n, *shape)`, one along
-    curves and two along pairs, for weights `(*sums, n)`.
+def unit_of(series: Series, primal: Any) -> Array | None:
+    """How long the basis vector of a lone number is to be: about as much as its coefficients (the
+    mean of two along pairs, by their product), as a power of two. The square of what moves |x|² is
+    out of range where |x|² is not, and so is what meets it, the derivatives of |x|⁻¹. None is one.
     """
+    largest = [_largest(c) for c in series if not isinstance(c, Zero)]
+    known = [each for each in largest if each is not None]
+    if jnp.size(primal) != 1 or not known or len(known) < len(largest):
+        return None
+    length = known[0] if len(known) == 1 else jnp.sqrt(known[0]) * jnp.sqrt(known[1])
+    limits = jnp.finfo(length.dtype)
+    length = lax.reduce_precision(lax.stop_gradient(length), limits.nexp, mantissa_bits=0)
+    return jnp.where((length > 0) & jnp.isfinite(length), length, jnp.ones_like(length))
+
+
+def _largest(coefficient: Coefficient) -> Array | None:
+    """The largest number of a coefficient of arrays."""
+    parts = coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
+    arrays = [part for part in parts if isinstance(part, Full)]
+    if any(not isinstance(part, Full | Zero) for part in parts) or not arrays:
+        return None
+    each = [jnp.max(jnp.abs(part.base)) * abs(part.factor) for part in arrays]
+    return functools.reduce(jnp.maximum, each)
+
+
+def _over(series: Series, unit: Array) -> Series:
+    """Coefficients along a basis vector that is so long."""
+
+    def over(c: Coefficient) -> Coefficient:
+        return Full(c.base / unit, c.factor) if isinstance(c, Full) else c
+
+    return tuple(each_set(over, c) for c in series)
+
+
+def _in_units(
+    between: Callable[[Series, Series, int, int], Between | None],
+    lower: Sequence[Series],
+    units: Sequence[Array | None],
+) -> tuple[tuple[Between | None, ...], ...]:
+    """The moments of all values along their basis vectors, of given lengths. Those of two numbers
+    are formed of coefficients in these units; others are known as they stand, and divided.
+    """
+
+    def entry(p: int, q: int) -> Between | None:
+        first, second = units[p], units[q]
+        if first is not None and second is not None:
+            return between(_over(lower[p], first), _over(lower[q], second), p, q)
+        matrix, unit = between(lower[p], lower[q], p, q), second if first is None else first
+        if matrix is None or unit is None:
+            return matrix
+        assert not isinstance(matrix, DiagonalMatrix)  # which is of a value with itself
+        return matrix / unit
+
+    count = len(lower)
+    return tuple(tuple(entry(p, q) for q in range(p, count)) for p in range(count))
+
+
+def moments(
+    weights: Any,
+    lower: Sequence[Series],
+    primals: Sequence[Any],
+    units: Sequence[Array | None],
+) -> SecondMoment:
+    """The second moments of values whose coefficients of order one are `(n, *shape)`, one along
+    curves and two along pairs, for weights `(*sums, n)`, along basis vectors as long as `units`.
+    """
+
+    def between(left: Series, right: Series, p: int, q: int) -> Between | None:
+        return _second_moment(weights, (left, primals[p]), (right, primals[q]), p == q)
+
     sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    values = list(zip(lower, primals, strict=True))
-    rows = tuple(
-        tuple(_second_moment(weights, values[p], values[q], p == q) for q in range(p, len(values)))
-        for p in range(len(values))
-    )
-    return SecondMoment(rows, sizes, tuple(weights.shape[:-1]))
+    return SecondMoment(_in_units(between, lower, units), sizes, tuple(weights.shape[:-1]))
 
 
 def _second_moment(
@@ -306,18 +369,18 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
 
 
 def replaced_moments(
-    moment: SecondMoment, values: Sequence[Coefficient], primals: Sequence[Any]
+    moment: SecondMoment,
+    lower: Sequence[Series],
+    primals: Sequence[Any],
+    units: Sequence[Array | None],
 ) -> SecondMoment:
     """The second moments of values whose coefficients are along the sets of another moment."""
+
+    def between(left: Series, right: Series, p: int, q: int) -> Array | None:
+        return _between(moment, left[0], right[0], primals[p], primals[q])
+
     sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    count = len(values)
-    rows = []
-    for p in range(count):
-        row = []
-        for q in range(p, count):
-            row.append(_between(moment, values[p], values[q], primals[p], primals[q]))
-        rows.append(tuple(row))
-    return SecondMoment(tuple(rows), sizes, moment.sums)
+    return SecondMoment(_in_units(between, lower, units), sizes, moment.sums)
 
 
 def _between(moment: SecondMoment, left: Any, right: Any, x: Any, y: Any) -> Array | None:

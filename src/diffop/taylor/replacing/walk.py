@@ -20,6 +20,7 @@ from typing import Any, final
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ...devices import is_divided
 from ..arithmetic import densify
@@ -44,7 +45,7 @@ from ..sparsity import by_entry
 from ..truncation import Truncation
 from .cost import MORE, SHARED, Live, best_cuts
 from .one_pass import with_gram
-from .second_moments import SecondMoment, is_separate, moments, replaced_moments
+from .second_moments import SecondMoment, is_separate, moments, replaced_moments, unit_of
 
 
 def interpret_replacing(
@@ -170,11 +171,13 @@ class _Replacement:
             for variable in moving:
                 self.walk.store(variable, _with_gram(self.walk.values[variable], made))
         parts = [_real_parts(self._lower(v, index), self.walk.values[v].primal) for v in moving]
-        moment = _moment(family, *zip(*itertools.chain(*parts), strict=True))
+        lower, primals = zip(*itertools.chain(*parts), strict=True)
+        lengths = [unit_of(*each) if len(of) == 1 else None for of in parts for each in of]
+        moment = _moment(family, lower, primals, lengths)
         self.walk.families[index] = Family(None, Truncation.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
-            variable: _units(self.walk.values[variable].primal, place, moment.sizes)
+            variable: _units(self.walk.values[variable].primal, place, moment.sizes, lengths)
             for place, variable in zip(places, moving, strict=False)
         }
         half = 1 if family.truncation.is_curve else 1 / 2  # of D²u(a, b) is a curve's coefficient
@@ -256,10 +259,15 @@ def _is_merging(coefficient: Coefficient) -> bool:
     return several and is_separate(coefficient)
 
 
-def _moment(family: Family, lower: Sequence[Series], primals: Sequence[Any]) -> SecondMoment:
+def _moment(
+    family: Family,
+    lower: Sequence[Series],
+    primals: Sequence[Any],
+    units: Sequence[Array | None],
+) -> SecondMoment:
     if family.moment is None:
-        return moments(family.weights, lower, primals)
-    return replaced_moments(family.moment, [series[0] for series in lower], primals)
+        return moments(family.weights, lower, primals, units)
+    return replaced_moments(family.moment, lower, primals, units)
 
 
 def _real_size(primal: Any) -> int:
@@ -284,11 +292,14 @@ def _real_parts(lower: Series, primal: Any) -> list[tuple[Series, Any]]:
     return [parts(jnp.real), parts(jnp.imag)]
 
 
-def _units(primal: Any, place: int, sizes: Sequence[int]) -> Coefficient:
+def _units(
+    primal: Any, place: int, sizes: Sequence[int], lengths: Sequence[Array | None]
+) -> Coefficient:
     """A live value as the block of directions at a place; a complex one as that and the next."""
-    shape, dtype = primal.shape, primal.dtype
+    shape, dtype, length = primal.shape, primal.dtype, lengths[place]
     size = math.prod(shape)
-    unit: Any = Full(jnp.ones((1, *shape), dtype))
+    one = jnp.ones((1, *shape), dtype)
+    unit: Any = Full(one if length is None else one * length)
     if size > 1:
         unit = by_entry.identity(size, shape)
     units = {place: unit}

@@ -1,6 +1,5 @@
 """Functions with a derivative rule of the user's own, and calls of inner programs."""
 
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,9 +21,8 @@ from ..program import called, flatten
 from ..replacing.forms import PRODUCTS
 from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
-from .determinant import is_slogdet, sign_and_logarithm
 from .elementwise import along_one
-from .softplus import is_logaddexp, logaddexp
+from .of_jax import name_in_jax, with_a_rule, written_out
 
 
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -33,16 +31,12 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
     """
     if any(each.params.get("name") == PRODUCTS for each in called(eqn).jaxpr.eqns):
         return _as_written(families, eqn, operands)
-    if is_slogdet(called(eqn).jaxpr):
-        return sign_and_logarithm(families, eqn, operands)
-    if is_logaddexp(called(eqn).jaxpr):
-        return logaddexp(families, operands)
     closed_over = operands[: eqn.params["num_consts"]]
     if any(map(is_moving, closed_over)):  # of which no rule speaks
         return interpret(called(eqn).jaxpr, called(eqn).consts, families, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     derivative = _derivative(eqn, moving, [primal_of(operand) for operand in operands])
-    if not _is_of_jax(eqn) and _makes_cut_off(derivative):
+    if not name_in_jax(eqn) and _makes_cut_off(derivative):
         eqn = _lasting(eqn)
     if len(moving) == 1 and _is_elementwise(eqn, operands[moving[0]], derivative.jaxpr):
         return along_one(families, eqn, operands, moving[0])
@@ -142,18 +136,8 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
 
 def is_followed_once(eqn: jex.JaxprEqn) -> bool:
     """Whether a function has a rule that makes functions with rules that are cut off."""
-    declared = of(eqn).inner is Inner.DECLARED and not _is_of_jax(eqn)
+    declared = of(eqn).inner is Inner.DECLARED and not name_in_jax(eqn)
     return declared and _makes_cut_off(_own_derivative(eqn))
-
-
-def _is_of_jax(eqn: jex.JaxprEqn) -> bool:
-    """Whether a function is one of JAX's own, whose rules are known to do no such thing: looking at
-    those of each activation would take as long as a gradient.
-    """
-    return _JAX in str(called(eqn).jaxpr.debug_info)
-
-
-_JAX = str(pathlib.Path(jax.__file__).parent)
 
 
 def _inexact(values: Sequence[Any]) -> list[int]:
@@ -184,10 +168,10 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
     enter(names.split(), Primitive(rule, "control flow", **known))
 
 
-_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program)
+_enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program, known=written_out)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
 for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
     _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
-_enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call)
+_enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call, known=with_a_rule)
 _enter("custom_vjp_call", custom_vjp, inner=Inner.REVERSED, evaluate=bind_call)

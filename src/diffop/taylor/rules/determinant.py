@@ -13,7 +13,6 @@ and powers above K are of a higher order than K. There are two ways to add these
   nested derivatives cancel A″ − A′A⁻¹A′. That is a product of matrices for each direction more.
 """
 
-import inspect
 from collections.abc import Sequence
 
 import jax.extend.core as jex
@@ -28,14 +27,6 @@ from ..coefficients import ByEntry, Coefficient, Series, Zero, scale, zeros
 from ..equation import BilinearMap
 from ..primitive import Form
 from .decomposed import pushed_as
-
-_FILE = inspect.unwrap(jnp.linalg.slogdet).__code__.co_filename
-_JAX = f"_slogdet_lu at {_FILE}:"
-
-
-def is_slogdet(jaxpr: jex.Jaxpr) -> bool:
-    """Whether a program is that of `jnp.linalg.slogdet` behind JAX's rule for its derivative."""
-    return (jaxpr.debug_info.func_src_info or "").startswith(_JAX)
 
 
 def sign_and_logarithm(

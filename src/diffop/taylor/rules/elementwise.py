@@ -35,7 +35,7 @@ from ..series import faa_di_bruno, integral, logarithm, powers
 from ..sparsity.by_direction import entries_at, times_values
 from ..sparsity.by_entry import values_of
 from ..sparsity.source import Source
-from . import programs, recurrences
+from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, piecewise_linear
 from .composed import composed, way
 from .entry_factor import EntryFactor
@@ -320,13 +320,12 @@ def _enter_with(
     recurrence: Recurrence,
     names: str,
     settled: Settled | None = None,
-    equation: Quadratic | None = None,
+    **known: Any,
 ) -> None:
     """Functions without a singularity on the way: derivatives of all orders have about one size.
     Where the first is 0 so are all, unless the function changes everywhere (`_as_it_is`).
     """
-    known = {"recurrence": recurrence, "settled": settled, "equation": equation}
-    _enter(names, in_range=math.inf, **known)
+    _enter(names, recurrence=recurrence, settled=settled, in_range=math.inf, **known)
 
 
 def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
@@ -338,25 +337,30 @@ _underflowing = functools.partial(settle, whole=True)
 
 _enter_solving(recurrences.EXPONENTIAL, "exp", settled=_underflowing)
 _enter_solving(recurrences.BINARY, "exp2", settled=_underflowing)
-_enter_solving(recurrences.EXPONENTIAL, "expm1")
+_enter_solving(recurrences.EXPONENTIAL, "expm1", slope=slopes.of_expm1)
 _enter_solving(recurrences.TAN, "tan")
-_enter_solving(recurrences.TANH, "tanh", recurrence=recurrences.of_tanh())
-_enter_solving(recurrences.LOGISTIC, "logistic", recurrence=recurrences.of_logistic())
+_tanh, _logistic = recurrences.of_tanh(), recurrences.of_logistic()
+_enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.of_tanh(_tanh))
+_enter_solving(
+    recurrences.LOGISTIC, "logistic", recurrence=_logistic, slope=slopes.of_logistic(_logistic)
+)
 _enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
 _enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
-    "acos acosh asin asinh atan atan2 atanh bessel_i0e bessel_i1e digamma erf_inv lgamma polygamma "
-    "polynomial",
+    "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma polynomial",
     in_range=2,
     singular=True,
 )
+_enter("bessel_i0e", in_range=2, singular=True, slope=special.bessel_i0e_slope)
+_enter("bessel_i1e", in_range=2, singular=True, slope=special.bessel_i1e_slope)
 _enter("log log1p", in_range=2, singular=True, logarithmic=1.0)
 _enter("log2", in_range=2, singular=True, logarithmic=math.log(2))
 _enter("igamma igammac", singular=True)
 _enter("abs", of_real_numbers)
 _enter("max min clamp rem", of_real_numbers, on_indices=True)
-_enter("ceil floor round stop_gradient", piecewise_constant, "constant")
+_enter("ceil floor round", piecewise_constant, "constant")
+_enter("stop_gradient", piecewise_constant, "constant", stops=True)
 _enter("sign", piecewise_constant, "constant", on_indices=True)
 _enter("eq ge gt le lt ne and or not", None, "no derivative", on_indices=True)
 _enter("xor is_finite", None, "no derivative")

@@ -2,6 +2,7 @@
 coefficients.
 """
 
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, final
 
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..arithmetic import instantiate
-from ..arrays import as_array
+from ..arrays import as_array, times
 from ..binding import bind, partially_bound, read
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
@@ -28,7 +29,8 @@ def derivative(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int) -> jex.
 
     def program(*operands: Array) -> Array:
         function, x = partially_bound(eqn, operands, (position,)), operands[position]
-        return jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
+        slope = _own_slope(eqn, x)
+        return slope(x) if slope else jax.jvp(function, (x,), (jnp.ones_like(x),))[1][0]
 
     return _programs.of(("derivative", position), eqn, program, primals)
 
@@ -57,18 +59,34 @@ def first_coefficients(
     """φ(x) and φ′(x), from which a recurrence goes on; without one all coefficients, by the curve
     t ↦ x + t pushed through the equation.
     """
-    recurrence = of(eqn).recurrence
+    recurrence, slope = of(eqn).recurrence, _own_slope(eqn, primals[position])
+    if recurrence is not None and slope is not None:
+        return [*bind(eqn, primals), slope(as_array(primals[position]))]
     degree = order if recurrence is None else 1
 
     def program(*operands: Array) -> list[Array]:
-        function = partially_bound(eqn, operands, (position,))
-        x = operands[position]
-        line: Series = (Full(jnp.ones_like(x)), *zeros(degree - 1))
-        (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
-        return [function(x)[0], *(instantiate(term, (), x).array for term in series)]
+        function, x = partially_bound(eqn, operands, (position,)), operands[position]
+        if slope is None:
+            return [*function(x), *_along_line(function, x, degree)]
+        own: Callable[[Any], Array] = slope
+        slopes = [own(x), *_along_line(lambda x: [own(x)], x, degree - 1)]
+        return [*function(x), *(times(each, 1 / k) for k, each in enumerate(slopes, start=1))]
 
     closed = _programs.of((position, degree), eqn, program, primals)
     return [as_array(each) for each in _evaluate(closed, primals)]
+
+
+def _along_line(function: Callable[..., list[Any]], x: Array, degree: int) -> list[Array]:
+    """The Taylor coefficients of a function along t ↦ x + t."""
+    if degree == 0:
+        return []
+    line: Series = (Full(jnp.ones_like(x)), *zeros(degree - 1))
+    (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
+    return [instantiate(term, (), x).array for term in series]
+
+
+def _own_slope(eqn: jex.JaxprEqn, x: Any) -> Callable[[Any], Array] | None:
+    return None if jnp.iscomplexobj(x) else of(eqn).slope
 
 
 def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
@@ -148,10 +166,13 @@ def _is_one(atom: Any, ones: set[jex.Var]) -> bool:
 
 @final
 class _Programs:
-    """The most recently used programs about equations."""
+    """The most recently used programs about equations. Threads that trace at once may make a
+    program twice: tracing takes long, and asks for further programs.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
+        self._lock = threading.Lock()
         self._entries: dict[Hashable, jex.ClosedJaxpr] = {}
 
     def of(
@@ -166,12 +187,15 @@ class _Programs:
         if params is None:
             return _traced(program, primals)
         key = (kind, eqn.primitive, params, tuple(jax.typeof(primal) for primal in primals))
-        entry = self._entries.pop(key, None)
+        with self._lock:
+            entry = self._entries.get(key)
         if entry is None:
             entry = _traced(program, primals)
-        self._entries[key] = entry
-        if len(self._entries) > self._capacity:
-            del self._entries[next(iter(self._entries))]
+        with self._lock:
+            self._entries.pop(key, None)
+            self._entries[key] = entry
+            if len(self._entries) > self._capacity:
+                del self._entries[next(iter(self._entries))]
         return entry
 
 

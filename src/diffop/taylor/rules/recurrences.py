@@ -1,4 +1,5 @@
-"""Taylor coefficients of functions from JAX's own value and slope, by differential equations.
+"""Taylor coefficients of functions from their value and slope, by differential equations. Both are
+JAX's own, but for the slopes of `slopes.py`.
 
 Of y(t) = φ(x + t) = Σ_k c_k t^k, c_0 and c_1 are given; an equation that φ solves gives the others,
 at the cost of few products each, where differentiating JAX's derivative again would double it:

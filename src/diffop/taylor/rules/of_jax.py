@@ -1,0 +1,85 @@
+"""Functions of JAX's that consist of several primitives, and have a rule of their own.
+
+In a program they are calls. JAX's name and file for what was traced say which function it is: there
+is nothing else by which calls of `jax.jit` and `jax.custom_jvp` differ. Where JAX calls a function
+otherwise, its rule is JAX's own again, and a test fails.
+"""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+
+from ..binding import bind_call, bind_program
+from ..primitive import Inner, Primitive, Rule
+from ..program import called
+from . import special
+from .determinant import sign_and_logarithm
+from .elementwise import elementwise
+from .softplus import logaddexp
+
+_JAX = str(Path(jax.__file__).parent)
+KIND = "function of JAX's"
+
+
+def name_in_jax(eqn: jex.JaxprEqn) -> str | None:
+    """The name by which JAX knows the function that an equation calls, if it is one of its own."""
+    name, _, place = (called(eqn).jaxpr.debug_info.func_src_info or "").partition(" at ")
+    return name if place.startswith(_JAX) else None
+
+
+def _declared(rule: Rule) -> Primitive:
+    return Primitive(rule, KIND, inner=Inner.DECLARED, evaluate=bind_call)
+
+
+_WITH_A_RULE: Mapping[str, Primitive] = {
+    "_slogdet_lu": _declared(sign_and_logarithm),
+    "logaddexp": _declared(logaddexp),
+    "log_ndtr": _declared(special.log_ndtr),
+}
+
+
+def with_a_rule(eqn: jex.JaxprEqn) -> Primitive | None:
+    """The record of a function behind JAX's own rule for its derivative; the rules are of real
+    numbers, but for that of a determinant.
+    """
+    name = name_in_jax(eqn)
+    if name is None:
+        return None
+    kinds: list[Any] = [var.aval for var in eqn.invars]
+    is_real = all(jnp.issubdtype(kind.dtype, jnp.floating) for kind in kinds)
+    return _WITH_A_RULE.get(name) if name == "_slogdet_lu" or is_real else None
+
+
+_SINC = Primitive(
+    elementwise,
+    KIND,
+    entrywise=True,
+    slope=special.sinc_slope,
+    in_range=float("inf"),
+    evaluate=bind_program,
+)
+
+
+def written_out(eqn: jex.JaxprEqn) -> Primitive | None:
+    """The record of a function behind `jax.jit`. What JAX makes of one to differentiate it has its
+    name as well, but not its equations.
+    """
+    if name_in_jax(eqn) != "sinc":
+        return None
+    (x,), own = called(eqn).jaxpr.invars[:1], _equations(called(eqn).jaxpr)
+    return _SINC if own == _of_sinc(x.aval.dtype) else None
+
+
+@functools.cache
+def _of_sinc(dtype: jnp.dtype) -> tuple[str, ...]:
+    closed = jax.make_jaxpr(jnp.sinc)(jax.ShapeDtypeStruct((), dtype))
+    return _equations(called(closed.jaxpr.eqns[0]).jaxpr)
+
+
+def _equations(jaxpr: jex.Jaxpr) -> tuple[str, ...]:
+    return tuple(eqn.primitive.name for eqn in jaxpr.eqns)

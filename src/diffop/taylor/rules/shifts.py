@@ -1,0 +1,72 @@
+"""How values follow a number s that is added to something: x + s, eˣ e^s, and what is made of them.
+
+Softmax and its like subtract the largest number from all, which changes nothing but the range, and
+stop its gradient. Where that number moves instead, the largest exponential stands still. That is
+worth its digits: where 1 + Σ_i e^{x_i} is rounded to 1, a quotient's derivative along the largest
+entry is the difference of two equal numbers. Which numbers have no effect is found out by following
+them to the outputs (`_shifted` in `taylor/program.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import jax.extend.core as jex
+
+from ..primitive import Following, enter_further, of
+
+Rule: TypeAlias = Callable[[jex.JaxprEqn, Sequence[Following]], Following | None]
+
+
+def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+    first, *others = operands
+    return first if all(other == Following() for other in others) else None
+
+
+def _of_factors(signs: tuple[int, ...]) -> Rule:
+    """Of a product or quotient of numbers that none is added to."""
+
+    def rule(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+        if any(operand.added for operand in operands):
+            return None
+        return Following(
+            factor=sum(s * operand.factor for s, operand in zip(signs, operands, strict=True))
+        )
+
+    return rule
+
+
+def _sum(eqn: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+    """Factors are common ones, or none."""
+    signs = of(eqn).signs
+    assert signs is not None
+    factors = {operand.factor for operand in operands}
+    if len(factors) > 1:
+        return None
+    added = sum(s * operand.added for s, operand in zip(signs, operands, strict=True))
+    return Following(added, factors.pop())
+
+
+def _exponential(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+    (operand,) = operands
+    return None if operand.factor else Following(factor=operand.added)
+
+
+def _logarithm(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+    (operand,) = operands
+    return None if operand.added else Following(added=operand.factor)
+
+
+def _sign(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
+    (operand,) = operands
+    return None if operand.added else Following()
+
+
+enter_further("reshape broadcast_in_dim squeeze transpose convert_element_type", under_shift=_same)
+enter_further("name copy", under_shift=_same)
+enter_further("add sub neg add_any", under_shift=_sum)
+enter_further("reduce_sum abs", under_shift=_of_factors((1,)))
+enter_further("mul", under_shift=_of_factors((1, 1)))
+enter_further("div", under_shift=_of_factors((1, -1)))
+enter_further("exp", under_shift=_exponential)
+enter_further("log", under_shift=_logarithm)
+enter_further("sign", under_shift=_sign)
