@@ -27,7 +27,8 @@ FUNCTIONS: dict[str, Callable] = {"": lambda x: x, "sin": jnp.sin, "cos": jnp.co
 
 class Operand(NamedTuple):
     """An array of entries of a value, from its entry `first` on; along axes that are not `kept`,
-    all are alike. The kept axes stand in the order in which their entries lie.
+    all are alike. The kept axes stand in the order in which their entries lie: `sin x[1:] as
+    (2, 3) along (0,)` is `jnp.broadcast_to(jnp.sin(x[1:3])[:, None], (2, 3))`.
     """
 
     of: int | None
@@ -51,9 +52,8 @@ class Operand(NamedTuple):
 
     def __repr__(self):
         name = "c" if self.of is None else f"{self.function} {'xyz'[self.of]}".strip()
-        alike = "" if len(self.kept) == len(self.shape) else " alike but"
-        order = "" if self.kept == tuple(range(len(self.shape))) else f"{alike} along {self.kept}"
-        return f"{name}[{self.first}:] as {self.shape}{order}".replace(" ", "\N{NO-BREAK SPACE}")
+        plain = self.kept == tuple(range(len(self.shape)))
+        return f"{name}[{self.first}:] as {self.shape}" + f" along {self.kept}" * (not plain)
 
 
 class Einsum(NamedTuple):
@@ -81,7 +81,7 @@ MAPPED: dict[str, Callable] = {
 
 
 class Mapped(NamedTuple):
-    """A product under `vmap`, the innermost first: where it takes its axis, and where it puts it"""
+    """A product under `vmap`, the innermost first: which axes each takes, and where its own goes."""
 
     name: str
     axes: tuple[tuple[tuple[int | None, ...], int], ...]
