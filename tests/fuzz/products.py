@@ -81,7 +81,7 @@ MAPPED: dict[str, Callable] = {
 
 
 class Mapped(NamedTuple):
-    """A product under `vmap`, the innermost first: which axes each takes, and where its own goes."""
+    """A product under `vmap`, the innermost first: which axes each takes, and where it puts one."""
 
     name: str
     axes: tuple[tuple[tuple[int | None, ...], int], ...]
