@@ -104,10 +104,6 @@ def _hessian(choose):
     return Wanted(do.Hessian(), [(np.outer(unit[i], unit[j]), (i, j)) for i, j in pairs])
 
 
-def _gradient(choose):
-    return Wanted(do.Gradient(), [(row, (i,)) for i, row in enumerate(np.eye(SIZE))])
-
-
 def _sum(choose):
     a, b, c = _plain(choose), _plain(choose), _number(choose)
     terms = a.terms + [(c * d, coordinates) for d, coordinates in b.terms]
@@ -122,7 +118,7 @@ PLAIN = (
     *(_laplacian, _diagonal_k, _any_mixed, _second_order, _directional, _partial, _tensor),
     _biharmonic,
 )
-OPERATORS = (*PLAIN, _sum, _gradient, _hessian)
+OPERATORS = (*PLAIN, _sum, _hessian)
 PROBES = ("sparse", "rademacher", "gaussian", "sphere", "orthogonal", "stratified")
 
 
