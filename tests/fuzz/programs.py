@@ -28,7 +28,7 @@ class Line(NamedTuple):
 @dataclasses.dataclass(frozen=True)
 class Program:
     """A function of a vector. Its result is a sum of everything that nothing else has used. No
-    tuple, to which JAX can have no weak reference: where an operator fails, the process would end.
+    tuple, to which there are no weak references: `jax.eval_shape` takes no such function.
     """
 
     lines: tuple[Line, ...]
