@@ -130,10 +130,10 @@ def shortened(program: Program, disagrees: Callable[[Program], bool]) -> Program
 
 
 def _is_whole(program):
-    """Whether there are all values that a program takes."""
+    """Whether a program has lines, and all values that they take."""
     counts = {"v": 1, "s": 0, "m": 0, "o": 0}
     for operation, operands in program.lines:
         if any(i >= counts[kind] for kind, i in zip(operation.takes, operands, strict=True)):
             return False
         counts[operation.gives] += 1
-    return True
+    return bool(program.lines)

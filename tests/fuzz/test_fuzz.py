@@ -101,3 +101,8 @@ def test_programs_are_shortened_to_what_disagrees():
     wrong = program.lines[3].operation
     short = shortened(program, lambda p: any(line.operation == wrong for line in p.lines))
     assert short.lines[-1].operation == wrong and len(short.lines) < len(program.lines)
+
+
+def test_programs_keep_a_line():
+    program = random_case(-1, 0, "einsum").program
+    assert len(shortened(program, lambda p: True).lines) == 1
