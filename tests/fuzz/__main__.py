@@ -3,6 +3,7 @@
 python -m tests.fuzz --programs 20000 --seed 0 --processes 2
 
 A program that disagrees is printed with its number; `--only N` finds the lines of it that do.
+`--of einsum` makes programs of random specifications alone, and so for other kinds of products.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from .batches import (
     set_up,
     shrunk,
 )
+from .products import CONTRACTIONS
 
 RARE = 0.005
 
@@ -34,10 +36,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=np.inf, help="after which none begins")
+    parser.add_argument("--of", choices=sorted(CONTRACTIONS), help="products of one kind alone")
     parser.add_argument("--only", type=int, help="the number of one, to be shortened")
     options = parser.parse_args()
     if options.only is not None:
-        return shorten(random_case(options.seed, options.only))
+        return shorten(random_case(options.seed, options.only, options.of))
 
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
@@ -47,8 +50,10 @@ def main() -> None:
     with concurrent.futures.ProcessPoolExecutor(options.processes, fresh, set_up) as pool:
         numbers = range(options.first, options.programs)
         jobs = [
-            pool.submit(run_batch, options.seed, numbers[start : start + OF_A_BATCH], until)
-            for start in range(0, len(numbers), OF_A_BATCH)
+            pool.submit(run_batch, options.seed, batch, options.of, until)
+            for batch in (
+                numbers[start : start + OF_A_BATCH] for start in range(0, len(numbers), OF_A_BATCH)
+            )
         ]
         for job in concurrent.futures.as_completed(jobs):
             found, disagree = job.result()

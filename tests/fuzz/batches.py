@@ -9,8 +9,16 @@ import jax
 
 from .. import conftest  # also how tests compile, and what they keep of it
 from ..taylor.coverage import primitives_in
-from .checking import PROBES, Wanted, check_estimate, random_operator, random_point
-from .programs import Program, random_program, shortened
+from .checking import (
+    Estimated,
+    Wanted,
+    check_estimate,
+    check_exact,
+    random_estimate,
+    random_operators,
+    random_point,
+)
+from .programs import Program, random_program, random_short_program, shortened
 from .relations import Change, check_relation, random_change
 
 OF_A_BATCH = 100
@@ -19,32 +27,43 @@ KEPT = 2**32
 
 
 class Case(NamedTuple):
-    """A program, and what is asked of it."""
+    """A program, and what is asked of it: of the last operator as the program is changed."""
 
     number: int
     program: Program
-    wanted: Wanted
-    change: Change
-    probes: str
+    wanted: tuple[Wanted, ...]
+    estimated: Estimated
+    change: Change | None
     x: Any
 
     def __str__(self):
-        return f"{self.wanted} or {self.probes}, {self.change}, of {self.program}"
+        wanted = ", ".join(map(str, self.wanted))
+        return f"{wanted} or {self.estimated}, {self.change}, of {self.program}"
 
 
-def random_case(seed: int, number: int) -> Case:
+def random_case(seed: int, number: int, contraction: str | None = None) -> Case:
+    """Of any program; or of products of one kind alone, in few lines and as they are, which is
+    quickly traced, so that there can be many.
+    """
     choose = random.Random(f"{seed}, {number}")
-    program, wanted, change = random_program(choose), random_operator(choose), random_change(choose)
-    return Case(number, program, wanted, change, choose.choice(PROBES), random_point(choose))
+    if contraction is None:
+        program, change = random_program(choose), random_change(choose)
+    else:
+        program, change = random_short_program(choose, contraction), None
+    wanted = random_operators(choose)
+    return Case(number, program, wanted, random_estimate(choose), change, random_point(choose))
 
 
 def check(case: Case) -> collections.Counter:
     """What a program said, after an assertion that it is right; every fourth is estimated, too."""
-    said = check_relation(case.change, case.program, case.wanted, case.x)
+    as_it_is, last = case.wanted if case.change is None else case.wanted[:-1], case.wanted[-1]
+    said = [check_exact(case.program, wanted, case.x) for wanted in as_it_is]
+    if case.change is not None:
+        said.append(check_relation(case.change, case.program, last, case.x))
     estimated = case.number % 4 == 0
     if estimated:
-        check_estimate(case.program, case.probes, jax.random.key(case.number), case.x)
-    return collections.Counter({"say nothing": not said, "estimates": estimated})
+        check_estimate(case.program, case.estimated, jax.random.key(case.number), case.x)
+    return collections.Counter({"say nothing": not any(said), "estimates": estimated})
 
 
 def disagrees(case: Case) -> str:
@@ -68,9 +87,11 @@ def set_up() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
-def run_batch(seed: int, numbers: range, until: float) -> tuple[collections.Counter, list[str]]:
+def run_batch(
+    seed: int, numbers: range, contraction: str | None, until: float
+) -> tuple[collections.Counter, list[str]]:
     """How many programs there were, how many of them reached what, and what disagreed; none begins
-    after a time of the clock.
+    after a time of the clock. `contraction` is as of `random_case`.
     """
     counts: collections.Counter = collections.Counter()
     failures: list[str] = []
@@ -78,7 +99,7 @@ def run_batch(seed: int, numbers: range, until: float) -> tuple[collections.Coun
     for number in numbers:
         if time.time() > until:
             break
-        case = random_case(seed, number)
+        case = random_case(seed, number, contraction)
         counts["programs"] += 1
         counts.update(set(primitives_in(jax.make_jaxpr(case.program)(case.x).jaxpr)))
         try:

@@ -54,7 +54,7 @@ def _with_first(tree, first):
     return jax.tree.unflatten(structure, [first, *leaves[1:]])
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2**12)
 def _nested(function, takes, order, dtype):
     """Tᵏ of an operation at the point and each row of directions, and the structure of what it
     gives.

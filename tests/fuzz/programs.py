@@ -1,5 +1,6 @@
 """Random programs: straight lines of operations, each on values that are there already."""
 
+import dataclasses
 import functools
 import random
 from collections.abc import Callable, Sequence
@@ -9,10 +10,13 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from .operations import OPERATIONS, REFERENCES, Operation
+from .operations import ENTRYWISE, OPERATIONS, REFERENCES, Operation
+from .products import random_product
 
 DEPTH = 6
 """The least number of operations."""
+PRODUCTS = 0.15
+"""How many of them are products made at random."""
 
 
 class Line(NamedTuple):
@@ -21,8 +25,11 @@ class Line(NamedTuple):
     """Numbers of values of the operation's kinds, counted back from the newest."""
 
 
-class Program(NamedTuple):
-    """A function of a vector. Its result is a sum of everything that nothing else has used."""
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A function of a vector. Its result is a sum of everything that nothing else has used. No
+    tuple, to which there are no weak references: `jax.eval_shape` takes no such function.
+    """
 
     lines: tuple[Line, ...]
 
@@ -61,7 +68,7 @@ def _applied(function, values):
     return _traced(function, *map(jax.typeof, values))(*values)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=2**12)
 def _traced(function, *types):
     """The operation as JAX traces it, once for all programs."""
     as_jaxpr = jex.jaxpr_as_fun(jax.make_jaxpr(function)(*types))
@@ -77,13 +84,40 @@ def random_program(choose: random.Random, longest: int = 9) -> Program:
     counts = {"v": 1, "s": 0, "m": 0, "o": 0}
     lines = []
     for _ in range(choose.randint(DEPTH, longest)):
-        possible = [group for group in OPERATIONS if all(counts[k] for k in group[0].takes)]
-        operation = choose.choice(choose.choice(possible))
-        # mostly the newest values, so that programs are deep
-        operands = tuple(choose.randint(0, min(2, counts[kind] - 1)) for kind in operation.takes)
-        lines.append(Line(operation, operands))
-        counts[operation.gives] += 1
+        if choose.random() < PRODUCTS:
+            operation = random_product(choose, "".join(k for k in counts if counts[k]))
+        else:
+            possible = [group for group in OPERATIONS if all(counts[k] for k in group[0].takes)]
+            operation = choose.choice(choose.choice(possible))
+        lines.append(_random_line(choose, operation, counts))
     return Program(tuple(lines))
+
+
+def _random_line(choose, operation, counts):
+    """An operation of mostly the newest values, so that programs are deep."""
+    operands = tuple(choose.randint(0, min(2, counts[kind] - 1)) for kind in operation.takes)
+    counts[operation.gives] += 1
+    return Line(operation, operands)
+
+
+def random_short_program(choose: random.Random, contraction: str) -> Program:
+    """A product or two of one kind; before and after them may be a function of entries."""
+    counts = {"v": 1, "s": 0, "m": 0, "o": 0}
+    lines = []
+    if choose.random() < 0.3:
+        lines.append(_random_line(choose, _entrywise(choose, "v"), counts))
+    for _ in range(choose.choice((1, 1, 1, 2))):
+        kinds = "".join(k for k in counts if counts[k])
+        lines.append(_random_line(choose, random_product(choose, kinds, contraction), counts))
+    if choose.random() < 0.5:
+        given = lines[-1].operation.gives
+        lines.append(Line(_entrywise(choose, given), (0,)))
+    return Program(tuple(lines))
+
+
+def _entrywise(choose, kind):
+    name = choose.choice(["sin", "cos", "integer_pow_negative"])
+    return Operation(name, kind, kind, ENTRYWISE[name])
 
 
 def shortened(program: Program, disagrees: Callable[[Program], bool]) -> Program:
@@ -96,10 +130,10 @@ def shortened(program: Program, disagrees: Callable[[Program], bool]) -> Program
 
 
 def _is_whole(program):
-    """Whether there are all values that a program takes."""
+    """Whether a program has lines, and all values that they take."""
     counts = {"v": 1, "s": 0, "m": 0, "o": 0}
     for operation, operands in program.lines:
         if any(i >= counts[kind] for kind, i in zip(operation.takes, operands, strict=True)):
             return False
         counts[operation.gives] += 1
-    return True
+    return bool(program.lines)

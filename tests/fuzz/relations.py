@@ -69,8 +69,7 @@ def _shifted(wanted, u, x, s):
 def _permuted(wanted, u, x, s):
     """u(Py) by the coordinates that P takes there."""
     back = np.argsort(PERMUTATION)
-    order = order_of(wanted)
-    if not order:
+    if not order_of(wanted) or any(np.ndim(c) for c, _ in wanted.terms):
         return None
     moved = [[int(PERMUTATION[i]) for i in coordinates] for _, coordinates in wanted.terms]
     indices = np.array([[row.count(i) for i in range(SIZE)] for row in moved])
@@ -151,10 +150,10 @@ def check_relation(change, program, wanted, x):
         changed = RELATIONS[change.relation](wanted, program, x, 2.0**change.exponent)
         changed = changed or _unchanged(wanted, program, x, 1.0)
         got = evaluate(changed.operator.exact(changed.function), changed.point)
-    assert got.shape == () and got.dtype == x.dtype
-    found = float(got) / changed.factor
-    error = abs(found - expected)
-    assert error <= allowed, (found, expected, error / allowed)
+    assert got.shape == np.shape(expected) and got.dtype == x.dtype
+    found = np.asarray(got, float) / changed.factor
+    error = np.abs(found - expected)
+    assert np.all(error <= allowed), (found, expected, np.max(error / allowed))
     return True
 
 
@@ -167,9 +166,8 @@ def _judged(program, wanted, x, dtype):
     """
     expected, allowed = 0.0, 0.0
     unit = float(jnp.finfo(dtype).eps)
-    for order in {len(coordinates) for _, coordinates in wanted.terms}:
-        terms = [(c, where) for c, where in wanted.terms if len(where) == order]
-        rows = [where for _, where in terms] + [(i,) * order for i in range(SIZE)]
+    for order, (coefficients, terms) in wanted.by_order.items():
+        rows = terms + [(i,) * order for i in range(SIZE)]
         with jax.enable_x64(False):
             nested = derivatives(program, x.astype("float32"), rows)
         with jax.enable_x64(True):
@@ -177,10 +175,9 @@ def _judged(program, wanted, x, dtype):
         size = np.max(np.abs([truth, nested]))
         if not (np.isfinite(size) and size < LARGEST):
             return None, None
-        coefficients = np.array([c for c, _ in terms])
         found = truth[: len(terms)]
-        expected += coefficients @ found
+        expected += np.tensordot(found, coefficients, 1)
         lost = np.max(np.abs(nested - truth)) * unit / float(jnp.finfo("float32").eps)
-        allowed += 8 * lost * np.sum(np.abs(coefficients))
-        allowed += 4 * unit * np.abs(coefficients) @ np.abs(found)
+        allowed += 8 * lost * np.sum(np.abs(coefficients), 0)
+        allowed += 4 * unit * np.tensordot(np.abs(found), np.abs(coefficients), 1)
     return expected, allowed
