@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import AnyCondition
-from ..equations.equation import AbstractEquation, as_equation
+from ..equations.equation import AbstractEquation, as_equation, of_model, with_unknowns
 from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
@@ -111,7 +111,8 @@ class ResidualLoss(eqx.Module):
 
     **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
     arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
-    points and jets.
+    points and jets. Where u is a [`diffop.nn.PINN`][] with unknowns, the equation is the PINN's
+    own, with what it has learnt.
 
     **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if
     it is less than one, if the probes or the square are unknown, if the probes are biased for one
@@ -156,7 +157,8 @@ class ResidualLoss(eqx.Module):
         check_draws(self.n, self.probes)
         check_points(self.equation, self.points, self.batch, self.pool)
         # probes that are biased for an operator are refused here, before any training
-        self._joint([Partial(0)] if self._enhancement.by_jets else (), jax.random.key(0))
+        derivatives = [Partial(0)] if self._enhancement.by_jets else ()
+        self._joint(self.equation, derivatives, jax.random.key(0))
         if self.square == "pairs":
             check_variance(self._at_any_points)
 
@@ -240,9 +242,19 @@ class ResidualLoss(eqx.Module):
         of_points = pointwise.of_equation(self._residuals_of, drawn, names)
         named: dict[str, Sequence[Pointwise]] = {name: [of_points[name]] for name in names}
         if drawn.data:
-            weighted = misfit.with_weights(drawn.data, self.data_weight)
-            named["data"] = [pointwise.of_condition(*each) for each in weighted]
+            named["data"] = self._data_pointwise(u, key, drawn)
         return named
+
+    def _data_pointwise(self, u: Callable, key: PRNGKeyArray, drawn: Drawn) -> Sequence[Pointwise]:
+        """Those of the conditions: of what is learnt they depend, so that they are drawn again."""
+        if with_unknowns(u) is not None:
+
+            def at_all(u: Callable, _: PyTree) -> list[PyTree]:
+                return misfit.residuals(self._data(u, drawn.points, key), self.data_weight, u)
+
+            return [Pointwise(at_all, jnp.zeros(1))]
+        weighted = misfit.with_weights(drawn.data, self.data_weight)
+        return [pointwise.of_condition(*each) for each in weighted]
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
@@ -325,20 +337,25 @@ class ResidualLoss(eqx.Module):
         coordinates = self._enhancement.coordinates(drawn.points, drawn.jets)
         derivatives = [along(each, drawn.points) for each in coordinates]
         keys = draw_keys(drawn.jets)
+        equation = of_model(self.equation, u)
         return RandomResidual(
-            partial(residual, self.equation, u, self.weights, coordinates),
+            partial(residual, equation, u, self.weights, coordinates),
             drawn.points,
             u,
-            lambda number: self._joint(derivatives, keys[number]),
+            lambda number: self._joint(equation, derivatives, keys[number]),
             self._enhancement.whole,
         )
 
     def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
         points_key, jets_key = jax.random.split(key)
         points = self._points(u, points_key)
+        return self._drawn_at(u, points, self._data(u, points, key), jets_key)
+
+    def _data(self, u: Callable, points: Points, key: PRNGKeyArray) -> Sequence[AnyCondition]:
+        """The conditions of a call, with points of their own."""
+        points_key, _ = jax.random.split(key)
         count = self.data_batch or count_of(points)
-        data = self.equation.conditions(jax.random.fold_in(points_key, 0), count)
-        return self._drawn_at(u, points, data, jets_key)
+        return of_model(self.equation, u).conditions(jax.random.fold_in(points_key, 0), count)
 
     def _drawn_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
@@ -351,23 +368,24 @@ class ResidualLoss(eqx.Module):
         return drawn._replace(weights=self.causal.weights(sum_at_points(squares), points))
 
     def _points(self, u: Callable, key: PRNGKeyArray) -> Points:
-        sample = sampler(self.equation, self.points)
+        equation = of_model(self.equation, u)
+        sample = sampler(equation, self.points)
         if self.batch is None or self.pool == 1:
             return sample(key, self.batch or 0)
-        values = self._joint((), jax.random.fold_in(key, 1))(u)
+        values = self._joint(equation, (), jax.random.fold_in(key, 1))(u)
 
         def size(*args: PyTree) -> Float[Array, ""]:
             check_arguments("u", u, args)
-            value = residual(self.equation, u, self.weights, (), values(*args), args).value
+            value = residual(equation, u, self.weights, (), values(*args), args).value
             return jax.lax.stop_gradient(norm_of(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
 
     def _joint(
-        self, derivatives: Sequence[Operator], key: PRNGKeyArray
+        self, equation: AbstractEquation, derivatives: Sequence[Operator], key: PRNGKeyArray
     ) -> Callable[[Callable], Callable]:
-        return joint(self.probes, operators(self.equation, derivatives), key, self.n or 1)
+        return joint(self.probes, operators(equation, derivatives), key, self.n or 1)
 
     @property
     def _enhancement(self) -> Enhancement:

@@ -88,11 +88,12 @@ def fit(
 
     **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
-    arrays, if the mesh has other axes, or if it has several devices and the optimiser is not from
-    optax; `TypeError` if the loss does not say what it is the sum of squares of and the optimiser
-    asks for that; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of
-    several processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all,
-    after the running steps and a last checkpoint.
+    arrays, or not those that the equation of a `diffop.train.ResidualLoss` says are to be learnt,
+    if the mesh has other axes, or if it has several devices and the optimiser is not from optax;
+    `TypeError` if the loss does not say what it is the sum of squares of and the optimiser asks for
+    that; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of several
+    processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the
+    running steps and a last checkpoint.
 
     !!! example
 
