@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, final
 
+from .scalars import plain
+
 SHARING = ("joined", "summed")
 """What the rest of the network sees of blocks."""
 
@@ -39,7 +41,7 @@ class Kind(NamedTuple):
 
     def check(self, name: str, value: object) -> None:
         """**Raises:** `ValueError` naming the setting, what it expects and what it got."""
-        if not self.holds(value):
+        if not self.holds(plain(value)):
             option = name.replace("_", "-")
             raise ValueError(f"{option} must be {self.expected}, got {value!r}.")
 

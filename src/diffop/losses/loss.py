@@ -16,6 +16,7 @@ from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..renamed import renamed
+from ..scalars import plain
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
 from .causal import Causal
@@ -27,6 +28,7 @@ from .checks import (
     check_points,
     check_square,
     check_variance,
+    check_weights,
 )
 from .drawn import Drawn, Where, as_where, sampler
 from .enhancement import Enhancement, along
@@ -136,15 +138,15 @@ class ResidualLoss(eqx.Module):
     """
 
     equation: AbstractEquation = eqx.field(converter=partial(as_equation, "ResidualLoss"))
-    batch: int | None = eqx.field(static=True, default=None)
-    n: int | None = eqx.field(static=True, default=None)
+    batch: int | None = eqx.field(static=True, converter=plain, default=None)
+    n: int | None = eqx.field(static=True, converter=plain, default=None)
     probes: Probes = eqx.field(converter=as_probes, default="auto")
     data_weight: DataWeight = eqx.field(static=True, default=1.0, converter=misfit.as_data_weight)
-    gpinn: int | float = eqx.field(static=True, default=0.0)
-    gpinn_terms: int | None = eqx.field(static=True, default=None)
+    gpinn: int | float = eqx.field(static=True, converter=plain, default=0.0)
+    gpinn_terms: int | None = eqx.field(static=True, converter=plain, default=None)
     square: str = eqx.field(static=True, default="biased")
-    data_batch: int | None = eqx.field(static=True, default=None)
-    pool: int = eqx.field(static=True, default=1)
+    data_batch: int | None = eqx.field(static=True, converter=plain, default=None)
+    pool: int = eqx.field(static=True, converter=plain, default=1)
     points: Where = eqx.field(converter=as_where, default=None)
     weights: PyTree = None
     causal: Causal | None = None
@@ -154,6 +156,7 @@ class ResidualLoss(eqx.Module):
         check_square(self.square, self.probes)
         check_causal(self.causal, self.square)
         check_gpinn(self.gpinn, self.probes)
+        check_weights(self.weights)
         check_draws(self.n, self.probes)
         check_points(self.equation, self.points, self.batch, self.pool)
         # probes that are biased for an operator are refused here, before any training
@@ -355,7 +358,10 @@ class ResidualLoss(eqx.Module):
         """The conditions of a call, with points of their own."""
         points_key, _ = jax.random.split(key)
         count = self.data_batch or count_of(points)
-        return of_model(self.equation, u).conditions(jax.random.fold_in(points_key, 0), count)
+        key = jax.random.fold_in(points_key, 0)
+        data = of_model(self.equation, u).conditions(key, count)
+        misfit.check_conditions(data, self.data_weight)
+        return data
 
     def _drawn_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray

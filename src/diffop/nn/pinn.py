@@ -15,6 +15,7 @@ from ..equations.residual import residual_of
 from ..estimators.draws import AbstractProbe
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
+from ..losses.misfit import check_conditions
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key
 
@@ -183,6 +184,7 @@ class PINN(eqx.Module):
         )
         key = jax.random.key(0) if key is None else key
         data = self.equation.conditions(data_key(key), data_batch or count_of(points))
+        check_conditions(data, loss.data_weight)
         return reduce(operator.add, loss.terms_at(self.u, points, data, key).values())
 
     def _joint(

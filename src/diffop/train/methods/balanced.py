@@ -11,6 +11,7 @@ import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from ...losses.balance import Weights, balanced, gradient_norms, weighted
+from ...scalars import plain
 from .base import AbstractMethod, Evaluated, HasTerms, Objective
 from .first_order import as_method
 from .lbfgs import LBFGS
@@ -85,8 +86,8 @@ class Balanced(AbstractMethod):
     """
 
     optimiser: AbstractMethod
-    every: int = eqx.field(static=True)
-    keep: int | float = eqx.field(static=True)
+    every: int = eqx.field(static=True, converter=plain)
+    keep: int | float = eqx.field(static=True, converter=plain)
     terms: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
