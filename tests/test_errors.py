@@ -95,7 +95,7 @@ CASES = {
     "short_full_index": (
         lambda: at(do.Mixed((2, 1))),
         r"a multi-index has an order for each coordinate, got one of 2 for argument 0, which has "
-        r"3; give it 3, or name the coordinates that occur: Mixed\(\{0: 2, 1: 1\}\)\.$",
+        r"3; give it 3, or name the coordinates that occur: Mixed\(\{0: 2, 1: 1\}\)\.",
     ),
     "short_full_index_in_a_product": (
         lambda: at(do.Partial(0) @ do.Mixed([1, 2])),

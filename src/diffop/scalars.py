@@ -1,7 +1,7 @@
 """Numbers in every form in which users hold them."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,13 @@ def plain(value: Any) -> Any:
 def several(values: Iterable[Any]) -> tuple[Any, ...]:
     """The numbers of a sequence, or of an array with one axis, as a tuple of Python's."""
     return tuple(map(plain, values))
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a plain value is an integer, and no truth value; traced ones tell by themselves."""
+    array = isinstance(value, np.ndarray | np.generic | jax.Array)
+    other = isinstance(value, bool) or (array and not isinstance(value, Tracer))
+    return not other and isinstance(value, SupportsIndex)
 
 
 def is_number(value: Any) -> bool:

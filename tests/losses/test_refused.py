@@ -74,16 +74,19 @@ CASES = {
         WEIGHT + "-2.0;",
     ),
     "weights": (lambda: loss(weights=-1.0), OF_SQUARES),
-    "gpinn": (lambda: loss(gpinn=float("inf")), "ResidualLoss expects a finite gpinn of at least"),
+    "gpinn": (
+        lambda: loss(gpinn=float("inf")),
+        "ResidualLoss expects a gpinn of at least 0, a weight of squares, got inf.",
+    ),
     "box": (lambda: do.pde.Box((0.0,), (float("inf"),)), NOT_FINITE + "(0.0,) and upper=(inf,)."),
     "lower": (lambda: do.pde.Box((-np.inf,), (0.0,)), NOT_FINITE + "(-inf,) and upper=(0.0,)."),
     "ball": (
         lambda: do.pde.Ball(2, float("inf")),
-        "coordinates, all finite, got dim=2, radius=inf",
+        "coordinates, all finite, got dim=2, radius=inf ",
     ),
     "duration": (
         lambda: do.pde.SpaceTime(do.pde.Ball(2), float("inf")),
-        "SpaceTime expects a finite positive duration, got inf.",
+        "SpaceTime expects a positive duration, got inf; it has to be finite.",
     ),
 }
 

@@ -34,7 +34,6 @@ def as_weight(weight: Any) -> Any:
     return weight
 
 
-@runtime_checkable
 class HasResiduals(Protocol):
     """A condition that tells the numbers whose squares add up to its misfit."""
 

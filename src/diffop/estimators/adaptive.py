@@ -105,7 +105,7 @@ def checked_accuracy(rtol: Any, atol: Any, max_n: Any, batch: Any) -> Accuracy:
 def _tolerance(value: Any, name: str) -> float:
     given, value = value, plain(value)
     if not is_number(value):
-        raise TypeError(f"{name} must be a number; got {given!r} of {type(given).__name__}.")
+        raise TypeError(f"{name} must be a Python number; got {given!r} of {type(given).__name__}.")
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be finite and not negative; got {value}.")
     return float(value)

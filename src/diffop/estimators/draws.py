@@ -16,6 +16,7 @@ from ..jets.probes import (
 )
 from ..jets.probes.base import Draw, Factors
 from ..jets.products import has_probe
+from ..scalars import is_integer, plain
 from ..terms.arguments import is_operator
 from ..terms.term import Part, Segment
 
@@ -26,8 +27,11 @@ def make_draw(key: Any, n: Any, probes: Any) -> Draw:
         raise TypeError(
             f"an estimate needs a JAX random key such as jax.random.key(0); got {_describe(key)}."
         )
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"n, the number of draws, must be a Python integer; got {_describe(n)}.")
+    given, n = n, plain(n)
+    if not is_integer(n):
+        raise TypeError(
+            f"n, the number of draws, must be a Python integer; got {_describe(given)}."
+        )
     if n.__index__() < 1:
         raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
     typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to be compared

@@ -70,7 +70,7 @@ def check_gpinn(gpinn: int | float, probes: Probes) -> None:
     """
     if not 0 <= gpinn < math.inf:
         raise ValueError(
-            f"ResidualLoss expects a finite gpinn of at least 0, a weight of squares, got {gpinn}."
+            f"ResidualLoss expects a gpinn of at least 0, a weight of squares, got {gpinn}."
         )
     if isinstance(probes, AbstractBaseline) and gpinn:
         raise ValueError(

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..equations.condition import AnyCondition, Condition, HasResiduals
 from ..equations.matching import Matching
+from ..equations.methods import has_method
 from ..scalars import is_number, plain
 from .sharding import shard_points
 
@@ -88,8 +89,8 @@ def residuals(conditions: Sequence[AnyCondition], weight: DataWeight, u: Callabl
 
 
 def _telling(condition: AnyCondition) -> HasResiduals:
-    sharded = _sharded(condition)
-    if not isinstance(sharded, HasResiduals):
+    sharded: Any = _sharded(condition)
+    if not has_method(sharded, "residuals"):
         raise TypeError(
             "residuals expects conditions with a method residuals(u), whose squares add up to "
             f"misfit(u), got a {type(condition).__name__} without; give it that method."

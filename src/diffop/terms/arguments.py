@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
-from ..scalars import is_number, plain
+from ..scalars import is_integer, is_number, plain
 from .entries import Entry
 
 Function: TypeAlias = Callable[..., PyTree]
@@ -24,9 +24,7 @@ Function: TypeAlias = Callable[..., PyTree]
 
 def checked_integer(value: Any, name: str, least: int) -> int:
     number = plain(value)
-    array = isinstance(number, np.ndarray | np.generic | jax.Array)
-    other = isinstance(number, bool) or (array and not isinstance(number, Tracer))
-    if other or not isinstance(number, SupportsIndex):
+    if not is_integer(number):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if index(number) < least:
         raise ValueError(f"{name} must be at least {least}; got {number}.")

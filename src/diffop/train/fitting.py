@@ -64,8 +64,8 @@ def fit(
 
     - `model`: a pytree; its inexact arrays are trained. It is not changed.
     - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
-        passed as arguments rather than compiled in as constants. If it has a method `terms`, from
-        the same arguments to scalars by name, the loss is their sum, and errors name them. For
+        passed as arguments rather than compiled in as constants. If its class has a method `terms`,
+        from the same arguments to scalars by name, the loss is their sum, and errors name them. For
         `diffop.train.GaussNewton`, one that says what it is the sum of squares of:
         `diffop.train.HasPointwise` or `diffop.train.HasResiduals`.
     - `optimiser`: from optax, or `diffop.train.GaussNewton`, or `diffop.train.LBFGS`.

@@ -58,7 +58,9 @@ class SpaceTime(AbstractDomain):
 
     def __check_init__(self) -> None:
         if not 0 < self.duration < math.inf:
-            raise ValueError(f"SpaceTime expects a finite positive duration, got {self.duration}.")
+            raise ValueError(
+                f"SpaceTime expects a positive duration, got {self.duration}; it has to be finite."
+            )
         if self.argnum not in (None, 0, 1):
             raise ValueError(
                 "SpaceTime expects an argnum of 1 for u(x, t), 0 for u(t, x), or None where time "
