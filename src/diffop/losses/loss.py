@@ -37,6 +37,7 @@ from .pointwise import Pointwise
 from .probes import Probes, as_probes, joint
 from .residual import Residual, norm_of, operators, residual
 from .sharding import shard_points
+from .smoothness import warn_of_kinks
 from .squares import (
     SQUARES,
     RandomResidual,
@@ -367,6 +368,7 @@ class ResidualLoss(eqx.Module):
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
     ) -> Drawn:
         """What is random in a call, with the weights of the points."""
+        warn_of_kinks(self.equation.operators(), u, points)
         drawn = Drawn(points, data, key)
         if self.causal is None:
             return drawn
