@@ -52,7 +52,9 @@ class Partial(DifferentialOperator):
         be left out for a scalar argument, and for no other. It may be traced, such as a coordinate
         drawn at random under `jax.jit`; then it is a leaf, and has to be one of the argument's.
     - `order`: how often, at least 1.
-    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$.
+    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$. Where time is the
+        last coordinate of a point (x, t), $u_t$ is `Partial(1)`, and operators of space say
+        `dims=(0,)`.
 
     **Raises:** `ValueError`, when it is applied, for a coordinate that the argument does not have,
     or none where it has several.

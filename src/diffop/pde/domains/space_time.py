@@ -25,7 +25,8 @@ class SpaceTime(AbstractDomain):
     """The points with x in a domain of space and 0 ≤ t ≤ `duration`.
 
     Time is where u has it: by default the last coordinate, of points (x, …, t); with an `argnum` it
-    is an argument of u, a scalar, and points are the tuples (x, t) or (t, x).
+    is an argument of u, a scalar, and points are the tuples (x, t) or (t, x). Where it is a
+    coordinate, operators of space name theirs: `Laplacian(dims=(0,))`, which has no $∂_t²$ in it.
 
     **Arguments:**
 
