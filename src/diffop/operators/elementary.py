@@ -116,7 +116,7 @@ class Mixed(DifferentialOperator):
         ```
     """
 
-    factor: Monomial
+    factor: Factor
 
     def __init__(self, alpha: Any, *, argnum: int = 0) -> None:
         self.factor = checked_alpha(alpha, checked_argnum(argnum), "Mixed")
