@@ -220,6 +220,8 @@ def test_an_unknown_is_found_from_measurements(where):
     loss = do.train.ResidualLoss(equation, points=jnp.asarray(POINTS), probes="exact", data_batch=1)
     found = do.train.fit(pinn, loss, do.train.GaussNewton(), 30, key=KEY).model
     np.testing.assert_allclose(unknown(found), right, rtol=1e-6)
+    if where in ("subclass", "field", "problem"):
+        np.testing.assert_allclose(found.equation.f, right, rtol=1e-6)
     np.testing.assert_allclose(found(POINTS[1]), parabola(POINTS[1]), rtol=1e-6)
 
 

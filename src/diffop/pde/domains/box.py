@@ -23,7 +23,8 @@ class Box(AbstractDomain):
 
     **Arguments:**
 
-    - `lower`, `upper`: two ends for each coordinate, of which there is at least one.
+    - `lower`, `upper`: two ends for each coordinate, of which there is at least one. They are
+        numbers, which are known; a place that is to be learnt is an array of a part of one's own.
 
     **Raises:** `ValueError` if an end is not below the other, or not finite, or there is none.
 
