@@ -234,7 +234,7 @@ def _by_part(trainable: PyTree) -> tuple[PyTree, PyTree, PyTree]:
     if not isinstance(trainable, tuple):
         return trainable, trainable, trainable
     operators, residual, *conditions = trainable
-    return operators, residual, *(conditions or [False])
+    return operators, residual, conditions[0] if conditions else False
 
 
 def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
@@ -304,7 +304,8 @@ class Known(AbstractEquation):
 
     def __init__(self, equation: AbstractEquation):
         asked = equation.trainable
-        self._equation = Divided(equation, fields(equation, asked) if asked else False)
+        named = () if isinstance(asked, bool) else asked
+        self._equation = Divided(equation, fields(equation, named) if named else False)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # before there is an equation to ask

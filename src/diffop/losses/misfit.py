@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PyTree
 from ..equations.condition import AnyCondition, Condition, HasResiduals
 from ..equations.matching import Matching
 from ..equations.methods import has_method
-from ..scalars import is_number, plain
+from ..scalars import is_number, plain, several
 from .sharding import shard_points
 
 DataWeight: TypeAlias = int | float | tuple[int | float, ...]
@@ -26,16 +26,16 @@ def as_data_weight(given: Any) -> DataWeight:
 
     **Raises:** `ValueError` if one is negative, or not finite, or no number.
     """
-    several = isinstance(given, list | tuple) or np.ndim(given) == 1
-    weight = tuple(map(plain, given)) if several else plain(given)
-    for each in weight if several else (weight,):
+    one = not isinstance(given, list | tuple) and np.ndim(given) != 1
+    weights: tuple[Any, ...] = (plain(given),) if one else several(given)
+    for each in weights:
         known = not isinstance(each, Tracer)
         if known and not (is_number(each) and 0 <= each < math.inf):
             raise ValueError(
                 "ResidualLoss expects a data_weight that is a finite number of at least 0, or a "
                 f"list with one for each condition, got {given!r}."
             )
-    return weight
+    return weights[0] if one else weights
 
 
 def check_conditions(conditions: Sequence[AnyCondition], weight: DataWeight) -> None:
