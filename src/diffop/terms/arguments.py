@@ -23,8 +23,8 @@ Function: TypeAlias = Callable[..., PyTree]
 
 
 def checked_integer(value: Any, name: str, least: int) -> int:
-    number = plain(value)
-    if not is_integer(number):
+    number = value if type(value) is int else plain(value)
+    if type(number) is not int and not is_integer(number):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if index(number) < least:
         raise ValueError(f"{name} must be at least {least}; got {number}.")
