@@ -136,6 +136,15 @@ CASES = {
     "coordinate_beyond_d": (lambda: at(do.Mixed({0: 1, 3: 1})), "coordinate 3.*only 3"),
     "partial_beyond_d": (lambda: at(do.Partial(7)), "7.*3|3.*7"),
     "long_full_index": (lambda: at(do.Mixed((1, 0, 0, 1))), "3"),
+    "short_full_index": (
+        lambda: at(do.Mixed((2, 1))),
+        r"a multi-index has an order for each coordinate, got one of 2 for argument 0, which has "
+        r"3; give it 3, or name the coordinates that occur: Mixed\(\{0: 2, 1: 1\}\)\.",
+    ),
+    "short_full_index_in_a_product": (
+        lambda: at(do.Partial(0) @ do.Mixed([1, 2])),
+        "a multi-index has an order for each coordinate, got one of 2 for argument 0, which has 3",
+    ),
     "negative_partial": (lambda: do.Partial(-1), "-1"),
     "partial_of_order_zero": (lambda: do.Partial(0, order=0), "order.*0|0.*order"),
     "partial_of_negative_order": (lambda: do.Partial(0, order=-2), "order.*-2|-2.*order"),

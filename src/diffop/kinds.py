@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, final
 
 from .nearest import nearest
+from .scalars import plain
 
 SHARING = ("joined", "summed")
 """What the rest of the network sees of blocks."""
@@ -42,7 +43,7 @@ class Kind(NamedTuple):
 
     def check(self, name: str, value: object) -> None:
         """**Raises:** `ValueError` naming the setting, what it expects and what it got."""
-        if not self.holds(value):
+        if not self.holds(plain(value)):
             option, near = name.replace("_", "-"), nearest(value, self.choices or ())
             raise ValueError(f"{option} must be {self.expected}{near}, got {value!r}.")
 

@@ -52,7 +52,7 @@ def points(x64):
 def test_the_function_is_the_network_in_its_ansatz(points):
     net, x = mlp(3), points[0]
     np.testing.assert_allclose(pinn()(x), (1 - jnp.sum(x**2)) * net(x), rtol=1e-12)
-    alone = do.nn.PINN(net, quasilinear(KAPPA))
+    alone = do.nn.PINN(net, quasilinear(jnp.asarray(KAPPA)))
     np.testing.assert_allclose(alone(x), net(x), rtol=1e-12)
 
 

@@ -245,3 +245,22 @@ def test_an_anchored_network_begins_near_the_null_model():
     null = shape @ solution / (shape @ shape) * shape
     missed, least = (jnp.linalg.norm(v - solution) for v in (found, null))
     assert missed < 3 * least < 0.1 * jnp.linalg.norm(solution)
+
+
+@pytest.mark.parametrize("dim", [1000, 1_000_000])
+def test_values_on_a_lattice_in_single_precision(dim):
+    """What coefficients that cancel leave of sums of a million terms near sin 1 each, beside NumPy
+    in float64 with coefficients whose mean is 0.
+    """
+    with jax.enable_x64(False):
+        problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(1), period=8)
+        points = problem.sample(jax.random.key(3), 2)
+        got = jax.jit(jax.vmap(problem.sum))(points)
+    cell = np.asarray(problem.coefficients[:8], np.float64)
+    coefficients = np.resize(cell - np.mean(cell), dim - 1)
+    x = np.asarray(points, np.float64)
+    a, b = x[:, :-1], x[:, 1:]
+    sines = np.sin(a + np.cos(b) + b * np.cos(a)) - np.sin(1)
+    expected = sines @ coefficients + np.sin(1) * np.sum(coefficients[: (dim - 1) % 8])
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, expected, rtol=2e-6)

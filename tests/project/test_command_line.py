@@ -58,6 +58,7 @@ def test_solve_prints_what_the_result_means(tmp_path, capsys):
         (["--input-scale", "0"], "input-scale must be a finite positive number, got 0.0."),
         (["--data-weight", "0"], "data-weight must be a finite positive number, or a list"),
         (["--data-weight", "1,2"], "data_weight has 2 numbers, and the equation 0 condition(s); g"),
+        (["--data-weight", "2"], "expects a data_weight for an equation with conditions, got 2.0"),
         (
             ["--weights", "mass=1,energy=2"],
             "the weights have energy, mass, and the residual of the equation has one number; give",

@@ -44,7 +44,7 @@ WITHOUT_DERIVATIVE = {
         "debug_callback debug_print ffi_call io_callback pure_callback check"
     ),
     "inside of other transformations, never in a traced function": (
-        "announce_jaxpr call_hi_primitive custom_vmap_call eval_jaxpr from_edtype to_edtype "
+        "announce_jaxpr call_hi_primitive eval_jaxpr from_edtype to_edtype "
         "nondifferentiable_backward nontraceable select_if_vmap stage inspect_sharding noinline "
         "composite linear_call remat_opt tie vprim"
     ),
@@ -65,7 +65,7 @@ ELSEWHERE = {
     "`tests/taylor/test_weighted_rows.py`": "weighted_dot",
     "`tests/taylor/test_blocks.py`": "in_blocks",
     "`tests/taylor/test_parts.py`": "in_parts",
-    "`tests/taylor/test_custom_rules.py`": "custom_vjp_call",
+    "`tests/taylor/test_custom_rules.py`": "custom_vjp_call custom_vmap_call",
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",
     "nothing: JAX < 0.10 makes it in no public function": "all_gather_invariant",

@@ -346,3 +346,23 @@ def test_a_function_that_closes_over_what_moves():
     got = do.Hessian(dims=(0, 1)).exact(u)(jnp.asarray(NEAR))
     s, c = np.sin(0.4), np.cos(0.4)
     np.testing.assert_allclose(got, [[-0.49 * s, 1.4 * c], [1.4 * c, 2 * s]], rtol=1e-14)
+
+
+def test_custom_vmap_inside():
+    """Its rule is JAX's business; jets go through the function. Of x sin x the second and third
+    derivatives are 2 cos x − x sin x and −3 sin x − x cos x.
+    """
+
+    @jax.custom_batching.custom_vmap
+    def f(x):
+        return x * jnp.sin(x)
+
+    @f.def_vmap
+    def _(size, batched, x):
+        return x * jnp.sin(x), True
+
+    assert "custom_vmap_call" in str(jax.make_jaxpr(f)(jnp.asarray(X)))
+    both = do.exact([do.Laplacian(), do.DiagonalK(3)])(lambda x: jnp.sum(f(x)))
+    second, third = jax.jit(jax.vmap(both))(jnp.asarray(X)[None])
+    np.testing.assert_allclose(second, [np.sum(2 * np.cos(X) - X * np.sin(X))], rtol=1e-12)
+    np.testing.assert_allclose(third, [np.sum(-3 * np.sin(X) - X * np.cos(X))], rtol=1e-12)

@@ -12,6 +12,7 @@ from ..jets.point import Point
 from ..jets.probes import Sparse
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
+from ..scalars import plain
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
@@ -57,7 +58,7 @@ class FiniteDifferences(AbstractBaseline):
         ```
     """
 
-    step: int | float | None = eqx.field(static=True, default=None)
+    step: int | float | None = eqx.field(static=True, converter=plain, default=None)
     name: ClassVar[str] = "finite-differences"
     random: ClassVar[bool] = True
 

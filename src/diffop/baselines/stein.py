@@ -13,6 +13,7 @@ from ..jets.directions import Rows, SparseRows
 from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
+from ..scalars import plain
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
@@ -65,7 +66,7 @@ class Stein(AbstractBaseline):
         ```
     """
 
-    sigma: int | float = eqx.field(static=True, default=0.01)
+    sigma: int | float = eqx.field(static=True, converter=plain, default=0.01)
     name: ClassVar[str] = "stein"
     random: ClassVar[bool] = True
 

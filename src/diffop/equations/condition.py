@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, final, runtime_checkable
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from ..operators.base import Operator
+from ..scalars import is_number, plain
 from ..terms.shapes import check_shape
 from .points import Points, at_each, check_arguments, count_of
 
@@ -19,7 +20,20 @@ class AnyCondition(Protocol):
     def misfit(self, u: Callable) -> Float[Array, ""]: ...
 
 
-@runtime_checkable
+def as_weight(weight: Any) -> Any:
+    """The weight of a condition as a number.
+
+    **Raises:** `ValueError` if it is negative, or not finite.
+    """
+    weight = plain(weight)
+    if is_number(weight) and not 0 <= weight < math.inf:
+        raise ValueError(
+            f"a condition expects a finite weight of at least 0, got {weight}; with a negative one "
+            "u would miss what is asked of it."
+        )
+    return weight
+
+
 class HasResiduals(Protocol):
     """A condition that tells the numbers whose squares add up to its misfit."""
 
@@ -64,6 +78,7 @@ class Condition(NamedTuple):
 
     def _missed(self, u: Callable) -> Shaped[Array, "count ..."]:
         check_arguments("u", u, self.points)
+        as_weight(self.weight)
         got, asked = at_each(self.operator.exact(u), self.points), jnp.shape(self.values)
         if asked[:1] != got.shape[:1] or jnp.shape(self.weight):
             raise ValueError(

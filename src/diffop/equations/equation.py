@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -14,8 +14,10 @@ from ..estimators.together import flatten
 from ..operators.base import Operator
 from ..terms.arguments import is_function
 from ..terms.shapes import check_shapes
-from .condition import AnyCondition
+from .condition import AnyCondition, Condition
+from .matching import Matching
 from .points import check_arguments
+from .unknowns import Divided, check_reached, fields
 
 Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
 
@@ -28,6 +30,11 @@ class AbstractEquation(Complete):
     [`diffop.pde.AbstractProblem`][] is one with a domain. For most equations a
     [`diffop.nn.Equation`][] is enough; a subclass has a name for each of its parts, defines
     `operators` and `residual`, and of the others what it needs.
+
+    Its arrays are learnt by a PINN, such as a coefficient that is a field of type `jax.Array` (an
+    inverse problem); Python numbers are known. A class with other arrays, such as measurements,
+    says which of its fields are learnt by an attribute: `trainable = ("rate",)`, or `False` for
+    none, as problems do.
 
     !!! example
 
@@ -48,6 +55,8 @@ class AbstractEquation(Complete):
         wave.loss(jnp.ones((4, 3)))  # 0 up to rounding
         ```
     """
+
+    trainable: ClassVar[bool | tuple[str, ...]] = True
 
     @abstractmethod
     def operators(self) -> PyTree:
@@ -105,8 +114,10 @@ class Equation(AbstractEquation):
     """A differential equation `residual(values of the operators at x, x) = 0`, by its parts.
 
     Its coefficients are known: no optimiser sees them, not even to let them decay. `trainable=True`
-    makes all arrays learnable instead, those of the operators and those of a residual that is a
-    module; what is known then goes in as Python numbers, or inside functions.
+    makes all arrays learnable instead: those of the operators, of a residual that is a module, and
+    of the conditions, such as `C` in `diffop.pde.Neumann(C, on=face)`. What is known then goes in
+    as Python numbers, or inside functions. Points and values of a [`diffop.pde.Condition`][] are
+    data, and are not learnt.
 
     **Arguments:**
 
@@ -119,11 +130,13 @@ class Equation(AbstractEquation):
     - `conditions`: what else a solution has to match: a list of [`diffop.pde.Condition`][]s, or a
         function `(key, count)` that returns one with `count` random points each. None by default.
     - `trainable`: whether arrays are learnable (an inverse problem): for all of them True or False,
-        or as `equinox.partition` takes it, such as `(True, False)` for those of the operators only,
-        and `({"u": False, "lap": True}, False)` for some.
+        or for operators, residual and conditions as `equinox.partition` takes it, such as
+        `(True, False, False)` for those of the operators only, and `({"u": False, "lap": True},
+        False, False)` for some. The conditions may be left out, for False.
 
     **Raises:** `TypeError` if the operators are not operators, the residual is not callable, or the
-    conditions are neither conditions nor a function.
+    conditions are neither conditions nor a function; `ValueError` if what is trainable has no
+    arrays.
 
     !!! example
 
@@ -147,8 +160,9 @@ class Equation(AbstractEquation):
         ```
     """
 
-    _learnt: PyTree
-    _known: "_Held" = eqx.field(static=True)
+    _operators: Divided
+    _residual: Divided
+    _conditions: Divided
 
     def __init__(
         self,
@@ -170,8 +184,11 @@ class Equation(AbstractEquation):
                 "function (key, count) that returns one, such as diffop.pde.Conditions(*given) "
                 f"makes of diffop.pde.Dirichlet and others, got {_in_words(conditions)}."
             )
-        self._learnt, known = eqx.partition((operators, residual), trainable)
-        self._known = _Held((known, conditions))
+        parts, asked = (operators, residual, conditions), _by_part(trainable)
+        of_conditions = _without_data(conditions, asked[2])
+        divided = [Divided(*each) for each in zip(parts, (*asked[:2], of_conditions), strict=True)]
+        self._operators, self._residual, self._conditions = divided
+        check_reached(trainable, asked, [each.learnt for each in divided])
 
     @staticmethod
     def linear(
@@ -200,19 +217,40 @@ class Equation(AbstractEquation):
         return Equation(operator, _Difference(source), conditions=conditions, trainable=trainable)
 
     def operators(self) -> PyTree:
-        return self._whole()[0]
+        return self._operators.whole()
 
     def residual(self, values: PyTree, *args: Any) -> PyTree:
-        function = self._whole()[1]
+        function = self._residual.whole()
         check_arguments("the residual", function, args, ("values",))
         return function(values, *args)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
-        given = self._known.value[1]
+        given = self._conditions.whole()
         return given(key, count) if is_function(given) else given
 
-    def _whole(self) -> tuple[PyTree, Any]:
-        return eqx.combine(self._learnt, self._known.value[0])
+
+def _by_part(trainable: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+    """What is asked for of operators, residual and conditions."""
+    if not isinstance(trainable, tuple):
+        return trainable, trainable, trainable
+    operators, residual, *conditions = trainable
+    return operators, residual, conditions[0] if conditions else False
+
+
+def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
+    """What is asked for of all conditions is not asked of measurements: neither of points, nor of
+    what is known of u at them.
+    """
+    if not (asked is True or callable(asked)):
+        return asked
+
+    def is_data(node: Any) -> bool:
+        return isinstance(node, Condition | Matching)
+
+    def of_each(node: Any) -> Any:
+        return type(node)(asked, False, False, False) if is_data(node) else asked
+
+    return jax.tree.map(of_each, conditions, is_leaf=is_data)
 
 
 def _are_conditions(given: Any) -> bool:
@@ -256,42 +294,80 @@ class _Difference(eqx.Module):
 
 @final
 class Known(AbstractEquation):
-    """An equation none of whose arrays are learnable.
+    """An equation of whose arrays some are known, or all.
 
     They are no leaves, so that no optimiser sees them, not even to let them decay; programs have
     them as constants.
     """
 
-    _held: "_Held" = eqx.field(static=True)
+    _equation: Divided
 
     def __init__(self, equation: AbstractEquation):
-        self._held = _Held(equation)
+        asked = equation.trainable
+        named = () if isinstance(asked, bool) else asked
+        self._equation = Divided(equation, fields(equation, named) if named else False)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # before there is an equation to ask
+            raise AttributeError(name)
+        return getattr(self.whole(), name)
+
+    def whole(self) -> Any:
+        """The equation as it was given, with what has been learnt."""
+        return self._equation.whole()
 
     def operators(self) -> PyTree:
-        return self._held.value.operators()
+        return self.whole().operators()
 
     def residual(self, values: PyTree, *args: Any) -> PyTree:
-        return self._held.value.residual(values, *args)
+        return self.whole().residual(values, *args)
 
     def source(self, *args: Any) -> PyTree:
-        return self._held.value.source(*args)
+        return self.whole().source(*args)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
-        return self._held.value.conditions(key, count)
+        return self.whole().conditions(key, count)
 
     def ansatz(self, net: Callable) -> Callable:
-        return self._held.value.ansatz(net)
+        return self.whole().ansatz(net)
 
 
-@final
-class _Held:
-    """An object compared by identity: arrays can not be hashed, as a program's structure is."""
+def learnable(equation: AbstractEquation) -> AbstractEquation:
+    """An equation whose leaves are what of it is learnt.
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    **Raises:** `ValueError` if it says that something is which has no arrays.
+    """
+    if isinstance(equation, Known) or equation.trainable is True:
+        return equation
+    return Known(equation)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and self.value is other.value
 
-    def __hash__(self) -> int:
-        return id(self.value)
+def has_unknowns(equation: AbstractEquation) -> bool:
+    """Whether something of an equation as `learnable` returns it is learnt."""
+    return bool(jax.tree.leaves(eqx.filter(equation, eqx.is_inexact_array)))
+
+
+def with_unknowns(model: Any) -> AbstractEquation | None:
+    """The equation of a model, where the model learns something of it: its attribute `equation`, as
+    that of a PINN.
+    """
+    own = getattr(model, "equation", None)
+    return own if isinstance(own, AbstractEquation) and has_unknowns(own) else None
+
+
+def of_model(equation: AbstractEquation, model: Any) -> AbstractEquation:
+    """The equation of a loss, with what a model has learnt of it.
+
+    **Raises:** `ValueError` if the model learns something of another equation.
+    """
+    own = with_unknowns(model)
+    if own is None:
+        return equation
+    mine, given = (each.whole() if isinstance(each, Known) else each for each in (own, equation))
+    if jax.tree.structure(mine) != jax.tree.structure(given):
+        raise ValueError(
+            "ResidualLoss expects the equation of its model, which has arrays that are to be "
+            "learnt, got a loss of another equation; make the loss of the equation that the model "
+            "is made of, or give it the function alone, as pinn.u."
+        )
+    return mine

@@ -62,6 +62,12 @@ def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, .
                 "the residual must return a number for each equation, in an array or a pytree of "
                 f"arrays; got {leaf!r} of type {type(leaf).__name__}."
             )
+        if jnp.issubdtype(jnp.result_type(leaf), np.bool_):
+            raise ValueError(
+                "the residual must return a number for each equation, left side minus right side, "
+                "got truth values, as == makes of numbers; write left - right in place of "
+                "left == right."
+            )
     return value
 
 

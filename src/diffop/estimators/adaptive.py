@@ -9,7 +9,6 @@ import equinox as eqx
 import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key, ScalarArray
@@ -20,6 +19,7 @@ from ..jets.probes import AbstractProbe, Sparse
 from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..renamed import old_attribute
+from ..scalars import is_number, plain
 from ..terms.arguments import checked_integer
 from ..terms.evaluate import added, common_kind, segment_jets
 from ..terms.term import Part, Term
@@ -103,8 +103,9 @@ def checked_accuracy(rtol: Any, atol: Any, max_n: Any, batch: Any) -> Accuracy:
 
 
 def _tolerance(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a Python number; got {value!r} of {type(value).__name__}.")
+    given, value = value, plain(value)
+    if not is_number(value):
+        raise TypeError(f"{name} must be a Python number; got {given!r} of {type(given).__name__}.")
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"{name} must be finite and not negative; got {value}.")
     return float(value)

@@ -15,6 +15,7 @@ from ..jets.probes import (
 )
 from ..jets.probes.base import Draw, Factors
 from ..jets.products import has_probe
+from ..scalars import is_integer, plain
 from ..terms.arguments import checked_key, described, is_operator
 from ..terms.term import Part, Segment
 
@@ -22,8 +23,11 @@ from ..terms.term import Part, Segment
 def make_draw(key: Any, n: Any, probes: Any) -> Draw:
     """Check what an estimate is made from."""
     key = checked_key(key, "an estimate")
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
-        raise TypeError(f"n, the number of draws, must be a Python integer; got {described(n)}.")
+    given, n = n, plain(n)
+    if not is_integer(n):
+        raise TypeError(
+            f"n, the number of draws, must be a Python integer; got {described(given)}."
+        )
     if n.__index__() < 1:
         raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
     typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to be compared

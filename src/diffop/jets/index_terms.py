@@ -62,6 +62,8 @@ class Monomial(Terms):
     """((argnum, coordinate), order), sorted, orders positive."""
     scalars: frozenset[int] = eqx.field(static=True, default=frozenset())
     """Arguments whose coordinate was not named, and which have to have one only."""
+    full: frozenset[tuple[int, int]] = eqx.field(static=True, default=frozenset())
+    """(argnum, number of coordinates) of arguments of which a multi-index has named them all."""
     rank: ClassVar[int] = 0
     number: ClassVar[int] = 1
     constant: ClassVar[bool] = True
@@ -75,6 +77,13 @@ class Monomial(Terms):
         return "".join(derivative_symbol(argnum, i, k) for (argnum, i), k in self.alpha)
 
     def count(self, point: Point) -> int:
+        for argnum, named in self.full:
+            if (size := point.size(argnum, self)) != named:
+                raise ValueError(
+                    f"a multi-index has an order for each coordinate, got one of {named} for "
+                    f"argument {argnum}, which has {size}; give it {size}, or name the coordinates "
+                    "that occur: Mixed({0: 2, 1: 1})."
+                )
         for (argnum, i), _ in self.alpha:
             point.coordinates(argnum, (i,), self)
         for argnum in self.scalars:

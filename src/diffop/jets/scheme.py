@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, final
 
+from ..scalars import plain
 from ..taylor.truncation import Exponents, Truncation
 from .expansion import (
     Alpha,
@@ -92,6 +93,7 @@ class Readout:
         return -1 * self
 
     def __rmul__(self, number: Any) -> "Readout":
+        number = plain(number)
         if not isinstance(number, int | Fraction):
             return NotImplemented
         return Readout(tuple((c * number, jet, order) for c, jet, order in self.terms))
@@ -99,6 +101,7 @@ class Readout:
     __mul__ = __rmul__
 
     def __truediv__(self, number: Any) -> "Readout":
+        number = plain(number)
         return Fraction(1, number) * self if isinstance(number, int) else NotImplemented
 
     def collected(self) -> "Readout":

@@ -3,7 +3,6 @@
 import operator
 from collections.abc import Sequence
 from functools import partial, reduce
-from types import SimpleNamespace
 from typing import Any
 
 import equinox as eqx
@@ -11,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ..equations.methods import has_method
 from .pointwise import NamedPointwise, Pointwise
 
 Weights = dict[str, Float[Array, ""]]
@@ -21,8 +21,13 @@ def weighted(loss: Any, weights: Weights) -> Any:
     is the sum or of what it is the sum of squares.
     """
     ways = {"terms": _terms, "residuals": _residuals, "pointwise": _pointwise}
-    said = {name: partial(way, loss, weights) for name, way in ways.items() if hasattr(loss, name)}
-    return SimpleNamespace(**said)
+    said = {
+        # static methods: they are functions of a model and a key
+        name: staticmethod(partial(way, loss, weights))
+        for name, way in ways.items()
+        if has_method(loss, name)
+    }
+    return type("Weighted", (), said)()
 
 
 def _terms(loss: Any, weights: Weights, u: PyTree, key: PRNGKeyArray) -> dict[str, PyTree]:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..equations.points import Points, at_each, check_arguments
+from ..scalars import plain
 from ..terms.shapes import check_shape
 
 
@@ -60,8 +61,8 @@ class Causal(eqx.Module):
     """
 
     time: Callable
-    tolerance: int | float = eqx.field(static=True, default=1.0)
-    slices: int = eqx.field(static=True, default=32)
+    tolerance: int | float = eqx.field(static=True, converter=plain, default=1.0)
+    slices: int = eqx.field(static=True, converter=plain, default=32)
 
     def __check_init__(self) -> None:
         if not (self.tolerance > 0 and math.isfinite(self.tolerance)) or self.slices < 1:

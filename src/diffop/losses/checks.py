@@ -1,11 +1,13 @@
 """What is known to be wrong with a loss before it is called."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..baselines import AbstractBaseline
@@ -66,7 +68,7 @@ def check_gpinn(gpinn: int | float, probes: Probes) -> None:
 
     **Raises:** `ValueError` where it is not.
     """
-    if not gpinn >= 0:
+    if not 0 <= gpinn < math.inf:
         raise ValueError(
             f"ResidualLoss expects a gpinn of at least 0, a weight of squares, got {gpinn}."
         )
@@ -75,6 +77,20 @@ def check_gpinn(gpinn: int | float, probes: Probes) -> None:
             "gPINN differentiates the residual, and baselines take derivatives of order two at "
             f"most, got gpinn={gpinn} and the probes {probes.name!r}; leave one of the two out."
         )
+
+
+def check_weights(weights: PyTree) -> None:
+    """Whether they are weights of squares, as far as their values are known.
+
+    **Raises:** `ValueError` where one is negative, or not finite.
+    """
+    for leaf in jax.tree.leaves(weights):
+        known = not isinstance(leaf, Tracer)
+        if known and not np.all((np.asarray(leaf) >= 0) & np.isfinite(leaf)):
+            raise ValueError(
+                "ResidualLoss expects weights of squares that are finite and at least 0, got "
+                f"{leaf}."
+            )
 
 
 def check_draws(n: int | None, probes: Probes) -> None:

@@ -11,11 +11,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import AnyCondition
-from ..equations.equation import AbstractEquation, as_equation
+from ..equations.equation import AbstractEquation, as_equation, of_model, with_unknowns
 from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..renamed import renamed
+from ..scalars import plain
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
 from .causal import Causal
@@ -27,6 +28,7 @@ from .checks import (
     check_points,
     check_square,
     check_variance,
+    check_weights,
 )
 from .drawn import Drawn, Where, as_where, sampler
 from .enhancement import Enhancement, along
@@ -35,6 +37,7 @@ from .pointwise import Pointwise
 from .probes import Probes, as_probes, joint
 from .residual import Residual, norm_of, operators, residual
 from .sharding import shard_points
+from .smoothness import warn_of_kinks
 from .squares import (
     SQUARES,
     RandomResidual,
@@ -111,7 +114,8 @@ class ResidualLoss(eqx.Module):
 
     **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
     arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
-    points and jets.
+    points and jets. Where u is a [`diffop.nn.PINN`][] with unknowns, the equation is the PINN's
+    own, with what it has learnt.
 
     **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if
     it is less than one, if the probes or the square are unknown, if the probes are biased for one
@@ -135,15 +139,15 @@ class ResidualLoss(eqx.Module):
     """
 
     equation: AbstractEquation = eqx.field(converter=partial(as_equation, "ResidualLoss"))
-    batch: int | None = eqx.field(static=True, default=None)
-    n: int | None = eqx.field(static=True, default=None)
+    batch: int | None = eqx.field(static=True, converter=plain, default=None)
+    n: int | None = eqx.field(static=True, converter=plain, default=None)
     probes: Probes = eqx.field(converter=as_probes, default="auto")
     data_weight: DataWeight = eqx.field(static=True, default=1.0, converter=misfit.as_data_weight)
-    gpinn: int | float = eqx.field(static=True, default=0.0)
-    gpinn_terms: int | None = eqx.field(static=True, default=None)
+    gpinn: int | float = eqx.field(static=True, converter=plain, default=0.0)
+    gpinn_terms: int | None = eqx.field(static=True, converter=plain, default=None)
     square: str = eqx.field(static=True, default="biased")
-    data_batch: int | None = eqx.field(static=True, default=None)
-    pool: int = eqx.field(static=True, default=1)
+    data_batch: int | None = eqx.field(static=True, converter=plain, default=None)
+    pool: int = eqx.field(static=True, converter=plain, default=1)
     points: Where = eqx.field(converter=as_where, default=None)
     weights: PyTree = None
     causal: Causal | None = None
@@ -153,10 +157,12 @@ class ResidualLoss(eqx.Module):
         check_square(self.square, self.probes)
         check_causal(self.causal, self.square)
         check_gpinn(self.gpinn, self.probes)
+        check_weights(self.weights)
         check_draws(self.n, self.probes)
         check_points(self.equation, self.points, self.batch, self.pool)
         # probes that are biased for an operator are refused here, before any training
-        self._joint([Partial(0)] if self._enhancement.by_jets else (), jax.random.key(0))
+        derivatives = [Partial(0)] if self._enhancement.by_jets else ()
+        self._joint(self.equation, derivatives, jax.random.key(0))
         if self.square == "pairs":
             check_variance(self._at_any_points)
 
@@ -240,9 +246,19 @@ class ResidualLoss(eqx.Module):
         of_points = pointwise.of_equation(self._residuals_of, drawn, names)
         named: dict[str, Sequence[Pointwise]] = {name: [of_points[name]] for name in names}
         if drawn.data:
-            weighted = misfit.with_weights(drawn.data, self.data_weight)
-            named["data"] = [pointwise.of_condition(*each) for each in weighted]
+            named["data"] = self._data_pointwise(u, key, drawn)
         return named
+
+    def _data_pointwise(self, u: Callable, key: PRNGKeyArray, drawn: Drawn) -> Sequence[Pointwise]:
+        """Those of the conditions: of what is learnt they depend, so that they are drawn again."""
+        if with_unknowns(u) is not None:
+
+            def at_all(u: Callable, _: PyTree) -> list[PyTree]:
+                return misfit.residuals(self._data(u, drawn.points, key), self.data_weight, u)
+
+            return [Pointwise(at_all, jnp.zeros(1))]
+        weighted = misfit.with_weights(drawn.data, self.data_weight)
+        return [pointwise.of_condition(*each) for each in weighted]
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
         """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
@@ -325,25 +341,34 @@ class ResidualLoss(eqx.Module):
         coordinates = self._enhancement.coordinates(drawn.points, drawn.jets)
         derivatives = [along(each, drawn.points) for each in coordinates]
         keys = draw_keys(drawn.jets)
+        equation = of_model(self.equation, u)
         return RandomResidual(
-            partial(residual, self.equation, u, self.weights, coordinates),
+            partial(residual, equation, u, self.weights, coordinates),
             drawn.points,
             u,
-            lambda number: self._joint(derivatives, keys[number]),
+            lambda number: self._joint(equation, derivatives, keys[number]),
             self._enhancement.whole,
         )
 
     def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
         points_key, jets_key = jax.random.split(key)
         points = self._points(u, points_key)
+        return self._drawn_at(u, points, self._data(u, points, key), jets_key)
+
+    def _data(self, u: Callable, points: Points, key: PRNGKeyArray) -> Sequence[AnyCondition]:
+        """The conditions of a call, with points of their own."""
+        points_key, _ = jax.random.split(key)
         count = self.data_batch or count_of(points)
-        data = self.equation.conditions(jax.random.fold_in(points_key, 0), count)
-        return self._drawn_at(u, points, data, jets_key)
+        key = jax.random.fold_in(points_key, 0)
+        data = of_model(self.equation, u).conditions(key, count)
+        misfit.check_conditions(data, self.data_weight)
+        return data
 
     def _drawn_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
     ) -> Drawn:
         """What is random in a call, with the weights of the points."""
+        warn_of_kinks(self.equation.operators(), u, points)
         drawn = Drawn(points, data, key)
         if self.causal is None:
             return drawn
@@ -351,23 +376,24 @@ class ResidualLoss(eqx.Module):
         return drawn._replace(weights=self.causal.weights(sum_at_points(squares), points))
 
     def _points(self, u: Callable, key: PRNGKeyArray) -> Points:
-        sample = sampler(self.equation, self.points)
+        equation = of_model(self.equation, u)
+        sample = sampler(equation, self.points)
         if self.batch is None or self.pool == 1:
             return sample(key, self.batch or 0)
-        values = self._joint((), jax.random.fold_in(key, 1))(u)
+        values = self._joint(equation, (), jax.random.fold_in(key, 1))(u)
 
         def size(*args: PyTree) -> Float[Array, ""]:
             check_arguments("u", u, args)
-            value = residual(self.equation, u, self.weights, (), values(*args), args).value
+            value = residual(equation, u, self.weights, (), values(*args), args).value
             return jax.lax.stop_gradient(norm_of(value))
 
         pool = self.pool * self.batch
         return shard_points(residual_adaptive(key, size, sample, self.batch, pool=pool))
 
     def _joint(
-        self, derivatives: Sequence[Operator], key: PRNGKeyArray
+        self, equation: AbstractEquation, derivatives: Sequence[Operator], key: PRNGKeyArray
     ) -> Callable[[Callable], Callable]:
-        return joint(self.probes, operators(self.equation, derivatives), key, self.n or 1)
+        return joint(self.probes, operators(equation, derivatives), key, self.n or 1)
 
     @property
     def _enhancement(self) -> Enhancement:

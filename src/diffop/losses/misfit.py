@@ -7,10 +7,14 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 import jax
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
 from ..equations.condition import AnyCondition, Condition, HasResiduals
 from ..equations.matching import Matching
+from ..equations.methods import has_method
+from ..scalars import is_number, plain, several
 from .sharding import shard_points
 
 DataWeight: TypeAlias = int | float | tuple[int | float, ...]
@@ -18,8 +22,32 @@ DataWeight: TypeAlias = int | float | tuple[int | float, ...]
 
 
 def as_data_weight(given: Any) -> DataWeight:
-    """A number, or several as a tuple."""
-    return tuple(given) if isinstance(given, list) else given
+    """A number, or several as a tuple.
+
+    **Raises:** `ValueError` if one is negative, or not finite, or no number.
+    """
+    one = not isinstance(given, list | tuple) and np.ndim(given) != 1
+    weights: tuple[Any, ...] = (plain(given),) if one else several(given)
+    for each in weights:
+        known = not isinstance(each, Tracer)
+        if known and not (is_number(each) and 0 <= each < math.inf):
+            raise ValueError(
+                "ResidualLoss expects a data_weight that is a finite number of at least 0, or a "
+                f"list with one for each condition, got {given!r}."
+            )
+    return weights[0] if one else weights
+
+
+def check_conditions(conditions: Sequence[AnyCondition], weight: DataWeight) -> None:
+    """A weight that is asked for has something to weigh.
+
+    **Raises:** `ValueError` if there are no conditions, and a weight other than the default.
+    """
+    if not conditions and not isinstance(weight, tuple | Tracer) and weight != 1:
+        raise ValueError(
+            f"ResidualLoss expects a data_weight for an equation with conditions, got {weight} and "
+            "an equation without; leave it out, or give the equation conditions."
+        )
 
 
 def with_weights(
@@ -61,8 +89,8 @@ def residuals(conditions: Sequence[AnyCondition], weight: DataWeight, u: Callabl
 
 
 def _telling(condition: AnyCondition) -> HasResiduals:
-    sharded = _sharded(condition)
-    if not isinstance(sharded, HasResiduals):
+    sharded: Any = _sharded(condition)
+    if not has_method(sharded, "residuals"):
         raise TypeError(
             "residuals expects conditions with a method residuals(u), whose squares add up to "
             f"misfit(u), got a {type(condition).__name__} without; give it that method."

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact, PyTree
 
 from ..equations.points import check_arguments
+from ..scalars import plain
 from ..terms.shapes import check_shape
 from .point import check_point
 
@@ -142,9 +143,9 @@ class InitialCondition(eqx.Module):
 
     net: Callable
     value: Callable
-    time: int = eqx.field(static=True, default=-1)
-    start: int | float = eqx.field(static=True, default=0.0)
-    argnum: int | None = eqx.field(static=True, default=None)
+    time: int = eqx.field(static=True, converter=plain, default=-1)
+    start: int | float = eqx.field(static=True, converter=plain, default=0.0)
+    argnum: int | None = eqx.field(static=True, converter=plain, default=None)
 
     def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
         time = self._time(*args)

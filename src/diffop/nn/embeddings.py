@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
+from ..scalars import plain
 from ..terms.arguments import checked_integer
 from .point import check_point
 
@@ -77,7 +78,7 @@ class FourierFeatures(eqx.Module):
 
 
 def _pairs(periods: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
-    return tuple(sorted(periods.items()))
+    return tuple(sorted(plain(tuple(periods.items()))))
 
 
 @final
@@ -118,7 +119,7 @@ class PeriodicInput(eqx.Module):
 
     net: Callable
     periods: tuple[tuple[int, float], ...] = eqx.field(static=True, converter=_pairs)
-    harmonics: int = eqx.field(static=True, default=1)
+    harmonics: int = eqx.field(static=True, converter=plain, default=1)
 
     def __check_init__(self) -> None:
         checked_integer(self.harmonics, "harmonics of PeriodicInput", 1)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
+from ..scalars import plain
 from ..terms.arguments import checked_integer
 from .point import check_point
 
@@ -55,7 +56,7 @@ class ModifiedMLP(eqx.Module):
     layers: tuple[eqx.nn.Linear, ...]
     last: eqx.nn.Linear
     activation: Callable
-    dim: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True, converter=plain)
 
     def __init__(
         self,
@@ -67,8 +68,11 @@ class ModifiedMLP(eqx.Module):
         activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
     ):
-        for name, value in {"dim": dim, "width": width, "depth": depth}.items():
-            checked_integer(value, f"{name} of ModifiedMLP", 1)
+        sizes = {"dim": dim, "width": width, "depth": depth}
+        dim, width, depth = (
+            checked_integer(value, f"{name} of ModifiedMLP", 1) for name, value in sizes.items()
+        )
+        out_size = plain(out_size)
         first, second, last, *keys = jax.random.split(key, 3 + depth)
         self.dim, self.activation = dim, activation
         self.encoders = (

@@ -9,12 +9,13 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..equations.equation import AbstractEquation, Equation, Known, as_equation
+from ..equations.equation import AbstractEquation, as_equation, has_unknowns, learnable
 from ..equations.points import Point, Points, arguments, check_arguments, count_of, size_of
 from ..equations.residual import residual_of
 from ..estimators.draws import AbstractProbe
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
+from ..losses.misfit import check_conditions
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key
 
@@ -24,8 +25,8 @@ class PINN(eqx.Module):
     """A physics-informed neural network: a network in its ansatz, and an equation.
 
     Its array leaves are the parameters to be learnt: those of the network, and of an equation what
-    it says is `trainable`, such as an unknown coefficient of an operator (an inverse problem). A
-    problem of `diffop.pde` is given, and none of its arrays is learnt.
+    it says is `trainable`, such as an unknown coefficient of an operator (an inverse problem): of a
+    [`diffop.nn.AbstractEquation`][] its arrays, of a problem of `diffop.pde` none.
 
     Sources: Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; the
     estimates of the residual are those of Shi et al. 2024, "Stochastic Taylor Derivative
@@ -38,13 +39,16 @@ class PINN(eqx.Module):
     - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
         problem of `diffop.pde`.
     - `ansatz`: from a network to the function u that satisfies what is known, such as
-        `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one.
+        `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one. An ansatz
+        that has arrays, such as a module or that of an equation with unknowns, is applied at each
+        call, so that they are learnt, too.
 
-    **Attributes:** `u`, the network in its ansatz, and `equation`.
+    **Attributes:** `u`, the network in its ansatz, and `equation`, with what has been learnt.
 
     **Returns:** called as u is, `u(x)`.
 
-    **Raises:** `TypeError` if `equation` is none.
+    **Raises:** `TypeError` if `equation` is none; `ValueError` if it says that something is
+    `trainable` which has no arrays.
 
     !!! example
 
@@ -68,8 +72,10 @@ class PINN(eqx.Module):
         ```
     """
 
-    u: Callable
+    _net: Callable
+    _ansatz: Callable | None
     equation: AbstractEquation
+    _by_equation: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -77,9 +83,19 @@ class PINN(eqx.Module):
         equation: AbstractEquation,
         ansatz: Callable[[Callable], Callable] | None = None,
     ):
-        equation = as_equation("PINN", equation)
-        self.equation = equation if isinstance(equation, Equation) else Known(equation)
-        self.u = (self.equation.ansatz if ansatz is None else ansatz)(net)
+        self.equation = learnable(as_equation("PINN", equation))
+        self._by_equation = ansatz is None and has_unknowns(self.equation)
+        self._ansatz = ansatz if _has_arrays(ansatz) else None
+        wrap = self.equation.ansatz if ansatz is None else ansatz
+        applied_later = self._by_equation or self._ansatz is not None
+        self._net = net if applied_later else wrap(net)
+
+    @property
+    def u(self) -> Callable:
+        """The network in its ansatz."""
+        if self._by_equation:
+            return self.equation.ansatz(self._net)
+        return self._net if self._ansatz is None else self._ansatz(self._net)
 
     def __call__(self, *args: PyTree) -> PyTree:
         return self.u(*args)
@@ -103,9 +119,10 @@ class PINN(eqx.Module):
         **Raises:** `ValueError` if some of `key`, `n` and `probes` are given without `key` or
         without `n`, and as `diffop.estimate`.
         """
-        check_arguments("u", self.u, x)
-        values = self._joint(key, n, probes)(self.u)(*arguments(x))
-        return residual_of(self.equation, self.u)(values, x)
+        u = self.u
+        check_arguments("u", u, x)
+        values = self._joint(key, n, probes)(u)(*arguments(x))
+        return residual_of(self.equation, u)(values, x)
 
     def loss(
         self,
@@ -167,6 +184,7 @@ class PINN(eqx.Module):
         )
         key = jax.random.key(0) if key is None else key
         data = self.equation.conditions(data_key(key), data_batch or count_of(points))
+        check_conditions(data, loss.data_weight)
         return reduce(operator.add, loss.terms_at(self.u, points, data, key).values())
 
     def _joint(
@@ -175,6 +193,12 @@ class PINN(eqx.Module):
         """The equation's operators, with their draw of jets where there is one."""
         how = as_probes(_probes(key, n, probes))
         return joint(how, self.equation.operators(), key, n)
+
+
+def _has_arrays(ansatz: Callable | None) -> bool:
+    """Whether an ansatz is a module with arrays. Those of a method belong to something else."""
+    method = hasattr(ansatz, "__self__")
+    return not method and bool(jax.tree.leaves(eqx.filter(ansatz, eqx.is_inexact_array)))
 
 
 def _probes(key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Any:

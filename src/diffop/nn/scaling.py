@@ -13,6 +13,8 @@ from jax.core import Tracer
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Inexact, Int, PyTree
 
+from ..scalars import plain, several
+
 
 @final
 class ScaledInput(eqx.Module):
@@ -46,7 +48,7 @@ class ScaledInput(eqx.Module):
     """
 
     net: Callable
-    scale: int | float = eqx.field(static=True)
+    scale: int | float = eqx.field(static=True, converter=plain)
 
     def __check_init__(self) -> None:
         if not (math.isfinite(self.scale) and self.scale > 0):
@@ -204,8 +206,8 @@ class BoxInput(eqx.Module):
     """
 
     net: Callable
-    lower: tuple[int | float, ...] = eqx.field(static=True)
-    upper: tuple[int | float, ...] = eqx.field(static=True)
+    lower: tuple[int | float, ...] = eqx.field(static=True, converter=several)
+    upper: tuple[int | float, ...] = eqx.field(static=True, converter=several)
 
     def __check_init__(self) -> None:
         ends = itertools.zip_longest(self.lower, self.upper, fillvalue=math.nan)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
+from ..scalars import plain
 from ..terms.arguments import checked_integer
 from .point import check_point
 
@@ -66,8 +67,8 @@ class WeightSharedMLP(eqx.Module):
 
     shared: eqx.nn.Linear | None
     mlp: eqx.nn.MLP
-    dim: int = eqx.field(static=True)
-    block: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True, converter=plain)
+    block: int = eqx.field(static=True, converter=plain)
     summed: bool = eqx.field(static=True)
 
     def __init__(
@@ -83,8 +84,11 @@ class WeightSharedMLP(eqx.Module):
         activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
     ):
-        for name, value in {"dim": dim, "block": block, "channels": channels}.items():
-            checked_integer(value, f"{name} of WeightSharedMLP", 1)
+        sizes = {"dim": dim, "block": block, "channels": channels}
+        dim, block, channels = (
+            checked_integer(value, f"{name} of WeightSharedMLP", 1) for name, value in sizes.items()
+        )
+        width, depth, out_size = plain((width, depth, out_size))
         if block > dim or (block == 1 and (channels > 1 or summed)):
             raise ValueError(
                 f"WeightSharedMLP expects a block of 2 to {dim} coordinates, or a block of 1 with "

@@ -9,6 +9,7 @@ from ..jets.fields import Number
 from ..jets.planner import Kind
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..scalars import plain
 from ..terms.arguments import Function
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
@@ -112,6 +113,7 @@ class Operator(Complete):
         return _from_parts((Part(tuple(products), None),))
 
     def __pow__(self, exponent: Any) -> "Operator":
+        exponent = plain(exponent)
         if not isinstance(exponent, int) or isinstance(exponent, bool):
             return NotImplemented
         if exponent < 0:

@@ -12,7 +12,8 @@ class AbstractOfCoordinates(DifferentialOperator):
     **Arguments:**
 
     - `argnum`: which of u's arguments.
-    - `dims`: which of its coordinates, numbered as `jax.flatten_util.ravel_pytree` numbers them.
+    - `dims`: which of its coordinates, numbered as `jax.flatten_util.ravel_pytree` numbers them;
+        all by default, time among them where it is one.
     """
 
     argnum: int = eqx.field(static=True, default=0, converter=checked_argnum, kw_only=True)

@@ -52,7 +52,9 @@ class Partial(DifferentialOperator):
         be left out for a scalar argument, and for no other. It may be traced, such as a coordinate
         drawn at random under `jax.jit`; then it is a leaf, and has to be one of the argument's.
     - `order`: how often, at least 1.
-    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$.
+    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$. Where time is the
+        last coordinate of a point (x, t), $u_t$ is `Partial(1)`, and operators of space say
+        `dims=(0,)`.
 
     **Raises:** `ValueError`, when it is applied, for a coordinate that the argument does not have,
     or none where it has several.
@@ -92,9 +94,13 @@ class Mixed(DifferentialOperator):
 
     **Arguments:**
 
-    - `alpha`: a dict {coordinate: order}, a full multi-index such as `(2, 1, 0)`, or, across
-        arguments, a dict {(argnum, coordinate): order}.
+    - `alpha`: a dict {coordinate: order}; or a full multi-index such as `(2, 1, 0)`, a tuple or a
+        list with the order of each coordinate, as many as the point has; or, across arguments, a
+        dict {(argnum, coordinate): order}.
     - `argnum`: the argument that plain coordinates belong to.
+
+    **Raises:** `ValueError`, when it is applied, for a multi-index with another number of entries
+    than the argument has coordinates, or a coordinate that it does not have.
 
     By default one jet with a parameter for each coordinate, which holds it by itself; see `.jets()`
     for this and the other plans, and `diffop.exact` for several derivatives planned together.
@@ -110,13 +116,13 @@ class Mixed(DifferentialOperator):
         ```
     """
 
-    alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
+    factor: Factor
 
     def __init__(self, alpha: Any, *, argnum: int = 0) -> None:
-        self.alpha = checked_alpha(alpha, checked_argnum(argnum), "Mixed").alpha
+        self.factor = checked_alpha(alpha, checked_argnum(argnum), "Mixed")
 
     def terms(self) -> tuple[Term, ...]:
-        return (factor_term(Monomial(self.alpha)),)
+        return (factor_term(self.factor),)
 
 
 @final

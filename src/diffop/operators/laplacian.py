@@ -18,7 +18,9 @@ class Laplacian(AbstractOfCoordinates):
     **Arguments:**
 
     - `argnum`: which argument of u is differentiated.
-    - `dims`: the coordinates to sum over; all by default.
+    - `dims`: the coordinates to sum over; all by default. Time is one of them where it is a
+        coordinate of the point, so that `Partial(1) - Laplacian()` has $∂_t²$ in it: the heat
+        equation of (x, t) is `Partial(1) - Laplacian(dims=(0,))`.
 
     Exact: d jets of order two, collapsed (the forward Laplacian). Estimated: n of the coordinates
     without replacement (STDE, equation `eqn:forward-lapl`), or isotropic probes (Hutchinson).

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..scalars import plain
+
 
 @final
 class LogGaussian(eqx.Module):
@@ -17,7 +19,7 @@ class LogGaussian(eqx.Module):
     """
 
     net: Callable
-    curvature: int | float = eqx.field(static=True)
+    curvature: int | float = eqx.field(static=True, converter=plain)
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         bell = -0.5 * self.curvature * jnp.sum(x * x)

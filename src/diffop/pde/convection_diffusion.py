@@ -17,6 +17,7 @@ from ..equations.matching import Matching
 from ..nn import BoxInput
 from ..operators.elementary import Directional
 from ..operators.laplacian import Laplacian
+from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann
 from .domains.box import Box
@@ -65,7 +66,7 @@ class ConvectionDiffusion(AbstractSolvedProblem):
         depth=2,
     )
 
-    diffusivity: int | float = eqx.field(static=True, default=0.1)
+    diffusivity: int | float = eqx.field(static=True, converter=plain, default=0.1)
 
     def __check_init__(self) -> None:
         if not self.diffusivity > 0:

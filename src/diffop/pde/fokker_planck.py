@@ -40,6 +40,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
+from ..scalars import plain
 from ..terms.arguments import checked_key
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
@@ -94,7 +95,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
         gpinn=1.0,
     )
 
-    dim: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True, converter=plain)
     axes: Float[Array, "dim dim"]
     coefficients: Float[Array, " terms"]
 

@@ -20,6 +20,7 @@ from ..equations.matching import Matching
 from ..nn import BoxInput
 from ..operators.elementary import Identity, Partial
 from ..operators.vector import Component
+from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
@@ -73,7 +74,7 @@ class Kovasznay(AbstractSolvedProblem):
         depth=2,
     )
 
-    reynolds: int | float = eqx.field(static=True, default=40.0)
+    reynolds: int | float = eqx.field(static=True, converter=plain, default=40.0)
     box: Box = Box((-0.5, -0.5), (1.0, 1.5))
 
     def __check_init__(self) -> None:

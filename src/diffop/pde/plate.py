@@ -24,6 +24,7 @@ from ..nn import BoxInput
 from ..operators.base import Operator
 from ..operators.elementary import Directional
 from ..operators.laplacian import Biharmonic, Laplacian
+from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann, Prescribed
 from .domains.box import Box, Face
@@ -79,7 +80,7 @@ class Plate(AbstractSolvedProblem):
         depth=2,
     )
 
-    poisson: int | float = eqx.field(static=True, default=0.3)
+    poisson: int | float = eqx.field(static=True, converter=plain, default=0.3)
 
     def __check_init__(self) -> None:
         if not 0 <= self.poisson < 1:

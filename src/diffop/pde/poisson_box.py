@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.condition import Condition
 from ..equations.matching import Matching
 from ..operators.laplacian import Laplacian
+from ..scalars import plain
 from .ball.problem import random_coefficients
 from .ball.two_body_sum import two_body_sum, two_body_terms
 from .conditions.base import Conditions
@@ -60,7 +61,7 @@ class PoissonBox(AbstractSolvedProblem):
         depth=1,
     )
 
-    dim: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True, converter=plain)
     coefficients: Float[Array, " terms"]
 
     def __init__(self, dim: int, *, key: PRNGKeyArray):

@@ -65,13 +65,15 @@ class AbstractProblem(AbstractEquation):
     number of coordinates of a point, time among them), and defines `sample` and the methods of a
     [`diffop.nn.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
     `ansatz` those that it needs. It may have `recommended` settings of its own, and of a system
-    `outputs`, how many values a network has at a point.
+    `outputs`, how many values a network has at a point. Its arrays are data, which no optimiser
+    sees; a [`diffop.nn.PINN`][] learns those of the fields that it names: `trainable = ("rate",)`.
     """
 
     name: eqx.AbstractVar[str]
     dim: eqx.AbstractVar[int]
     recommended: ClassVar[Recommended] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
+    trainable: ClassVar[bool | tuple[str, ...]] = False
 
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Points:

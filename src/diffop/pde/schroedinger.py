@@ -28,6 +28,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..operators.laplacian import Laplacian
 from ..operators.vector import Gradient
+from ..scalars import plain
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
 from .recommended import MUON, Recommended
@@ -77,9 +78,9 @@ class OscillatorChain(AbstractSolvedProblem):
         gpinn=1.0,
     )
 
-    dim: int = eqx.field(static=True)
-    trap: int | float = eqx.field(static=True, default=1.0)
-    spring: int | float = eqx.field(static=True, default=2.0)
+    dim: int = eqx.field(static=True, converter=plain)
+    trap: int | float = eqx.field(static=True, converter=plain, default=1.0)
+    spring: int | float = eqx.field(static=True, converter=plain, default=2.0)
 
     def __check_init__(self) -> None:
         if self.dim < 2 or not self.trap > 0 or not self.spring >= 0:

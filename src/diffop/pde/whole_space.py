@@ -2,6 +2,7 @@
 
 import equinox as eqx
 
+from ..scalars import plain
 from .problem import AbstractProblem
 
 
@@ -16,8 +17,8 @@ class AbstractWholeSpace(AbstractProblem):
     **Raises:** `ValueError` if `space_dim` is less than 1 or `duration` is not positive.
     """
 
-    space_dim: int = eqx.field(static=True)
-    duration: int | float = eqx.field(static=True, default=1.0)
+    space_dim: int = eqx.field(static=True, converter=plain)
+    duration: int | float = eqx.field(static=True, converter=plain, default=1.0)
     dim: int = eqx.field(static=True, init=False)
 
     def __post_init__(self) -> None:

@@ -1,6 +1,7 @@
 """Checking what operators are made from: one clear sentence at the call that made the mistake."""
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import index
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -16,6 +17,7 @@ from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
 from ..jets.planner import KINDS, Kind
 from ..jets.scheme import Scheme
+from ..scalars import is_integer, is_number, plain
 from .entries import Entry
 
 Function: TypeAlias = Callable[..., PyTree]
@@ -23,11 +25,12 @@ Function: TypeAlias = Callable[..., PyTree]
 
 
 def checked_integer(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = value if type(value) is int else plain(value)
+    if type(number) is not int and not is_integer(number):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
-    if value.__index__() < least:
-        raise ValueError(f"{name} must be at least {least}; got {value}.")
-    return value.__index__()
+    if index(number) < least:
+        raise ValueError(f"{name} must be at least {least}; got {number}.")
+    return index(number)
 
 
 def checked_order(value: Any, name: str) -> int:
@@ -107,7 +110,8 @@ def checked_alpha(alpha: Any, argnum: int, name: str) -> Monomial:
             orders[place] = orders.get(place, 0) + order
     if not orders:
         raise ValueError(f"{name}'s alpha must have at least one positive order; got {alpha!r}.")
-    return Monomial(tuple(sorted(orders.items())))
+    full = () if isinstance(alpha, Mapping) else [(argnum, len(tuple(alpha)))]
+    return Monomial(tuple(sorted(orders.items())), full=frozenset(full))
 
 
 def _entries(alpha: Any, argnum: int, name: str) -> list[tuple[tuple[int, int], Any]]:
@@ -137,7 +141,8 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
         return eqx.tree_at(lambda columns: columns.values, field, values)
     if is_matvec(field) or (is_function(field) and not isinstance(field, jax.Array)):
         return field
-    if isinstance(field, int | float) and not isinstance(field, bool) and 0 in ranks:
+    field = plain(field) if isinstance(field, np.generic) else field
+    if is_number(field) and 0 in ranks:
         return Number(field)
     try:
         array = jnp.asarray(field)

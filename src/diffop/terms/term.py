@@ -260,10 +260,12 @@ def _product(left: Segment, right: Segment) -> Segment:
     factors: dict[Hashable, Factor] = {}
     alpha: dict[tuple[int, int], int] = {}
     scalars: frozenset[int] = frozenset()
+    full: frozenset[tuple[int, int]] = frozenset()
     for segment in (left, right):
         for factor, power in segment.product:
             if isinstance(factor, Monomial):
                 scalars |= factor.scalars
+                full |= factor.full
                 for place, order in factor.alpha:
                     alpha[place] = alpha.get(place, 0) + order * power
             else:
@@ -271,7 +273,7 @@ def _product(left: Segment, right: Segment) -> Segment:
                 powers[factor.key] = powers.get(factor.key, 0) + power
     ordered = [(factors[key], power) for key, power in powers.items()]
     if alpha:
-        ordered.append((Monomial(tuple(sorted(alpha.items())), scalars), 1))
+        ordered.append((Monomial(tuple(sorted(alpha.items())), scalars, full), 1))
     return Segment(
         left.functions + right.functions,
         tuple(factor for factor, _ in ordered),

@@ -6,6 +6,7 @@ from ..losses.loss import ResidualLoss as ResidualLoss
 from ..losses.pointwise import Pointwise as Pointwise
 from ..losses.score_matching import score_matching as score_matching
 from ..losses.sharding import shard_points as shard_points
+from ..losses.smoothness import PiecewiseLinearWarning as PiecewiseLinearWarning
 from .checkpoints import (
     CheckpointMismatchError as CheckpointMismatchError,
     Checkpoints as Checkpoints,

@@ -64,8 +64,8 @@ def fit(
 
     - `model`: a pytree; its inexact arrays are trained. It is not changed.
     - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
-        passed as arguments rather than compiled in as constants. If it has a method `terms`, from
-        the same arguments to scalars by name, the loss is their sum, and errors name them. For
+        passed as arguments rather than compiled in as constants. If its class has a method `terms`,
+        from the same arguments to scalars by name, the loss is their sum, and errors name them. For
         `diffop.train.GaussNewton`, one that says what it is the sum of squares of:
         `diffop.train.HasPointwise` or `diffop.train.HasResiduals`.
     - `optimiser`: from optax, or `diffop.train.GaussNewton`, or `diffop.train.LBFGS`.
@@ -88,11 +88,12 @@ def fit(
 
     **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
-    arrays, if the mesh has other axes, or if it has several devices and the optimiser is not from
-    optax; `TypeError` if the loss does not say what it is the sum of squares of and the optimiser
-    asks for that; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of
-    several processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all,
-    after the running steps and a last checkpoint.
+    arrays, or not those that the equation of a `diffop.train.ResidualLoss` says are to be learnt,
+    if the mesh has other axes, or if it has several devices and the optimiser is not from optax;
+    `TypeError` if the loss does not say what it is the sum of squares of and the optimiser asks for
+    that; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of several
+    processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the
+    running steps and a last checkpoint.
 
     !!! example
 

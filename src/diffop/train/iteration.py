@@ -13,6 +13,8 @@ import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
+from ..equations.equation import has_unknowns, learnable, with_unknowns
+from ..losses.loss import ResidualLoss
 from .mesh import Layout
 from .methods.base import AbstractMethod, Objective
 from .methods.first_order import as_method
@@ -134,6 +136,7 @@ def iterate(
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
     _check_steps(steps, steps_per_dispatch, start.step)
     _check_parameters(parameters)
+    _check_unknowns(loss, start.model)
     _check_mesh(method, mesh)
     layout = Layout(mesh, start.model)
 
@@ -216,6 +219,17 @@ def _check_parameters(parameters: PyTree) -> None:
         raise ValueError(
             "fit expects a model with inexact arrays, which are what is trained, got none in it; "
             "give it parameters that are JAX's or NumPy's arrays of floating-point numbers."
+        )
+
+
+def _check_unknowns(loss: Loss, model: PyTree) -> None:
+    """What an equation says is learnt has to be in the model, which is all that is trained."""
+    asked = isinstance(loss, ResidualLoss) and has_unknowns(learnable(loss.equation))
+    if asked and with_unknowns(model) is None:
+        raise ValueError(
+            "fit expects a model that has the arrays which the equation of its loss says are to be "
+            f"learnt, got a {type(model).__name__}; give it diffop.nn.PINN(net, equation), or say "
+            "of the equation trainable=False."
         )
 
 

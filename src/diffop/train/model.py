@@ -18,6 +18,7 @@ from ..losses.loss import ResidualLoss
 from ..nn import Anchored, ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
+from ..scalars import plain
 from .checkpoints import Checkpoints
 from .iteration import Optimiser, State
 from .methods.balanced import Balanced
@@ -209,6 +210,7 @@ def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | No
 
 
 def _step(checkpoints: Checkpoints, which: int | str) -> int:
+    which = plain(which)
     if which not in ("last", "best") and not isinstance(which, int):
         raise ValueError(f'load expects a step, "last" or "best" as checkpoint, got {which!r}.')
     if isinstance(which, int):

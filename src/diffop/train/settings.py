@@ -18,6 +18,7 @@ from ..losses.squares import SQUARES
 from ..pde import AbstractProblem, Recommended
 from ..pde.own import size_of
 from ..renamed import renamed
+from ..scalars import plain
 from .optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
@@ -165,6 +166,8 @@ class Settings(Recommended):
     def __post_init__(self) -> None:
         self._complete(self._recommended())
         for name, field in stated().items():
+            # the dataclass is frozen for its users; files of a run have Python's numbers
+            object.__setattr__(self, name, plain(getattr(self, name)))
             field["kind"].check(name, getattr(self, name))
         if self.optimiser in LEAST_SQUARES:
             expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"

@@ -29,7 +29,7 @@ from .model import Keys, build, build_loss, build_optimiser, build_problem, untr
 from .pictures import Curve, save_curves, save_picture
 from .processes import Stop, by_first, is_first, on_host
 from .report import Progress, Report, summarise
-from .settings import PRECISIONS, Problem, Settings, as_settings
+from .settings import PRECISIONS, Problem, Settings, as_settings, recommended
 
 _COORDINATES_PER_DISPATCH = 10**7
 _CHECKPOINTS = 4  # the last two, the best, and one that is being written
@@ -186,11 +186,13 @@ class _Run:
         runs.check_directory(self.path, self.settings.as_json(), self.overwrite, self.resume)
 
     def _may_not_fit(self) -> bool:
-        """Whether the weights may have other names than the residuals, or the network other
-        arguments or another shape than the problem takes, or there may be no time. Tracing the
-        loss tells.
+        """Whether the weights may have other names than the residuals, or nothing to weigh, or the
+        network other arguments or another shape than the problem takes, or there may be no time.
+        Tracing the loss tells.
         """
-        weighted = self.settings.weights is not None or isinstance(self.settings.data_weight, list)
+        given = self.settings.data_weight
+        asked = given != recommended(self.settings.problem).data_weight
+        weighted = self.settings.weights is not None or isinstance(given, list) or asked
         return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
 
     def _check_room(self, u: PyTree) -> None:

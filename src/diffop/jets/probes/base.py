@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool
 
 from ...array_types import Key, KeyWords, Probes, Weights
 from ...complete import Complete
+from ...scalars import plain
 from ..design import Design, Stratum
 from ..identity import by_value
 from ..point import Point
@@ -72,7 +73,7 @@ class Draw(eqx.Module):
 
     words: KeyWords
     generator: Hashable = eqx.field(static=True)
-    n: int = eqx.field(static=True)
+    n: int = eqx.field(static=True, converter=plain)
     probe: AbstractProbe
 
     def __init__(self, key: Key, n: int, probe: AbstractProbe) -> None:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
 from ...array_types import Magnitudes, PerDirection, TermNumbers
+from ...scalars import plain
 from .sparse import Importance
 
 
@@ -47,8 +48,8 @@ class RunningMagnitudes(eqx.Module):
 
     means: Magnitudes
     seen: Bool[Array, " terms"]
-    decay: float = eqx.field(static=True)
-    floor: float = eqx.field(static=True)
+    decay: float = eqx.field(static=True, converter=plain)
+    floor: float = eqx.field(static=True, converter=plain)
 
     def __init__(self, terms: int, *, decay: float = 0.5, floor: float = 0.1) -> None:
         if terms < 1:

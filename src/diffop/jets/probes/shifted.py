@@ -18,6 +18,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ...array_types import AnyArray, Key, Probes
+from ...scalars import plain
 from ..design import Design, Stratum
 from ..field_terms import MatrixForm
 from ..point import Point
@@ -54,7 +55,7 @@ class Shifted(AbstractProbe):
         ```
     """
 
-    shift: float | None = eqx.field(static=True, default=None)
+    shift: float | None = eqx.field(static=True, converter=plain, default=None)
     name: ClassVar[str] = "shifted"
 
     def __check_init__(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ...array_types import Key, Magnitudes
+from ...scalars import plain
 from .. import sampling
 from ..design import Stratum
 from ..point import Point
@@ -39,7 +40,7 @@ class Stratified(AbstractTermProbe):
         ```
     """
 
-    per_stratum: int = eqx.field(static=True, default=2)
+    per_stratum: int = eqx.field(static=True, converter=plain, default=2)
     name: ClassVar[str] = "stratified"
 
     def __check_init__(self) -> None:

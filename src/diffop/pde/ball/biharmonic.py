@@ -30,6 +30,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...nn import HardConstraint
 from ...operators.laplacian import Biharmonic
+from ...scalars import plain
 from ..problem import AbstractSolvedProblem
 from ..recommended import LEAST_SQUARES, Recommended
 from ..sampling.ball import unit_ball
@@ -77,7 +78,7 @@ class BiharmonicWaves(AbstractSolvedProblem):
         input_scale=2.0,
     )
 
-    dim: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True, converter=plain)
     coefficients: Float[Array, " terms"]
 
     def __init__(self, dim: int, *, key: PRNGKeyArray):

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...scalars import plain
 from .. import nonlinearities
 from .problem import AbstractBallProblem, random_coefficients
 from .three_body_sum import CENTRE as THREE_BODY_CENTRE, three_body_sum, three_body_terms
@@ -92,10 +93,10 @@ class ManyBody(AbstractBallProblem):
     """
 
     equation: str = eqx.field(static=True)
-    bodies: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
+    bodies: int = eqx.field(static=True, converter=plain)
+    dim: int = eqx.field(static=True, converter=plain)
     coefficients: Float[Array, " terms"]
-    period: int | None = eqx.field(static=True)
+    period: int | None = eqx.field(static=True, converter=plain)
 
     def __init__(
         self,
@@ -106,6 +107,7 @@ class ManyBody(AbstractBallProblem):
         key: PRNGKeyArray,
         period: int | None = None,
     ):
+        bodies = plain(bodies)
         if equation not in EQUATIONS or bodies not in SUMS:
             raise ValueError(
                 f"ManyBody expects an equation among {', '.join(EQUATIONS)} and 2 or 3 bodies, got "

@@ -18,6 +18,8 @@ all digits. The products ab of one term are the bc of the term before, so each i
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .sums import in_blocks
+
 CENTRE = 1.0
 """e^{p_i} where x is 0."""
 
@@ -26,7 +28,7 @@ def three_body_sum(
     coefficients: Float[Array, " terms"], total: Float[Array, ""], x: Float[Array, " dim"]
 ) -> Float[Array, ""]:
     """S(x); `total` is the sum of the coefficients."""
-    return coefficients @ jnp.expm1(x[:-2] * x[1:-1] * x[2:]) + total
+    return in_blocks(coefficients, jnp.expm1(x[:-2] * x[1:-1] * x[2:])) + total
 
 
 def three_body_terms(

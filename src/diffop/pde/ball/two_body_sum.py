@@ -30,6 +30,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .sines import sine, versine
+from .sums import in_blocks
 
 CENTRE = math.sin(1)
 """sin θ_i where x is 0."""
@@ -42,8 +43,16 @@ def two_body_sum(
 ) -> Float[Array, ""]:
     """S(x), valid for every x; `total` is the sum of the coefficients."""
     a, b = x[:-1], x[1:]
-    theta = a + jnp.cos(b) + b * jnp.cos(a)
-    return coefficients @ (jnp.sin(theta) - CENTRE) + CENTRE * total
+    # sin θ − sin 1 of θ itself has lost the digits of a small δ
+    delta = a - _versine(b) + b * jnp.cos(a)
+    values = _SLOPE * jnp.sin(delta) - CENTRE * _versine(delta)
+    return in_blocks(coefficients, values) + CENTRE * total
+
+
+def _versine(x: Float[Array, " terms"]) -> Float[Array, " terms"]:
+    """1 − cos x = 2 sin²(x/2), with all digits."""
+    half = jnp.sin(0.5 * x)
+    return 2 * half * half
 
 
 def two_body_terms(

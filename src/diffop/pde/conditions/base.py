@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from ...complete import Complete
-from ...equations.condition import Condition
+from ...equations.condition import Condition, as_weight
 from ...equations.matching import Matching
 from ...equations.points import Points, at_each, check_arguments, count_of
 from ...operators.base import Operator
 from ...operators.elementary import Directional
 from ...operators.vector import Component
+from ...scalars import is_number, plain
 from ...terms.arguments import checked_entry, is_function
 from ...terms.entries import Entry
 from ..domains.domain import AbstractPart
@@ -30,8 +31,8 @@ def as_value(value: Any) -> Value:
 
     **Raises:** `TypeError` for anything else.
     """
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number or isinstance(value, jax.Array | np.ndarray) or is_function(value):
+    value = plain(value) if isinstance(value, np.generic) else value
+    if is_number(value) or isinstance(value, jax.Array | np.ndarray) or is_function(value):
         return value
     raise TypeError(
         "a condition expects numbers, arrays or functions of the point for its values, got "
@@ -57,7 +58,7 @@ class AbstractCondition(Complete):
     component: Entry | None = eqx.field(
         static=True, kw_only=True, default=None, converter=as_component
     )
-    weight: int | float = eqx.field(static=True, kw_only=True, default=1.0)
+    weight: int | float = eqx.field(static=True, converter=as_weight, kw_only=True, default=1.0)
 
     @abstractmethod
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:

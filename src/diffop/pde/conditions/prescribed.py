@@ -9,6 +9,7 @@ from jaxtyping import PRNGKeyArray
 from ...equations.condition import Condition
 from ...operators.base import Operator
 from ...operators.elementary import Identity
+from ...scalars import plain
 from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
@@ -208,7 +209,7 @@ class Initial(_AbstractPrescribed):
 
     value: Value = eqx.field(converter=as_value)
     on: SpaceTime = eqx.field(kw_only=True)
-    order: int = eqx.field(static=True, kw_only=True, default=0)
+    order: int = eqx.field(static=True, converter=plain, kw_only=True, default=0)
 
     def __check_init__(self) -> None:
         checked_integer(self.order, "order of Initial", 0)

@@ -1,15 +1,21 @@
 """A ball and its sphere."""
 
-from collections.abc import Callable
-from typing import final
+from collections.abc import Callable, Iterable
+from typing import Any, final
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...scalars import plain, several
 from ..sampling.ball import unit_ball
 from ..sampling.normal import normal
 from .domain import AbstractDomain, AbstractPart
+
+
+def _as_center(center: Iterable[Any] | None) -> tuple[int | float, ...] | None:
+    return None if center is None else several(center)
 
 
 @final
@@ -39,16 +45,20 @@ class Ball(AbstractDomain):
         ```
     """
 
-    dim: int = eqx.field(static=True)
-    radius: int | float = eqx.field(static=True, default=1.0)
-    center: tuple[int | float, ...] | None = eqx.field(static=True, default=None)
+    dim: int = eqx.field(static=True, converter=plain)
+    radius: int | float = eqx.field(static=True, converter=plain, default=1.0)
+    center: tuple[int | float, ...] | None = eqx.field(
+        static=True, default=None, converter=_as_center
+    )
 
     def __check_init__(self) -> None:
         known = self.dim if self.center is None else len(self.center)
-        if self.dim < 1 or not self.radius > 0 or known != self.dim:
+        finite = np.isfinite((self.radius, *(self.center or ()))).all()
+        if self.dim < 1 or not (finite and self.radius > 0) or known != self.dim:
             raise ValueError(
                 f"Ball expects a dim of at least 1, a positive radius and a center with as many "
-                f"coordinates, got dim={self.dim}, radius={self.radius} and center={self.center}."
+                f"coordinates, all finite, got dim={self.dim}, radius={self.radius} and "
+                f"center={self.center}."
             )
 
     @property

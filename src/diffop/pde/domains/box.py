@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...scalars import plain, several
 from ..problem import Section
 from ..sampling.box import Unit, box, box_boundary, uniform
 from .domain import AbstractDomain, AbstractPart
@@ -22,9 +23,10 @@ class Box(AbstractDomain):
 
     **Arguments:**
 
-    - `lower`, `upper`: two ends for each coordinate, of which there is at least one.
+    - `lower`, `upper`: two ends for each coordinate, of which there is at least one. They are
+        numbers, which are known; a place that is to be learnt is an array of a part of one's own.
 
-    **Raises:** `ValueError` if an end is not below the other, or there is none.
+    **Raises:** `ValueError` if an end is not below the other, or not finite, or there is none.
 
     !!! example
 
@@ -39,8 +41,8 @@ class Box(AbstractDomain):
         ```
     """
 
-    lower: tuple[int | float, ...] = eqx.field(static=True, converter=tuple)
-    upper: tuple[int | float, ...] = eqx.field(static=True, converter=tuple)
+    lower: tuple[int | float, ...] = eqx.field(static=True, converter=several)
+    upper: tuple[int | float, ...] = eqx.field(static=True, converter=several)
 
     def __check_init__(self) -> None:
         if len(self.lower) != len(self.upper) or not self.lower:
@@ -48,10 +50,11 @@ class Box(AbstractDomain):
                 f"Box expects at least one end below and as many above, got lower={self.lower} "
                 f"and upper={self.upper}."
             )
-        if not np.less(self.lower, self.upper).all():
+        finite = np.isfinite((self.lower, self.upper)).all()
+        if not (finite and np.less(self.lower, self.upper).all()):
             raise ValueError(
-                f"Box expects lower < upper in each coordinate, got lower={self.lower} and "
-                f"upper={self.upper}."
+                f"Box expects lower < upper in each coordinate, both finite, got "
+                f"lower={self.lower} and upper={self.upper}."
             )
 
     @property
@@ -110,7 +113,7 @@ class Face(AbstractPart):
     """
 
     box: Box
-    axis: int = eqx.field(static=True)
+    axis: int = eqx.field(static=True, converter=plain)
     end: End = eqx.field(static=True)
 
     def __check_init__(self) -> None:

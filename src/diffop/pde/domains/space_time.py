@@ -1,5 +1,6 @@
 """A domain of space during an interval of time."""
 
+import math
 from collections.abc import Callable
 from typing import Any, final
 
@@ -11,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...equations.points import Point, Points
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
+from ...scalars import plain
 from ..problem import Section
 from .ball import Ball
 from .box import Box, End
@@ -23,7 +25,8 @@ class SpaceTime(AbstractDomain):
     """The points with x in a domain of space and 0 ≤ t ≤ `duration`.
 
     Time is where u has it: by default the last coordinate, of points (x, …, t); with an `argnum` it
-    is an argument of u, a scalar, and points are the tuples (x, t) or (t, x).
+    is an argument of u, a scalar, and points are the tuples (x, t) or (t, x). Where it is a
+    coordinate, operators of space name theirs: `Laplacian(dims=(0,))`, which has no $∂_t²$ in it.
 
     **Arguments:**
 
@@ -51,12 +54,14 @@ class SpaceTime(AbstractDomain):
     """
 
     space: Box | Ball
-    duration: int | float = eqx.field(static=True)
-    argnum: int | None = eqx.field(static=True, default=None)
+    duration: int | float = eqx.field(static=True, converter=plain)
+    argnum: int | None = eqx.field(static=True, converter=plain, default=None)
 
     def __check_init__(self) -> None:
-        if not self.duration > 0:
-            raise ValueError(f"SpaceTime expects a positive duration, got {self.duration}.")
+        if not 0 < self.duration < math.inf:
+            raise ValueError(
+                f"SpaceTime expects a positive duration, got {self.duration}; it has to be finite."
+            )
         if self.argnum not in (None, 0, 1):
             raise ValueError(
                 "SpaceTime expects an argnum of 1 for u(x, t), 0 for u(t, x), or None where time "
@@ -163,8 +168,8 @@ class Lasting(AbstractPart):
     """
 
     part: AbstractPart
-    duration: int | float = eqx.field(static=True)
-    argument: int | None = eqx.field(static=True, default=None)
+    duration: int | float = eqx.field(static=True, converter=plain)
+    argument: int | None = eqx.field(static=True, converter=plain, default=None)
 
     @property
     def argnum(self) -> int:
@@ -206,8 +211,8 @@ class Instant(AbstractPart):
     """
 
     space: AbstractDomain
-    time: int | float = eqx.field(static=True)
-    argument: int | None = eqx.field(static=True, default=None)
+    time: int | float = eqx.field(static=True, converter=plain)
+    argument: int | None = eqx.field(static=True, converter=plain, default=None)
 
     @property
     def normal(self) -> None:
@@ -252,7 +257,7 @@ class _Still(eqx.Module):
     """A normal of space, as a function of points of space and time."""
 
     normal: Callable
-    argument: int | None = eqx.field(static=True)
+    argument: int | None = eqx.field(static=True, converter=plain)
 
     def __call__(self, *args: Array) -> Float[Array, " dim"]:
         if self.argument is not None:

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
+from ...scalars import plain
+
 _DIGITS = 32
 
 
@@ -52,7 +54,7 @@ def sobol(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
         points = do.pde.sobol(jax.random.key(0), 256, 10)  # (256, 10)
         ```
     """
-    largest = _sobol().MAXDIM
+    count, dim, largest = plain(count), plain(dim), _sobol().MAXDIM
     if not (1 <= count <= 2**_DIGITS and 1 <= dim <= largest):
         raise ValueError(
             f"sobol expects a count of at least 1 and a dim from 1 to {largest}, got count={count} "

@@ -14,6 +14,7 @@ from ...equations.matching import Matching
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
+from ...scalars import plain
 from ..conditions.base import Conditions
 from ..conditions.prescribed import Dirichlet, Prescribed
 from ..domains.domain import AbstractPart
@@ -30,8 +31,8 @@ _GRADIENT_WEIGHT = 0.05
 class _End(AbstractPart):
     """All of space at the last time, its points where the particle is then."""
 
-    space_dim: int = eqx.field(static=True)
-    duration: int | float = eqx.field(static=True)
+    space_dim: int = eqx.field(static=True, converter=plain)
+    duration: int | float = eqx.field(static=True, converter=plain)
 
     @property
     def normal(self) -> None:
@@ -83,7 +84,7 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
         schedule="exponential",
     )
 
-    duration: int | float = eqx.field(static=True, default=0.3)
+    duration: int | float = eqx.field(static=True, converter=plain, default=0.3)
 
     @abstractmethod
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
+from ...scalars import plain
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
@@ -62,8 +63,8 @@ class KdV1D(AbstractSoliton):
     )
 
     box: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)
-    waves: tuple[Wave, ...] = eqx.field(static=True, default=(Wave((1.0,), 6.0),))
-    alpha: int | float = eqx.field(static=True, default=1.0)
+    waves: tuple[Wave, ...] = eqx.field(static=True, converter=plain, default=(Wave((1.0,), 6.0),))
+    alpha: int | float = eqx.field(static=True, converter=plain, default=1.0)
 
     def __check_init__(self) -> None:
         if not self.alpha > 0:

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.base import Operator
 from ...operators.elementary import Mixed, Partial
+from ...scalars import plain
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
@@ -61,7 +62,7 @@ class KdV2D(AbstractSoliton):
 
     box: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)
     waves: tuple[Wave, ...] = eqx.field(
-        static=True, default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625))
+        static=True, converter=plain, default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625))
     )
 
     def operators(self) -> PyTree:

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Mixed, Partial
+from ...scalars import plain
 from ..domains.box import Box
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
@@ -61,9 +62,9 @@ class KP2D(AbstractSoliton):
 
     box: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)
     waves: tuple[Wave, ...] = eqx.field(
-        static=True, default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8))
+        static=True, converter=plain, default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8))
     )
-    sigma_squared: int | float = eqx.field(static=True, default=1)
+    sigma_squared: int | float = eqx.field(static=True, converter=plain, default=1)
 
     def operators(self) -> PyTree:
         return {

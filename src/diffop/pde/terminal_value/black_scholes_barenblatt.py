@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.elementary import Directional, Identity, Partial
 from ...operators.second_order import ParabolicTrace
+from ...scalars import plain
 from .problem import AbstractTerminalValue
 
 
@@ -42,8 +43,8 @@ class BlackScholesBarenblatt(AbstractTerminalValue):
     """
 
     name: ClassVar[str] = "black-scholes-barenblatt"
-    sigma: int | float = eqx.field(static=True, default=0.4)
-    rate: int | float = eqx.field(static=True, default=0.05)
+    sigma: int | float = eqx.field(static=True, converter=plain, default=0.4)
+    rate: int | float = eqx.field(static=True, converter=plain, default=0.05)
 
     def operators(self) -> PyTree:
         diffusion = ParabolicTrace(lambda x: self.sigma * x[:-1], dims=self.space)

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
+from ...scalars import plain
 from .problem import AbstractTerminalValue
 
 
@@ -41,7 +42,7 @@ class HJBLin(AbstractTerminalValue):
     """
 
     name: ClassVar[str] = "hjb-lin"
-    power: int | float = eqx.field(static=True, default=1)
+    power: int | float = eqx.field(static=True, converter=plain, default=1)
 
     def __check_init__(self) -> None:
         if not self.power >= 1:

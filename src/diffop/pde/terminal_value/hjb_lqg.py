@@ -8,6 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
+from ...scalars import plain
 from ..recommended import MUON, Recommended
 from .cole_hopf import log_mean_power
 from .problem import AbstractTerminalValue
@@ -50,7 +51,7 @@ class HJBLQG(AbstractTerminalValue):
         gpinn=1.0,
     )
 
-    mu: int | float = eqx.field(static=True, default=1.0)
+    mu: int | float = eqx.field(static=True, converter=plain, default=1.0)
 
     def __check_init__(self) -> None:
         if not self.mu > 0:

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
+from ...equations.methods import has_method
 from ...losses.balance import Weights, balanced, gradient_norms, weighted
-from .base import AbstractMethod, Evaluated, HasTerms, Objective
+from ...scalars import plain
+from .base import AbstractMethod, Evaluated, Objective
 from .first_order import as_method
 from .lbfgs import LBFGS
 
@@ -85,8 +87,8 @@ class Balanced(AbstractMethod):
     """
 
     optimiser: AbstractMethod
-    every: int = eqx.field(static=True)
-    keep: int | float = eqx.field(static=True)
+    every: int = eqx.field(static=True, converter=plain)
+    keep: int | float = eqx.field(static=True, converter=plain)
     terms: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
@@ -148,7 +150,7 @@ class Balanced(AbstractMethod):
         return parameters, Memory(weights, left), Evaluated(value, terms)
 
     def _check(self, loss: Any, model: PyTree, key: PRNGKeyArray) -> None:
-        if not isinstance(loss, HasTerms):
+        if not has_method(loss, "terms"):
             raise TypeError(
                 "Balanced expects a loss that says what it is the sum of, by a method "
                 f"terms(model, key), got {loss!r}; give it one."

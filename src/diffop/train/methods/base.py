@@ -2,21 +2,14 @@
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import reduce
-from typing import Any, NamedTuple, Protocol, final, runtime_checkable
+from typing import Any, NamedTuple, final
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...complete import Complete
-
-
-@runtime_checkable
-class HasTerms(Protocol):
-    """A loss that can say which numbers it is the sum of."""
-
-    def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]: ...
+from ...equations.methods import has_method
 
 
 @final
@@ -41,7 +34,7 @@ class Objective(NamedTuple):
     def __call__(self, parameters: PyTree, key: PRNGKeyArray) -> Evaluated:
         """A loss that knows its terms is their sum; any other is its only term."""
         model = eqx.combine(parameters, self.static)
-        if isinstance(self.loss, HasTerms):
+        if has_method(self.loss, "terms"):
             terms = self.loss.terms(model, key)
             return Evaluated(reduce(operator.add, terms.values()), terms)
         value = self.loss(model, key)

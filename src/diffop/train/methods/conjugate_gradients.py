@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...scalars import plain
 from ...taylor.parts import all_points_together
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
@@ -41,8 +42,8 @@ class ConjugateGradients(AbstractSolver):
         ```
     """
 
-    iterations: int = eqx.field(static=True, default=100)
-    tolerance: float = eqx.field(static=True, default=1e-8)
+    iterations: int = eqx.field(static=True, converter=plain, default=100)
+    tolerance: float = eqx.field(static=True, converter=plain, default=1e-8)
 
     def __check_init__(self) -> None:
         if self.iterations < 1 or not self.tolerance >= 0:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...scalars import plain
 from ...taylor.symmetric import symmetric_product
 from .jacobian import Rows, jacobian
 from .kernel import Plan, kernel, planned
@@ -29,8 +30,8 @@ class AbstractDenseSolver(AbstractSolver):
     - `chunk`, `most`: as for [`diffop.train.Cholesky`][].
     """
 
-    chunk: int | None = eqx.field(static=True, default=None)
-    most: int = eqx.field(static=True, default=10_000)
+    chunk: int | None = eqx.field(static=True, converter=plain, default=None)
+    most: int = eqx.field(static=True, converter=plain, default=10_000)
 
     def __check_init__(self) -> None:
         if self.most < 1 or (self.chunk is not None and self.chunk < 1):

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
+from ...scalars import plain
 from .base import AbstractMethod, Evaluated, Objective
 from .dense import Cholesky
 from .linear import AbstractSolver, Solution
@@ -124,13 +125,13 @@ class GaussNewton(AbstractMethod):
     helps: ClassVar[str] = "more damping, or double precision,"
     divisible: ClassVar[bool] = False
 
-    damping: float | None = eqx.field(static=True, default=None)
+    damping: float | None = eqx.field(static=True, converter=plain, default=None)
     adaptive: bool = eqx.field(static=True, default=False)
-    momentum: float = eqx.field(static=True, default=0.0)
-    halvings: int = eqx.field(static=True, default=12)
+    momentum: float = eqx.field(static=True, converter=plain, default=0.0)
+    halvings: int = eqx.field(static=True, converter=plain, default=12)
     solver: AbstractSolver = eqx.field(default_factory=Cholesky)
     acceleration: bool = eqx.field(static=True, default=False)
-    learning_rate: float | optax.Schedule = eqx.field(static=True, default=1.0)
+    learning_rate: float | optax.Schedule = eqx.field(static=True, converter=plain, default=1.0)
 
     def __check_init__(self) -> None:
         damping = 0.0 if self.damping is None else self.damping

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ...scalars import plain
 from .base import AbstractMethod, Evaluated, Objective
 
 
@@ -47,7 +48,7 @@ class LBFGS(AbstractMethod):
     helps: ClassVar[str] = "double precision"
     divisible: ClassVar[bool] = False
 
-    history: int = eqx.field(static=True, default=20)
+    history: int = eqx.field(static=True, converter=plain, default=20)
 
     def __check_init__(self) -> None:
         if self.history < 1:

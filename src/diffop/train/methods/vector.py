@@ -12,6 +12,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ...equations.methods import has_method
 from ...losses.pointwise import Pointwise
 from .protocol import HasPointwise, HasResiduals
 
@@ -57,7 +58,7 @@ class Residuals:
             return eqx.combine(parameters, static)
 
         kind = self.theta.dtype
-        if isinstance(loss, HasPointwise):
+        if has_method(loss, "pointwise"):
             self.blocks = _at_points(loss, model, parameters, kind, key)
         else:
             self.blocks = _all_at_once(loss, model, parameters, kind, key)
@@ -87,7 +88,7 @@ class Residuals:
 
 def check_residuals(loss: Any, method: str) -> None:
     """**Raises:** `TypeError` if a loss does not say what it is the sum of squares of."""
-    if not isinstance(loss, HasResiduals | HasPointwise):
+    if not (has_method(loss, "residuals") or has_method(loss, "pointwise")):
         raise TypeError(
             f"{method} expects a loss that says what it is the sum of squares of, by a method "
             f"residuals(model, key), got {loss!r}; give it one, or take an optimiser from optax."

@@ -1,0 +1,92 @@
+"""Which arrays of an equation are learnt: its leaves. The others no optimiser sees."""
+
+import dataclasses
+from typing import Any, final
+
+import equinox as eqx
+import jax
+from jaxtyping import PyTree
+
+
+@final
+class Divided(eqx.Module):
+    """A pytree of which some arrays are learnt, and all else is known.
+
+    **Arguments:**
+
+    - `tree`: the pytree.
+    - `asked`: of what the arrays are learnt, as `equinox.partition` takes it.
+    """
+
+    learnt: PyTree
+    _known: "_Held" = eqx.field(static=True)
+
+    def __init__(self, tree: PyTree, asked: PyTree):
+        chosen, left = eqx.partition(tree, asked)
+        self.learnt, rest = eqx.partition(chosen, eqx.is_inexact_array)
+        # what is given as it is, where it can be: programs tell held objects apart by identity
+        self._known = _Held(eqx.combine(rest, left) if jax.tree.leaves(self.learnt) else tree)
+
+    def whole(self) -> Any:
+        """The pytree, with the arrays that are learnt as they are now."""
+        known = self._known.value
+        return eqx.combine(self.learnt, known) if jax.tree.leaves(self.learnt) else known
+
+
+def check_reached(trainable: PyTree, asked: tuple[PyTree, ...], learnt: list[PyTree]) -> None:
+    """Whether each part that is asked for has arrays to be learnt.
+
+    **Arguments:**
+
+    - `trainable`: as it was given.
+    - `asked`, `learnt`: what is asked for of each part, and its arrays.
+
+    **Raises:** `ValueError` where there are none.
+    """
+
+    def reaches(asked: Any, learnt: PyTree) -> bool:
+        return asked is False or bool(jax.tree.leaves(learnt))
+
+    if isinstance(trainable, tuple):
+        found = jax.tree.leaves(jax.tree.map(reaches, asked, tuple(learnt)))
+    else:
+        found = [reaches(trainable, learnt)]
+    if not all(found):
+        raise ValueError(
+            "Equation expects arrays of floating-point numbers in all that is trainable, got "
+            f"trainable={trainable!r} and none there; what is to be learnt is an array, such as "
+            "jnp.array(0.5), and neither a Python number nor inside a function."
+        )
+
+
+def fields(module: eqx.Module, names: str | tuple[str, ...]) -> PyTree:
+    """Some fields of a module, as `equinox.partition` takes them.
+
+    **Raises:** `ValueError` for a name that is none of a field with arrays.
+    """
+    names = (names,) if isinstance(names, str) else names
+    known = [each.name for each in dataclasses.fields(module)]
+    for name in names:
+        arrays = eqx.filter(getattr(module, name), eqx.is_inexact_array) if name in known else None
+        if not jax.tree.leaves(arrays):
+            raise ValueError(
+                f"the trainable of {type(module).__name__} expects names of fields that have "
+                f"arrays of floating-point numbers, got {name!r}; its fields are "
+                f"{', '.join(known) or 'none'}."
+            )
+    none = jax.tree.map(lambda _: False, module)
+    return eqx.tree_at(lambda m: [getattr(m, n) for n in names], none, replace_fn=lambda _: True)
+
+
+@final
+class _Held:
+    """An object compared by identity: arrays can not be hashed, as a program's structure is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)

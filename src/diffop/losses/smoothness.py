@@ -1,0 +1,115 @@
+"""Whether u has the derivatives that an equation takes of it."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, final
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from ..equations.points import Points, arguments, chosen
+from ..operators.base import Operator
+
+
+@final
+class PiecewiseLinearWarning(UserWarning):
+    """A network is made of linear pieces, as with the activation relu, and an equation takes
+    derivatives of order two or more of it, which are 0 wherever they exist: it cannot be solved.
+
+    It tells what is 0 by structure, of u or of the network inside of one of the library's wrappers.
+    A smooth activation helps, such as `jnp.tanh`; Equinox's default is relu. Filters silence it, as
+    below.
+
+    !!! example
+
+        ```python
+        import warnings
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        rough = eqx.nn.MLP(2, "scalar", 8, depth=1, key=jax.random.key(0))
+        poisson = do.nn.Equation.linear(do.Laplacian(), lambda x: -4.0)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=do.train.PiecewiseLinearWarning)
+            do.nn.PINN(rough, poisson).loss(jnp.ones((3, 2)))
+        ```
+    """
+
+
+def warn_of_kinks(operators: PyTree, u: Callable, points: Points) -> None:
+    """Warns where operators of order two or more act on linear pieces."""
+    each = jax.tree.leaves(operators, is_leaf=lambda node: isinstance(node, Operator))
+    if max(map(_order, each), default=0) < 2:
+        return
+    point = jax.eval_shape(lambda points: arguments(chosen(points, 0)), points)
+    for network in _networks(u):
+        if _is_piecewise_linear(network, point):
+            warnings.warn(
+                "the equation takes derivatives of order two or more of a network that is linear "
+                "piece by piece, so that they are 0 wherever they exist; give it a smooth "
+                "activation, such as eqx.nn.MLP(..., activation=jnp.tanh), since the default is "
+                "relu.",
+                PiecewiseLinearWarning,
+                stacklevel=2,
+            )
+            return
+
+
+def _order(operator: Operator) -> int:
+    terms = [term for part in operator.parts for term in part.terms]
+    return max((sum(segment.order for segment in term.word) for term in terms), default=0)
+
+
+def _networks(u: Any) -> list[Callable]:
+    """u, and the network inside: wrappers of this library hold it under this name, and others may
+    mean something else by it.
+    """
+    found = [u]
+    while type(u).__module__.startswith("diffop.") and callable(inner := getattr(u, "net", None)):
+        found.append(u := inner)
+    return found
+
+
+def _is_piecewise_linear(u: Callable, point: tuple[PyTree, ...]) -> bool:
+    """Whether along a line the second derivative is 0 by structure, and the first one is not the
+    same everywhere, as that of a linear function is. Symbolic zeros tell: of `jax.jvp`, which costs
+    less than an engine that follows all directions.
+    """
+    if not all(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in jax.tree.leaves(point)):
+        return False
+
+    def slopes(*args: PyTree) -> tuple[list[Any], list[Any]]:
+        along = jax.tree.map(jnp.ones_like, args)
+        first, second = jax.jvp(lambda *args: jax.jvp(u, args, along)[1], args, along)
+        return jax.tree.leaves(first), jax.tree.leaves(second)
+
+    try:
+        closed, (first, _) = jax.make_jaxpr(slopes, return_shape=True)(*point)
+    except (TypeError, ValueError):
+        return False  # of other arguments, or without a forward mode: the loss will tell
+    outputs = closed.jaxpr.outvars
+    moving = _reached(closed.jaxpr)
+    consts = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+    made = {variable: eqn for eqn in closed.jaxpr.eqns for variable in eqn.outvars}
+
+    def is_zero(atom: Any) -> bool:
+        if isinstance(atom, jex.Literal):
+            return not np.any(atom.val)
+        if atom in made:
+            return bool(made[atom].invars) and all(map(is_zero, made[atom].invars))
+        return isinstance(consts.get(atom), np.ndarray) and not np.any(consts[atom])
+
+    bends = any(not isinstance(a, jex.Literal) and a in moving for a in outputs[: len(first)])
+    return bends and all(map(is_zero, outputs[len(first) :]))
+
+
+def _reached(jaxpr: jex.Jaxpr) -> set[Any]:
+    """What depends on the point."""
+    moving = set(jaxpr.invars)
+    for eqn in jaxpr.eqns:
+        if any(not isinstance(atom, jex.Literal) and atom in moving for atom in eqn.invars):
+            moving.update(eqn.outvars)
+    return moving

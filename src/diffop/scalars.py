@@ -1,0 +1,43 @@
+"""Numbers in every form in which users hold them."""
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+
+def plain(value: Any) -> Any:
+    """A number as Python's: a NumPy scalar is a number, too, and so is a 0-d array of NumPy's or
+    JAX's whose value is known. So are those in tuples, lists and dicts. Anything else as it is.
+
+    What is static, or a setting, has to be hashed, compared and written down.
+    """
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(plain, value))
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
+    if type(value) is dict:
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, Tracer) or not isinstance(value, np.generic | np.ndarray | jax.Array):
+        return value
+    return value.item() if not value.ndim and jnp.issubdtype(value.dtype, np.number) else value
+
+
+def several(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The numbers of a sequence, or of an array with one axis, as a tuple of Python's."""
+    return tuple(map(plain, values))
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a plain value is an integer, and no truth value; traced ones tell by themselves."""
+    array = isinstance(value, np.ndarray | np.generic | jax.Array)
+    other = isinstance(value, bool) or (array and not isinstance(value, Tracer))
+    return not other and isinstance(value, SupportsIndex)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a plain value is a real number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,110 @@
+"""Losses that would be 0, negative or no scalar without a word."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("as_users_see_it")
+
+KEY = jax.random.key(0)
+POINTS = jnp.linspace(0.1, 0.9, 4)[:, None]
+FACE = do.pde.Box((0.0,), (1.0,)).faces[0]
+POISSON = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
+THREE = do.nn.Equation.linear(
+    do.Laplacian(),
+    lambda x: 0.0,
+    conditions=[do.pde.Condition(do.Identity(), POINTS, jnp.full(4, v)) for v in (1.0, 2.0, 3.0)],
+)
+
+
+def loss(equation=POISSON, u=lambda x: x[0], **kwargs):
+    return do.train.ResidualLoss(equation, points=POINTS, probes="exact", **kwargs)(u, KEY)
+
+
+def compared(residual):
+    return lambda: loss(do.nn.Equation([do.Identity()], residual))
+
+
+TRUTH = (
+    "the residual must return a number for each equation, left side minus right side, got truth "
+    "values, as == makes of numbers; write left - right in place of left == right."
+)
+DATA_WEIGHT = (
+    "ResidualLoss expects a data_weight that is a finite number of at least 0, or a list with one "
+    "for each condition, got "
+)
+WEIGHT = "a condition expects a finite weight of at least 0, got "
+NOTHING = (
+    "ResidualLoss expects a data_weight for an equation with conditions, got 10.0 and an equation "
+    "without; leave it out, or give the equation conditions."
+)
+NOT_FINITE = "Box expects lower < upper in each coordinate, both finite, got lower="
+OF_SQUARES = "ResidualLoss expects weights of squares that are finite and at least 0, got -1.0."
+CASES = {
+    "equal": (compared(lambda v, x: v[0] == 1.0), TRUTH),
+    "equal_in_a_system": (compared(lambda v, x: {"a": v[0], "b": v[0] == 1.0}), TRUTH),
+    "equal_numbers": (compared(lambda v, x: np.True_), TRUTH),
+    "true": (compared(lambda v, x: True), TRUTH),
+    "negative": (lambda: loss(THREE, data_weight=-1.0), DATA_WEIGHT + "-1.0."),
+    "one_negative": (lambda: loss(THREE, data_weight=[1.0, -1.0, 1.0]), DATA_WEIGHT + "[1.0,"),
+    "infinite": (lambda: loss(THREE, data_weight=float("inf")), DATA_WEIGHT + "inf."),
+    "no_number": (lambda: loss(THREE, data_weight=float("nan")), DATA_WEIGHT + "nan."),
+    "matrix": (lambda: loss(THREE, data_weight=np.ones((3, 3))), DATA_WEIGHT + "array([[1."),
+    "no_conditions": (lambda: loss(data_weight=10.0), NOTHING),
+    "no_conditions_of_a_pinn": (
+        lambda: do.nn.PINN(lambda x: x[0], POISSON).loss(POINTS, data_weight=10.0),
+        NOTHING,
+    ),
+    "pinn": (
+        lambda: do.nn.PINN(lambda x: x[0], THREE).loss(POINTS, data_weight=-1.0),
+        DATA_WEIGHT + "-1.0.",
+    ),
+    "dirichlet": (lambda: do.pde.Dirichlet(0.0, on=FACE, weight=-1.0), WEIGHT + "-1.0; with"),
+    "condition": (
+        lambda: do.pde.Condition(do.Identity(), POINTS, jnp.ones(4), -2.0).misfit(jnp.sum),
+        WEIGHT + "-2.0; with a negative one u would miss what is asked of it.",
+    ),
+    "residuals": (
+        lambda: do.pde.Condition(do.Identity(), POINTS, jnp.ones(4), -2.0).residuals(jnp.sum),
+        WEIGHT + "-2.0;",
+    ),
+    "weights": (lambda: loss(weights=-1.0), OF_SQUARES),
+    "gpinn": (
+        lambda: loss(gpinn=float("inf")),
+        "ResidualLoss expects a gpinn of at least 0, a weight of squares, got inf.",
+    ),
+    "box": (lambda: do.pde.Box((0.0,), (float("inf"),)), NOT_FINITE + "(0.0,) and upper=(inf,)."),
+    "lower": (lambda: do.pde.Box((-np.inf,), (0.0,)), NOT_FINITE + "(-inf,) and upper=(0.0,)."),
+    "ball": (
+        lambda: do.pde.Ball(2, float("inf")),
+        "coordinates, all finite, got dim=2, radius=inf ",
+    ),
+    "duration": (
+        lambda: do.pde.SpaceTime(do.pde.Ball(2), float("inf")),
+        "SpaceTime expects a positive duration, got inf; it has to be finite.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused(name):
+    call, message = CASES[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+@pytest.mark.parametrize(
+    "weights", [np.array([1.0, 2.0, 3.0]), jnp.array([1.0, 2.0, 3.0]), (1.0, 2.0, 3.0)]
+)
+def test_several_weights_are_one_for_each_condition(weights):
+    """u = x + 1 misses 1, 2 and 3 by x, 1 − x and 2 − x; the mean squares by hand."""
+    x = np.linspace(0.1, 0.9, 4)
+    expected = np.mean(x**2 + 2 * (1 - x) ** 2 + 3 * (2 - x) ** 2)
+    got = loss(THREE, lambda x: x[0] + 1, data_weight=weights)
+    assert got.shape == ()
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
