@@ -1,6 +1,7 @@
 """Checkpoints: where a fit goes on after it was interrupted."""
 
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -152,7 +153,7 @@ class Checkpoints:
         that differ.
         """
         step = by_first(self._newest_sound)
-        return self._gone_back_to(step, like) if step else None
+        return self._gone_back_to(step, like) if step >= 0 else None
 
     def last(self) -> int | None:
         """The step of the newest checkpoint; None if there is none. Nothing of it is read: whether
@@ -222,7 +223,8 @@ class Checkpoints:
         **Returns:** whether it was written; if not, `tell` was called with the reason.
         """
         began = time.monotonic()
-        score = float(np.mean(state.losses[-_RECENT:])) if score is None else score
+        score = _score(state) if score is None else score
+        score = math.inf if math.isnan(score) else score
         best = {"step": state.step, "score": score}
         if self._best is not None and self._best["score"] <= score:
             best = self._best
@@ -252,14 +254,16 @@ class Checkpoints:
         if self.directory.is_dir() and not any(self.directory.iterdir()):
             self.directory.rmdir()
 
-    def _newest_sound(self) -> int | None:
-        """The step of the newest checkpoint, when those that are damaged are set aside."""
+    def _newest_sound(self) -> int:
+        """The step of the newest checkpoint, when those that are damaged are set aside; −1 if there
+        is none.
+        """
         for step in reversed(self.steps):
             reason = damage(self.path(step))
             if reason is None:
                 return step
             self._set_aside(step, reason)
-        return None
+        return -1
 
     def _gone_back_to(self, step: int, like: State) -> Saved:
         notes = read_notes(self.path(step))
@@ -291,7 +295,7 @@ class Checkpoints:
             step,
             disk.filled(like.model, arrays["model"]),
             disk.filled(like.optimiser, arrays["optimiser"]),
-            np.asarray(arrays["losses"][0]),
+            np.asarray(arrays["losses"][0])[:step],
             notes["seconds"],
             notes["compile_seconds"],
         )
@@ -339,6 +343,10 @@ class Checkpoints:
         aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
         path.rename(aside)
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
+
+
+def _score(state: State) -> float:
+    return float(np.mean(state.losses[-_RECENT:])) if state.step else math.inf
 
 
 def _mesh(state: State) -> dict[str, int]:

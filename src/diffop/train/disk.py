@@ -30,6 +30,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .processes import by_first, is_first, succeeded_everywhere
+from .strict_json import spelt, unspelt
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports
 NOTES = "notes/"
@@ -133,7 +134,10 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
     """
     import orbax.checkpoint as ocp  # an extra: imported where it is used
 
-    items = ocp.args.Composite(arrays=ocp.args.StandardSave(arrays), notes=ocp.args.JsonSave(notes))
+    given = {name: list(map(_with_entries, each)) for name, each in arrays.items()}
+    items = ocp.args.Composite(
+        arrays=ocp.args.StandardSave(given), notes=ocp.args.JsonSave(spelt(notes))
+    )
     place = directory / str(step)
     started = directory / f"{step}{_UNFINISHED}"
 
@@ -188,7 +192,7 @@ def read_notes(path: pathlib.Path) -> dict[str, Any]:
     """The notes of a checkpoint."""
     import orbax.checkpoint as ocp
 
-    return _read(path, "notes", ocp.args.JsonRestore())
+    return unspelt(_read(path, "notes", ocp.args.JsonRestore()))
 
 
 def read_arrays(path: pathlib.Path, like: Arrays) -> Arrays:
@@ -267,7 +271,12 @@ def _numbers(leaf: Array) -> Array:
 def _as(leaf: Array, value: np.ndarray | Array) -> Array:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
-    return jnp.asarray(value)
+    return jnp.asarray(value) if leaf.size else leaf  # of those without entries there is one
+
+
+def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
+    """What is written of an array: orbax refuses those without entries, so a zero is."""
+    return array if array.size else np.zeros(1, array.dtype)
 
 
 def _describe(leaf: Array) -> str:

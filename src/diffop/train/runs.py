@@ -6,7 +6,7 @@ Those that differ in their seeds only are a row of a table, and each is a curve 
 import contextlib
 import dataclasses
 import errno
-import json
+import math
 import os
 import pathlib
 import statistics
@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..pde import Recommended
+from . import strict_json
 from .checkpoints import Checkpoints, check_equal
 from .disk import replacing
 from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
@@ -177,7 +178,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     **Raises:** `ValueError` naming the file if it is not one, or holds anything but an object.
     """
     try:
-        found = json.loads(path.read_text())
+        found = strict_json.loads(path.read_text())
         if not isinstance(found, dict):
             raise ValueError(f"it holds a {type(found).__name__}")
     except ValueError as error:
@@ -187,7 +188,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
     with replacing(path) as file:
-        file.write((json.dumps(value, indent=2) + "\n").encode())
+        file.write((strict_json.dumps(value, indent=2) + "\n").encode())
 
 
 @final
@@ -352,4 +353,5 @@ def _mean(values: Sequence[float]) -> str:
         return "not known"
     if len(values) == 1:
         return "one run"
-    return f"{statistics.mean(values):.2e} ± {statistics.stdev(values):.1e}"
+    finite = all(map(math.isfinite, values))
+    return f"{statistics.mean(values):.2e} ± {statistics.stdev(values) if finite else math.nan:.1e}"

@@ -23,7 +23,15 @@ from .disk import MARGIN, environment, make_folder, room
 from .evaluate import FixedPoints, NoPoints, test_points
 from .fitting import follow, newest
 from .iteration import State, iterate, without_arrays
-from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, require_train_extra, tell
+from .loggers import (
+    TRACKERS,
+    AbstractLogger,
+    Bar,
+    MetricsFile,
+    in_a_line,
+    require_train_extra,
+    tell,
+)
 from .mesh import checked, shard
 from .model import Keys, build, build_loss, build_optimiser, build_problem, untrained
 from .pictures import Curve, save_curves, save_picture
@@ -229,6 +237,10 @@ class _Run:
         )
         start, notes = self._resumed(start, checkpoints) if self.resume else (start, None)
         steps = self.settings.steps
+
+        def keep(state: State) -> None:
+            checkpoints.save(state, progress.notes(), progress.score(state))
+
         with (
             Stop(tell) as stop,
             Progress(points, steps, self._loggers(start.step), start.step, notes) as progress,
@@ -243,26 +255,41 @@ class _Run:
                 progress,
                 checkpoints=checkpoints,
                 stop=stop,
-                save=lambda state: checkpoints.save(state, progress.notes(), progress.score(state)),
+                save=keep,
                 again="the same command with --resume (resume=True)",
             )
-        report = summarise(self.settings, points, state, progress)
-        state = state._replace(model=on_host(state.model))
-
-        def save() -> None:
-            runs.save_model(self.path, state.model)
-            self._draw(problem, points, state, progress)
-            checkpoints.remove_damaged()
-            runs.save_report(self.path, report)
-
         try:
-            by_first(save)
-        except OSError as error:
+            report, model = self._results(points, state, progress, checkpoints)
+        except Exception as error:
+            if checkpoints.wanted and checkpoints.last() != state.step:
+                keep(state)  # the steps are not made again
+            if not isinstance(error, OSError):
+                raise
             raise OSError(
                 f"the results could not be written to {self.path}: {error}; make room for them and "
                 f"give the same command with --resume (resume=True): {newest(checkpoints)}."
             ) from error
+        by_first(lambda: self._draw(problem, points, state._replace(model=model), progress))
         return report
+
+    def _results(
+        self,
+        points: FixedPoints | NoPoints,
+        state: State,
+        progress: Progress,
+        checkpoints: Checkpoints,
+    ) -> tuple[Report, PyTree]:
+        """The report and the network in memory, when both are on the disk."""
+        report = summarise(self.settings, points, state, progress)
+        model = on_host(state.model)
+
+        def save() -> None:
+            runs.save_model(self.path, model)
+            checkpoints.remove_damaged()
+            runs.save_report(self.path, report)
+
+        by_first(save)
+        return report, model
 
     def _net(self, problem: AbstractProblem, key: PRNGKeyArray) -> PyTree:
         """The untrained network; on a mesh it is made where it will be, never as a whole."""
@@ -321,19 +348,27 @@ class _Run:
         state: State,
         progress: Progress,
     ) -> None:
-        """The pictures; the results are worth having without them."""
+        """The pictures; the results are worth having without them, and each without the other."""
         title = f"{problem.name}, {self.settings.dim} dimensions"
-        steps = np.arange(1, state.step + 1)
-        curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
-        try:
+
+        def curves() -> None:
+            steps = np.arange(1, state.step + 1)
+            curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
             save_curves(self.path / runs.CURVE, [curve], title)
+
+        def beside_the_solution() -> None:
             solved = isinstance(problem, AbstractSolvedProblem)
             if solved and (sections := problem.sections(_RESOLUTION)):
                 network = jax.tree.map(_on_device, state.model)
                 path = self.path / runs.PICTURE
                 save_picture(path, sections, network, problem.solution, title)
-        except OSError as error:
-            tell(f"the pictures in {self.path} could not be written: {error}.")
+
+        for name, draw in ((runs.CURVE, curves), (runs.PICTURE, beside_the_solution)):
+            try:
+                draw()
+            except Exception as error:  # of a disk, or of what a problem says of its sections
+                reason = in_a_line(error)
+                tell(f"the pictures in {self.path} could not be written: {reason} ({name}).")
 
 
 def _size(tree: PyTree) -> int:
