@@ -2,14 +2,11 @@
 
 import contextlib
 import dataclasses
-import hashlib
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar, final
 
 import jax
-import numpy as np
 
 from .. import baselines, pde
 from ..kinds import NATURAL, Kind, one_of
@@ -18,12 +15,11 @@ from ..losses.squares import SQUARES
 from ..pde import AbstractProblem, Recommended
 from ..pde.own import size_of
 from ..renamed import renamed
+from .identity import digest
 from .optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_DIGITS = 16
 _T = TypeVar("_T")
 
 PRECISIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -222,7 +218,7 @@ def identity(problem: Problem) -> str:
         return problem
     cls = problem if isinstance(problem, type) else type(problem)
     path = f"{cls.__module__}:{cls.__qualname__}"
-    return path if isinstance(problem, type) else f"{path}#{_digest(problem)}"
+    return path if isinstance(problem, type) else f"{path}#{digest(problem)}"
 
 
 def name_of(problem: Problem) -> str:
@@ -242,14 +238,3 @@ def recommended(problem: Problem) -> Recommended:
     if isinstance(problem, str):
         return Recommended() if is_own(problem) else pde.recommended(problem)
     return problem.recommended
-
-
-def _digest(problem: AbstractProblem) -> str:
-    leaves, structure = jax.tree.flatten(problem)
-    digest = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
-    for leaf in leaves:
-        if isinstance(leaf, jax.Array | np.ndarray):
-            digest.update(f"{leaf.dtype}{leaf.shape}".encode() + np.asarray(leaf).tobytes())
-        else:
-            digest.update(_ADDRESS.sub("", repr(leaf)).encode())
-    return digest.hexdigest()[:_DIGITS]
