@@ -199,7 +199,7 @@ def _solved(options: argparse.Namespace) -> int:
         _with_large_pages(settings, options.whole_process)
         how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         if failure(error):
             raise
         return _complain(error, _BAD_INPUT)
@@ -207,7 +207,12 @@ def _solved(options: argparse.Namespace) -> int:
         return _complain(error, _FAILED)
     try:
         report = train.solve(settings, options.out, options.overwrite, **how)
-    except (train.NonFiniteLossError, train.CheckpointMismatchError, OSError) as error:
+    except (
+        train.NonFiniteLossError,
+        train.CheckpointMismatchError,
+        MemoryError,
+        OSError,
+    ) as error:
         return _complain(error, _FAILED)
     except train.Interrupted as error:
         if is_first():

@@ -206,7 +206,7 @@ def in_a_line(error: Exception) -> str:
     """The first line of an error, and of which kind it is where it is not the system's."""
     reason, *_ = str(error).strip().splitlines() or [""]
     kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
-    return f"{kind}{reason[:_LENGTH]}"
+    return f"{kind}{reason[:_LENGTH].rstrip('.')}"
 
 
 @final

@@ -35,8 +35,8 @@ from .loggers import (
 from .mesh import checked, shard
 from .model import Keys, build, build_loss, build_optimiser, build_problem, untrained
 from .pictures import Curve, save_curves, save_picture
-from .processes import Stop, by_first, is_first, on_host
-from .report import Progress, Report, summarise
+from .processes import Stop, by_first, is_first, is_out_of_memory, on_host
+from .report import Progress, Report, memory_bytes, summarise
 from .settings import PRECISIONS, Problem, Settings, as_settings
 
 _COORDINATES_PER_DISPATCH = 10**7
@@ -63,6 +63,7 @@ def check(
     `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
     `NotADirectoryError` if the directory cannot be used, or another run is writing into it;
     `OSError` if there is no room for the network and its checkpoints;
+    `MemoryError` naming the settings to lower if a step surely needs more memory than there is;
     `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
     resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
     is not installed.
@@ -126,7 +127,7 @@ def solve(
     **Raises:** what `diffop.train.check` raises; `diffop.train.NonFiniteLossError` naming the step
     at which the loss ceased to be finite and the newest checkpoint; `diffop.train.Interrupted` if
     the run was stopped by a signal, and `KeyboardInterrupt` at a second Ctrl-C; `OSError` if the
-    results cannot be written.
+    results cannot be written; `MemoryError` if the memory does not suffice.
 
     !!! example
 
@@ -167,6 +168,7 @@ class _Run:
                 f"{self.checkpoint_every}."
             )
         checked(self.mesh)
+        self._check_memory()
         by_first(self._check_directory)
         with PRECISIONS[self.settings.precision]():
             key = jax.random.key(0)
@@ -188,7 +190,15 @@ class _Run:
             return ended
         with PRECISIONS[self.settings.precision](), contextlib.ExitStack() as stack:
             by_first(lambda: self._claim(stack))
-            return self._trained()
+            try:
+                return self._trained()
+            except (MemoryError, jax.errors.JaxRuntimeError) as error:
+                if jax.process_count() > 1 or not is_out_of_memory(error):
+                    raise
+                raise MemoryError(
+                    f"the run in {self.path} needs more memory than there is ({in_a_line(error)}); "
+                    f"lower --batch, --n, --width or --dim."
+                ) from error
 
     def _check_directory(self) -> None:
         runs.check_directory(self.path, self.settings.as_json(), self.overwrite, self.resume)
@@ -200,6 +210,26 @@ class _Run:
         """
         weighted = self.settings.weights is not None or isinstance(self.settings.data_weight, list)
         return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
+
+    def _check_memory(self) -> None:
+        """For the least that a step needs, before anything of it is made."""
+        there, settings = memory_bytes(), self.settings
+        with PRECISIONS[settings.precision]():
+            each = jnp.zeros(()).dtype.itemsize
+        first = settings.dim * settings.width if settings.block == settings.channels == 1 else 0
+        network = first + (settings.depth - 1) * settings.width**2
+        needed = {
+            "--batch, --pool or --dim": each * settings.batch * settings.pool * settings.dim,
+            "--data-batch or --dim": each * (settings.data_batch or 0) * settings.dim,
+            "--width, --depth or --dim": each * 2 * network,  # and its gradient
+            "--steps": each * settings.steps,  # the losses
+        }
+        total, largest = sum(needed.values()), max(needed, key=lambda name: needed[name])
+        if there is not None and total > there * jax.process_count():
+            raise MemoryError(
+                f"the run needs {total / 1e9:.3g} GB of memory or more, and there are "
+                f"{there / 1e9:.3g}; lower {largest}."
+            )
 
     def _check_room(self, u: PyTree) -> None:
         """For the model, and for checkpoints beside those that are there, unless it has ended."""
