@@ -4,7 +4,6 @@ import json
 import math
 import os
 import pathlib
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -278,11 +277,14 @@ class Checkpoints:
             self._remove(path)
 
     def clear(self) -> None:
-        """Removes all checkpoints, and the directory if there is nothing else in it."""
+        """Removes all checkpoints, and the directory if there is nothing else in it; of a link to a
+        folder elsewhere the link.
+        """
         whole = [self.path(step) for step in self.steps]
         for path in (*whole, *self._damaged(), *disk.unfinished(self.directory)):
-            shutil.rmtree(path)
-        if self.directory.is_dir() and not any(self.directory.iterdir()):
+            disk.remove(path)
+        empty = self.directory.is_dir() and not any(self.directory.iterdir())
+        if empty and not self.directory.is_symlink():
             self.directory.rmdir()
 
     def _newest_sound(self) -> int:
@@ -355,7 +357,7 @@ class Checkpoints:
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
-            shutil.rmtree(path)
+            disk.remove(path)
         except OSError as error:
             self._tell(f"the old checkpoint {path} could not be removed: {error}.")
 

@@ -51,7 +51,7 @@ def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
     """
     unfinished = path.with_name(f"{path.name}.tmp")
     try:
-        with unfinished.open("wb") as file:
+        with unfinished.open("w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -60,6 +60,39 @@ def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
         unfinished.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def sign(file: BinaryIO) -> None:
+    """Writes the digest of all that is in a file to its end; who reads arrays stops before it."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    signature = _signature(file, size)
+    file.seek(size)
+    file.write(signature)
+
+
+def is_as_signed(file: BinaryIO) -> bool:
+    """Whether a file that was read up to its signature is as it was when it was signed; also if it
+    never was, as those of before, and there is nothing more to read.
+    """
+    size, signature = file.tell(), file.read()
+    file.seek(0)
+    return not signature or signature == _signature(file, size)
+
+
+def _signature(file: BinaryIO, size: int) -> bytes:
+    found = hashlib.sha256()
+    for start in range(0, size, MARGIN):
+        found.update(file.read(min(MARGIN, size - start)))
+    return f"\nsha256 {found.hexdigest()}".encode()
+
+
+def remove(path: pathlib.Path) -> None:
+    """Removes a folder with all that is in it; of a link to one the link alone."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def commit(folder: pathlib.Path, place: pathlib.Path) -> None:
@@ -177,7 +210,7 @@ def _prepare(place: pathlib.Path, size: int) -> None:
     directory = place.parent
     make_folder(directory)
     for path in unfinished(directory):
-        shutil.rmtree(path)
+        remove(path)
     if room(directory) < size + MARGIN:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
 

@@ -20,7 +20,7 @@ from jaxtyping import PyTree
 from ..pde import Recommended
 from . import strict_json
 from .checkpoints import Checkpoints, check_equal
-from .disk import replacing
+from .disk import remove, replacing, sign
 from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
 from .pictures import Curve, save_curves
 from .report import Report
@@ -128,12 +128,16 @@ def finished(directory: pathlib.Path) -> Report | None:
 def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
     """Writes `run.json`, unless the run in the directory goes on.
 
-    Earlier results are removed, so that none outlives a failed run; nothing else is.
+    Earlier results are removed, so that none outlives a failed run; nothing else is. Of a link to
+    a folder the link is.
     """
     if resume and (path / RUN).is_file():
         return
     for name in (*RESULTS, RUN, METRICS):
         (path / name).unlink(missing_ok=True)
+    for folder in (path / EVENTS, path / CHECKPOINTS):
+        if folder.is_symlink():  # what lies elsewhere is not the run's to remove
+            remove(folder)
     for events in (path / EVENTS).glob("events.out.tfevents.*"):
         events.unlink()
     Checkpoints(path / CHECKPOINTS).clear()
@@ -141,9 +145,10 @@ def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
 
 
 def save_model(directory: pathlib.Path, model: PyTree) -> None:
-    """Writes `model.eqx`."""
+    """Writes `model.eqx`: the arrays of the network, and their digest after them."""
     with replacing(directory / MODEL) as file:
         eqx.tree_serialise_leaves(file, model)
+        sign(file)
 
 
 def save_report(directory: pathlib.Path, report: Report) -> None:
