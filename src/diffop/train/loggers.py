@@ -199,7 +199,8 @@ def tell(text: str) -> None:
     from tqdm import tqdm  # an extra: imported where it is used
 
     if is_first():
-        tqdm.write(f"diffop: {text}", file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody is there to be told
+            tqdm.write(f"diffop: {text}", file=sys.stderr)
 
 
 def in_a_line(error: Exception) -> str:
