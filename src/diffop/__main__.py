@@ -357,10 +357,9 @@ def _flush() -> _Unprinted | None:
     would try again when it ends. What is wrong with the output.
     """
     wrong = None
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
-            if stream is not None:
-                stream.flush()
+            stream.flush()
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             wrong = _Unprinted(error) if stream is sys.stdout else wrong

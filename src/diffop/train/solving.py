@@ -387,8 +387,9 @@ class _Run:
             save_curves(self.path / runs.CURVE, [curve], title)
 
         def beside_the_solution() -> None:
-            solved = isinstance(problem, AbstractSolvedProblem)
-            if solved and (sections := problem.sections(_RESOLUTION)):
+            if not isinstance(problem, AbstractSolvedProblem):
+                return
+            if sections := problem.sections(_RESOLUTION):
                 network = jax.tree.map(_on_device, state.model)
                 path = self.path / runs.PICTURE
                 save_picture(path, sections, network, problem.solution, title)
