@@ -60,7 +60,7 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
         _draw_errors(error_axis, curve, colour)
         null_colour = "C3" if alone else colour
         height = curve.null_rel_l2
-        if height is not None and _has_a_place(np.array(height)):
+        if height is not None and 0 < height < np.inf:
             error_axis.axhline(height, color=null_colour, linestyle="--", linewidth=1, label=null)
             null = None  # named once
     error_axis.set_xlabel("step")
@@ -97,13 +97,9 @@ def _draw_errors(axis: Any, curve: Curve, colour: str) -> None:
 
 def _draw(axis: Any, steps: np.ndarray, values: np.ndarray, **how: Any) -> None:
     """With a logarithmic axis, which has a place for positive finite numbers only."""
-    shown = _has_a_place(values)
+    shown = np.isfinite(values) & (values > 0)
     if shown.any():
         axis.semilogy(steps[shown], values[shown], **how)
-
-
-def _has_a_place(values: np.ndarray) -> np.ndarray:
-    return np.isfinite(values) & (values > 0)
 
 
 def save_picture(
