@@ -1,7 +1,10 @@
 """The command line: `python -m diffop list`, `solve`, `report` and `plot`."""
 
 import argparse
+import contextlib
 import dataclasses
+import errno
+import io
 import os
 import pathlib
 import sys
@@ -42,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     - `arguments`: the words after `python -m diffop`; those of this process if not given. It is
         then begun again where large arrays are faster in an environment that asks for large pages.
 
-    **Returns:** the exit code: 0 for success, 1 for a run that failed, 2 for input that cannot be
-    used, 130 for a run that was interrupted by Ctrl-C, 143 by SIGTERM.
+    **Returns:** the exit code: 0 for success, 1 for a run that failed or an output that cannot be
+    written, 2 for input that cannot be used, 130 for a run that was interrupted by Ctrl-C, 143 by
+    SIGTERM, 141 for an output whose reader has gone.
 
     **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`;
     `KeyboardInterrupt` at a second Ctrl-C.
@@ -58,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     whole = argparse.Namespace(whole_process=arguments is None)
     options = _parser().parse_args(arguments, whole)
-    return options.run(options)
+    try:
+        return options.run(options)
+    except _Unprinted as error:
+        return error.code if error.quiet else _complain(error, error.code)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -172,8 +179,7 @@ def _recommendation(name: str) -> str:
 def _list(_: argparse.Namespace) -> int:
     names = pde.names()
     width = max(map(len, names))
-    for name in names:
-        print(f"{name:{width}}  {summary(name)}")
+    _print("\n".join(f"{name:{width}}  {summary(name)}" for name in names))
     return 0
 
 
@@ -199,7 +205,7 @@ def _solved(options: argparse.Namespace) -> int:
         _with_large_pages(settings, options.whole_process)
         how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         if failure(error):
             raise
         return _complain(error, _BAD_INPUT)
@@ -207,15 +213,20 @@ def _solved(options: argparse.Namespace) -> int:
         return _complain(error, _FAILED)
     try:
         report = train.solve(settings, options.out, options.overwrite, **how)
-    except (train.NonFiniteLossError, train.CheckpointMismatchError, OSError) as error:
+    except (
+        train.NonFiniteLossError,
+        train.CheckpointMismatchError,
+        MemoryError,
+        OSError,
+    ) as error:
         return _complain(error, _FAILED)
     except train.Interrupted as error:
         if is_first():
             print(f"diffop: {error}", file=sys.stderr)
         return 128 + error.signal
     if is_first():
-        print(report.as_text())
-        print(f"results: {options.out}/{', '.join(written(options.out))}")
+        results = f"results: {options.out}/{', '.join(written(options.out))}"
+        _print(f"{report.as_text()}\n{results}", f"the {results}")
     return 0
 
 
@@ -225,7 +236,7 @@ def _report(options: argparse.Namespace) -> int:
         text = table(runs)
     except (ValueError, OSError) as error:
         return _complain(error, _BAD_INPUT)
-    print(text)
+    _print(text)
     return _left_out(broken)
 
 
@@ -237,7 +248,7 @@ def _plot(options: argparse.Namespace) -> int:
         return _complain(error, _BAD_INPUT)
     except train.MissingExtraError as error:
         return _complain(error, _FAILED)
-    print(f"picture: {options.out}")
+    _print(f"picture: {options.out}")
     return _left_out(broken)
 
 
@@ -282,27 +293,77 @@ def _mesh(options: argparse.Namespace) -> Mesh | None:
 
 
 def _complain(error: Exception | str, code: int) -> int:
-    print(f"diffop: error: {error}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody is there to be told
+        print(f"diffop: error: {error}", file=sys.stderr)
     return code
+
+
+@final
+class _Unprinted(Exception):
+    """The output took no more: its reader has gone, or there is no room where it goes.
+
+    **Arguments:**
+
+    - `error`: of the system.
+    - `otherwise`: where to find what was to be printed, if anywhere.
+    """
+
+    def __init__(self, error: OSError, otherwise: str = ""):
+        more = f"; {otherwise}" if otherwise else ""
+        super().__init__(f"the output could not be written: {error}{more}.")
+        gone = isinstance(error, BrokenPipeError)
+        self.code = _BROKEN_PIPE if gone else _FAILED
+        self.quiet = gone and not otherwise  # as it is usual for `head`
+
+
+def _print(text: str, otherwise: str = "") -> None:
+    """Writes to the output, at once.
+
+    **Raises:** `_Unprinted` if that fails.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        print(text, flush=True)
+    except OSError as error:
+        raise _Unprinted(error, otherwise) from None
 
 
 def process() -> NoReturn:
     """The command line as a process of its own: Ctrl-C that is not noted ends it at once, without
-    waiting for what XLA is at, and a reader that wants no more, such as `head`, ends it quietly.
+    waiting for what XLA is at; letters that a stream does not know are written as their numbers;
+    and one that takes no more, such as that of `head`, ends it in a line at most.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stderr is None:  # it is closed: nobody is there to be told
+        sys.stderr = open(os.devnull, "w")
     try:
-        try:
-            code = main()
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left
-        code = _BROKEN_PIPE
+        code = main()
+    except SystemExit as ended:  # after --help, or words that cannot be parsed
+        code = ended.code
     except KeyboardInterrupt:
         code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
-        sys.stdout.flush()
+        _flush()
         os._exit(code)
+    if (error := _flush()) is not None and code == 0:
+        code = error.code if error.quiet else _complain(error, error.code)
     sys.exit(code)
+
+
+def _flush() -> _Unprinted | None:
+    """Writes what is left for the streams, or drops it where they take no more: the interpreter
+    would try again when it ends. What is wrong with the output.
+    """
+    wrong = None
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            wrong = _Unprinted(error) if stream is sys.stdout else wrong
+    return wrong
 
 
 if __name__ == "__main__":

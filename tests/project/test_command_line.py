@@ -1,6 +1,8 @@
 """The command line: what it prints, its exit codes, and its messages for input it cannot use."""
 
 import dataclasses
+import errno
+import io
 import json
 import os
 import pty
@@ -14,7 +16,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import settings
+from diffop.train import loggers, settings, solving
 
 SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
 
@@ -239,6 +241,84 @@ def test_a_reader_that_wants_no_more(unbuffered):
         os.close(writer)
         said = process.stderr.read() if process.stderr else ""
     assert (process.returncode, said) == (128 + signal.SIGPIPE, "")
+
+
+class Full(io.StringIO):
+    """A stream that takes no more."""
+
+    number = errno.ENOSPC
+
+    def write(self, _):
+        raise OSError(self.number, os.strerror(self.number))
+
+
+class Gone(Full):
+    """One whose reader has gone."""
+
+    number = errno.EPIPE
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "reason"),
+    [
+        (Full(), 1, "[Errno 28] No space left on device"),
+        (Gone(), 141, "[Errno 32] Broken pipe"),
+        (None, 1, "[Errno 9] it is closed"),
+    ],
+    ids=["full", "gone", "closed"],
+)
+def test_an_output_that_takes_no_more(output, code, reason, tmp_path, monkeypatch, capsys):
+    """The run's results are on the disk, and one line says where; a reader of a list is left."""
+    command = [*SOLVE, "--out", str(tmp_path), "--resume"]
+    assert main(command) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(loggers, "tell", lambda _: None)
+    monkeypatch.setattr(solving, "tell", lambda _: None)
+    assert main(command) == code
+    assert capsys.readouterr().err == (
+        f"diffop: error: the output could not be written: {reason}; the results: "
+        f"{tmp_path}/report.json, curve.png, model.eqx.\n"
+    )
+    for words in (["list"], ["report", str(tmp_path)]):
+        assert main(words) == code
+        said = capsys.readouterr().err
+        assert said == ("" if code == 141 else f"{COULD_NOT} {reason}.\n")
+
+
+COULD_NOT = "diffop: error: the output could not be written:"
+
+
+def test_nobody_is_told(tmp_path, monkeypatch):
+    """An error stream that takes no more, such as that of a terminal that was closed, ends no run;
+    what is wrong with the words is in the exit code.
+    """
+    monkeypatch.setattr(sys, "stderr", Full())
+    assert main([*SOLVE, "--steps", "1", "--out", str(tmp_path / "run"), "--resume"]) == 0
+    assert (tmp_path / "run" / "report.json").is_file()
+    assert main([*SOLVE, "--dim", "0", "--out", str(tmp_path / "other")]) == 2
+
+
+@pytest.mark.slow("starts processes")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_streams_of_a_process(unbuffered):
+    """Letters that are not in a code page, and streams that are full or closed: no traceback, and
+    nothing after the line that says what is wrong.
+    """
+
+    def ended(words, encoding="utf-8"):
+        more = {"PYTHONUNBUFFERED": unbuffered, "PYTHONIOENCODING": encoding}
+        command = ["sh", "-c", f"{sys.executable} -m diffop {words}"]
+        done = subprocess.run(command, capture_output=True, env=os.environ | more)
+        return done.returncode, done.stdout.decode("cp1252"), done.stderr.decode("cp1252")
+
+    code, out, said = ended("list", "cp1252")
+    assert (code, said) == (0, "") and r"\u0394u + u \u2212 u³ = f" in out
+    full = f"{COULD_NOT} [Errno 28] No space left on device.\n"
+    assert ended("list >/dev/full") == (1, "", full)
+    assert ended("list >&-") == (1, "", f"{COULD_NOT} [Errno 9] it is closed.\n")
+    assert ended("list 2>&- >/dev/full") == (1, "", "")
+    assert ended("list --dim 2>/dev/full") == (2, "", "")
 
 
 @pytest.mark.slow("starts a process that trains")

@@ -5,11 +5,16 @@ import io
 import json
 import os
 import pickle
+import time
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import diffop as do
+from diffop.train import runs
 
 DIGESTS = "SHA256SUMS"
 
@@ -125,3 +130,89 @@ def test_digests_that_lead_elsewhere(run, tmp_path):
     finally:
         path.write_text(saved)
     assert "hush" not in str(info.value) and secret.read_text() == "hush"
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("name", "which", "message"),
+    [
+        ("report.json", None, "model.eqx is not the network that report.json describes: .*another"),
+        ("run.json", 2, "checkpoints/2 is not a checkpoint of the run that run.json describes: 1"),
+    ],
+)
+def test_layers_that_no_file_has(name, which, message, run):
+    """They are not made first: it took for ever."""
+    saved = (run / name).read_text()
+    assert saved.count('"depth": 1,') == 1
+    (run / name).write_text(saved.replace('"depth": 1,', f'"depth": {10**9},'))
+    began = time.monotonic()
+    try:
+        with pytest.raises(ValueError, match=message) as info:
+            do.train.load(run, which)
+    finally:
+        (run / name).write_text(saved)
+    assert "1000000000 hidden layers are not in" in str(info.value)
+    assert time.monotonic() - began < 10
+
+
+def test_any_bit_of_the_network(run):
+    """A bit that flips anywhere, in headers, numbers or the digest, is seen."""
+    path = run / "model.eqx"
+    saved = path.read_bytes()
+    try:
+        for place in {*range(0, len(saved), 23), *range(len(saved) - 72, len(saved), 5)}:
+            flipped = bytearray(saved)
+            flipped[place] ^= 1
+            path.write_bytes(flipped)
+            with pytest.raises(ValueError, match="model.eqx is not the network that report.json"):
+                do.train.load(run)
+    finally:
+        path.write_bytes(saved)
+
+
+def test_a_network_from_before_it_had_a_digest(run):
+    path = run / "model.eqx"
+    saved, u = path.read_bytes(), do.train.load(run)
+    try:
+        with path.open("wb") as file:
+            eqx.tree_serialise_leaves(file, u)
+        assert saved.startswith(path.read_bytes()) and len(path.read_bytes()) == len(saved) - 72
+        assert do.train.load(run)(jnp.ones(4) / 4) == u(jnp.ones(4) / 4)
+    finally:
+        path.write_bytes(saved)
+    with path.open("rb") as file:  # who knows nothing of it reads the arrays before it
+        again = eqx.tree_deserialise_leaves(file, u)
+    assert again(jnp.ones(4) / 4) == u(jnp.ones(4) / 4)
+
+
+def test_links_to_what_lies_elsewhere(tmp_path):
+    """Overwriting a run follows none of them, and removes nothing behind them."""
+    elsewhere = {name: tmp_path / f"my-{name}" for name in ("checkpoints", "tensorboard")}
+    mine = (
+        elsewhere["checkpoints"] / "7" / "mine.txt",
+        elsewhere["tensorboard"] / "events.out.tfevents.1",
+    )
+    out = tmp_path / "run"
+    out.mkdir()
+    for path in mine:
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+    for name, folder in elsewhere.items():
+        (out / name).symlink_to(folder)
+    runs.begin(out, {}, resume=False)
+    assert [path.read_text() for path in mine] == ["mine", "mine"]
+    assert [path.name for path in out.iterdir()] == ["run.json"]
+
+
+def test_links_among_checkpoints(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    checkpoints = do.train.Checkpoints(tmp_path / "checkpoints", keep=1)
+    state = do.train.State(9, jax.numpy.ones(2), (), np.ones(9), 0.0, 0.0)
+    for act in (lambda: checkpoints.save(state), checkpoints.clear):
+        (tmp_path / "checkpoints").mkdir(exist_ok=True)
+        (tmp_path / "checkpoints" / "7").symlink_to(tmp_path / "mine")
+        act()
+        assert 7 not in checkpoints.steps
+        assert (tmp_path / "mine" / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / "checkpoints").exists()

@@ -92,9 +92,27 @@ def test_dimensions_of_classes():
     assert do.train.Settings(Poisson).dim == 1000
     assert do.train.Settings(Poisson, dim=1).dim == 1
     assert do.train.Settings(own.Transport).dim == do.train.Settings(own.Transport()).dim == 2
-    assert do.train.Settings(do.pde.WaveEquation(4)).dim == 5
-    with pytest.raises(ValueError, match="dim must be 5, as the problem's, or left out, got 4"):
-        do.train.Settings(do.pde.WaveEquation(4), dim=4)
+    settings = do.train.Settings
+    of_space = settings("wave"), settings(do.pde.WaveEquation), settings(do.pde.WaveEquation(10))
+    assert [each.dim for each in of_space] == [10, 10, 10]  # one meaning: without time
+    assert settings(do.pde.WaveEquation(4)).dim == settings(do.pde.WaveEquation, dim=4).dim == 4
+    with pytest.raises(ValueError, match="dim must be 4, as the problem's, or left out, got 5"):
+        settings(do.pde.WaveEquation(4), dim=5)
+
+
+def test_an_object_whose_time_was_counted(tmp_path):
+    """As its dimension was said before: its run goes on, and is loaded."""
+    problem, settings = do.pde.WaveEquation(2), {"steps": 2, "batch": 4, "width": 4, "depth": 1}
+    given = do.train.Settings(problem, **settings)
+    report = do.train.solve(given, tmp_path, checkpoint_every=2)
+    for path in tmp_path.glob("*.json"):
+        text = path.read_text()
+        assert text.count('"dim": 2,') == 1
+        path.write_text(text.replace('"dim": 2,', '"dim": 3,'))
+    do.train.check(given, tmp_path, resume=True)
+    u = do.train.load(tmp_path, problem=problem)
+    errors = do.train.FixedPoints(problem, _test_key()).errors(u)
+    assert errors == (report.rel_l1, report.rel_l2)
 
 
 def _test_key():

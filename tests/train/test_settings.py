@@ -3,11 +3,16 @@
 import argparse
 import dataclasses
 import inspect
+import re
 
+import jax
 import pytest
 
 import diffop as do
-from diffop.__main__ import _add_solve
+from diffop.__main__ import _add_solve, main
+from diffop.train import solving
+from diffop.train.report import memory_bytes, peak_memory_mb
+from diffop.train.runs import settings_of, up_to_date
 from diffop.train.settings import stated
 
 INTEGERS = [
@@ -91,6 +96,106 @@ def test_sizes(name, value):
 def test_seed():
     with pytest.raises(ValueError, match="^seed must be a non-negative integer, got -1.$"):
         do.train.Settings(NAME, seed=-1)
+
+
+@pytest.mark.parametrize("seed", [2**32, 2**63, 2**64])
+def test_seeds_that_keys_do_not_tell_apart(seed):
+    """That of 2³² was that of 0, bit for bit; of 2⁶³ no key could be made."""
+    assert do.train.Settings(NAME, seed=2**32 - 1).seed == 2**32 - 1
+    with pytest.raises(
+        ValueError,
+        match=r"^seed must be below 2\*\*32 = 4294967296, as random keys tell no others apart, "
+        rf"got {seed}.$",
+    ):
+        do.train.Settings(NAME, seed=seed)
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, "data_batch", "balance"])
+def test_counts_that_no_array_has(name):
+    option = name.replace("_", "-")
+    with pytest.raises(
+        ValueError, match=rf"^{option} must be below 2\*\*31 = 2147483648, got 10000"
+    ):
+        do.train.Settings(NAME, **{"gpinn": 1.0, name: 10**11})
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_settings_without_an_effect():
+    """Refused where they are given, and not where a problem recommends them."""
+    settings = do.train.Settings
+    assert settings(NAME, gpinn=0.1, gpinn_terms=2).gpinn_terms == 2
+    assert settings(NAME, block=4, sharing="summed").sharing == "summed"
+    assert settings(NAME, channels=2, sharing="summed").sharing == "summed"
+    with pytest.raises(
+        ValueError,
+        match="^gpinn-terms must be none where gpinn is 0, and there is no gradient to take "
+        "components of, got 2.$",
+    ):
+        settings(NAME, gpinn_terms=2)
+    with pytest.raises(
+        ValueError,
+        match="^sharing must be joined where block and channels are 1, and there is nothing to be "
+        "summed, got 'summed'.$",
+    ):
+        settings(NAME, sharing="summed")
+
+
+def test_settings_without_an_effect_in_files_from_before():
+    """Such runs are read, and go on, without them."""
+    given = do.train.Settings(NAME).as_json()
+    before = {**given, "gpinn_terms": 2, "sharing": "summed"}
+    assert up_to_date(before) == given
+    assert settings_of({"settings": before}) == do.train.Settings(NAME)
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("changes", "needed", "lower"),
+    [
+        # 4 bytes of each number; of the network those of the gradient, too
+        ({"batch": 2 * 10**9, "dim": 10**4}, "8e+04", "--batch, --pool or --dim"),
+        ({"data_batch": 2 * 10**9, "dim": 10**4}, "8e+04", "--data-batch or --dim"),
+        ({"width": 10**8}, "1.6e+08", "--width, --depth or --dim"),
+        ({"depth": 10**9, "width": 1000}, "8e+06", "--width, --depth or --dim"),
+        ({"steps": 2 * 10**9}, "8", "--steps"),
+    ],
+)
+def test_memory_that_surely_does_not_suffice(changes, needed, lower, tmp_path, monkeypatch):
+    """It is known before anything is made, and says what to lower."""
+    monkeypatch.setattr(solving, "memory_bytes", lambda: 4 * 10**9)
+    given = do.train.Settings(NAME, **{"dim": 10, **changes})
+    with pytest.raises(
+        MemoryError,
+        match=rf"^the run needs {re.escape(needed)} GB of memory or more, and there are 4; lower "
+        rf"{lower}.$",
+    ):
+        do.train.check(given, tmp_path / "run")
+    monkeypatch.setattr(solving, "memory_bytes", lambda: None)  # where the system does not tell
+    do.train.check(do.train.Settings(NAME, dim=10), tmp_path / "run")
+
+
+def test_memory_that_turns_out_not_to_suffice(tmp_path, monkeypatch, capsys):
+    """As XLA says it of a batch of 2·10⁹."""
+
+    def loss(u, key):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 9 bytes.")
+
+    monkeypatch.setattr(solving, "build_loss", lambda *_: loss)
+    words = ["--dim", "4", "--width", "4", "--depth", "1", "--steps", "2", "--out", str(tmp_path)]
+    assert main(["solve", NAME, *words]) == 1
+    error = capsys.readouterr().err
+    assert re.match(
+        rf"^diffop: error: the run in {tmp_path} needs more memory than there is "
+        r"\(JaxRuntimeError: RESOURCE_EXHAUSTED: .* 9 bytes\); lower --batch, --n, --width or ",
+        error,
+    )
+    assert error.count("\n") == 1
+
+
+def test_how_much_memory_there_is():
+    """At least what this process has taken."""
+    there = memory_bytes()
+    assert there is None or there > 1e6 * peak_memory_mb() > 0
 
 
 @pytest.mark.parametrize("name", ["learning_rate", "input_scale"])

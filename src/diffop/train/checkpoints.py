@@ -1,18 +1,20 @@
 """Checkpoints: where a fit goes on after it was interrupted."""
 
 import json
+import math
 import os
 import pathlib
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from jaxtyping import PyTree
 
 from . import disk
 from .disk import NOTES, damage, described, environment, numbers, plain, read_notes
+from .identity import digest_with_code
 from .iteration import State
 from .loggers import require_train_extra
 from .mesh import in_words, sizes_of
@@ -22,6 +24,7 @@ _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one part in so many of the time
 _LENGTH = 200  # characters of a reason, of which tensorstore gives many
 _NAMED = 8  # differences in one message
+_LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
 _RECENT = 100  # steps over which the loss is averaged
 _DAMAGED = ".damaged"
 _WRITE_ERRORS = (OSError, ValueError, RuntimeError)  # tensorstore says of a full disk: ValueError
@@ -119,6 +122,7 @@ class Checkpoints:
         self._keep = keep
         self._configuration = json.loads(json.dumps(dict(configuration or {})))
         self._tell = tell
+        self._made_of: dict[str, str] = {}
         self._best: dict[str, Any] | None = None
         self._last_step, self._last_time, self._took = 0, time.monotonic(), 0.0
 
@@ -139,6 +143,33 @@ class Checkpoints:
         """Where the checkpoint of a step is."""
         return self.directory / str(step)
 
+    def identify(self, **parts: PyTree) -> None:
+        """Says what a fit is made of. It is kept with each checkpoint, as digests, and `newest`
+        refuses those of another fit. `diffop.train.fit` does it.
+
+        A part is known by its arrays and its structure, and by the code of functions in it, with
+        the numbers, arrays and functions that they find around them: so a loss of one's own is told
+        from another one. What objects other than pytrees hold is not seen.
+
+        **Arguments:**
+
+        - `parts`: pytrees, by name: the starting model, the loss, the optimiser and the key.
+
+        !!! example
+
+            ```python
+            import tempfile
+            import jax, jax.numpy as jnp, optax
+            import diffop as do
+
+            with tempfile.TemporaryDirectory() as directory:
+                checkpoints = do.train.Checkpoints(directory)
+                checkpoints.identify(model=jnp.ones(2), key=jax.random.key(0))
+                checkpoints.save(do.train.State.initial(jnp.ones(2), optax.sgd(0.01)))
+            ```
+        """
+        self._made_of = {name: digest_with_code(part) for name, part in parts.items()}
+
     def newest(self, like: State) -> Saved | None:
         """The newest checkpoint that is not damaged; damaged ones are renamed.
 
@@ -149,10 +180,10 @@ class Checkpoints:
         **Returns:** a `diffop.train.Saved`; None if there is no checkpoint.
 
         **Raises:** `diffop.train.CheckpointMismatchError` naming the settings, or else the arrays,
-        that differ.
+        or else what the fit is made of, that differ.
         """
         step = by_first(self._newest_sound)
-        return self._gone_back_to(step, like) if step else None
+        return self._gone_back_to(step, like) if step >= 0 else None
 
     def last(self) -> int | None:
         """The step of the newest checkpoint; None if there is none. Nothing of it is read: whether
@@ -222,7 +253,8 @@ class Checkpoints:
         **Returns:** whether it was written; if not, `tell` was called with the reason.
         """
         began = time.monotonic()
-        score = float(np.mean(state.losses[-_RECENT:])) if score is None else score
+        score = _score(state) if score is None else score
+        score = math.inf if math.isnan(score) else score
         best = {"step": state.step, "score": score}
         if self._best is not None and self._best["score"] <= score:
             best = self._best
@@ -245,28 +277,35 @@ class Checkpoints:
             self._remove(path)
 
     def clear(self) -> None:
-        """Removes all checkpoints, and the directory if there is nothing else in it."""
+        """Removes all checkpoints, and the directory if there is nothing else in it; of a link to a
+        folder elsewhere the link.
+        """
         whole = [self.path(step) for step in self.steps]
         for path in (*whole, *self._damaged(), *disk.unfinished(self.directory)):
-            shutil.rmtree(path)
-        if self.directory.is_dir() and not any(self.directory.iterdir()):
+            disk.remove(path)
+        empty = self.directory.is_dir() and not any(self.directory.iterdir())
+        if empty and not self.directory.is_symlink():
             self.directory.rmdir()
 
-    def _newest_sound(self) -> int | None:
-        """The step of the newest checkpoint, when those that are damaged are set aside."""
+    def _newest_sound(self) -> int:
+        """The step of the newest checkpoint, when those that are damaged are set aside; −1 if there
+        is none.
+        """
         for step in reversed(self.steps):
             reason = damage(self.path(step))
             if reason is None:
                 return step
             self._set_aside(step, reason)
-        return None
+        return -1
 
     def _gone_back_to(self, step: int, like: State) -> Saved:
         notes = read_notes(self.path(step))
         saved = self._read(step, notes, like)
+        changed = disk.changes(notes["environment"])
+        same = not changed and notes.get("mesh", {}) == _mesh(like)
+        check_parts(self.path(step), notes.get("made_of", {}), self._made_of, same)
         self._best = notes["best"]
         self._last_step = step
-        changed = disk.changes(notes["environment"])
         if changed:
             self._tell(
                 f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
@@ -291,7 +330,7 @@ class Checkpoints:
             step,
             disk.filled(like.model, arrays["model"]),
             disk.filled(like.optimiser, arrays["optimiser"]),
-            np.asarray(arrays["losses"][0]),
+            np.asarray(arrays["losses"][0])[:step],
             notes["seconds"],
             notes["compile_seconds"],
         )
@@ -308,6 +347,7 @@ class Checkpoints:
             "compile_seconds": state.compile_seconds,
             "best": best,
             "configuration": self._configuration,
+            "made_of": self._made_of,
             "environment": environment(),
             "mesh": _mesh(state),
             "arrays": described((state.model, state.optimiser)),
@@ -317,7 +357,7 @@ class Checkpoints:
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
-            shutil.rmtree(path)
+            disk.remove(path)
         except OSError as error:
             self._tell(f"the old checkpoint {path} could not be removed: {error}.")
 
@@ -341,6 +381,10 @@ class Checkpoints:
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
 
 
+def _score(state: State) -> float:
+    return float(np.mean(state.losses[-_RECENT:])) if state.step else math.inf
+
+
 def _mesh(state: State) -> dict[str, int]:
     return sizes_of((state.model, state.optimiser))
 
@@ -360,4 +404,24 @@ def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str,
         raise CheckpointMismatchError(
             f"{path} is of another run ({'; '.join(differences)}); start anew in another "
             f"directory, or go on with equal settings."
+        )
+
+
+def check_parts(
+    path: pathlib.Path, before: Mapping[str, str], now: Mapping[str, str], same: bool
+) -> None:
+    """Checks that what a fit is made of is what it was, as far as both are known.
+
+    With other versions of the packages, or on other devices, the same code may be other
+    instructions, and the same initial network other bits: then only the key is compared.
+
+    **Raises:** `CheckpointMismatchError` naming what is not.
+    """
+    known = [name for name in now if name in before and (same or name in _LASTING)]
+    other = [f"the {name}" for name in known if before[name] != now[name]]
+    if other:
+        raise CheckpointMismatchError(
+            f"{path} is of another fit: {', '.join(other)} differ{'s' * (len(other) == 1)} from "
+            f"what it was made with; start anew in another directory, or call the clear() of these "
+            f"Checkpoints first, or go on with equal arguments."
         )

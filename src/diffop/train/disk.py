@@ -30,6 +30,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .processes import by_first, is_first, succeeded_everywhere
+from .strict_json import spelt, unspelt
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports
 NOTES = "notes/"
@@ -50,7 +51,7 @@ def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
     """
     unfinished = path.with_name(f"{path.name}.tmp")
     try:
-        with unfinished.open("wb") as file:
+        with unfinished.open("w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -59,6 +60,39 @@ def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
         unfinished.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def sign(file: BinaryIO) -> None:
+    """Writes the digest of all that is in a file to its end; who reads arrays stops before it."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    signature = _signature(file, size)
+    file.seek(size)
+    file.write(signature)
+
+
+def is_as_signed(file: BinaryIO) -> bool:
+    """Whether a file that was read up to its signature is as it was when it was signed; also if it
+    never was, as those of before, and there is nothing more to read.
+    """
+    size, signature = file.tell(), file.read()
+    file.seek(0)
+    return not signature or signature == _signature(file, size)
+
+
+def _signature(file: BinaryIO, size: int) -> bytes:
+    found = hashlib.sha256()
+    for start in range(0, size, MARGIN):
+        found.update(file.read(min(MARGIN, size - start)))
+    return f"\nsha256 {found.hexdigest()}".encode()
+
+
+def remove(path: pathlib.Path) -> None:
+    """Removes a folder with all that is in it; of a link to one the link alone."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
 
 
 def commit(folder: pathlib.Path, place: pathlib.Path) -> None:
@@ -133,7 +167,10 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
     """
     import orbax.checkpoint as ocp  # an extra: imported where it is used
 
-    items = ocp.args.Composite(arrays=ocp.args.StandardSave(arrays), notes=ocp.args.JsonSave(notes))
+    given = {name: list(map(_with_entries, each)) for name, each in arrays.items()}
+    items = ocp.args.Composite(
+        arrays=ocp.args.StandardSave(given), notes=ocp.args.JsonSave(spelt(notes))
+    )
     place = directory / str(step)
     started = directory / f"{step}{_UNFINISHED}"
 
@@ -173,7 +210,7 @@ def _prepare(place: pathlib.Path, size: int) -> None:
     directory = place.parent
     make_folder(directory)
     for path in unfinished(directory):
-        shutil.rmtree(path)
+        remove(path)
     if room(directory) < size + MARGIN:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
 
@@ -188,7 +225,7 @@ def read_notes(path: pathlib.Path) -> dict[str, Any]:
     """The notes of a checkpoint."""
     import orbax.checkpoint as ocp
 
-    return _read(path, "notes", ocp.args.JsonRestore())
+    return unspelt(_read(path, "notes", ocp.args.JsonRestore()))
 
 
 def read_arrays(path: pathlib.Path, like: Arrays) -> Arrays:
@@ -267,7 +304,12 @@ def _numbers(leaf: Array) -> Array:
 def _as(leaf: Array, value: np.ndarray | Array) -> Array:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
-    return jnp.asarray(value)
+    return jnp.asarray(value) if leaf.size else leaf  # of those without entries there is one
+
+
+def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
+    """What is written of an array: orbax refuses those without entries, so a zero is."""
+    return array if array.size else np.zeros(1, array.dtype)
 
 
 def _describe(leaf: Array) -> str:

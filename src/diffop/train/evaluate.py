@@ -1,5 +1,6 @@
 """Errors on fixed points, and the null model that they have to be compared with."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, final
 
@@ -36,6 +37,8 @@ class Errors(NamedTuple):
 
     - `rel_l1`: $Σ|u − v| / Σ|v|$.
     - `rel_l2`: $√(Σ(u − v)² / Σv²)$.
+
+    Where v is 0 at all points they are 0 for a u that is 0 there, too, and infinite for any other.
     """
 
     rel_l1: float
@@ -112,7 +115,7 @@ class FixedPoints:
             null = self._points.evaluate(problem.null_shape)
             check_shape("the null_shape", null.shape[1:], "the solution", self._solution.shape[1:])
             gap = self._points.factor(null, self._solution) * null - self._solution
-        self.null_rel_l2 = float(np.linalg.norm(gap) / np.linalg.norm(self._solution))
+        self.null_rel_l2 = _relative(np.linalg.norm(gap), np.linalg.norm(self._solution))
 
     def errors(self, u: Callable, fraction: float = 1.0) -> Errors:
         """The relative errors of `u`, a function of one point.
@@ -207,9 +210,18 @@ def test_points(
 def _errors(values: np.ndarray, solution: np.ndarray) -> Errors:
     gap = np.abs(values - solution)
     return Errors(
-        float(np.sum(gap) / np.sum(np.abs(solution))),
-        float(np.linalg.norm(gap) / np.linalg.norm(solution)),
+        _relative(np.sum(gap), np.sum(np.abs(solution))),
+        _relative(np.linalg.norm(gap), np.linalg.norm(solution)),
     )
+
+
+def _relative(gap: np.floating, size: np.floating) -> float:
+    """The smallest ε with gap ≤ ε size: their quotient; of a solution that is 0 everywhere it is 0
+    where nothing is missed, and infinite elsewhere.
+    """
+    if size:
+        return float(gap / size)
+    return math.inf * float(gap) if gap else 0.0  # ∞, or NaN of NaN
 
 
 @final
@@ -281,9 +293,10 @@ class ReferencePoints:
 
 
 def _best_factor(shape: np.ndarray, values: np.ndarray) -> float:
-    """The a that minimises |a φ − v|: (φ·v) / (φ·φ), over all entries."""
+    """The a that minimises |a φ − v|: (φ·v) / (φ·φ), over all entries; any does where φ is 0."""
     shape, values = shape.reshape(-1), values.reshape(-1)
-    return float((shape @ values) / (shape @ shape))
+    size = shape @ shape
+    return float((shape @ values) / size) if size else 0.0
 
 
 def _names_of(value: PyTree) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from .checkpoints import Checkpoints
 from .iteration import Loss, NonFiniteLossError, Optimiser, State, iterate, without_arrays
+from .loggers import tell
 from .mesh import has_several_processes
 from .processes import Interrupted, Stop, gathered, is_first
 
@@ -76,8 +77,10 @@ def fit(
         dispatch's losses. The model's arrays are reused afterwards: copy what is to be kept. To end
         the fit there it raises `StopIteration`; the same call goes on from the last checkpoint.
     - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
-        is any, and saves new ones when they are due. With equal other arguments the result is, bit
-        for bit on a CPU, that of a fit that was never interrupted.
+        is any, which is said in a line, and saves new ones when they are due. The result is, bit
+        for bit on a CPU, that of a fit that was never interrupted. More `steps` than before may be
+        asked for; a checkpoint of another model, loss, optimiser or key is refused
+        (`diffop.train.Checkpoints.identify`).
     - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
         `model`, or one of them. The points that a `diffop.train.ResidualLoss` draws are divided
         over `data`; their coordinates, and the weights and the optimiser's state that belong to
@@ -106,8 +109,9 @@ def fit(
         ```
     """
     start = State.initial(model, optimiser, mesh)
-    if checkpoints is not None and (saved := checkpoints.newest(start)):
-        start = saved.state
+    if checkpoints is not None:
+        checkpoints.identify(model=model, loss=loss, optimiser=optimiser, key=key)
+        start = _gone_on(checkpoints, start, steps)
     made = start.step
 
     def look(state: State) -> None:
@@ -187,6 +191,19 @@ def follow(
         name = signal.Signals(number).name
         raise Interrupted(f"stopped by {name} after step {state.step} of {steps}{there}.", number)
     return state
+
+
+def _gone_on(checkpoints: Checkpoints, start: State, steps: int) -> State:
+    """Where a fit goes on, with a word about it if that is not its start."""
+    saved = checkpoints.newest(start)
+    if saved is None:
+        return start
+    made = saved.state.step
+    if made == steps:
+        tell(f"the fit in {checkpoints.directory} has ended: nothing to do.")
+    elif 0 < made < steps:
+        tell(f"going on after step {made} in {checkpoints.directory}.")
+    return saved.state
 
 
 def newest(checkpoints: Checkpoints | None) -> str | None:

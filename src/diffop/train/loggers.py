@@ -2,7 +2,6 @@
 
 import abc
 import contextlib
-import json
 import pathlib
 import sys
 import time
@@ -10,11 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, final
 
 from ..extras import require
+from . import strict_json
 from .disk import replacing, sync
 from .processes import is_first
 
 METRICS, EVENTS = "metrics.jsonl", "tensorboard"
 _INTERVAL = 30.0  # seconds between lines that tell how far a run is
+_LENGTH = 300  # characters of a reason
 _NEEDED = ("tqdm", "matplotlib", "orbax.checkpoint")
 
 
@@ -104,12 +105,12 @@ def read_metrics(directory: pathlib.Path) -> list[Metric]:
 
 
 def _line(metric: Metric) -> str:
-    return json.dumps(metric._asdict()) + "\n"
+    return strict_json.dumps(metric._asdict()) + "\n"
 
 
 def _parsed(line: str) -> Metric | None:
     try:
-        return Metric(**json.loads(line))
+        return Metric(**strict_json.loads(line))
     except (ValueError, TypeError):
         return None
 
@@ -198,7 +199,15 @@ def tell(text: str) -> None:
     from tqdm import tqdm  # an extra: imported where it is used
 
     if is_first():
-        tqdm.write(f"diffop: {text}", file=sys.stderr)
+        with contextlib.suppress(OSError):  # nobody is there to be told
+            tqdm.write(f"diffop: {text}", file=sys.stderr)
+
+
+def in_a_line(error: Exception) -> str:
+    """The first line of an error, and of which kind it is where it is not the system's."""
+    reason, *_ = str(error).strip().splitlines() or [""]
+    kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+    return f"{kind}{reason[:_LENGTH].rstrip('.')}"
 
 
 @final

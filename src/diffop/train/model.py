@@ -20,11 +20,12 @@ from ..pde import AbstractProblem
 from ..pde.own import made
 from ..scalars import plain
 from .checkpoints import Checkpoints
+from .disk import is_as_signed
 from .iteration import Optimiser, State
 from .methods.balanced import Balanced
 from .optimisers import OPTIMISERS, SCHEDULES, WITHOUT_RATE, bound_by_fan_in
-from .runs import CHECKPOINTS, MODEL, REPORT, read_json, settings_of, started_with
-from .settings import PRECISIONS, Problem, Settings, identity, is_own
+from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read_json, settings_of, started_with
+from .settings import PRECISIONS, THE_PROBLEMS, Problem, Settings, identity, is_own
 
 
 @final
@@ -176,14 +177,31 @@ def load(
         )
     settings = _of(problem, settings_of(read_json(path / REPORT)), path)
     try:
-        with PRECISIONS[settings.precision]():
+        _check_depth(settings, path / MODEL)
+        with PRECISIONS[settings.precision](), (path / MODEL).open("rb") as file:
             skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
-            return eqx.tree_deserialise_leaves(path / MODEL, skeleton)
-    except (ValueError, RuntimeError, EOFError) as error:
+            model = eqx.tree_deserialise_leaves(file, skeleton)
+            if not is_as_signed(file):
+                raise ValueError("it has changed since it was written")
+            return model
+    except OSError:
+        raise
+    except Exception as error:  # numpy raises whatever the headers of arrays lead it to
         raise ValueError(
             f"{path / MODEL} is not the network that {REPORT} describes: it is damaged, or of "
             f"another run ({error})."
         ) from error
+
+
+def _check_depth(settings: Settings, *files: pathlib.Path) -> None:
+    """Layers are made one by one, as many as settings say: before that it is seen whether there are
+    as many in the files, where each has four bytes or more for its weights, and for their name.
+
+    **Raises:** `ValueError` if there are not.
+    """
+    size = sum(file.stat().st_size for file in files)
+    if 4 * settings.depth > size:
+        raise ValueError(f"{settings.depth} hidden layers are not in {size} bytes")
 
 
 def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
@@ -195,7 +213,8 @@ def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Sett
             f"{path} is a run of {settings.problem}, got the problem {identity(problem)}; give the "
             "problem, or the class, that it was started with."
         )
-    return dataclasses.replace(settings, problem=problem)
+    own = {"dim": THE_PROBLEMS} if isinstance(problem, AbstractProblem) else {}
+    return dataclasses.replace(settings, problem=problem, **own)
 
 
 def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | None) -> PyTree:
@@ -205,8 +224,17 @@ def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | No
     checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
     settings = _of(problem, settings_of({"settings": started}), path)
     with PRECISIONS[settings.precision]():
+        step = _step(checkpoints, which)
+        place = checkpoints.path(step)
+        if place.is_dir():
+            try:
+                _check_depth(settings, *(each for each in place.rglob("*") if each.is_file()))
+            except ValueError as error:
+                raise ValueError(
+                    f"{place} is not a checkpoint of the run that {RUN} describes: {error}."
+                ) from None
         like = State.initial(untrained(settings, jax.random.key(0)), build_optimiser(settings))
-        return checkpoints.restore(_step(checkpoints, which), like).state.model
+        return checkpoints.restore(step, like).state.model
 
 
 def _step(checkpoints: Checkpoints, which: int | str) -> int:

@@ -60,7 +60,7 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
         _draw_errors(error_axis, curve, colour)
         null_colour = "C3" if alone else colour
         height = curve.null_rel_l2
-        if height is not None:
+        if height is not None and 0 < height < np.inf:
             error_axis.axhline(height, color=null_colour, linestyle="--", linewidth=1, label=null)
             null = None  # named once
     error_axis.set_xlabel("step")
@@ -86,13 +86,20 @@ def _draw_loss(axis: Any, curve: Curve, colour: str) -> None:
     window = max(1, curve.losses.size // _BINS)
     ends = slice(window - 1, curve.losses.size // window * window, window)
     means = curve.losses[: ends.stop].reshape(-1, window).mean(axis=1)
-    axis.semilogy(curve.loss_steps[ends], means, color=colour, linewidth=1, alpha=0.5)
+    _draw(axis, curve.loss_steps[ends], means, color=colour, linewidth=1, alpha=0.5)
 
 
 def _draw_errors(axis: Any, curve: Curve, colour: str) -> None:
     if curve.errors:
-        steps, values = zip(*curve.errors, strict=True)
-        axis.semilogy(steps, values, color=colour, marker="o", markersize=3, label=curve.label)
+        steps, values = map(np.array, zip(*curve.errors, strict=True))
+        _draw(axis, steps, values, color=colour, marker="o", markersize=3, label=curve.label)
+
+
+def _draw(axis: Any, steps: np.ndarray, values: np.ndarray, **how: Any) -> None:
+    """With a logarithmic axis, which has a place for positive finite numbers only."""
+    shown = np.isfinite(values) & (values > 0)
+    if shown.any():
+        axis.semilogy(steps[shown], values[shown], **how)
 
 
 def save_picture(

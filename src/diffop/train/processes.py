@@ -45,6 +45,11 @@ def failure(error: Exception) -> str | None:
     return reason if of_runtime or isinstance(error, jax.errors.JaxRuntimeError) else None
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether there was no room for an array, in the memory of the machine or of a device."""
+    return isinstance(error, MemoryError) or (failure(error) or "").startswith("RESOURCE_EXHAUSTED")
+
+
 def is_first() -> bool:
     """Whether this process writes files and tells how far the run is."""
     return jax.process_index() == 0

@@ -1,6 +1,8 @@
 """What a run tells of itself: while it trains, and in its report."""
 
 import dataclasses
+import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -139,6 +141,20 @@ def peak_memory_mb() -> float:
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
 
 
+def memory_bytes() -> int | None:
+    """How much there is for the arrays of this process: of its accelerators together if there are
+    any, else of the machine; None where the system does not tell.
+    """
+    statistics = [device.memory_stats() or {} for device in jax.local_devices()]
+    limits = [each["bytes_limit"] for each in statistics if "bytes_limit" in each]
+    if limits:
+        return sum(limits)
+    names = ("SC_PHYS_PAGES", "SC_PAGE_SIZE")
+    if not set(names) <= set(getattr(os, "sysconf_names", ())):
+        return None
+    return os.sysconf(names[0]) * os.sysconf(names[1])
+
+
 @final
 @dataclasses.dataclass(frozen=True)
 class Report:
@@ -149,8 +165,10 @@ class Report:
     - `null_rel_l2`: the relative L2 error of the null model, one fitted number and no network, on
         the same points. The number is fitted to the solution; to the data instead where only
         reference values of the solution are known.
-    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use. It and
-        the errors are None for a problem that says nothing of its solution.
+    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use. It is
+        infinite where the network misses nothing and the null model does; and 1 where neither does:
+        the network is right, and so is one fitted number. It and the errors are None for a problem
+        that says nothing of its solution.
     - `loss`: the mean of the last 100 losses, or of all if there are fewer.
     - `it_per_s`: training steps per second, without compiling and measuring.
     - `compile_s`: seconds spent compiling.
@@ -205,8 +223,11 @@ class Report:
             return (
                 f"loss {self.loss:.2e}; nothing is known of the solution to measure errors with\n"
             )
-        if self.skill > 1:
-            verdict = f"{self.skill:.1f} times below the null model's {self.null_rel_l2:.2e}"
+        if self.rel_l2 == self.null_rel_l2 == 0:
+            verdict = "as the null model's: one fitted number is all that there is to learn"
+        elif self.skill > 1:
+            times = "infinitely many" if math.isinf(self.skill) else f"{self.skill:.1f}"
+            verdict = f"{times} times below the null model's {self.null_rel_l2:.2e}"
         else:
             verdict = f"no better than the null model's {self.null_rel_l2:.2e}"
         return (
@@ -264,6 +285,13 @@ def _measured(points: FixedPoints | NoPoints, state: State) -> dict[str, Any]:
         "rel_l1": errors.rel_l1,
         "rel_l2": errors.rel_l2,
         "null_rel_l2": null,
-        "skill": null / errors.rel_l2,
+        "skill": _skill(null, errors.rel_l2),
         "components": {name: each.rel_l2 for name, each in components.items()},
     }
+
+
+def _skill(null: float, error: float) -> float:
+    """The null model's error over the network's: 1 for equal ones, also where both are 0."""
+    if null == error:
+        return 1.0
+    return null / error if error else math.inf

@@ -6,7 +6,7 @@ Those that differ in their seeds only are a row of a table, and each is a curve 
 import contextlib
 import dataclasses
 import errno
-import json
+import math
 import os
 import pathlib
 import statistics
@@ -18,8 +18,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..pde import Recommended
+from . import strict_json
 from .checkpoints import Checkpoints, check_equal
-from .disk import replacing
+from .disk import remove, replacing, sign
 from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
 from .pictures import Curve, save_curves
 from .report import Report
@@ -94,7 +95,10 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
-        check_equal(path, up_to_date(started), settings)
+        before, now = up_to_date(started), up_to_date(settings)
+        if before["problem"] == now["problem"] and "#" in now["problem"]:
+            before["dim"] = now["dim"]  # of an object, whose time was counted once
+        check_equal(path, before, now)
         return
     waits = (path / RUN).is_file() and not (path / REPORT).is_file()
     raise FileExistsError(
@@ -124,12 +128,16 @@ def finished(directory: pathlib.Path) -> Report | None:
 def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
     """Writes `run.json`, unless the run in the directory goes on.
 
-    Earlier results are removed, so that none outlives a failed run; nothing else is.
+    Earlier results are removed, so that none outlives a failed run; nothing else is. Of a link to
+    a folder the link is.
     """
     if resume and (path / RUN).is_file():
         return
     for name in (*RESULTS, RUN, METRICS):
         (path / name).unlink(missing_ok=True)
+    for folder in (path / EVENTS, path / CHECKPOINTS):
+        if folder.is_symlink():  # what lies elsewhere is not the run's to remove
+            remove(folder)
     for events in (path / EVENTS).glob("events.out.tfevents.*"):
         events.unlink()
     Checkpoints(path / CHECKPOINTS).clear()
@@ -137,9 +145,10 @@ def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
 
 
 def save_model(directory: pathlib.Path, model: PyTree) -> None:
-    """Writes `model.eqx`."""
+    """Writes `model.eqx`: the arrays of the network, and their digest after them."""
     with replacing(directory / MODEL) as file:
         eqx.tree_serialise_leaves(file, model)
+        sign(file)
 
 
 def save_report(directory: pathlib.Path, report: Report) -> None:
@@ -158,11 +167,17 @@ def settings_of(report: dict[str, Any]) -> Settings:
 
 
 def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a run that may be older than some of them, or of their names. A setting that
-    comes to be has the value in `Recommended` by which nothing changes.
+    """Settings of a run that may be older than some of them, or of their names, or than the
+    refusal of those without an effect. A setting that comes to be has the value in `Recommended` by
+    which nothing changes; so has one without an effect.
     """
     before = dataclasses.asdict(Recommended())
-    return before | {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
+    given = before | {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
+    if not given["gpinn"]:
+        given["gpinn_terms"] = before["gpinn_terms"]
+    if given["block"] == given["channels"] == 1:
+        given["sharing"] = before["sharing"]
+    return given
 
 
 def _made_of(cls: Any, values: dict[str, Any]) -> Any:
@@ -177,7 +192,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     **Raises:** `ValueError` naming the file if it is not one, or holds anything but an object.
     """
     try:
-        found = json.loads(path.read_text())
+        found = strict_json.loads(path.read_text())
         if not isinstance(found, dict):
             raise ValueError(f"it holds a {type(found).__name__}")
     except ValueError as error:
@@ -187,7 +202,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
 
 def _write_json(path: pathlib.Path, value: dict[str, Any]) -> None:
     with replacing(path) as file:
-        file.write((json.dumps(value, indent=2) + "\n").encode())
+        file.write((strict_json.dumps(value, indent=2) + "\n").encode())
 
 
 @final
@@ -352,4 +367,5 @@ def _mean(values: Sequence[float]) -> str:
         return "not known"
     if len(values) == 1:
         return "one run"
-    return f"{statistics.mean(values):.2e} ± {statistics.stdev(values):.1e}"
+    finite = all(map(math.isfinite, values))
+    return f"{statistics.mean(values):.2e} ± {statistics.stdev(values) if finite else math.nan:.1e}"

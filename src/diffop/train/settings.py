@@ -2,29 +2,25 @@
 
 import contextlib
 import dataclasses
-import hashlib
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, TypeAlias, TypeVar, final
 
 import jax
-import numpy as np
 
 from .. import baselines, pde
-from ..kinds import NATURAL, Kind, one_of
+from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, one_of
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
 from ..pde import AbstractProblem, Recommended
 from ..pde.own import size_of
 from ..renamed import renamed
 from ..scalars import plain
+from .identity import digest
 from .optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_DIGITS = 16
 _T = TypeVar("_T")
 
 PRECISIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -72,12 +68,13 @@ class Settings(Recommended):
 
     - `problem`: one of `diffop.pde.names()`; or a problem of one's own, or its class, which is
         called with `dim` and `key` if it takes them.
-    - `dim`: the dimension: the number of coordinates, without time where a problem has any
-        dimension. That of a problem that is given is its own.
+    - `dim`: the dimension that the problem is made with: the number of coordinates, without time
+        where it has time beside any number of them (`space_dim`). That of a problem that is given
+        is its own: 10 of `"wave"`, and of `WaveEquation(10)`, whose points have 11 coordinates.
     - `steps`: how many steps of the optimiser.
     - `n`: how many draws of jets are made of each homogeneous part of an operator at each step.
-    - `seed`: a non-negative integer; it determines the problem's coefficients, the initial network,
-        all training points and jets, and the test points.
+    - `seed`: an integer from 0 to $2³² − 1$, as random keys tell apart; it determines the problem's
+        coefficients, the initial network, all training points and jets, and the test points.
     - `learning_rate`: the first step's.
     - `batch`: how many fresh points at each step.
     - `data_batch`: how many for each of the problem's conditions; None for as many.
@@ -164,11 +161,20 @@ class Settings(Recommended):
     )
 
     def __post_init__(self) -> None:
-        self._complete(self._recommended())
+        found = self._recommended()
+        self._complete(found)
         for name, field in stated().items():
             # the dataclass is frozen for its users; files of a run have Python's numbers
             object.__setattr__(self, name, plain(getattr(self, name)))
             field["kind"].check(name, getattr(self, name))
+            if field["kind"] in (COUNT, COUNT_OR_NONE, NATURAL):
+                _check_size(name, getattr(self, name))
+        if not self.gpinn and self.gpinn_terms != found.gpinn_terms:
+            expected = "none where gpinn is 0, and there is no gradient to take components of"
+            Kind(expected, (None,).__contains__).check("gpinn_terms", self.gpinn_terms)
+        if self.block == self.channels == 1 and self.sharing != found.sharing:
+            expected = "joined where block and channels are 1, and there is nothing to be summed"
+            Kind(expected, ("joined",).__contains__).check("sharing", self.sharing)
         if self.optimiser in LEAST_SQUARES:
             expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"
             Kind(expected, ("biased",).__contains__).check("square", self.square)
@@ -184,7 +190,8 @@ class Settings(Recommended):
         problem, found = self.problem, recommended(self.problem)
         if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
             return found
-        own: Any = problem.dim  # there is no other
+        cls = problem if isinstance(problem, type) else type(problem)
+        own: Any = getattr(problem, size_of(cls) or "dim", problem.dim)  # there is no other
         known = Kind(f"{own}, as the problem's, or left out", (own, THE_PROBLEMS).__contains__)
         known.check("dim", self.dim)
         return dataclasses.replace(found, dim=own)
@@ -209,6 +216,15 @@ def stated() -> dict[str, Mapping[str, Any]]:
     return {field.name: field.metadata for field in fields if field.metadata}
 
 
+def _check_size(name: str, value: int | None) -> None:
+    """Of counts, which are sizes and indices of arrays, and of the seed, of which random keys see
+    the last 32 bits.
+    """
+    bits, why = (32, ", as random keys tell no others apart") if name == "seed" else (31, "")
+    expected = f"below 2**{bits} = {2**bits}{why}"
+    Kind(expected, lambda value: value is None or value < 2**bits).check(name, value)
+
+
 def as_settings(given: "Settings | Problem") -> Settings:
     """Settings, or those that a problem recommends."""
     return given if isinstance(given, Settings) else Settings(given)
@@ -225,7 +241,7 @@ def identity(problem: Problem) -> str:
         return problem
     cls = problem if isinstance(problem, type) else type(problem)
     path = f"{cls.__module__}:{cls.__qualname__}"
-    return path if isinstance(problem, type) else f"{path}#{_digest(problem)}"
+    return path if isinstance(problem, type) else f"{path}#{digest(problem)}"
 
 
 def name_of(problem: Problem) -> str:
@@ -245,14 +261,3 @@ def recommended(problem: Problem) -> Recommended:
     if isinstance(problem, str):
         return Recommended() if is_own(problem) else pde.recommended(problem)
     return problem.recommended
-
-
-def _digest(problem: AbstractProblem) -> str:
-    leaves, structure = jax.tree.flatten(problem)
-    digest = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
-    for leaf in leaves:
-        if isinstance(leaf, jax.Array | np.ndarray):
-            digest.update(f"{leaf.dtype}{leaf.shape}".encode() + np.asarray(leaf).tobytes())
-        else:
-            digest.update(_ADDRESS.sub("", repr(leaf)).encode())
-    return digest.hexdigest()[:_DIGITS]

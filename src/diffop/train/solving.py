@@ -23,12 +23,20 @@ from .disk import MARGIN, environment, make_folder, room
 from .evaluate import FixedPoints, NoPoints, test_points
 from .fitting import follow, newest
 from .iteration import State, iterate, without_arrays
-from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, require_train_extra, tell
+from .loggers import (
+    TRACKERS,
+    AbstractLogger,
+    Bar,
+    MetricsFile,
+    in_a_line,
+    require_train_extra,
+    tell,
+)
 from .mesh import checked, shard
 from .model import Keys, build, build_loss, build_optimiser, build_problem, untrained
 from .pictures import Curve, save_curves, save_picture
-from .processes import Stop, by_first, is_first, on_host
-from .report import Progress, Report, summarise
+from .processes import Stop, by_first, is_first, is_out_of_memory, on_host
+from .report import Progress, Report, memory_bytes, summarise
 from .settings import PRECISIONS, Problem, Settings, as_settings, recommended
 
 _COORDINATES_PER_DISPATCH = 10**7
@@ -55,6 +63,7 @@ def check(
     `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
     `NotADirectoryError` if the directory cannot be used, or another run is writing into it;
     `OSError` if there is no room for the network and its checkpoints;
+    `MemoryError` naming the settings to lower if a step surely needs more memory than there is;
     `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
     resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
     is not installed.
@@ -118,7 +127,7 @@ def solve(
     **Raises:** what `diffop.train.check` raises; `diffop.train.NonFiniteLossError` naming the step
     at which the loss ceased to be finite and the newest checkpoint; `diffop.train.Interrupted` if
     the run was stopped by a signal, and `KeyboardInterrupt` at a second Ctrl-C; `OSError` if the
-    results cannot be written.
+    results cannot be written; `MemoryError` if the memory does not suffice.
 
     !!! example
 
@@ -159,6 +168,7 @@ class _Run:
                 f"{self.checkpoint_every}."
             )
         checked(self.mesh)
+        self._check_memory()
         by_first(self._check_directory)
         with PRECISIONS[self.settings.precision]():
             key = jax.random.key(0)
@@ -180,7 +190,15 @@ class _Run:
             return ended
         with PRECISIONS[self.settings.precision](), contextlib.ExitStack() as stack:
             by_first(lambda: self._claim(stack))
-            return self._trained()
+            try:
+                return self._trained()
+            except (MemoryError, jax.errors.JaxRuntimeError) as error:
+                if jax.process_count() > 1 or not is_out_of_memory(error):
+                    raise
+                raise MemoryError(
+                    f"the run in {self.path} needs more memory than there is ({in_a_line(error)}); "
+                    f"lower --batch, --n, --width or --dim."
+                ) from error
 
     def _check_directory(self) -> None:
         runs.check_directory(self.path, self.settings.as_json(), self.overwrite, self.resume)
@@ -194,6 +212,26 @@ class _Run:
         asked = given != recommended(self.settings.problem).data_weight
         weighted = self.settings.weights is not None or isinstance(given, list) or asked
         return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
+
+    def _check_memory(self) -> None:
+        """For the least that a step needs, before anything of it is made."""
+        there, settings = memory_bytes(), self.settings
+        with PRECISIONS[settings.precision]():
+            each = jnp.zeros(()).dtype.itemsize
+        first = settings.dim * settings.width if settings.block == settings.channels == 1 else 0
+        network = first + (settings.depth - 1) * settings.width**2
+        needed = {
+            "--batch, --pool or --dim": each * settings.batch * settings.pool * settings.dim,
+            "--data-batch or --dim": each * (settings.data_batch or 0) * settings.dim,
+            "--width, --depth or --dim": each * 2 * network,  # and its gradient
+            "--steps": each * settings.steps,  # the losses
+        }
+        total, largest = sum(needed.values()), max(needed, key=lambda name: needed[name])
+        if there is not None and total > there * jax.process_count():
+            raise MemoryError(
+                f"the run needs {total / 1e9:.3g} GB of memory or more, and there are "
+                f"{there / 1e9:.3g}; lower {largest}."
+            )
 
     def _check_room(self, u: PyTree) -> None:
         """For the model, and for checkpoints beside those that are there, unless it has ended."""
@@ -231,6 +269,10 @@ class _Run:
         )
         start, notes = self._resumed(start, checkpoints) if self.resume else (start, None)
         steps = self.settings.steps
+
+        def keep(state: State) -> None:
+            checkpoints.save(state, progress.notes(), progress.score(state))
+
         with (
             Stop(tell) as stop,
             Progress(points, steps, self._loggers(start.step), start.step, notes) as progress,
@@ -245,26 +287,41 @@ class _Run:
                 progress,
                 checkpoints=checkpoints,
                 stop=stop,
-                save=lambda state: checkpoints.save(state, progress.notes(), progress.score(state)),
+                save=keep,
                 again="the same command with --resume (resume=True)",
             )
-        report = summarise(self.settings, points, state, progress)
-        state = state._replace(model=on_host(state.model))
-
-        def save() -> None:
-            runs.save_model(self.path, state.model)
-            self._draw(problem, points, state, progress)
-            checkpoints.remove_damaged()
-            runs.save_report(self.path, report)
-
         try:
-            by_first(save)
-        except OSError as error:
+            report, model = self._results(points, state, progress, checkpoints)
+        except Exception as error:
+            if checkpoints.wanted and checkpoints.last() != state.step:
+                keep(state)  # the steps are not made again
+            if not isinstance(error, OSError):
+                raise
             raise OSError(
                 f"the results could not be written to {self.path}: {error}; make room for them and "
                 f"give the same command with --resume (resume=True): {newest(checkpoints)}."
             ) from error
+        by_first(lambda: self._draw(problem, points, state._replace(model=model), progress))
         return report
+
+    def _results(
+        self,
+        points: FixedPoints | NoPoints,
+        state: State,
+        progress: Progress,
+        checkpoints: Checkpoints,
+    ) -> tuple[Report, PyTree]:
+        """The report and the network in memory, when both are on the disk."""
+        report = summarise(self.settings, points, state, progress)
+        model = on_host(state.model)
+
+        def save() -> None:
+            runs.save_model(self.path, model)
+            checkpoints.remove_damaged()
+            runs.save_report(self.path, report)
+
+        by_first(save)
+        return report, model
 
     def _net(self, problem: AbstractProblem, key: PRNGKeyArray) -> PyTree:
         """The untrained network; on a mesh it is made where it will be, never as a whole."""
@@ -323,19 +380,28 @@ class _Run:
         state: State,
         progress: Progress,
     ) -> None:
-        """The pictures; the results are worth having without them."""
+        """The pictures; the results are worth having without them, and each without the other."""
         title = f"{problem.name}, {self.settings.dim} dimensions"
-        steps = np.arange(1, state.step + 1)
-        curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
-        try:
+
+        def curves() -> None:
+            steps = np.arange(1, state.step + 1)
+            curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
             save_curves(self.path / runs.CURVE, [curve], title)
-            solved = isinstance(problem, AbstractSolvedProblem)
-            if solved and (sections := problem.sections(_RESOLUTION)):
+
+        def beside_the_solution() -> None:
+            if not isinstance(problem, AbstractSolvedProblem):
+                return
+            if sections := problem.sections(_RESOLUTION):
                 network = jax.tree.map(_on_device, state.model)
                 path = self.path / runs.PICTURE
                 save_picture(path, sections, network, problem.solution, title)
-        except OSError as error:
-            tell(f"the pictures in {self.path} could not be written: {error}.")
+
+        for name, draw in ((runs.CURVE, curves), (runs.PICTURE, beside_the_solution)):
+            try:
+                draw()
+            except Exception as error:  # of a disk, or of what a problem says of its sections
+                reason = in_a_line(error)
+                tell(f"the pictures in {self.path} could not be written: {reason} ({name}).")
 
 
 def _size(tree: PyTree) -> int:

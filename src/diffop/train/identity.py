@@ -1,0 +1,130 @@
+"""Digests of what runs and fits are made of: a word that is another one for other contents."""
+
+import dis
+import functools
+import hashlib
+import re
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from .disk import is_spread, numbers
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_DIGITS = 16
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
+
+_Seen: TypeAlias = dict[int, int]
+"""The functions that were met, by their identities: they may call themselves."""
+
+
+def shown(leaf: Any) -> str:
+    """A leaf as Python shows it, wherever it lies."""
+    return _ADDRESS.sub("", repr(leaf))
+
+
+def digest(tree: PyTree, leaf: Callable[[Any], str] = shown) -> str:
+    """A word for a pytree: of its structure, its arrays, and what `leaf` makes of other leaves."""
+    leaves, structure = jax.tree.flatten(tree)
+    found = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
+    for each in leaves:
+        found.update(_of_array(each) if _is_array(each) else leaf(each).encode())
+    return found.hexdigest()[:_DIGITS]
+
+
+def digest_with_code(tree: PyTree) -> str:
+    """As `digest`, of functions with what they do: their code, their defaults, and the numbers,
+    arrays and functions that they find outside, in functions around them or in their module.
+
+    Lists, dicts and objects that they find there may change while they are used, and are taken by
+    their type alone. So are functions of other modules than theirs, by their name.
+    """
+    return digest(tree, lambda leaf: "\n".join(_contents(leaf, {})))
+
+
+def _contents(value: Any, seen: _Seen) -> Iterator[str]:
+    if isinstance(value, _PLAIN):
+        yield shown(value)
+    elif _is_array(value):
+        yield hashlib.sha256(_of_array(value)).hexdigest()
+    elif isinstance(value, types.FunctionType):
+        yield from _of_function(value, seen)
+    elif isinstance(value, types.MethodType):
+        yield from _all((value.__func__, value.__self__), seen)
+    elif isinstance(value, functools.partial):
+        yield from _all((value.func, *value.args, *sorted(value.keywords.items())), seen)
+    elif isinstance(value, tuple):
+        yield from _all((type(value), *value), seen)
+    elif callable(getattr(value, "__wrapped__", None)):  # by jax.jit and its like
+        yield from _all((type(value), value.__wrapped__), seen)
+    elif isinstance(value, list | dict) or jax.tree.leaves(value) == [value]:
+        yield _name(value)
+    else:  # a module of arrays and functions
+        yield digest(value, lambda leaf: "\n".join(_contents(leaf, seen)))
+
+
+def _all(values: tuple[Any, ...], seen: _Seen) -> Iterator[str]:
+    for value in values:
+        yield from _contents(value, seen)
+
+
+def _of_function(function: types.FunctionType, seen: _Seen) -> Iterator[str]:
+    if id(function) in seen:
+        yield f"function {seen[id(function)]}"
+        return
+    seen[id(function)] = len(seen)
+    yield _name(function)
+    yield from _of_code(function.__code__, function, seen)
+    defaults = sorted((function.__kwdefaults__ or {}).items())
+    yield from _all((*(function.__defaults__ or ()), *defaults), seen)
+    for cell in function.__closure__ or ():
+        try:
+            found = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        yield from _contents(found, seen)
+
+
+def _of_code(code: types.CodeType, function: types.FunctionType, seen: _Seen) -> Iterator[str]:
+    """The instructions, the constants in them, and what they find in the module."""
+    yield code.co_code.hex()
+    yield " ".join((*code.co_names, *code.co_varnames))
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _of_code(constant, function, seen)
+        elif isinstance(constant, frozenset):  # in no order
+            yield from sorted(map(shown, constant))
+        else:
+            yield from _contents(constant, seen)
+    instructions = dis.get_instructions(code)
+    for name in sorted({each.argval for each in instructions if each.opname == "LOAD_GLOBAL"}):
+        found = function.__globals__.get(name)
+        other = getattr(found, "__module__", None) != function.__module__
+        if isinstance(found, types.FunctionType) and other:
+            yield _name(found)
+        elif isinstance(found, (*_PLAIN, types.FunctionType)) or _is_array(found):
+            yield from _contents(found, seen)
+
+
+def _name(value: Any) -> str:
+    """Of a function or a class, or else of the class of an object."""
+    named = value if hasattr(value, "__qualname__") else type(value)
+    return f"{getattr(named, '__module__', '')}:{named.__qualname__}"
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, jax.Array | np.ndarray)
+
+
+def _of_array(array: Any) -> bytes:
+    """Type, shape and entries; without these where other processes have some of them."""
+    form = f"{array.dtype}{array.shape}".encode()
+    if isinstance(array, np.ndarray):
+        return form + array.tobytes()
+    (plain,) = numbers(array)
+    whole = not is_spread(plain) or plain.is_fully_addressable
+    return form + (np.asarray(plain).tobytes() if whole else b"")

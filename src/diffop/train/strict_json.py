@@ -1,0 +1,51 @@
+"""JSON that every reader takes.
+
+It has no word for numbers that are not finite, such as the skill of a network that misses nothing:
+they are written as the strings `"Infinity"`, `"-Infinity"` and `"NaN"`, which `float` and
+JavaScript's `Number` read, and come back as numbers.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+_WORDS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+
+
+def dumps(value: Any, indent: int | None = None) -> str:
+    """The text of a value."""
+    return json.dumps(spelt(value), indent=indent, allow_nan=False)
+
+
+def loads(text: str) -> Any:
+    """The value of a text, also of one with the bare words that Python's own `json` writes.
+
+    **Raises:** `ValueError` if it is not JSON.
+    """
+    return unspelt(json.loads(text))
+
+
+def spelt(value: Any) -> Any:
+    """A value with words in place of the numbers that are not finite."""
+    return _with_leaves(_word, value)
+
+
+def unspelt(value: Any) -> Any:
+    """A value with the numbers in place of their words."""
+    return _with_leaves(lambda leaf: _WORDS.get(leaf, leaf), value)
+
+
+def _word(leaf: Any) -> Any:
+    if not isinstance(leaf, float) or math.isfinite(leaf):
+        return leaf
+    return "NaN" if math.isnan(leaf) else "Infinity" if leaf > 0 else "-Infinity"
+
+
+def _with_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """A value with its dicts, lists and tuples as they are, and all that is in them changed."""
+    if isinstance(value, dict):
+        return {name: _with_leaves(change, each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_leaves(change, each) for each in value]
+    return change(value)
