@@ -135,6 +135,11 @@ CASES = {
     "negative_coordinate": (lambda: do.Mixed({-1: 2}), "-1"),
     "coordinate_beyond_d": (lambda: at(do.Mixed({0: 1, 3: 1})), "coordinate 3.*only 3"),
     "partial_beyond_d": (lambda: at(do.Partial(7)), "7.*3|3.*7"),
+    "list_of_orders_or_of_coordinates": (
+        lambda: do.Mixed([1, 2]),
+        r"the list \[1, 2\], which may be either. For orders write Mixed\(tuple\(\[1, 2\]\)\), for "
+        r"coordinates Mixed\(\{1: 1, 2: 1\}\)\.",
+    ),
     "long_full_index": (lambda: at(do.Mixed((1, 0, 0, 1))), "3"),
     "short_full_index": (
         lambda: at(do.Mixed((2, 1))),
@@ -142,7 +147,7 @@ CASES = {
         r"3; give it 3, or name the coordinates that occur: Mixed\(\{0: 2, 1: 1\}\)\.",
     ),
     "short_full_index_in_a_product": (
-        lambda: at(do.Partial(0) @ do.Mixed([1, 2])),
+        lambda: at(do.Partial(0) @ do.Mixed((1, 2))),
         "a multi-index has an order for each coordinate, got one of 2 for argument 0, which has 3",
     ),
     "negative_partial": (lambda: do.Partial(-1), "-1"),

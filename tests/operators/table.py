@@ -98,7 +98,7 @@ def operators() -> list[Case]:
         ),
         Case("mixed21", lambda a: do.Mixed({0: 2, 1: 1}), oracle.mixed(3, {0: 2, 1: 1})),
         Case("mixed111", lambda a: do.Mixed((1, 1, 1)), oracle.mixed(3, {0: 1, 1: 1, 2: 1})),
-        Case("mixed211", lambda a: do.Mixed([2, 1, 1]), oracle.mixed(3, {0: 2, 1: 1, 2: 1})),
+        Case("mixed211", lambda a: do.Mixed((2, 1, 1)), oracle.mixed(3, {0: 2, 1: 1, 2: 1})),
         Case("second_order", lambda a: do.SecondOrder(a(C)), oracle.second_order(C)),
         Case(
             "second_order_diagonal",

@@ -88,19 +88,25 @@ class Partial(DifferentialOperator):
         return (factor_term(self.factor),)
 
 
+def _once(coordinates: list[Any]) -> str:
+    """The multi-index with each coordinate as often as it is named."""
+    return "{" + ", ".join(f"{i}: {coordinates.count(i)}" for i in dict.fromkeys(coordinates)) + "}"
+
+
 @final
 class Mixed(DifferentialOperator):
     """$∂^α$, one mixed derivative: always exact.
 
     **Arguments:**
 
-    - `alpha`: a dict {coordinate: order}; or a full multi-index such as `(2, 1, 0)`, a tuple or a
-        list with the order of each coordinate, as many as the point has; or, across arguments, a
+    - `alpha`: a dict {coordinate: order}; or a full multi-index such as `(2, 1, 0)`, a tuple
+        with the order of each coordinate, as many as the point has; or, across arguments, a
         dict {(argnum, coordinate): order}.
     - `argnum`: the argument that plain coordinates belong to.
 
-    **Raises:** `ValueError`, when it is applied, for a multi-index with another number of entries
-    than the argument has coordinates, or a coordinate that it does not have.
+    **Raises:** `TypeError` for a list, which may be meant as coordinates. `ValueError`, when it is
+    applied, for a multi-index with another number of entries than the argument has coordinates, or
+    a coordinate that it does not have.
 
     By default one jet with a parameter for each coordinate, which holds it by itself; see `.jets()`
     for this and the other plans, and `diffop.exact` for several derivatives planned together.
@@ -119,6 +125,12 @@ class Mixed(DifferentialOperator):
     factor: Factor
 
     def __init__(self, alpha: Any, *, argnum: int = 0) -> None:
+        if isinstance(alpha, list):
+            raise TypeError(
+                "Mixed's alpha must be a tuple of orders, one for each coordinate, or a dict "
+                f"{{coordinate: order}}; got the list {alpha!r}, which may be either. For orders "
+                f"write Mixed(tuple({alpha!r})), for coordinates Mixed({_once(alpha)})."
+            )
         self.factor = checked_alpha(alpha, checked_argnum(argnum), "Mixed")
 
     def terms(self) -> tuple[Term, ...]:

@@ -75,9 +75,9 @@ def _works_mapped(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> 
 
 
 def works(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
-    """Whether u can be traced."""
+    """Whether u can be traced; a tuple with a `__call__`, too, of which JAX has no reference."""
     try:
-        jax.eval_shape(u, *args, **kwargs)
+        jax.eval_shape(lambda *args, **kwargs: u(*args, **kwargs), *args, **kwargs)
     except Exception:
         return False
     return True
