@@ -68,7 +68,7 @@ class Program(NamedTuple):
 def flatten(
     jaxpr: jex.Jaxpr,
     consts: Sequence[Any],
-    as_written: Callable[[jex.JaxprEqn], bool] = lambda _: False,
+    as_written: Callable[[jex.JaxprEqn], bool] | None = None,
 ) -> Program:
     """The live equations of a program and of all that it calls, rematerialised or not; and of
     functions whose derivative is declared, where an equation is to be differentiated `as_written`.
@@ -121,7 +121,7 @@ def live_equations(jaxpr: jex.Jaxpr) -> list[jex.JaxprEqn]:
 
 @final
 class _Flattening:
-    def __init__(self, as_written: Callable[[jex.JaxprEqn], bool]) -> None:
+    def __init__(self, as_written: Callable[[jex.JaxprEqn], bool] | None) -> None:
         self.steps: list[Step] = []
         self.stopping: list[int] = []
         """The steps whose output is their operand, one number, standing still. Of several numbers
@@ -154,7 +154,8 @@ class _Flattening:
                 eqn = eqn.replace(source_info=caller.source_info)
             record = of(eqn)
             inner_program = record.inner
-            if inner_program is Inner.CALLED or self._as_written(eqn):
+            as_written = self._as_written is not None and self._as_written(eqn)
+            if as_written or inner_program is Inner.CALLED:
                 inner = called(eqn)
                 outer = None if _has_lines(inner.jaxpr) else eqn
                 outputs = self.inline(inner.jaxpr, inner.consts, reads, region, outer)

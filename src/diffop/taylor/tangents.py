@@ -199,13 +199,17 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     """
     if tangent is None or isinstance(tangent, Zero):
         return Zero()
-    shape, dtype = jnp.shape(leaf), as_differentiable(leaf).dtype
+    shape = jnp.shape(leaf)
+    if isinstance(tangent, ByEntry):
+        numbers, size = tangent.numbers.array, tangent.size
+        within = numbers.min(initial=-1) == -1 and numbers.max(initial=-1) < size
+        if lead_shape != (size,) or numbers.shape[1:] != shape or not within:
+            _refuse_numbers(tangent, lead_shape, shape)
+        return tangent if tangent.values is None else _with_own_values(tangent, leaf)
+    dtype = as_differentiable(leaf).dtype
     if isinstance(tangent, ByDirection):
         _check_positions(tangent, lead_shape, shape)
         return tangent.with_values(at_run_time(_typed(tangent.values, dtype)))
-    if isinstance(tangent, ByEntry):
-        _check_numbers(tangent, lead_shape, shape)
-        return tangent if tangent.is_ones else _with_own_values(tangent, dtype)
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=dtype)
@@ -215,11 +219,17 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     return Full(at_run_time(array))
 
 
-def _with_own_values(tangent: ByEntry, dtype: Any) -> ByEntry:
+def _with_own_values(tangent: ByEntry, leaf: Any) -> ByEntry:
     """The values that belong to directions, in the leaf's type: the engine reads zeros where there
     are none.
     """
-    values, numbers = tangent.values, tangent.numbers
+    values: Any = tangent.values
+    numbers, dtype = tangent.numbers, as_differentiable(leaf).dtype
+    if values.shape not in (numbers.array.shape, numbers.shape):
+        raise ValueError(
+            f"values of a ByEntry must have the shape of its numbers, {numbers.array.shape}; "
+            f"got {values.shape}."
+        )
     typed = _typed(values, dtype)
     if not numbers.full:
         known = numbers.known[0] if tangent.is_lone else numbers.known
@@ -255,24 +265,19 @@ def _check_positions(
     _check_range(positions, 0, math.prod(shape), f"positions in an argument of shape {shape}")
 
 
-def _check_numbers(tangent: ByEntry, lead_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    array = tangent.numbers.array
+def _refuse_numbers(tangent: ByEntry, lead_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    numbers = tangent.numbers.array
     if lead_shape != (tangent.size,):
         raise ValueError(
             f"a ByEntry must be of as many directions as there are jets, in shape {lead_shape} "
             f"here; got size={tangent.size}."
         )
-    if array.shape[1:] != shape:
+    if numbers.shape[1:] != shape:
         raise ValueError(
             f"numbers of a ByEntry must have the shape of its argument, {shape}, behind an axis; "
-            f"got {array.shape}."
+            f"got {numbers.shape}."
         )
-    if tangent.values is not None and tangent.values.shape not in (array.shape, shape):
-        raise ValueError(
-            f"values of a ByEntry must have the shape of its numbers, {array.shape}; "
-            f"got {tangent.values.shape}."
-        )
-    _check_range(array, -1, tangent.size, "numbers of directions, −1 for none,")
+    _check_range(numbers, -1, tangent.size, "numbers of directions, −1 for none,")
 
 
 def _check_range(array: Any, least: int, end: int, what: str) -> None:

@@ -44,9 +44,9 @@ def structured(
         if jnp.result_type(*product.operands, kind) != kind:
             return None  # the user wants fewer digits than the operands have
     if 0 not in leads:
-        if product.form is not Form.DOT or not all(
-            isinstance(each, Structured) for each in (left, right)
-        ):
+        if product.form is not Form.DOT:
+            return None
+        if not (isinstance(left, Structured) and isinstance(right, Structured)):
             return None
         return _meeting(product, _of_type(left, kind), _of_type(right, kind))
     side = 0 if isinstance(left, Structured) else 1  # the other is a primal
