@@ -63,7 +63,8 @@ def test_the_whole_loss_written_out(make, residual):
             return jnp.mean(squares) + 5.0 * misfit
         return jnp.mean(squares)
 
-    loss = do.train.ResidualLoss(problem, 6, 1, "exact", data_weight=5.0, gpinn=weight)
+    weights = {"data_weight": 5.0} if data else {}
+    loss = do.train.ResidualLoss(problem, 6, 1, "exact", gpinn=weight, **weights)
     np.testing.assert_allclose(eqx.filter_jit(loss)(u, key), written_out(problem, u), rtol=1e-12)
 
 

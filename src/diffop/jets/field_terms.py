@@ -209,7 +209,7 @@ class MatrixForm(QuadraticTerms):
             return value.matrix()
         if callable(value):
             raise ValueError(
-                f"shifted probes need the entries of {self.name}, which is known here by its "
+                f"shifted probes need the entries of {self.name}, and here that is known by its "
                 'products alone; use probes="rademacher", which has the same expectation.'
             )
         return jnp.diag(value) if value.ndim == 1 else value

@@ -6,22 +6,27 @@ from typing import Any, final
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
+from jax import lax
 from jax.core import Tracer
 from jax.extend import source_info_util
 
 from ..devices import is_divided
+from .arithmetic import densify
 from .binding import bind
 from .bundle import (
     Bundle,
     Families,
+    Family,
     Value,
+    bundle,
     dense_value,
+    each_term,
     is_moving,
     laid_out,
     primal_of,
     with_joined,
 )
-from .coefficients import Sets, Structured
+from .coefficients import Coefficient, Full, Sets, Structured
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 from .sparsity.source import Source
@@ -71,9 +76,9 @@ class Walk:
                 self.store(variable, value)
 
     def push(self, step: Step) -> None:
-        outputs: Sequence[Value] = _read(step.reads, self.values)
-        if step.shifted is None or not _takes_rows(self.values.get(step.shifted)):
-            outputs = push_equation(tuple(self.families), step.eqn, outputs)
+        outputs = push_equation(tuple(self.families), step.eqn, _read(step.reads, self.values))
+        if step.shifted is not None and _takes_rows(self.values.get(step.shifted)):
+            outputs = [_following_largest(outputs[0], self.values[step.shifted], self.families)]
         for variable, value in zip(step.writes, outputs, strict=True):
             self.store(variable, value)
         for variable in self.uses.done(step):
@@ -94,9 +99,9 @@ class Walk:
         def push(values: Sequence[Value]) -> list[Value]:
             local = dict(zip(reads, values, strict=True))
             for step in steps:
-                outputs: Sequence[Value] = _read(step.reads, local)
-                if step.shifted is None or not _takes_rows(local.get(step.shifted)):
-                    outputs = push_equation(families, step.eqn, outputs)
+                outputs = push_equation(families, step.eqn, _read(step.reads, local))
+                if step.shifted is not None and _takes_rows(local.get(step.shifted)):
+                    outputs = [_following_largest(outputs[0], local[step.shifted], families)]
                 for variable, value in zip(step.writes, outputs, strict=True):
                     local[variable] = self._named(variable, value)
             return [local[v] for v in kept]
@@ -136,10 +141,9 @@ _FEW = 64
 
 def _takes_rows(value: Value | None) -> bool:
     """Whether a row of numbers may be subtracted from the coefficients of a value: they are arrays,
-    or few. Then a number that is subtracted from all entries moves with them, though it is stopped,
-    where it has no effect but on digits.
+    or few.
     """
-    if not isinstance(value, Bundle):
+    if not isinstance(value, Bundle) or jnp.iscomplexobj(value.primal):
         return False
     parts = [
         part
@@ -148,6 +152,26 @@ def _takes_rows(value: Value | None) -> bool:
         for part in (c.parts if isinstance(c, Sets) else (c,))
     ]
     return value.primal.size <= _FEW or not any(isinstance(part, Structured) for part in parts)
+
+
+def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) -> Value:
+    """A number that is subtracted from all entries of a value, and has no effect but on digits,
+    moving as the largest of them does: it may move in any way. (JAX's own derivative of a maximum
+    divides by how many entries are equal to it. A program that computes these twice, once with
+    other roundings, finds none.)
+    """
+    place = jnp.argmax(value.primal)
+
+    def at_place(term: Coefficient, lead: int) -> Coefficient:
+        term = densify(term, lead, value.primal)
+        if not isinstance(term, Full):
+            return term
+        rows = term.array.reshape(*term.base.shape[:lead], -1)
+        number = lax.dynamic_index_in_dim(rows, place, lead, keepdims=False)
+        return Full(number.reshape(*number.shape, *jnp.shape(stopped)).astype(stopped.dtype))
+
+    moving = each_term(at_place, value, tuple(families))
+    return bundle(stopped, moving.series)
 
 
 def push_equation(

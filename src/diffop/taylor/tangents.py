@@ -255,7 +255,9 @@ def _check_positions(
     tangent: ByDirection, lead_shape: tuple[int, ...], shape: tuple[int, ...]
 ) -> None:
     """Where positions are known."""
-    positions, values = tangent.positions, tangent.values
+    known = tangent.source.numbers
+    positions = tangent.positions if known is None else known.array
+    values = tangent.values
     if positions.shape[:-1] != lead_shape or positions.shape != values.shape:
         expected = ", ".join(map(str, (*lead_shape, "s")))
         raise ValueError(

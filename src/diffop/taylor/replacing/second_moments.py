@@ -212,9 +212,11 @@ def unit_of(series: Series, primal: Any) -> Array | None:
     mean of two along pairs, by their product), as a power of two. The square of what moves |x|² is
     out of range where |x|² is not, and so is what meets it, the derivatives of |x|⁻¹. None is one.
     """
+    if jnp.size(primal) != 1:
+        return None
     largest = [_largest(c) for c in series if not isinstance(c, Zero)]
     known = [each for each in largest if each is not None]
-    if jnp.size(primal) != 1 or not known or len(known) < len(largest):
+    if not known or len(known) < len(largest):
         return None
     length = known[0] if len(known) == 1 else jnp.sqrt(known[0]) * jnp.sqrt(known[1])
     limits = jnp.finfo(length.dtype)
