@@ -34,6 +34,7 @@ def as_weight(weight: Any) -> Any:
     return weight
 
 
+@runtime_checkable  # for checks of types; `has_method` tells who it is
 class HasResiduals(Protocol):
     """A condition that tells the numbers whose squares add up to its misfit."""
 
