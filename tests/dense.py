@@ -16,8 +16,8 @@ def without_structure():
     def tangent_of(tangent, lead_shape, leaf, name):
         return densify(given(tangent, lead_shape, leaf, name), len(lead_shape), leaf)
 
-    def units_of(primal, place, sizes):
-        return densify(units(primal, place, sizes), 1, primal)
+    def units_of(primal, *others):
+        return densify(units(primal, *others), 1, primal)
 
     with (
         mock.patch.object(tangents, "tangent_of", tangent_of),
