@@ -99,7 +99,7 @@ class Among(Curvature):
     trainable = ("f",)
 
     def conditions(self, key, count):
-        return (do.pde.Condition(do.Identity(), POINTS, self.values),)
+        return (do.pde.Condition(do.Identity(), jnp.asarray(POINTS), self.values),)
 
 
 class Start(do.nn.AbstractEquation):

@@ -24,12 +24,11 @@ def test_structured_operands(name):
     assert twins.differences([twins.case(name, seed) for seed in seeds]) == []
 
 
-@pytest.mark.slow("the same with more parameters")
+@pytest.mark.slow("the same with other parameters")
 @pytest.mark.parametrize("name", twins.EQUATIONS)
-def test_structured_operands_with_more_parameters(name):
-    for start in range(3 * TURN, 6 * TURN, TURN):
-        cases = [twins.case(name, seed) for seed in range(start, start + TURN)]
-        assert twins.differences(cases) == []
+def test_structured_operands_with_other_parameters(name):
+    seeds = range(3 * TURN, 4 * TURN)
+    assert twins.differences([twins.case(name, seed) for seed in seeds]) == []
 
 
 def test_values_where_there_is_no_direction_do_not_count():

@@ -141,9 +141,11 @@ _FEW = 64
 
 def _takes_rows(value: Value | None) -> bool:
     """Whether a row of numbers may be subtracted from the coefficients of a value: they are arrays,
-    or few.
+    or few, and one of them can be looked up, which JAX refuses where they are divided.
     """
     if not isinstance(value, Bundle) or jnp.iscomplexobj(value.primal):
+        return False
+    if is_divided(jax.typeof(value.primal)):
         return False
     parts = [
         part

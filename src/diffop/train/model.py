@@ -25,7 +25,7 @@ from .iteration import Optimiser, State
 from .methods.balanced import Balanced
 from .optimisers import OPTIMISERS, SCHEDULES, WITHOUT_RATE, bound_by_fan_in
 from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read_json, settings_of, started_with
-from .settings import PRECISIONS, THE_PROBLEMS, Problem, Settings, identity, is_own
+from .settings import PRECISIONS, Problem, Settings, identity, is_own, own_dim
 
 
 @final
@@ -213,8 +213,8 @@ def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Sett
             f"{path} is a run of {settings.problem}, got the problem {identity(problem)}; give the "
             "problem, or the class, that it was started with."
         )
-    own = {"dim": THE_PROBLEMS} if isinstance(problem, AbstractProblem) else {}
-    return dataclasses.replace(settings, problem=problem, **own)
+    dim = own_dim(problem) if isinstance(problem, AbstractProblem) else settings.dim
+    return dataclasses.replace(settings, problem=problem, dim=dim)
 
 
 def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | None) -> PyTree:

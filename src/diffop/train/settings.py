@@ -190,8 +190,7 @@ class Settings(Recommended):
         problem, found = self.problem, recommended(self.problem)
         if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
             return found
-        cls = problem if isinstance(problem, type) else type(problem)
-        own: Any = getattr(problem, size_of(cls) or "dim", problem.dim)  # there is no other
+        own: Any = own_dim(problem)  # there is no other
         known = Kind(f"{own}, as the problem's, or left out", (own, THE_PROBLEMS).__contains__)
         known.check("dim", self.dim)
         return dataclasses.replace(found, dim=own)
@@ -214,6 +213,12 @@ def stated() -> dict[str, Mapping[str, Any]]:
     """
     fields = dataclasses.fields(Settings)
     return {field.name: field.metadata for field in fields if field.metadata}
+
+
+def own_dim(problem: type[AbstractProblem] | AbstractProblem) -> int:
+    """The dimension of a problem that is given: without time, where it has a `space_dim`."""
+    cls = problem if isinstance(problem, type) else type(problem)
+    return getattr(problem, size_of(cls) or "dim", problem.dim)
 
 
 def _check_size(name: str, value: int | None) -> None:
