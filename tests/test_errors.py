@@ -104,7 +104,7 @@ CASES = {
     ),
     "diffusion_of_another_shape": (
         lambda: estimate(do.DivergenceForm(do.MatVec(lambda v: v)), probes="shifted")(u)(X),
-        "entries of a of DivergenceForm, which is known here by its products alone",
+        "entries of a of DivergenceForm, and here that is known by its products alone",
     ),
     "operator_as_matrix": (
         lambda: do.SecondOrder(do.Laplacian()),

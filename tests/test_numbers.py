@@ -11,6 +11,9 @@ import pytest
 
 import diffop as do
 
+# annotations say int and float, which is what most users write
+pytestmark = pytest.mark.usefixtures("as_users_see_it")
+
 KEY = jax.random.key(0)
 LINE = do.pde.Box((0.0,), (1.0,))
 FACE = LINE.faces[0]

@@ -22,7 +22,7 @@ def switching():
     sys.setswitchinterval(before)
 
 
-def test_the_programs_of_equations(monkeypatch, switching):
+def test_the_programs_of_equations(monkeypatch, switching, as_users_see_it):
     """Each thread asks for all of twelve programs, of which three are kept; each time it gets its
     own, that of a product with a number.
     """

@@ -71,9 +71,9 @@ def value_at(function: Callable[..., Any], point: Point) -> Array:
     return value
 
 
-def times(leaf: Array, factor: Any) -> Array:
-    """A floating output times a scalar, in the output's own precision; complex where the factor
-    is.
+def times(leaf: Any, factor: Any) -> Any:
+    """A floating output, or a literal of a program, times a scalar, in the output's own precision;
+    complex where the factor is.
 
     **Raises:** `ValueError` for an integer that is no number of double precision.
     """
