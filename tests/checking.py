@@ -10,6 +10,7 @@ calls that make one program, a function's first `CALLS` in a test are checked, o
 import collections
 import functools
 import math
+import threading
 import types
 from collections.abc import Callable, Hashable
 
@@ -77,20 +78,19 @@ def _lines_and_annotations(function: Callable) -> Hashable:
 
 def _check(like: Callable, checked: Callable) -> Callable:
     """Of a function of the same lines as `like`, that function with its arguments and its value
-    checked; it has to be called at once.
+    checked; it has to be called at once, by the thread that asked for it.
     """
-    following = like
+    following = threading.local()
 
     @functools.wraps(like)
     def call(*args, **kwargs):
         __tracebackhide__ = True
-        return following(*args, **kwargs)
+        return following.function(*args, **kwargs)
 
     checked_call = checked(call)
 
     def of(function: Callable) -> Callable:
-        nonlocal following
-        following = function
+        following.function = function
         return checked_call
 
     return of

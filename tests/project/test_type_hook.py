@@ -1,11 +1,16 @@
 """A canary: the annotations of the library are really checked while the tests run."""
 
+import concurrent.futures
+import threading
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import jaxtyping
 import pytest
 
 import diffop as do
+from tests import checking
 
 
 def test_a_wrong_shape_raises():
@@ -17,3 +22,23 @@ def test_a_wrong_shape_raises():
 def test_a_wrong_type_raises():
     with pytest.raises(jaxtyping.TypeCheckError):
         do.pde.unit_ball(jax.random.key(0), "many", 3)  # pyright: ignore[reportArgumentType]
+
+
+def test_each_thread_calls_its_own_function():
+    """Functions of the same lines share their check, in which two threads are at once here."""
+    both = threading.Barrier(2, timeout=60)
+
+    def jaxtyped(function: Callable, typechecker: None) -> Callable:
+        def call(x: int) -> int:
+            both.wait()
+            return function(x)
+
+        return call
+
+    on = checking.when_on(jaxtyped)(typechecker=None)
+
+    def times(number: int) -> int:
+        return on(lambda x: number * x)(1)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(times, [1, 2])) == [1, 2]
