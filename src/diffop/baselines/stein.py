@@ -14,6 +14,7 @@ from ..jets.point import Point
 from ..jets.probes.base import Draw, Factors
 from ..jets.vector_terms import GradientTerms
 from ..scalars import plain
+from ..streams import stream
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction
@@ -104,7 +105,8 @@ class Stein(AbstractBaseline):
 
 def normal(draw: Draw, x: Vector) -> Probes:
     """z, one a row."""
-    return jax.random.normal(jax.random.fold_in(draw.key, x.size), (draw.n, x.size), x.dtype)
+    key = stream(draw.key, "steps of Stein", x.size)
+    return jax.random.normal(key, (draw.n, x.size), x.dtype)
 
 
 def _forms(z: Probes, weighted: Weighted) -> PerDirection:

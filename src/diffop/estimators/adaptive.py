@@ -20,6 +20,7 @@ from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
 from ..renamed import old_attribute
 from ..scalars import is_number, plain
+from ..streams import stream
 from ..terms.arguments import checked_integer
 from ..terms.evaluate import added, common_kind, segment_jets
 from ..terms.term import Part, Term
@@ -166,19 +167,20 @@ class _Rounds:
     ) -> None:
         self.accuracy = accuracy
         self._terms, self._draw, self._u, self._point = terms, draw, u, point
-        self._key, order = jax.random.split(draw.key)
         self._orders = None
         if isinstance(draw.probe, Sparse):
             segments = [segment for term in terms for segment in term.word]
             products = [segment.product for segment in segments]
-            self._orders = orders(products, point, order, accuracy.max_n, accuracy.batch)
+            self._orders = orders(
+                products, point, stream(draw.key, "orders"), accuracy.max_n, accuracy.batch
+            )
 
     def draw(self, number: ScalarArray) -> tuple[list[PyTree], list[Design], int]:
         """The contributions of a round for each design, the designs, and the jets pushed."""
         probe = self._draw.probe
         if self._orders is not None:
             probe = Window(self._orders, number * self.accuracy.batch)
-        key = jax.random.fold_in(self._key, number)
+        key = stream(self._draw.key, "round", number)
         part = Part(self._terms, Draw(key, self._draw.n, probe))
         found = draws([[part]], self._u, self._point)
         designs = [design for _, design in found.sampled]

@@ -9,6 +9,7 @@ from jaxtyping import PyTree
 
 from ..array_types import Key
 from ..jets.probes import AbstractProbe
+from ..streams import stream
 from .choice import Choice, Way, choose
 from .together import estimate
 
@@ -41,7 +42,7 @@ def evaluate(ops: PyTree, key: Key, n: int, pilot: Pilot | None = None) -> Any:
     """Operators as a pilot says; without one what `diffop.estimate` returns."""
     if pilot is None:
         return estimate(ops, key, n)
-    choice = choose(ops, jax.random.fold_in(key, 1), n, repeats=pilot.repeats)
+    choice = choose(ops, stream(key, "choice"), n, repeats=pilot.repeats)
     return Evaluation(choice(pilot.u)(*pilot.args), key)
 
 

@@ -24,6 +24,7 @@ from ..devices import all_at_once
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
 from ..jets.table import text_table
+from ..streams import stream, streams
 from ..terms.arguments import check_callable, checked_integer
 from ..terms.one_point import works
 from ..terms.term import Part
@@ -177,7 +178,7 @@ def _made(ops: PyTree, kind: Kind, n: int, key: Key) -> Callable[..., Callable[.
         return Joint(ops, None if kind is None else make_draw(key, n, kind), "auto")
     operators, structure = flatten(ops)
     made = [
-        deflated(op.parts[0].terms, jax.random.fold_in(key, i), n, kind)
+        deflated(op.parts[0].terms, stream(key, "operator", i), n, kind)
         for i, op in enumerate(operators)
     ]
     return lambda u, **how: (
@@ -207,7 +208,7 @@ class _Pilot:
                 f"got one point, of shape {shapes}: give it as x[None], or several."
             )
         self.ops, self.u, self.points, self.key = ops, u, points, key
-        self.keys = jax.random.split(key, (sizes.pop()[0], repeats))
+        self.keys = streams(key, "points of a choice", (sizes.pop()[0], repeats))
         operators, _ = flatten(ops)
         self._parts = [operator.parts for operator in operators]
 

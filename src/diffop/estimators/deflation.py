@@ -14,6 +14,7 @@ from ..array_types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.vector_terms import DivergenceTerms
+from ..streams import stream
 from ..terms.entries import entries_of
 from ..terms.evaluate import apply, scaled
 from ..terms.term import Part, Term
@@ -106,7 +107,7 @@ class Deflated(AbstractEstimator):
             if trace is None or trace.count(point) <= self.made.n:
                 exact.append(term)
             else:
-                sampled.append((term, jax.random.fold_in(self.made.key, i)))
+                sampled.append((term, stream(self.made.key, "deflation", self.made.n, i)))
         return tuple(exact), sampled
 
     def _estimates(self, term: Term, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
@@ -126,10 +127,11 @@ class Deflated(AbstractEstimator):
         """Estimates of the trace of a matrix of this size."""
         dtype = dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32  # a basis needs it
         if self.method == "xtrace":
-            return xtrace(products, jax.random.normal(key, (self.made.n // 2, size), dtype))
-        third, (for_sketch, for_probes) = self.made.n // 3, jax.random.split(key)
+            tests = jax.random.normal(stream(key, "test vectors"), (self.made.n // 2, size), dtype)
+            return xtrace(products, tests)
+        third, for_probes = self.made.n // 3, stream(key, "probes")
         # Gaussian, so that no direction is missed for sure; Rademacher probes vary least.
-        sketch = jax.random.normal(for_sketch, (third, size), dtype)
+        sketch = jax.random.normal(stream(key, "sketch"), (third, size), dtype)
         probes = jax.random.rademacher(for_probes, (self.made.n - 2 * third, size), dtype)
         return hutch_plus_plus(products, sketch, probes)
 

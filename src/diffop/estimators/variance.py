@@ -28,6 +28,7 @@ from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
 from ..renamed import old_attribute, warn_of
+from ..streams import streams
 from ..terms.evaluate import apply, segment_jets
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
@@ -240,7 +241,7 @@ def _pilot(
     def estimate(key: Key) -> PyTree:
         return apply([Part(tuple(terms), Draw(key, draw.n, draw.probe))], u, point)
 
-    values = jax.lax.map(estimate, jax.random.split(key, pilot))
+    values = jax.lax.map(estimate, streams(key, "pilot", pilot))
     found = jax.tree.map(lambda leaf: jnp.var(leaf, axis=0, ddof=1), values)
     pushed = segment_jets([(term.word[0], draw) for term in terms], point)
     jets = number_pushed([each for group in pushed for each in group or ()])

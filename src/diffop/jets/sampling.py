@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
+from ..streams import streams
 from .design import Stratum, by_size
 
 
@@ -45,7 +46,7 @@ def stratified(key: Key, strata: Sequence[Stratum]) -> TermNumbers:
     """Different numbers from each stratum of neighbours, independent between strata."""
     sizes = np.array([stratum.population for stratum in strata], int)
     starts = np.cumsum(sizes) - sizes
-    keys = jax.random.split(key, len(strata))
+    keys = streams(key, "strata", len(strata))
     numbers = jnp.zeros(sum(stratum.n for stratum in strata), int)
     for these, draws in by_size(strata):
         draw = jax.vmap(partial(subset, n=draws.shape[1]))

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.points import Points, at_each, check_arguments, chosen
+from ..streams import stream
 from ..terms.shapes import check_shape
 from .residual import norm_of
 
@@ -69,7 +70,7 @@ def residual_adaptive(
             f"negative and not both 0, got count={count}, pool={pool}, power={power} and "
             f"floor={floor}."
         )
-    pool_key, choice_key = jax.random.split(key)
+    pool_key, choice_key = stream(key, "pool"), stream(key, "choice from the pool")
     points = sample(pool_key, pool)
     check_arguments("the residual", residual, points)
     sizes = at_each(lambda *args: _size(residual(*args)), points) ** power

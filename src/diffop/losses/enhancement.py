@@ -18,6 +18,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from ..equations.points import Points, arguments, size_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
+from ..streams import stream
 
 Coordinate: TypeAlias = int | Int[Array, ""]
 """A Python number, or a traced one where it is random, counted through all arguments of u."""
@@ -53,7 +54,7 @@ class Enhancement(NamedTuple):
             return ()
         if terms >= size:
             return tuple(range(size))
-        first = jax.random.randint(jax.random.fold_in(key, 0), (), 0, size)
+        first = jax.random.randint(stream(key, "coordinates"), (), 0, size)
         return spread(first, size, terms)
 
     def weight_at(self, points: Points) -> float:

@@ -17,6 +17,7 @@ from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..renamed import renamed
 from ..scalars import plain
+from ..streams import stream
 from . import misfit, pointwise
 from .adaptive import residual_adaptive
 from .causal import Causal
@@ -351,16 +352,13 @@ class ResidualLoss(eqx.Module):
         )
 
     def _drawn(self, u: Callable, key: PRNGKeyArray) -> Drawn:
-        points_key, jets_key = jax.random.split(key)
-        points = self._points(u, points_key)
-        return self._drawn_at(u, points, self._data(u, points, key), jets_key)
+        points = self._points(u, stream(key, "points"))
+        return self._drawn_at(u, points, self._data(u, points, key), stream(key, "jets"))
 
     def _data(self, u: Callable, points: Points, key: PRNGKeyArray) -> Sequence[AnyCondition]:
         """The conditions of a call, with points of their own."""
-        points_key, _ = jax.random.split(key)
         count = self.data_batch or count_of(points)
-        key = jax.random.fold_in(points_key, 0)
-        data = of_model(self.equation, u).conditions(key, count)
+        data = of_model(self.equation, u).conditions(stream(key, "conditions"), count)
         misfit.check_conditions(data, self.data_weight)
         return data
 
@@ -380,7 +378,7 @@ class ResidualLoss(eqx.Module):
         sample = sampler(equation, self.points)
         if self.batch is None or self.pool == 1:
             return sample(key, self.batch or 0)
-        values = self._joint(equation, (), jax.random.fold_in(key, 1))(u)
+        values = self._joint(equation, (), stream(key, "jets of the pool"))(u)
 
         def size(*args: PyTree) -> Float[Array, ""]:
             check_arguments("u", u, args)

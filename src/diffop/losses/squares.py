@@ -46,21 +46,18 @@ from jaxtyping import Array, Float, PyTree
 from ..array_types import Key
 from ..equations.points import Point, Points, arguments
 from ..estimators.together import Joint, JointDraws, Moments
+from ..streams import stream
 from .residual import Residual, with_gradient
-
-# A number that no set of terms has: a draw's key is folded with such sizes, and with 0 and 1 for
-# other streams, which the second draw, and the data's points, have to be independent of.
-_SECOND, _DATA = 2**32 - 1, 2**32 - 2
 
 
 def draw_keys(key: Key) -> tuple[Key, Key]:
-    """The keys of two independent draws; the first is the key itself."""
-    return key, jax.random.fold_in(key, _SECOND)
+    """The keys of two independent draws, from that of the jets of a call."""
+    return stream(key, "draw", 0), stream(key, "draw", 1)
 
 
 def data_key(key: Key) -> Key:
     """The key of the points of conditions, where the draw's is the only one there is."""
-    return jax.random.fold_in(key, _DATA)
+    return stream(key, "data of points")
 
 
 @final

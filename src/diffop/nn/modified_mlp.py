@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Literal, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
 from ..scalars import plain
+from ..streams import stream, streams
 from ..terms.arguments import checked_integer
 from .point import check_point
 
@@ -73,7 +73,7 @@ class ModifiedMLP(eqx.Module):
             checked_integer(value, f"{name} of ModifiedMLP", 1) for name, value in sizes.items()
         )
         out_size = plain(out_size)
-        first, second, last, *keys = jax.random.split(key, 3 + depth)
+        first, second = streams(key, "encoders", 2)
         self.dim, self.activation = dim, activation
         self.encoders = (
             eqx.nn.Linear(dim, width, key=first),
@@ -81,9 +81,10 @@ class ModifiedMLP(eqx.Module):
         )
         sizes = (dim, *[width] * (depth - 1))
         self.layers = tuple(
-            eqx.nn.Linear(size, width, key=each) for size, each in zip(sizes, keys, strict=True)
+            eqx.nn.Linear(size, width, key=each)
+            for size, each in zip(sizes, streams(key, "layers", depth), strict=True)
         )
-        self.last = eqx.nn.Linear(width, out_size, key=last)
+        self.last = eqx.nn.Linear(width, out_size, key=stream(key, "last layer"))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Float[Array, "*out"]:
         check_point("ModifiedMLP", x, self.dim)

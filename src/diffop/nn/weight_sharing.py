@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Literal, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
 from ..scalars import plain
+from ..streams import stream
 from ..terms.arguments import checked_integer
 from .point import check_point
 
@@ -95,7 +95,7 @@ class WeightSharedMLP(eqx.Module):
                 f"1 channel, which shares nothing; got block={block} and channels={channels}"
                 f"{', summed' if summed else ''}."
             )
-        shared_key, mlp_key = jax.random.split(key)
+        shared_key, mlp_key = stream(key, "shared layer"), stream(key, "layers of all blocks")
         self.dim, self.block, self.summed = dim, block, summed
         self.shared = eqx.nn.Linear(block, channels, key=shared_key) if block > 1 else None
         inputs = channels * (1 if summed else -(-dim // block))

@@ -41,6 +41,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..operators.second_order import ParabolicTrace
 from ..operators.vector import Gradient
 from ..scalars import plain
+from ..streams import stream
 from ..terms.arguments import checked_key
 from .ansatz import LogGaussian
 from .problem import AbstractSolvedProblem
@@ -106,11 +107,10 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
                 f"neighbouring coordinates."
             )
         key = checked_key(key, f"the solution of {self.name}")
-        axes_key, coefficients_key = jax.random.split(key)
         self.dim = dim
-        self.axes = jax.random.orthogonal(axes_key, dim)
+        self.axes = jax.random.orthogonal(stream(key, "axes of diffusion"), dim)
         self.coefficients = jax.random.uniform(
-            coefficients_key, (dim - 1,), minval=-1.0, maxval=1.0
+            stream(key, "coefficients of the drift"), (dim - 1,), minval=-1.0, maxval=1.0
         )
 
     def operators(self) -> PyTree:

@@ -18,6 +18,7 @@ from ..equations.points import Points, arguments, at_each, check_arguments, chos
 from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..streams import stream
 from ..terms.shapes import check_shape
 from .iteration import largest_divisor
 from .mesh import checked, in_context, on_all
@@ -328,7 +329,7 @@ def _chunk_size(problem: AbstractProblem, count: int) -> int:
 def _in_chunks(
     values: Callable[[PRNGKeyArray], Array], key: PRNGKeyArray, chunks: int, axis: int = 0
 ) -> np.ndarray:
-    keys = (jax.random.fold_in(key, index) for index in range(chunks))
+    keys = (stream(key, "chunk", index) for index in range(chunks))
     return np.concatenate([np.asarray(values(key), np.float64) for key in keys], axis)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..streams import VERSION
 from .checkpoints import Checkpoints
 from .iteration import Loss, NonFiniteLossError, Optimiser, State, iterate, without_arrays
 from .loggers import tell
@@ -58,8 +59,8 @@ def fit(
     """Minimises `loss(model, key)`, with a fresh key at each step.
 
     The steps run in dispatches of at most `steps_per_dispatch` under `jax.lax.scan`, and the state
-    is donated from one to the next. Step t uses `jax.random.fold_in(key, t)`, so the result does
-    not depend on how the steps are divided.
+    is donated from one to the next. The key of a step is made of `key` and its number, so the
+    result does not depend on how the steps are divided.
 
     **Arguments:**
 
@@ -110,7 +111,8 @@ def fit(
     """
     start = State.initial(model, optimiser, mesh)
     if checkpoints is not None:
-        checkpoints.identify(model=model, loss=loss, optimiser=optimiser, key=key)
+        parts = {"model": model, "loss": loss, "optimiser": optimiser}
+        checkpoints.identify(**parts, key=(key, VERSION))  # what is drawn follows from both
         start = _gone_on(checkpoints, start, steps)
     made = start.step
 

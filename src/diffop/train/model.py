@@ -19,6 +19,7 @@ from ..nn import Anchored, ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
 from ..scalars import plain
+from ..streams import stream
 from .checkpoints import Checkpoints
 from .disk import is_as_signed
 from .iteration import Optimiser, State
@@ -39,7 +40,13 @@ class Keys(NamedTuple):
 
     @classmethod
     def of(cls, settings: Settings) -> "Keys":
-        return cls(*jax.random.split(jax.random.key(settings.seed), 4))
+        key = jax.random.key(settings.seed)
+        return cls(
+            problem=stream(key, "problem"),
+            net=stream(key, "network"),
+            training=stream(key, "training"),
+            test=stream(key, "test points"),
+        )
 
 
 def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
@@ -86,9 +93,10 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     """The untrained model of a run: a tanh network in the problem's ansatz.
 
     It depends on the problem's domain and boundary condition only, not on its coefficients or
-    solution; its scale may be what the source tells, at points that depend on the seed alone.
+    solution; its scale may be what the source tells, at points of streams of their own.
     """
-    sizes, how = (settings.width, settings.depth), {"activation": jnp.tanh, "key": key}
+    sizes = settings.width, settings.depth
+    how = {"activation": jnp.tanh, "key": stream(key, "weights")}
     if settings.block == settings.channels == 1:
         net = eqx.nn.MLP(problem.dim, problem.outputs, *sizes, **how)
     else:
@@ -102,12 +110,13 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
         )
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
-    key = jax.random.key(settings.seed)
     anchor, scale = settings.anchor, settings.output_scale
     if isinstance(anchor, str):
-        anchor = problem.location(key)
+        anchor = problem.location(stream(key, "points of the location"))
     if isinstance(scale, str):
-        scale = problem.magnitude(key) if anchor is None else problem.magnitude(key, anchor)
+        points = stream(key, "points of the magnitude")
+        known = () if anchor is None else (anchor,)
+        scale = problem.magnitude(points, *known)
     if anchor is not None:  # a parameter is of size one
         shape = () if problem.outputs == "scalar" else (problem.outputs,)
         net = Anchored(net, jnp.full(shape, anchor / ScaledOutput(net, scale).unit()))

@@ -18,8 +18,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..pde import Recommended
+from ..streams import VERSION
 from . import strict_json
-from .checkpoints import Checkpoints, check_equal
+from .checkpoints import CheckpointMismatchError, Checkpoints, check_equal
 from .disk import remove, replacing, sign
 from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
 from .pictures import Curve, save_curves
@@ -99,6 +100,7 @@ def check_directory(
         if before["problem"] == now["problem"] and "#" in now["problem"]:
             before["dim"] = now["dim"]  # of an object, whose time was counted once
         check_equal(path, before, now)
+        _check_streams(path)
         return
     waits = (path / RUN).is_file() and not (path / REPORT).is_file()
     raise FileExistsError(
@@ -106,6 +108,19 @@ def check_directory(
         f"say --overwrite (overwrite=True) to replace the results in it"
         f"{', or --resume (resume=True) to go on with its run' * waits}."
     )
+
+
+def _check_streams(path: pathlib.Path) -> None:
+    """Checks that an unfinished run draws from its seed what it drew when it began.
+
+    **Raises:** `CheckpointMismatchError` if it does not.
+    """
+    unfinished = (path / RUN).is_file() and not (path / REPORT).is_file()
+    if unfinished and read_json(path / RUN).get("streams", 1) != VERSION:
+        raise CheckpointMismatchError(
+            f"{path} was begun by another version of diffop, which draws other random numbers from "
+            f"a seed; start anew in another directory, or go on with that version."
+        )
 
 
 def started_with(directory: pathlib.Path) -> dict[str, Any] | None:

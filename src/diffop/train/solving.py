@@ -17,6 +17,7 @@ from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..streams import VERSION
 from . import runs
 from .checkpoints import Checkpoints
 from .disk import MARGIN, environment, make_folder, room
@@ -337,6 +338,7 @@ class _Run:
             "test_points": points.count,
             "null_rel_l2": points.null_rel_l2,
             "environment": environment(),
+            "streams": VERSION,
             "id": uuid.uuid4().hex,
         }
 

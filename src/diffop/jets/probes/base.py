@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool
 from ...array_types import Key, KeyWords, Probes, Weights
 from ...complete import Complete
 from ...scalars import plain
+from ...streams import stream
 from ..design import Design, Stratum
 from ..identity import by_value
 from ..point import Point
@@ -107,10 +108,8 @@ class Draw(eqx.Module):
         signs and normal numbers, from the same bits, so that n and the probe are folded into the
         key: what its name, its numbers and its arrays are.
         """
-        stream = jax.random.fold_in(self.key, zlib.crc32(_description(self.probe).encode()))
-        for leaf in jax.tree.leaves(self.probe):
-            stream = jax.random.fold_in(stream, _digest(leaf))
-        return jax.random.fold_in(stream, self.n % 2**32)
+        words = zlib.crc32(_description(self.probe).encode()), self.n
+        return stream(self.key, "probe", *words, *map(_digest, jax.tree.leaves(self.probe)))
 
     @property
     def started(self) -> "Draw":
@@ -119,7 +118,7 @@ class Draw(eqx.Module):
 
     def inner(self) -> "Draw":
         """An independent draw for the operator that is applied first in a composition."""
-        return Draw(jax.random.fold_in(self.key, 1), self.n, self.probe)
+        return Draw(stream(self.key, "inner"), self.n, self.probe)
 
 
 @final
@@ -196,7 +195,7 @@ class AbstractDenseProbe(AbstractProbe):
         assert isinstance(terms, ProbedTerms)  # `supports` was asked when the estimate was made
         target, size = terms.target(power), terms.count(point)
         assert target is not None
-        key = jax.random.fold_in(draw.key, size)
+        key = stream(draw.key, "directions", size)
         found = self.draw(key, draw.n, size, point.dtype(terms.argnum), target)
         check_shapes(self, found.directions, found.weights, size)
         jets, family = terms.probe(point, found.directions), self.family(target)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
 from ...array_types import Key, Magnitudes, TermNumbers, Weights
+from ...streams import stream
 from ..design import Design, Stratum
 from ..point import Point
 from ..terms import Terms
@@ -90,7 +90,7 @@ class AbstractTermProbe(AbstractProbe):
         large, small = split_by_size(factors, point)
         ((terms, _),) = large
         total = terms.numbered(point)
-        key = jax.random.fold_in(draw.key, total)
+        key = stream(draw.key, "terms", total)
         selection = self.select(key, total, draw.n)
         check_shapes(self, selection.numbers, selection.weights)
         jets = terms.take(point, self._checked(selection.numbers, total))

@@ -32,6 +32,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from ...array_types import Key
+from ...streams import stream
 from ..design import Stratum
 from ..terms import Target
 from .base import AbstractDenseProbe, Drawn
@@ -89,8 +90,8 @@ class Roots(AbstractDenseProbe):
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
         k, shifts = target.order, self._shifts(target.order)
-        stream = jax.random.fold_in(key, k)  # other roots are drawn apart: their variances add
-        numbers = self.numbers(stream, n, size, k)
+        # other roots are drawn apart: their variances add
+        numbers = self.numbers(stream(key, "roots", k), n, size, k)
         cosines = np.cos(np.pi * np.arange(2 * k) / k)
         cosines = np.where(np.abs(cosines) < 1e-15, 0.0, cosines).astype(dtype)
         places = (2 * numbers[:, None, :] - np.array(shifts)[None, :, None]) % (2 * k)

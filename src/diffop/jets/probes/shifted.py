@@ -19,6 +19,7 @@ from jax.core import Tracer
 
 from ...array_types import AnyArray, Key, Probes
 from ...scalars import plain
+from ...streams import stream
 from ..design import Design, Stratum
 from ..field_terms import MatrixForm
 from ..point import Point
@@ -73,7 +74,7 @@ class Shifted(AbstractProbe):
         ((terms, _),) = factors
         assert isinstance(terms, MatrixForm)  # `supports` was asked
         n, size, dtype = draw.n, terms.dimension(point), point.dtype(terms.argnum)
-        key = jax.random.fold_in(draw.key, size)
+        key = stream(draw.key, "shifted", size)
         z = self.directions(key, n, size, dtype)
         matrix = terms.matrix(point).astype(dtype)
         precise = matrix.astype(np.promote_types(dtype, np.float32))  # what has decompositions

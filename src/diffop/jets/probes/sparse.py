@@ -12,6 +12,7 @@ from jax.core import Tracer
 from jaxtyping import Array
 
 from ...array_types import Key, Magnitudes
+from ...streams import stream
 from .. import sampling
 from ..design import Design, Stratum
 from ..point import Point
@@ -68,11 +69,10 @@ class _Independent(AbstractTermProbe):
         large, small = split_by_size(factors, point)
         copies = [terms for terms, power in large for _ in range(power)]
         counts = [terms.count(point) for terms in copies]
-        stream = jax.random.fold_in(draw.key, 0)  # apart from the draws without replacement
-        for number in (len(copies), *counts):  # and from other designs: their variances add
-            stream = jax.random.fold_in(stream, number % 2**32)
+        # apart from the draws without replacement and from other designs: their variances add
+        key = stream(draw.key, "copies", *counts)
         each = [
-            self._one_by_one(terms, point, jax.random.fold_in(stream, position), n)
+            self._one_by_one(terms, point, stream(key, "copy", position), n)
             for position, terms in enumerate(copies)
         ]
         jets = reduce(along, each)

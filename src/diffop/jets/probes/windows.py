@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...array_types import Key, ScalarArray, TermNumbers
+from ...streams import stream
 from .. import sampling
 from ..design import Design, Stratum
 from ..point import Point
@@ -61,14 +62,14 @@ def orders(
     """
     sets = [alike(factors, point) for factors in products]
     totals = {terms.numbered(point) for terms in sets if terms is not None}
-    return {total: _order(jax.random.fold_in(key, total), total, most, batch) for total in totals}
+    return {total: _order(stream(key, "order", total), total, most, batch) for total in totals}
 
 
 def _order(key: Key, total: int, most: int, batch: int) -> TermNumbers:
     """Floyd's algorithm says which terms. It does not return them in a random order (the last of
     all terms can only come last), so they are permuted.
     """
-    members, arrangement = jax.random.split(key)
+    members, arrangement = stream(key, "members"), stream(key, "arrangement")
     size = min(most, total)
     order = jax.random.permutation(arrangement, sampling.subset(members, total, size))
     return order[jnp.asarray(np.arange(-(-size // batch) * batch) % size)]

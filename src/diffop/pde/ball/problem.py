@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from ...nn import ZeroOnUnitSphere
 from ...operators.elementary import Identity
 from ...operators.laplacian import Laplacian
+from ...streams import stream
 from ...terms.arguments import checked_key
 from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
@@ -118,4 +119,4 @@ def random_coefficients(
             f"neighbouring coordinates."
         )
     key = checked_key(key, f"the solution of {name}")
-    return jax.random.normal(key, (dim - bodies + 1,))
+    return jax.random.normal(stream(key, "coefficients"), (dim - bodies + 1,))

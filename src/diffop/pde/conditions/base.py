@@ -18,6 +18,7 @@ from ...operators.base import Operator
 from ...operators.elementary import Directional
 from ...operators.vector import Component
 from ...scalars import is_number, plain
+from ...streams import stream
 from ...terms.arguments import checked_entry, is_function
 from ...terms.entries import Entry
 from ..domains.domain import AbstractPart
@@ -120,7 +121,7 @@ class Conditions(eqx.Module):
 
     def __call__(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
         made = [
-            condition.draw(jax.random.fold_in(key, place), count)
+            condition.draw(stream(key, "condition", place), count)
             for place, condition in enumerate(self.given)
         ]
         return tuple(each for several in made for each in several)

@@ -13,6 +13,7 @@ from ...equations.points import Point, Points
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
 from ...scalars import plain
+from ...streams import stream
 from ..problem import Section
 from .ball import Ball
 from .box import Box, End
@@ -237,9 +238,9 @@ def _at_any_time(
     key: PRNGKeyArray,
     count: int,
 ) -> Points:
-    space_key, time_key = jax.random.split(key)
-    points = space.sample(space_key, count)
-    times = duration * jax.random.uniform(time_key, (count, 1), points.dtype)
+    points = space.sample(stream(key, "space at any time"), count)
+    uniform = jax.random.uniform(stream(key, "any time"), (count, 1), points.dtype)
+    times = duration * uniform
     return _joined(points, times[:, 0], argument)
 
 

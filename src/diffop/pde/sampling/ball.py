@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...streams import stream
 from .normal import normal
 from .scaled import scaled
 
@@ -39,7 +40,6 @@ def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count di
             f"unit_ball expects count and dim of at least 1, got count={count} and dim={dim}; ask "
             f"for at least one point."
         )
-    direction_key, radius_key = jax.random.split(key)
-    direction = normal(direction_key, (count, dim))
-    radius = jax.random.uniform(radius_key, (count, 1))
+    direction = normal(stream(key, "directions in the ball"), (count, dim))
+    radius = jax.random.uniform(stream(key, "radii"), (count, 1))
     return scaled(direction, radius / jnp.linalg.norm(direction, axis=1, keepdims=True))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...streams import stream
 from .threefry import in_one_pass
 
 Ends: TypeAlias = Float[Array | np.ndarray, " dim"] | Sequence[int | float]
@@ -76,9 +77,8 @@ def box_boundary(
         ```
     """
     first, last = _ends("box_boundary", count, lower, upper)
-    point_key, face_key = jax.random.split(key)
-    points = box(point_key, count, lower, upper)
-    return on_random_faces(face_key, points, first[0], last[0])
+    points = box(stream(key, "inside of faces"), count, lower, upper)
+    return on_random_faces(stream(key, "faces"), points, first[0], last[0])
 
 
 def on_random_faces(
@@ -89,9 +89,8 @@ def on_random_faces(
 ) -> Float[Array, "count dim"]:
     """Moves one of the leading coordinates of each point to one of its ends, all equally likely."""
     count, (axes,) = len(points), first.shape
-    axis_key, end_key = jax.random.split(key)
-    axis = jax.random.randint(axis_key, (count,), 0, axes)
-    upper = jax.random.bernoulli(end_key, shape=(count,))
+    axis = jax.random.randint(stream(key, "axis of a face"), (count,), 0, axes)
+    upper = jax.random.bernoulli(stream(key, "end of an axis"), shape=(count,))
     return points.at[jnp.arange(count), axis].set(jnp.where(upper, last[axis], first[axis]))
 
 

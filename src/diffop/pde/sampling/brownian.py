@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...streams import stream
 from .checks import check_space_time
 from .normal import normal
 
@@ -39,7 +40,6 @@ def brownian_marginals(
         ```
     """
     check_space_time("brownian_marginals", count, dim, duration)
-    time_key, space_key = jax.random.split(key)
-    time = duration * jax.random.uniform(time_key, (count, 1))
-    space = jnp.sqrt(2 * time) * normal(space_key, (count, dim))
+    time = duration * jax.random.uniform(stream(key, "times of paths"), (count, 1))
+    space = jnp.sqrt(2 * time) * normal(stream(key, "ends of paths"), (count, dim))
     return jnp.concatenate([space, time], axis=1)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...streams import stream
 from .checks import check_space_time
 from .normal import normal
 
@@ -34,7 +35,6 @@ def gaussian_space_time(
         ```
     """
     check_space_time("gaussian_space_time", count, dim, duration)
-    space_key, time_key = jax.random.split(key)
-    space = normal(space_key, (count, dim))
-    time = duration * jax.random.uniform(time_key, (count, 1))
+    space = normal(stream(key, "normal positions"), (count, dim))
+    time = duration * jax.random.uniform(stream(key, "times"), (count, 1))
     return jnp.concatenate([space, time], axis=1)

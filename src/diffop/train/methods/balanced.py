@@ -13,7 +13,7 @@ from jaxtyping import Array, PRNGKeyArray, PyTree
 from ...equations.methods import has_method
 from ...losses.balance import Weights, balanced, gradient_norms, weighted
 from ...scalars import plain
-from .base import AbstractMethod, Evaluated, Objective
+from .base import AbstractMethod, Evaluated, Objective, step_key
 from .first_order import as_method
 from .lbfgs import LBFGS
 
@@ -137,8 +137,8 @@ class Balanced(AbstractMethod):
         self._check(loss, eqx.combine(parameters, static), key)
 
         def renewed(weights: Weights) -> Weights:
-            step_key = jax.random.fold_in(key, index)
-            return balanced(weights, gradient_norms(loss, parameters, static, step_key), self.keep)
+            norms = gradient_norms(loss, parameters, static, step_key(key, index))
+            return balanced(weights, norms, self.keep)
 
         due = index % self.every == 0
         weights = jax.lax.cond(due, renewed, lambda weights: weights, memory.weights)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...complete import Complete
 from ...equations.methods import has_method
+from ...streams import stream
 
 
 @final
@@ -94,8 +95,13 @@ class AbstractMethod(Complete):
 
         - `objective`: what is made smaller.
         - `parameters`, `memory`: before the step.
-        - `key`: of the fit; a step's own is `jax.random.fold_in(key, index)`.
+        - `key`: of the fit; a step's own is made of it and of `index`.
         - `index`: of the step, from 0 on.
 
         **Raises:** `TypeError` if the loss cannot say what the method asks of it.
         """
+
+
+def step_key(key: PRNGKeyArray, index: int | Array) -> PRNGKeyArray:
+    """What a step draws from, from the key of the fit."""
+    return stream(key, "step", index)

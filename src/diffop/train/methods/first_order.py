@@ -7,7 +7,7 @@ import jax
 import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
-from .base import AbstractMethod, Evaluated, Objective
+from .base import AbstractMethod, Evaluated, Objective, step_key
 
 
 @final
@@ -36,7 +36,7 @@ class FirstOrder(AbstractMethod):
         index: Array,
     ) -> tuple[PyTree, PyTree, Evaluated]:
         (value, terms), gradient = jax.value_and_grad(objective, has_aux=True)(
-            parameters, jax.random.fold_in(key, index)
+            parameters, step_key(key, index)
         )
         # optax mixes its integer step count with floats; a user's strict settings are for others
         with jax.numpy_dtype_promotion("standard"):

@@ -11,7 +11,8 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from ...scalars import plain
-from .base import AbstractMethod, Evaluated, Objective
+from ...streams import stream
+from .base import AbstractMethod, Evaluated, Objective, step_key
 from .dense import Cholesky
 from .linear import AbstractSolver, Solution
 from .search import adapted, halved
@@ -19,7 +20,6 @@ from .vector import Residuals, Vector, check_residuals
 
 _DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number
 _MOST_BEND = 0.375  # half of Transtrum and Sethna's bound of |a| by |d|
-_SOLVER = 2**32 - 2  # folded into a step's key, for solvers that are random
 
 
 @final
@@ -181,13 +181,13 @@ class GaussNewton(AbstractMethod):
         index: Array,
     ) -> tuple[PyTree, Memory, Evaluated]:
         check_residuals(objective.loss, "GaussNewton")
-        points_key = jax.random.fold_in(key, index)
+        points_key = step_key(key, index)
         residuals = Residuals(objective.loss, parameters, objective.static, points_key)
         values, solution = self.solver.solve(
             residuals,
             self.momentum * memory.direction,
             memory.damping,
-            jax.random.fold_in(points_key, _SOLVER),
+            stream(key, "solver", index),
         )
         value, direction = values @ values, solution.direction
         bend = self._bend(residuals, solution)

@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ...scalars import plain
-from .base import AbstractMethod, Evaluated, Objective
+from .base import AbstractMethod, Evaluated, Objective, step_key
 
 
 @final
@@ -65,7 +65,7 @@ class LBFGS(AbstractMethod):
         key: PRNGKeyArray,
         index: Array,
     ) -> tuple[PyTree, PyTree, Evaluated]:
-        fixed = jax.random.fold_in(key, 0)
+        fixed = step_key(key, 0)
 
         def loss(parameters: PyTree) -> Float[Array, ""]:
             return objective(parameters, fixed).value
