@@ -15,13 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import diffop as do
+from diffop.train.model import Keys
 
 
 def errors(dim: int, seed: int, points: int) -> tuple[float, float]:
     """Those of the two models, in double precision."""
-    problem_key, *_, points_key = jax.random.split(jax.random.key(seed), 4)
-    problem = do.pde.make("allen-cahn-two-body", dim, key=problem_key)
-    x = problem.sample(points_key, points)
+    keys = Keys.of(do.train.Settings("allen-cahn-two-body", dim, seed=seed))
+    problem = do.pde.make("allen-cahn-two-body", dim, key=keys.problem)
+    x = problem.sample(keys.test, points)
     with jax.enable_x64(True):
         problem = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), problem)
         x = x.astype(jnp.float64)

@@ -9,6 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.losses.squares import data_key
+from diffop.streams import stream
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -71,11 +72,10 @@ def test_a_pinn_has_the_loss_of_training(square):
     """With the same points, data and jets."""
     options = {"square": square, "data_weight": 2.0, "gpinn": 0.3, "gpinn_terms": 1, "n": 2}
     own = do.train.ResidualLoss(POISSON, 5, probes="sparse", points=box, **options)
-    points_key, jets_key = jax.random.split(KEY)
-    data = edges(jax.random.fold_in(points_key, 0), 5)
+    jets_key, data = stream(KEY, "jets"), edges(stream(KEY, "conditions"), 5)
     equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=data)
     pinn = do.nn.PINN(u, equation)
-    points = box(points_key, 5)
+    points = box(stream(KEY, "points"), 5)
     both = jax.jit(lambda: (own(u, KEY), pinn.loss(points, jets_key, probes="sparse", **options)))
     np.testing.assert_allclose(*both(), rtol=1e-12)
 
@@ -204,8 +204,7 @@ def test_weights_of_conditions():
     options = {"probes": "exact", "points": np.ones((2, 2)), "data_batch": 5}
     weighted = do.train.ResidualLoss(POISSON, **options, data_weight=[2.0, 0.5])
 
-    key = jax.random.fold_in(jax.random.split(KEY)[0], 0)
-    values, slopes = POISSON.conditions(key, 5)
+    values, slopes = POISSON.conditions(stream(KEY, "conditions"), 5)
     expected = 2 * values.misfit(u) + 0.5 * slopes.misfit(u)
     np.testing.assert_allclose(weighted.terms(u, KEY)["data"], expected, rtol=1e-12)
     parts = weighted.pointwise(u, KEY)["data"], [weighted.residuals(u, KEY)["data"]]
@@ -231,7 +230,7 @@ def test_pairs_of_operators_on_vectors(pool):
     got, expected = jax.jit(lambda: (loss(pair, KEY), exact(pair, KEY)))()
     np.testing.assert_allclose(got, expected, rtol=1e-12)
     if pool == 1:
-        points = box(jax.random.split(KEY)[0], 4)
+        points = box(stream(KEY, "points"), 4)
         np.testing.assert_allclose(got, np.mean((2 * points.sum(1) + 2) ** 2), rtol=1e-12)
 
 

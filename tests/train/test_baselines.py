@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.streams import stream
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -53,7 +54,7 @@ def written_out(problem, u, points):
 
 @pytest.mark.parametrize("probes", ["sdgd", do.baselines.FiniteDifferences(1e-3)])
 def test_all_draws_are_the_exact_loss(problem, u, probes):
-    points = problem.sample(jax.random.split(KEY)[0], 4)
+    points = problem.sample(stream(KEY, "points"), 4)
     value = eqx.filter_jit(loss(problem, probes, n=6))(u, KEY)
     np.testing.assert_allclose(value, written_out(problem, u, points), rtol=1e-5)
 

@@ -8,6 +8,7 @@ import pytest
 
 import diffop as do
 from diffop.losses.enhancement import spread
+from diffop.streams import stream
 
 from .toy import Wrapped
 
@@ -21,9 +22,8 @@ def network(problem):
 
 def points_of(problem, key, count):
     """The residual's points, and the data, of a loss that is called with `key`."""
-    points_key, _ = jax.random.split(key)
-    data_key = jax.random.fold_in(points_key, 0)
-    return problem.sample(points_key, count), problem.conditions(data_key, count)
+    points = problem.sample(stream(key, "points"), count)
+    return points, problem.conditions(stream(key, "conditions"), count)
 
 
 def allen_cahn(problem, u, x):

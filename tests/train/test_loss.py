@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.losses.squares import draw_keys
+from diffop.streams import stream
 
 from .toy import Wrapped
 
@@ -35,7 +37,7 @@ def written_out(problem, u, points):
 def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
     loss = do.train.ResidualLoss(problem, batch=30, n=1, probes="exact")
     key = jax.random.key(2)
-    points = problem.sample(jax.random.split(key)[0], 30)
+    points = problem.sample(stream(key, "points"), 30)
     expected = written_out(problem, u, points)
     np.testing.assert_allclose(eqx.filter_jit(loss)(u, key), expected, rtol=1e-5)
 
@@ -60,10 +62,10 @@ def test_jets_and_points_are_fresh_for_each_key(probes, problem, u):
 def test_one_draw_serves_all_points(probes, problem, u):
     """The jets of an estimate are those of its key, so the loss can be written out."""
     key = jax.random.key(3)
-    points_key, jets_key = jax.random.split(key)
+    jets_key, _ = draw_keys(stream(key, "jets"))
     values = do.estimate(problem.operators(), jets_key, 2, probes=probes)(u)
     residual = jax.jit(lambda x: problem.residual(values(x), x))
-    residuals = [residual(x) for x in problem.sample(points_key, 5)]
+    residuals = [residual(x) for x in problem.sample(stream(key, "points"), 5)]
     loss = do.train.ResidualLoss(problem, batch=5, n=2, probes=probes)
     np.testing.assert_allclose(
         eqx.filter_jit(loss)(u, key), np.mean(np.square(residuals)), rtol=1e-4

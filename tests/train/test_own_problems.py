@@ -9,6 +9,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
+from diffop.streams import stream
 from diffop.train.settings import identity
 
 from . import own
@@ -116,7 +117,7 @@ def test_an_object_whose_time_was_counted(tmp_path):
 
 
 def _test_key():
-    return jax.random.split(jax.random.key(0), 4)[3]
+    return stream(jax.random.key(0), "test points")
 
 
 def test_nothing_is_imported_by_what_a_file_says(tmp_path):

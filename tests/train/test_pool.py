@@ -7,6 +7,7 @@ import pytest
 
 import diffop as do
 from diffop.losses.residual import norm_of
+from diffop.streams import stream
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -33,7 +34,7 @@ def test_the_loss_is_the_mean_over_the_chosen_points():
     def value(scale):
         return loss(jax.tree_util.Partial(_u, scale), jax.random.key(1))
 
-    points_key, _ = jax.random.split(jax.random.key(1))
+    points_key = stream(jax.random.key(1), "points")
     residual = jax.jit(lambda x: _residual(problem, scale, x))
     points = do.pde.residual_adaptive(points_key, residual, problem.sample, 20, pool=100)
 
@@ -45,10 +46,18 @@ def test_the_loss_is_the_mean_over_the_chosen_points():
     np.testing.assert_allclose(got, expected, rtol=1e-10)
     # the choice of the points is not differentiated
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-10)
-    plain = do.train.ResidualLoss(problem, batch=20, n=1, probes="exact")
-    assert got > jax.jit(lambda u, key: plain(u, key))(
-        jax.tree_util.Partial(_u, scale), jax.random.key(1)
+
+
+def test_chosen_points_have_larger_residuals():
+    """In the mean over calls: 20 points that are chosen, and 20 that are not."""
+    problem, u = _problem(), jax.tree_util.Partial(_u, jnp.array(1.5))
+    chosen, plain = (
+        do.train.ResidualLoss(problem, batch=20, n=1, probes="exact", pool=pool) for pool in (5, 1)
     )
+    both = jax.vmap(lambda key: (chosen(u, key), plain(u, key)))
+    got, others = jax.jit(both)(jax.random.split(jax.random.key(1), 100))
+    gap = np.asarray(got - others)
+    assert gap.mean() > 5 * gap.std() / 10
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-22, 1.0, 1e22])

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 
-import jax
 import numpy as np
 import pytest
 
 import diffop as do
 from diffop.train import solving
+from diffop.train.model import Keys
 
 from .two_processes import PER_DISPATCH, SETTINGS
 
@@ -94,9 +94,9 @@ def test_both_go_on_to_the_result_of_one(seen, tmp_path, monkeypatch):
 
 def test_the_network_is_written_as_a_whole(seen):
     (first, _), directory = seen
-    problem_key, *_, test_key = jax.random.split(jax.random.key(SETTINGS.seed), 4)
-    problem = do.pde.make(SETTINGS.problem, SETTINGS.dim, key=problem_key)
-    errors = do.train.FixedPoints(problem, test_key).errors(do.train.load(directory / "run"))
+    keys = Keys.of(SETTINGS)
+    problem = do.pde.make(SETTINGS.problem, SETTINGS.dim, key=keys.problem)
+    errors = do.train.FixedPoints(problem, keys.test).errors(do.train.load(directory / "run"))
     np.testing.assert_allclose(errors.rel_l2, first["resumed"][0], rtol=1e-6)
 
 

@@ -21,6 +21,7 @@ from diffop.__main__ import main
 from diffop.train import checkpoints, disk, report, runs, solving
 from diffop.train.disk import write_digests
 from diffop.train.loggers import Metric, MetricsFile, read_metrics
+from diffop.train.model import Keys
 from diffop.train.processes import Stop
 
 SETTINGS = do.train.Settings(
@@ -138,9 +139,9 @@ def test_models_of_checkpoints(tmp_path, monkeypatch, whole):
     assert sorted(kept) == sorted({best, 500, 600})
 
     def error(checkpoint):
-        problem_key, *_, test_key = solving.jax.random.split(solving.jax.random.key(0), 4)
-        problem = do.pde.make(SETTINGS.problem, 4, key=problem_key)
-        points = do.train.FixedPoints(problem, test_key)
+        keys = Keys.of(SETTINGS)
+        problem = do.pde.make(SETTINGS.problem, 4, key=keys.problem)
+        points = do.train.FixedPoints(problem, keys.test)
         return points.errors(do.train.load(tmp_path, checkpoint), 0.1).rel_l2
 
     assert error("last") == error(600) == errors[600]

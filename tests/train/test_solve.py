@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.train.model import Keys
 
 KEYS = [
     "problem",
@@ -171,9 +172,9 @@ def test_the_model_can_be_loaded(tmp_path):
     report = do.train.solve(settings, tmp_path)
     u = do.train.load(tmp_path)
     assert u(jnp.array([1.0, 0.0, 0.0, 0.0])) == 0.0
-    problem_key, *_, test_key = jax.random.split(jax.random.key(settings.seed), 4)
-    problem = do.pde.make(settings.problem, settings.dim, key=problem_key)
-    errors = do.train.FixedPoints(problem, test_key).errors(u)
+    keys = Keys.of(settings)
+    problem = do.pde.make(settings.problem, settings.dim, key=keys.problem)
+    errors = do.train.FixedPoints(problem, keys.test).errors(u)
     assert errors == (report.rel_l1, report.rel_l2)
 
 

@@ -16,7 +16,8 @@ import pytest
 import diffop as do
 from diffop.estimators.draws import make_draw
 from diffop.jets import sampling
-from diffop.losses.squares import SQUARES
+from diffop.losses.squares import SQUARES, draw_keys
+from diffop.streams import stream, streams
 
 from .toy import Wrapped
 
@@ -81,16 +82,15 @@ def mean_over(monkeypatch, owner, name, outcomes, draw, function):
     """E over two independent outcomes: in a call the draw with the first key is the first one.
 
     `outcomes` are arrays, with their probabilities; the sources are called with the stream of the
-    draw (n and probe) folded with the number of terms or coordinates.
+    draw (n and probe), for the number of terms or coordinates.
     """
     values, probabilities = outcomes
-    first_of_call = make_draw(jax.random.split(KEY)[1], *draw).stream
+    first_of_call = make_draw(draw_keys(stream(KEY, "jets"))[0], *draw).stream
 
     def one(first, second):
         def source(*args):
             key = next(each for each in args if _is_key(each))
-            numbers = [jax.random.fold_in(first_of_call, number) for number in (3, 6)]
-            numbers += [_stream(first_of_call, 1, number) for number in (3, 6)]
+            numbers = [each for number in (3, 6) for each in _streams(first_of_call, number)]
             same = [jnp.all(jax.random.key_data(key) == jax.random.key_data(k)) for k in numbers]
             chosen = jnp.any(jnp.stack(same))
             return jax.tree.map(lambda a, b: jnp.where(chosen, a, b), first, second)
@@ -107,11 +107,10 @@ def _is_key(value):
     return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
-def _stream(key, copies, count):
-    """Where independent terms are drawn from."""
-    for number in (0, copies, count, 0):
-        key = jax.random.fold_in(key, number)
-    return key
+def _streams(key, count):
+    """Where directions, terms and independent terms are drawn from."""
+    yield from (stream(key, name, count) for name in ("directions", "terms"))
+    yield stream(stream(key, "copies", count), "copy", 0)
 
 
 def uniform(outcomes):
@@ -204,8 +203,8 @@ def test_pairs_are_the_mean_over_pairs_of_draws(networks):
     """The definition: R_r R_s over all r ≠ s, each R_r an estimate by one direction."""
     problem, u = allen_cahn(3), networks[3]
     key = jax.random.key(0)
-    points_key, jets_key = jax.random.split(key)
-    points = problem.sample(points_key, 2)
+    points = problem.sample(stream(key, "points"), 2)
+    jets_key, _ = draw_keys(stream(key, "jets"))
     joint = do.estimate(problem.operators(), jets_key, 2, probes="rademacher")
 
     def squared(x):
@@ -241,7 +240,7 @@ def test_nothing_sampled_has_no_bias(networks, probes):
 
 
 def test_the_draws_of_a_product_are_independent(monkeypatch):
-    """A draw folds its key with 0, 1 and numbers of terms: the second key must be none of these."""
+    """The second key is no number of the first, nor one of its streams."""
     keys = []
 
     def estimate(ops, key, n, probes):
@@ -254,7 +253,10 @@ def test_the_draws_of_a_product_are_independent(monkeypatch):
     loss(lambda x: x[0], KEY)
     first, second = keys
     folded = jax.vmap(lambda number: jax.random.fold_in(first, number))(jnp.arange(10_000))
-    every = jax.random.key_data(jnp.append(folded, first))
+    more = [
+        jnp.append(streams(first, name, 100), first) for name in ("directions", "terms", "draw")
+    ]
+    every = jax.random.key_data(jnp.concatenate([folded, *more]))
     assert not (every == jax.random.key_data(second)[None]).all(axis=1).any()
 
 

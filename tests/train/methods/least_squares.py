@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 import diffop as do
+from diffop.train.methods.base import step_key
 
 KEY = jax.random.key(0)
 
@@ -67,11 +68,11 @@ def start():
 
 def dense(loss, key, index):
     """Residuals and derivatives of a step, as functions of the parameters as one vector."""
-    step_key = jax.random.fold_in(key, index)
+    drawn = step_key(key, index)
     _, unravel = jax.flatten_util.ravel_pytree(start())
 
     def residuals(theta):
-        values = AllAtOnce(loss).residuals(unravel(theta), step_key)
+        values = AllAtOnce(loss).residuals(unravel(theta), drawn)
         return jax.flatten_util.ravel_pytree([values["residual"], values["data"]])[0]
 
     return residuals, jax.jacfwd(residuals)

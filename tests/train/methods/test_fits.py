@@ -8,6 +8,7 @@ import optax
 import pytest
 
 import diffop as do
+from diffop.train.methods.base import step_key
 
 from .least_squares import KEY, AllAtOnce, Curve, after, linear, start, vector
 
@@ -75,7 +76,7 @@ def test_a_network_solves_an_equation():
 def test_a_step_has_one_draw():
     """The derivatives are those of the residual that the step's key draws."""
     loss, model = Poisson(n=1), network()
-    key = jax.random.fold_in(KEY, 0)
+    key = step_key(KEY, 0)
     parameters, static = eqx.partition(model, eqx.is_inexact_array)
     theta, unravel = jax.flatten_util.ravel_pytree(parameters)
 
@@ -130,7 +131,7 @@ def test_lbfgs_stays_on_the_points_of_the_first_step():
         return jnp.mean((theta[0] + theta[1] * x - jnp.exp(x)) ** 2)
 
     result = after(loss, jnp.zeros(2), do.train.LBFGS(), 20)
-    x = np.asarray(jax.random.uniform(jax.random.fold_in(KEY, 0), (30,)))
+    x = np.asarray(jax.random.uniform(step_key(KEY, 0), (30,)))
     expected = np.linalg.lstsq(np.stack([np.ones(30), x], 1), np.exp(x))[0]
     np.testing.assert_allclose(result.model, expected, rtol=1e-6)
     assert (np.diff(result.losses) <= 1e-12).all()

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.streams import stream
+from diffop.train.methods.base import step_key
 
 from .least_squares import KEY, AllAtOnce, Curve, after, damped, dense, linear, start, vector
 
@@ -69,7 +71,7 @@ def test_conjugate_gradients_solve_the_same_equations(shape):
     expected = theta - np.linalg.lstsq(J, r)[0]
     np.testing.assert_allclose(after(loss, theta, undamped).model, expected, atol=1e-6)
 
-    key = jax.random.fold_in(jax.random.fold_in(KEY, 0), 2**32 - 2)
+    key = stream(KEY, "solver", 0)
     estimate = np.mean((J @ jax.random.rademacher(key, theta.shape, theta.dtype)) ** 2)
     method = do.train.GaussNewton(damping=0.1, halvings=0, solver=solver)
     expected = theta - damped(r, J, np.zeros(theta.size), 0.1 * estimate / np.mean(np.sum(J**2, 1)))
@@ -110,7 +112,7 @@ def test_momentum_keeps_what_the_new_points_do_not_see(solver):
             )
             return jnp.asarray(matrices)[which] @ model - jnp.asarray(rights)[which]
 
-    draws = [float(jax.random.uniform(jax.random.fold_in(KEY, index))) for index in range(3)]
+    draws = [float(jax.random.uniform(step_key(KEY, index))) for index in range(3)]
     method = do.train.GaussNewton(damping=0.0, momentum=0.7, halvings=0, solver=solver)
     result = after(Rows(), jnp.asarray(theta), method, 3)
     for J, b in zip(matrices, rights, strict=True):
@@ -165,7 +167,7 @@ def test_a_step_along_a_curve(solver, count):
     theta, shift = vector(start()), 0.3
     r, J = np.asarray(residuals(theta)), np.asarray(jacobian(theta))
     if isinstance(solver, do.train.ConjugateGradients):
-        key = jax.random.fold_in(jax.random.fold_in(KEY, 0), 2**32 - 2)
+        key = stream(KEY, "solver", 0)
         signs = jax.random.rademacher(key, theta.shape, theta.dtype)
         shift *= np.mean((J @ signs) ** 2) / np.mean(np.sum(J**2, 1))
     d = damped(r, J, np.zeros(3), shift)
