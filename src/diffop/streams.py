@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Integer
 
-from .array_types import Key
+from .array_types import AnyArray, Key
 
-Number: TypeAlias = int | np.integer | Int[Array, ""]
+Number: TypeAlias = int | np.integer | Integer[Array, ""]
 """Which one of several streams of a name; an array may be traced."""
 
 VERSION = 2
@@ -74,7 +74,7 @@ def stream(key: Key, name: str, *numbers: Number) -> Key:
     return _folded(key, (domain, _checksum(name), *(word for each in words for word in each)))
 
 
-def streams(key: Key, name: str, count: int | tuple[int, ...]) -> Key:
+def streams(key: Key, name: str, count: int | tuple[int, ...]) -> AnyArray:
     """`stream(key, name, i)` for i = 0, 1, …
 
     **Arguments:**
