@@ -286,15 +286,33 @@ def test_signals_outside_the_main_thread_are_left_alone():
     assert stops == [None] and signal.getsignal(signal.SIGINT) is before
 
 
-def test_a_run_begun_before(tmp_path):
-    """One that was killed after its checkpoint of step 100, by the code of November 2026, when
-    checkpoints had this layout: it goes on to what a run from beginning to end reaches now.
-    """
+def begun(directory):
+    """The settings of a run, which is put there as its process left it."""
     with zipfile.ZipFile(pathlib.Path(__file__).with_name("begun.zip")) as archive:
-        archive.extractall(tmp_path)
-    settings = do.train.Settings(
+        archive.extractall(directory)
+    return do.train.Settings(
         "allen-cahn-two-body", dim=3, steps=200, n=2, width=4, depth=1, batch=4
     )
+
+
+@pytest.mark.parametrize("streams", [None, 1])
+def test_a_run_of_other_random_numbers_does_not_go_on(tmp_path, streams):
+    """One that was begun when a seed was another problem and other points."""
+    settings, path = begun(tmp_path), tmp_path / "run" / "run.json"
+    known = json.loads(path.read_text())
+    del known["streams"]
+    path.write_text(json.dumps(known if streams is None else {**known, "streams": streams}))
+    message = "run was begun by another version of diffop, which draws other random numbers from a"
+    with pytest.raises(do.train.CheckpointMismatchError, match=message):
+        do.train.solve(settings, tmp_path / "run", resume=True)
+    assert not (tmp_path / "run" / "report.json").exists()
+
+
+def test_a_run_begun_before(tmp_path):
+    """One that was killed after its checkpoint of step 100, with the settings and the layout of
+    checkpoints of November 2026: it goes on to what a run from beginning to end reaches now.
+    """
+    settings = begun(tmp_path)
     before = noted(tmp_path / "run")
     now = do.train.solve(settings, tmp_path / "run", resume=True)
     whole = do.train.solve(settings, tmp_path / "whole")
