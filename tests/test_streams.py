@@ -75,7 +75,8 @@ def test_names_stand_in_one_place_each():
         places[name].add((place[0], place[1]))
     assert len(places) > 40
     assert not {name: where for name, where in places.items() if len(where) > 1}
-    assert len({zlib.crc32(name.encode()) for name in places}) == len(places)
+    checksums = {zlib.crc32(f"diffop {name}".encode()) for name in places}
+    assert len(checksums) == len(places) and min(checksums) > 10**6
 
 
 # --- the keys ---------------------------------------------------------------------------------
@@ -90,8 +91,8 @@ def test_streams_are_apart_from_what_a_user_makes_of_a_key(generator):
     alone = jnp.stack([stream(key, name) for name in names])
     numbered = jnp.concatenate([streams(key, name, 20) for name in names])
     twice = jnp.stack([stream(key, "a", 0, number) for number in range(20)])
-    known = jnp.stack([stream(key, "a", 2**32 * number + 7) for number in range(20)])
-    of_stream = jax.random.split(stream(key, "a"), 1000)
+    known = jnp.stack([stream(key, "b", 2**32 * number + 7) for number in range(20)])
+    of_stream = jax.random.split(stream(key, "c"), 1000)
     made = [fold(key, jnp.arange(count)), of_stream, key[None]]
     every = [alone, numbered, twice, known, *made]
     assert distinct(*every) == sum(each.size for each in every)
@@ -117,7 +118,7 @@ def test_a_stream_is_the_same_wherever_it_is_made(generator):
     raw = jax.random.key_data(key)
     if generator == "threefry2x32":
         np.testing.assert_array_equal(stream(raw, "a", 1), expected[1])
-        for number in (zlib.crc32(b"diffop [1]"), zlib.crc32(b"a"), 2):
+        for number in (zlib.crc32(b"diffop a"), 2):
             key = jax.random.fold_in(key, number)
         np.testing.assert_array_equal(jax.random.key_data(key), expected[2])
     of_two = streams(key, "a", (3, 2))
@@ -281,6 +282,21 @@ def test_all_draws_of_a_run_are_from_keys_of_their_own(recorder, case):
     purposes |= {"_data"} if settings.data_batch else set()
     purposes |= {"_on_chunk"} if case != "reference" else set()
     assert purposes <= recorder.purposes()
+
+
+@pytest.mark.slow("compiles an estimate of each kind")
+def test_all_draws_of_estimators_are_from_keys_of_their_own(recorder):
+    """Of several kinds with one key: they are different draws, so nothing is shared."""
+    key, x = jax.random.key(11), np.arange(13) / 13
+    laplacian, biharmonic = do.Laplacian(), do.Biharmonic()
+    probes = ("sparse", "rademacher", "gaussian", "orthogonal", "stratified", "roots")
+    ways = [laplacian.estimate(key, n, probes=each) for each in probes for n in (2, 3)]
+    ways += [biharmonic.estimate(key, 2, probes="sparse")]
+    ways += [laplacian.deflate(key, 6, method) for method in ("hutch++", "xtrace")]
+    ways += [laplacian.estimate_to(key, rtol=0.5, batch=2, max_n=8)]
+    jax.jit(lambda x: [way(lambda x: jnp.sin(x @ x))(x) for way in ways])(x)
+    recorder.check()
+    assert len(recorder.uses) >= len(ways)
 
 
 # --- the problem's coefficients ---------------------------------------------------------------

@@ -26,28 +26,18 @@ VERSION = 2
 def stream(key: Key, name: str, *numbers: Number) -> Key:
     """The key of the stream that a key has by a name, and by numbers where it has several.
 
-    **How.** For the words $w_1 … w_m$ of 32 bits, folded in one after the other,
+    A checksum of the name is folded in, with `diffop` before it as its domain, then the numbers:
 
-        F(… F(F(F(key, D(m)), C(name)), w_1) …, w_m)
+        F(… F(F(key, C("diffop " + name)), w_1) …, w_m),        F = `jax.random.fold_in`.
 
-    with F = `jax.random.fold_in`, C the checksum CRC-32 of what is told, and the domain D(m) that
-    of `diffop` and how many words each number has. A number below 2^32 is one word, a larger one
-    that Python knows has more.
+    For each key F is one-to-one in what is folded in (threefry is a cipher of it). Streams of
+    different names have different checksums, which a test compares, and streams of different
+    numbers another word: where they part their keys differ, and afterwards they agree by chance
+    only, with probability 2^-64. What a user makes of the same key by `split` and `fold_in` begins
+    with a number of his own, and no checksum of ours is a small one.
 
-    **Why no two are equal.** For each key F is one-to-one in what is folded in: it is a cipher of
-    it for threefry. Two streams of a key that differ in how many words there are have other
-    domains, two of different names other checksums (a test compares those of all names), and two
-    with different numbers another word. Where the first thing that differs is folded in, the keys
-    differ, and after it they agree by chance only, with probability 2^-64 for keys of 64 bits. What
-    a user makes of the same key by `split` and `fold_in` begins with a number of his own, which
-    is a domain, more than 10^8, in no ordinary program; a key that he makes of a stream's key is
-    apart from the streams of that key for the same reason.
-
-    **What is left to do.** A key that streams are made of is not used otherwise, as for `split`;
-    the numbers of a name are always as many; and a name stands in one place of the library.
-
-    It takes m + 2 evaluations of the generator's `fold_in`. Keys may be of any generator whose
-    `fold_in` is as good as threefry's, traced or mapped, or the words of a key.
+    A key that streams are made of is not used otherwise, as for `split`; a name stands in one place
+    of the library, and its numbers are always as many.
 
     **Arguments:**
 
@@ -70,8 +60,9 @@ def stream(key: Key, name: str, *numbers: Number) -> Key:
         ```
     """
     words = [_words(number) for number in numbers]
-    domain = _checksum(f"diffop {[len(each) for each in words]}")
-    return _folded(key, (domain, _checksum(name), *(word for each in words for word in each)))
+    several = [len(each) for each in words if len(each) > 1]  # so that none is taken for another's
+    name = _checksum(f"diffop {name}{several or ''}")
+    return _folded(key, (name, *(word for each in words for word in each)))
 
 
 def streams(key: Key, name: str, count: int | tuple[int, ...]) -> AnyArray:

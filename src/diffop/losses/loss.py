@@ -399,7 +399,8 @@ class ResidualLoss(eqx.Module):
 
     def _at_any_points(self, key: PRNGKeyArray) -> RandomResidual:
         """Of a u that takes any arguments."""
-        points = sampler(self.equation, self.points)(key, self.batch or 0)
+        points_key = stream(key, "any points")
+        points = sampler(self.equation, self.points)(points_key, self.batch or 0)
         return self._random(_total, Drawn(points, (), key))
 
 
