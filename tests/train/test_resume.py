@@ -18,6 +18,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
+from diffop.streams import VERSION
 from diffop.train import checkpoints, disk, report, runs, solving
 from diffop.train.disk import write_digests
 from diffop.train.loggers import Metric, MetricsFile, read_metrics
@@ -184,7 +185,8 @@ def test_overwriting_removes_checkpoints_and_nothing_else(tmp_path):
 
 
 def test_a_run_that_waits_can_be_resumed_or_overwritten(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"settings": dataclasses.asdict(SETTINGS)}))
+    run = {"settings": dataclasses.asdict(SETTINGS), "streams": VERSION}
+    (tmp_path / "run.json").write_text(json.dumps(run))
     with pytest.raises(FileExistsError, match="or --resume .resume=True. to go on with its run"):
         do.train.check(SETTINGS, tmp_path)
     do.train.check(SETTINGS, tmp_path, resume=True)

@@ -17,7 +17,8 @@ from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
 from ..losses.misfit import check_conditions
 from ..losses.probes import as_probes, joint
-from ..losses.squares import SQUARES, data_key
+from ..losses.squares import SQUARES, data_key, draw_keys
+from ..terms.arguments import checked_key
 
 
 @final
@@ -190,8 +191,12 @@ class PINN(eqx.Module):
     def _joint(
         self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe
     ) -> Callable[[Callable], Callable]:
-        """The equation's operators, with their draw of jets where there is one."""
+        """The equation's operators, with their draw of jets where there is one: that of a loss with
+        the same key.
+        """
         how = as_probes(_probes(key, n, probes))
+        if key is not None:
+            key, _ = draw_keys(checked_key(key, "an estimate"))
         return joint(how, self.equation.operators(), key, n)
 
 
