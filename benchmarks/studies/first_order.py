@@ -20,7 +20,7 @@ from diffop.train.model import Keys
 
 def errors(dim: int, seed: int, points: int) -> tuple[float, float]:
     """Those of the two models, in double precision."""
-    keys = Keys.of(do.train.Settings("allen-cahn-two-body", dim, seed=seed))
+    keys = Keys.of(do.train.Settings("allen-cahn-two-body", dim=dim, seed=seed))
     problem = do.pde.make("allen-cahn-two-body", dim, key=keys.problem)
     x = problem.sample(keys.test, points)
     with jax.enable_x64(True):

@@ -37,7 +37,7 @@ def stream(key: Key, name: str, *numbers: Number) -> Key:
     with a number of his own, and no checksum of ours is a small one.
 
     A key that streams are made of is not used otherwise, as for `split`; a name stands in one place
-    of the library, and its numbers are always as many.
+    of the library; and its numbers are always as many, where a user gets the key.
 
     **Arguments:**
 
@@ -61,8 +61,8 @@ def stream(key: Key, name: str, *numbers: Number) -> Key:
     """
     words = [_words(number) for number in numbers]
     several = [len(each) for each in words if len(each) > 1]  # so that none is taken for another's
-    name = _checksum(f"diffop {name}{several or ''}")
-    return _folded(key, (name, *(word for each in words for word in each)))
+    first = _checksum(f"diffop {name}{several or ''}")
+    return _folded(key, (first, *(word for each in words for word in each)))
 
 
 def streams(key: Key, name: str, count: int | tuple[int, ...]) -> AnyArray:
