@@ -76,6 +76,7 @@ FUNCTIONS = list(dict.fromkeys(function for _, function in PAIRS))
 
 
 @pytest.mark.slow("makes all the programs of the table once more")
+@pytest.mark.usefixtures("as_users_see_it")  # types are checked in `test_exact`
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 def test_structure_changes_no_value(function):
     """Every operator with arrays in the place of sparse coefficients, from the first step on."""
