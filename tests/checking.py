@@ -3,29 +3,15 @@
 jaxtyping's import hook checks every function, and beartype writes a program for each: all of them
 at import, and those within functions again at each call of what is around them, which was a third
 of the time of all tests. Here a check is made at the first call for which checks are on, once for
-all functions that the same lines define with the same annotations; and of the hundred thousand
-calls that make one program, a function's first `CALLS` in a test are checked, or all.
+all functions that the same lines define with the same annotations.
 """
 
-import collections
 import functools
-import math
 import threading
 import types
 from collections.abc import Callable, Hashable
 
 import jaxtyping
-
-CALLS = 20
-
-left: collections.defaultdict[types.CodeType, float] = collections.defaultdict(lambda: CALLS)
-"""How many more calls of each function are checked."""
-
-
-def begin(every: bool) -> None:
-    """A test begins, in which every call is checked, or the first of each function."""
-    left.clear()
-    left.default_factory = lambda: math.inf if every else CALLS
 
 
 def when_on(jaxtyped: Callable) -> Callable:
@@ -51,14 +37,13 @@ def when_on(jaxtyped: Callable) -> Callable:
 def _checked_when_on(
     function: Callable, checked: Callable, checks: dict[Hashable, Callable]
 ) -> Callable:
-    key, code = _lines_and_annotations(function), function.__code__
+    key = _lines_and_annotations(function)
 
     @functools.wraps(function)
     def called(*args, **kwargs):
         __tracebackhide__ = True
-        if jaxtyping.config.jaxtyping_disable or not left[code]:
+        if jaxtyping.config.jaxtyping_disable:
             return function(*args, **kwargs)
-        left[code] -= 1
         check = checks.get(key)
         if check is None:
             check = checks[key] = _check(function, checked)

@@ -68,20 +68,14 @@ LONGEST = (
 """Files that begin first, so that no process is left alone with one of them."""
 
 
-TYPED = {
-    *("operators/test_exact.py", "test_probes.py", "taylor/test_primitives.py"),
-    *("taylor/test_collectives.py", "pde/test_every_problem.py", "baselines/test_exact.py"),
-    *("nn/test_modules.py", "train/test_fit.py"),
-    *("project/test_structure.py", "project/test_type_hook.py"),
-}
-"""Files in which jaxtyping and beartype check the types of calls in the library: of every operator,
-probe, rule, problem and baseline, and of what the examples of all public names call. Others call
-the same with the same types. `--types=all` checks every call, in every file.
+TWICE = {"losses", "operators", "precision", "taylor"}
+"""Directories of tests that run twice: as they do for users, and with `--rest`, where jaxtyping and
+beartype check the types of all calls in the library. Tests elsewhere run once, with types checked.
 """
 
 
 def pytest_addoption(parser):
-    parser.addoption("--types", choices=("some", "all"), default="some")
+    parser.addoption("--rest", action="store_true", help="run what `make test` leaves to do")
     parser.addoption("--oracles", choices=("read", "check", "write"), default="read")
 
 
@@ -94,8 +88,21 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if any(not mark.args for mark in item.iter_markers("slow")):
             raise pytest.UsageError(f"{item.nodeid} is slow, and its mark does not say why")
+    if config.getoption("rest"):
+        config.hook.pytest_deselected(items=[item for item in items if not _is_left(item)])
+        items[:] = filter(_is_left, items)
     rank = {file: place for place, file in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(files[item], len(rank)))
+
+
+def _is_left(item):
+    """Whether `make test` does not run it, reads what its oracle said, or checks no types in it."""
+    slow = item.get_closest_marker("slow") is not None
+    return slow or "kept" in item.fixturenames or _runs_twice(item.path)
+
+
+def _runs_twice(path):
+    return path.relative_to(Path(__file__).parent).parts[0] in TWICE
 
 
 @pytest.fixture(autouse=True)
@@ -129,19 +136,9 @@ _least = _resident()
 
 @pytest.fixture(autouse=True)
 def types(request):
-    """Whether types are checked in every file; here they are as `TYPED` says."""
-    path = request.path.relative_to(Path(__file__).parent).as_posix()
-    everywhere = request.config.getoption("types") == "all"
-    checking.begin(everywhere)
-    jaxtyping.config.update("jaxtyping_disable", not everywhere and path not in TYPED)
-    return everywhere
-
-
-@pytest.fixture
-def types_elsewhere(types):
-    """For cases in a file of `TYPED` that make calls of the same types as others there."""
-    if not types:
-        jaxtyping.config.update("jaxtyping_disable", True)
+    """Whether types are checked."""
+    checked = request.config.getoption("rest") or not _runs_twice(request.path)
+    jaxtyping.config.update("jaxtyping_disable", not checked)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What oracles say, kept in `tests/kept/`, a file for each file of tests.
 
 Differentiating again and again takes longer than what it is compared with, and does not depend on
-diffop. `make test` reads the values, `make test-all` computes them once more and compares, and
+diffop. `make test` reads the values, `make test-rest` computes them once more and compares, and
 `make oracles` writes them.
 """
 

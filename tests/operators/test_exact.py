@@ -61,14 +61,6 @@ def values(function, dtype, structured=True):
     return jax.jit(all_of_them)(*points)
 
 
-@pytest.fixture
-def types_once(request, function, dtype):
-    """The types of calls are the same for all functions of vectors, and in both precisions."""
-    if function in functions.SCALAR[1:] or dtype == "float32":
-        request.getfixturevalue("types_elsewhere")
-
-
-@pytest.mark.usefixtures("types_once")
 @pytest.mark.parametrize("case, function, dtype", CASES)
 def test_exact(case, function, dtype, kept):
     got = values(function, dtype)[case.name]
@@ -84,7 +76,7 @@ FUNCTIONS = list(dict.fromkeys(function for _, function in PAIRS))
 
 
 @pytest.mark.slow("makes all the programs of the table once more")
-@pytest.mark.usefixtures("types_elsewhere")
+@pytest.mark.usefixtures("as_users_see_it")  # types are checked in `test_exact`
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 def test_structure_changes_no_value(function):
     """Every operator with arrays in the place of sparse coefficients, from the first step on."""

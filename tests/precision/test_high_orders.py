@@ -69,6 +69,7 @@ LONG = pytest.mark.slow("is compiled for half a minute")
 SLOW = ("mixed-9", "mixed-10", "mixed-12", "mixed-13", "laplacian-8", "laplacian-10")
 
 
+@pytest.mark.usefixtures("as_users_see_it")  # others here check types at such orders
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=LONG if n in SLOW else ()) for n in OPERATORS]
 )

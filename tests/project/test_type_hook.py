@@ -26,11 +26,11 @@ def test_a_wrong_type_raises():
 
 def test_each_thread_calls_its_own_function():
     """Functions of the same lines share their check, in which two threads are at once here."""
-    both = threading.Barrier(2, timeout=60)
+    within = threading.Barrier(1)
 
     def jaxtyped(function: Callable, typechecker: None) -> Callable:
         def call(x: int) -> int:
-            both.wait()
+            within.wait()
             return function(x)
 
         return call
@@ -40,5 +40,7 @@ def test_each_thread_calls_its_own_function():
     def times(number: int) -> int:
         return on(lambda x: number * x)(1)
 
+    assert times(3) == 3  # makes the check
+    within = threading.Barrier(2, timeout=60)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         assert list(pool.map(times, [1, 2])) == [1, 2]

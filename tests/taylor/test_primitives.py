@@ -34,7 +34,6 @@ def jet(case):
 JETS = Together(CASES, jet)
 
 
-@pytest.mark.usefixtures("types_elsewhere")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_jet_against_nested_jvp(case, kept):
     x, series = jnp.asarray(X), SERIES[: case.order]

@@ -122,7 +122,7 @@ def test_stopped_by_sigterm(whole, tmp_path):
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_the_second_ctrl_c_stops_at_once(tmp_path):
     """Even while it compiles, which no handler of Python's could interrupt. What was compiled
-    before is not read, and a hundred such steps take half a minute: they do not end before the
+    before is not read, and a hundred such steps take ten seconds: they do not end before the
     second Ctrl-C, however busy the machine is.
     """
     large = ("--width", "64", "--depth", "9", "--batch", "10000")
