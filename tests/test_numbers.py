@@ -98,6 +98,7 @@ OF_NUMBERS = {
         learning_rate=f(0.5),
         output_scale=f(2.0),
         anchor=f(1.0),
+        curvature=f(1.0),
         data_weight=[f(1.0)],
         weights={"a": f(1.0)},
         gpinn=f(1.0),

@@ -152,6 +152,12 @@ ANCHOR = Kind(
     _number_or_word_or_none,
     f"NUMBER|{SOURCE}|{NONE}",
 )
+NUMBER_OR_NONE = Kind(
+    f"a finite number or {NONE}",
+    lambda value: value is None or _is_number(value),
+    _number_or_word_or_none,
+    f"NUMBER|{NONE}",
+)
 FOR_CONDITIONS = Kind(
     "a finite positive number, or a list with one for each condition",
     _is_positive_or_several,

@@ -71,6 +71,17 @@ CASES = {
         lambda: do.nn.Anchored(jnp.cumsum, 1.0)(jnp.ones(3)),
         r"Anchored expects a network with values of shape \(\), which .*, got \(3,\); give it one",
     ),
+    **{
+        f"curvature_{value}": (
+            lambda value=value: do.nn.Curved(jnp.sum, value),
+            f"Curved expects a finite curvature, got {value}; 0.0 if none is known",
+        )
+        for value in (float("nan"), float("inf"))
+    },
+    "curvature_of_a_vector": (
+        lambda: do.nn.Curved(jnp.cumsum, 1.0)(jnp.ones(3)),
+        r"Curved expects a network with values of shape \(\), which .*, got \(3,\); give it one",
+    ),
     "empty_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (0.0,)), ENDS),
     "ends_of_a_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0, 0.0), (1.0,)), ENDS),
     "infinite_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (float("inf"),)), ENDS),

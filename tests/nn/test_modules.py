@@ -117,6 +117,40 @@ def test_anchored_sees_every_argument(getkey):
     assert jax.jit(lambda c: do.nn.Anchored(net, c)(jnp.zeros(3)))(4.0) == 4
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-12, 1e12])
+def test_curved(scale, getkey):
+    """2dm is added to the Laplacian, and |x|² is the slope by m."""
+    inner = mlp(3, getkey())
+    u = do.nn.Curved(lambda x: scale * inner(x), 0.75 * scale)
+    x = jax.random.normal(getkey(), (3,))
+    square = sum(float(each) ** 2 for each in x)
+    np.testing.assert_allclose(u(x), scale * (inner(x) + 0.75 * square), rtol=1e-6)
+    expected = scale * (jnp.trace(jax.hessian(inner)(x)) + 2 * 3 * 0.75)
+    np.testing.assert_allclose(do.Laplacian().exact(u)(x), expected, rtol=1e-5)
+    slope = eqx.filter_grad(lambda u: u(x))(do.nn.Curved(inner, 0.75))
+    np.testing.assert_allclose(slope.curvature, square, rtol=1e-6)
+
+
+def test_curved_sees_every_argument(getkey):
+    u = do.nn.Curved(do.nn.JoinedInput(mlp(3, getkey())), 2)
+    x, t = jnp.array([1.0, 2.0]), jnp.array(3.0)
+    np.testing.assert_allclose(u(x, t), u.net(x, t) + 2 * (1 + 4 + 9), rtol=1e-6)
+    net = mlp(3, getkey())
+    found = jax.jit(lambda m: do.nn.Curved(net, m)(jnp.ones(3)))(4.0)
+    np.testing.assert_allclose(found, net(jnp.ones(3)) + 12, rtol=1e-6)
+
+
+def test_a_run_adds_a_curvature(getkey):
+    """In the units of the solution, whatever the output's scale is."""
+    given = {"dim": 6, "width": 4, "output_scale": 8.0, "anchor": 3.0}
+    problem = do.pde.make("allen-cahn-two-body", 6, key=getkey())
+    key, x = getkey(), jnp.full(6, 0.2)
+    flat, curved = (
+        build(do.train.Settings(problem, **given, curvature=m), problem, key) for m in (None, 5.0)
+    )
+    np.testing.assert_allclose(curved(x) - flat(x), (1 - 0.24) * 5.0 * 0.24, rtol=1e-5)
+
+
 def test_box_input():
     u = do.nn.BoxInput(lambda z: z, lower=(-10.0, 0.0), upper=(30.0, 5.0))
     for x, expected in [([-10, 0], [-1, -1]), ([30, 5], [1, 1]), ([20, 2], [0.5, -0.2])]:

@@ -399,7 +399,7 @@ def aged(text):
     def older(found):
         if isinstance(found, dict):
             named = {"estimator" if name == "probes" else name: found[name] for name in found}
-            later = ("output_scale", "anchor", "fan_in_rate", "weights", "precision")
+            later = ("output_scale", "anchor", "curvature", "fan_in_rate", "weights", "precision")
             return {name: older(each) for name, each in named.items() if name not in later}
         return [older(each) for each in found] if isinstance(found, list) else found
 

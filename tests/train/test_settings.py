@@ -50,6 +50,7 @@ def test_defaults_on_the_ball_are_the_papers(name):
         "input_scale": 1.0,
         "output_scale": 1.0,
         "anchor": None,
+        "curvature": None,
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,
@@ -247,6 +248,14 @@ def test_anchor(value):
         assert do.train.Settings(NAME, anchor=anchor).anchor == anchor
     with pytest.raises(ValueError, match="^anchor must be a finite number, source or none, got"):
         do.train.Settings(NAME, anchor=value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True])
+def test_curvature(value):
+    for curvature in (None, 0.0, -3):
+        assert do.train.Settings(NAME, curvature=curvature).curvature == curvature
+    with pytest.raises(ValueError, match="^curvature must be a finite number or none, got"):
+        do.train.Settings(NAME, curvature=value)
 
 
 @pytest.mark.parametrize("name", ["l-bfgs", "gauss-newton"])

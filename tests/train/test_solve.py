@@ -64,6 +64,7 @@ def test_report_and_files(run):
         "input_scale": 1.0,
         "output_scale": 1.0,
         "anchor": None,
+        "curvature": None,
         "probes": "sparse",
         "square": "biased",
         "data_weight": 1.0,

@@ -12,6 +12,7 @@ from .pinn import PINN as PINN
 from .scaling import (
     Anchored as Anchored,
     BoxInput as BoxInput,
+    Curved as Curved,
     JoinedInput as JoinedInput,
     ScaledInput as ScaledInput,
     ScaledOutput as ScaledOutput,

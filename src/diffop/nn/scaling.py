@@ -159,21 +159,61 @@ class Anchored(eqx.Module):
     value: Float[Array, "..."]
 
     def __init__(self, net: Callable, value: int | float | Float[Array, "..."]):
-        if not isinstance(value, Tracer) and not jnp.all(jnp.isfinite(value)):
-            raise ValueError(
-                f"Anchored expects a finite value at the origin, got {value}; 0.0 if none is known."
-            )
         self.net = net
-        self.value = jnp.asarray(value, float)
+        self.value = _finite(value, "Anchored", "value at the origin")
 
     def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
         u = self.net(*args)
-        if jnp.shape(u) != self.value.shape:
-            raise ValueError(
-                f"Anchored expects a network with values of shape {self.value.shape}, which its "
-                f"value at the origin has, got {jnp.shape(u)}; give it one number for each."
-            )
+        _check_shape(u, self.value, "Anchored", "value at the origin")
         return self.value + (u - self.net(*jax.tree.map(jnp.zeros_like, args)))
+
+
+@final
+class Curved(eqx.Module):
+    """A network plus a multiple of the squared distance from the origin: `u(x) = net(x) + m |x|²`.
+
+    Of a second-order term $½ x·Hx$ in d coordinates, points in random directions see the mean,
+    which is $½ (tr H / d) |x|²$, and a rest that is smaller by $√d$ where the second derivatives
+    have one sign. A network has to find that one number with all units of its first layer, which are busy
+    with the slope. Here a parameter of its own has it.
+
+    **Arguments:**
+
+    - `net`: any callable from a point to an array, such as `equinox.nn.MLP`. Its array leaves stay
+        learnable.
+    - `curvature`: where m begins, of the shape of the network's values: a finite number for a
+        scalar; also one that is traced. It is learnable.
+
+    **Returns:** called at a point `x`, `net(x) + m |x|²`; of several arguments, such as `x` and
+    `t`, all have their part in $|x|²$.
+
+    **Raises:** `ValueError` if `curvature` is known and not finite, and at the call if the
+    network's values have another shape.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(100, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.Curved(net, 3.0)
+        u(jnp.ones(100)) - net(jnp.ones(100))  # 300.0
+        ```
+    """
+
+    net: Callable
+    curvature: Float[Array, "..."]
+
+    def __init__(self, net: Callable, curvature: int | float | Float[Array, "..."] = 0.0):
+        self.net = net
+        self.curvature = _finite(curvature, "Curved", "curvature")
+
+    def __call__(self, *args: PyTree) -> Inexact[Array, "..."]:
+        u = self.net(*args)
+        _check_shape(u, self.curvature, "Curved", "curvature")
+        squares = [jnp.sum(x * x) for x in jax.tree.leaves(args)]
+        return u + self.curvature * sum(squares)
 
 
 @final
@@ -254,3 +294,22 @@ class JoinedInput(eqx.Module):
 
     def __call__(self, *args: PyTree) -> PyTree:
         return self.net(jax.flatten_util.ravel_pytree(args)[0])
+
+
+def _finite(value: int | float | Array, name: str, what: str) -> Float[Array, "..."]:
+    """A parameter's first value.
+
+    **Raises:** `ValueError` if it is known and not finite.
+    """
+    if not isinstance(value, Tracer) and not jnp.all(jnp.isfinite(value)):
+        raise ValueError(f"{name} expects a finite {what}, got {value}; 0.0 if none is known.")
+    return jnp.asarray(value, float)
+
+
+def _check_shape(u: Inexact[Array, "..."], parameter: Array, name: str, what: str) -> None:
+    """**Raises:** `ValueError` if a network's values have another shape than a parameter."""
+    if jnp.shape(u) != parameter.shape:
+        raise ValueError(
+            f"{name} expects a network with values of shape {parameter.shape}, which its {what} "
+            f"has, got {jnp.shape(u)}; give it one number for each."
+        )

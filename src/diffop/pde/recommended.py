@@ -11,6 +11,7 @@ from ..kinds import (
     FOR_RESIDUALS,
     NATURAL,
     NOT_NEGATIVE,
+    NUMBER_OR_NONE,
     POSITIVE,
     SCALE,
     SHARING,
@@ -77,6 +78,12 @@ class Recommended:
         metadata=ANCHOR(
             "the network's value at the origin is a parameter that begins at this, or at what the "
             "source tells"
+        ),
+    )
+    curvature: int | float | None = field(
+        default=None,
+        metadata=NUMBER_OR_NONE(
+            "a parameter that begins at this, times |x|², is added to the network"
         ),
     )
     probes: str = "sparse"

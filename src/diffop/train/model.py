@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .. import pde
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
-from ..nn import Anchored, ScaledInput, ScaledOutput, WeightSharedMLP
+from ..nn import Anchored, Curved, ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
 from ..scalars import plain
@@ -117,9 +117,12 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
         points = stream(key, "points of the magnitude")
         known = () if anchor is None else (anchor,)
         scale = problem.magnitude(points, *known)
-    if anchor is not None:  # a parameter is of size one
-        shape = () if problem.outputs == "scalar" else (problem.outputs,)
-        net = Anchored(net, jnp.full(shape, anchor / ScaledOutput(net, scale).unit()))
+    shape = () if problem.outputs == "scalar" else (problem.outputs,)
+    unit = ScaledOutput(net, scale).unit()  # a parameter is of size one
+    if settings.curvature is not None:
+        net = Curved(net, jnp.full(shape, settings.curvature / unit))
+    if anchor is not None:
+        net = Anchored(net, jnp.full(shape, anchor / unit))
     if settings.output_scale != 1:
         net = ScaledOutput(net, scale)
     return problem.ansatz(net)

@@ -93,6 +93,8 @@ class Settings(Recommended):
         (`diffop.nn.Anchored`), which begins at this number; `"source"` for the one that the problem
         tells from its source alone (`diffop.pde.AbstractProblem.location`). An output scale of
         `"source"` is then that of what is left. None leaves the network as it is.
+    - `curvature`: a parameter that begins at this number, times $|x|²$, is added to the network in
+        the ansatz (`diffop.nn.Curved`). None adds nothing.
     - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
