@@ -174,8 +174,8 @@ class Curved(eqx.Module):
 
     Of a second-order term $½ x·Hx$ in d coordinates, points in random directions see the mean,
     which is $½ (tr H / d) |x|²$, and a rest that is smaller by $√d$ where the second derivatives
-    have one sign. A network has to find that one number with all units of its first layer, which are busy
-    with the slope. Here a parameter of its own has it.
+    have one sign. A network has to find that one number with all units of its first layer,
+    which are busy with the slope. Here a parameter of its own has it.
 
     **Arguments:**
 
