@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Self, final
+from typing import final
 
 from ..kinds import (
     ANCHOR,
@@ -123,7 +123,7 @@ class Recommended:
     schedule: str = "linear"
     precision: str = "default"
 
-    def at(self, dim: int | None = None) -> Self:
+    def at(self, dim: int | None = None) -> "Recommended":
         """These settings, in so many dimensions.
 
         **Arguments:**
@@ -173,8 +173,8 @@ class ByDimension:
 
         **Raises:** `ValueError` for what is no dimension.
         """
-        known = _checked(self.dim if dim is None else dim)
-        return self.rule(known).at(known)
+        wanted = _checked(self.dim if dim is None else dim)
+        return self.rule(wanted).at(wanted)
 
 
 def _checked(dim: int) -> int:

@@ -63,7 +63,9 @@ class Settings(Recommended):
     """The settings of one run of `diffop.train.solve`.
 
     All but the seed default to what the problem recommends in that dimension
-    (`diffop.pde.recommended`); what stands above are the paper's settings.
+    (`diffop.pde.recommended`); what stands above are the paper's settings. What is recommended and
+    cannot go with what is given is left out: the `fan_in_rate` of an optimiser without a rate, and
+    the `gpinn` of a baseline.
 
     **Arguments:**
 
@@ -231,11 +233,15 @@ class Settings(Recommended):
             for field in dataclasses.fields(found)
             if getattr(self, field.name) is THE_PROBLEMS
         }
-        if rest.get("optimiser", self.optimiser) in WITHOUT_RATE and "fan_in_rate" in rest:
-            rest["fan_in_rate"] = 0.0  # there is no rate to bound
         for name, value in rest.items():
             # the dataclass is frozen for its users
             object.__setattr__(self, name, value)
+        for name, excluded in (
+            ("fan_in_rate", self.optimiser in WITHOUT_RATE),  # there is no rate to bound
+            ("gpinn", self.probes in baselines.names()),  # whose values have no gradient
+        ):
+            if excluded and name in rest:
+                object.__setattr__(self, name, 0.0)
 
 
 def stated() -> dict[str, Mapping[str, Any]]:
