@@ -1,7 +1,7 @@
 """The settings that suit the problems with sums on the unit ball, by their dimension.
 
 Coordinates of points are about 1/√d. A solution is one number times 1 − |x|², and what is beyond
-that: a sum that is linear in the coordinates for two bodies, and of third order for three.
+that: linear in the coordinates at first for two bodies, and of third order for three.
 """
 
 import math
@@ -36,8 +36,8 @@ def _whole_gradient(dim: int) -> Recommended:
         steps=2000,
         n=32,
         batch=10,
-        # Larger coordinates shorten the plateau at the null model; 5 was the best in 1000
-        # dimensions, and it grows with the root. Where coordinates are large, 2 is enough.
+        # Larger coordinates shorten the plateau at the null model. It was chosen by hand in 1000
+        # dimensions, where it is 5, and grows as coordinates shrink; in few they are large enough.
         input_scale=max(2.0, _two_digits(math.sqrt(dim / 40))),
         learning_rate=3e-3,
         gpinn=1.0,
