@@ -8,9 +8,7 @@ OUT ?= out/demo
 
 # The demo's settings: 100,000 dimensions, 200 steps of four points and four jets, and of each point
 # the residual's whole gradient.
-DEMO = solve allen-cahn-two-body --dim 100000 --steps 200 --batch 4 --n 4 --seed 0 \
-	--width 64 --depth 1 --gpinn 1e-3 --learning-rate 0.01 --fan-in-rate 1 \
-	--output-scale source --anchor source
+DEMO = solve allen-cahn-two-body --dim 100000 --seed 0
 
 TORCH_PYTHON ?= python3.12
 

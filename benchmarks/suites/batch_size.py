@@ -19,7 +19,8 @@ PROBLEM = "allen-cahn-two-body"
 
 class BatchSize(AbstractTrained):
     name = "batch-size"
-    title = "errors on two-body Allen-Cahn by the number of draws"
+    title = "errors on two-body Allen-Cahn by the number of draws; the rest as in the paper"
+    paper = True
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         dim, steps = scope.pick([(8, 2)], [(100, 1000)], [(100, 10_000)])[0]

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import diffop as do
 
@@ -20,15 +20,20 @@ MINI: dict[str, Size] = {"steps": 2, "width": 4, "batch": 4}
 
 
 class AbstractTrained(AbstractSuite):
-    """Suites of errors after training, each beside the null model's. Runs are resumed."""
+    """Suites of errors after training, each beside the null model's. Runs are resumed.
 
+    - `paper`: whether what is not among the sizes is as in the paper, and not as the problem
+        recommends in that dimension.
+    """
+
+    paper: ClassVar[bool] = False
     limit = 7200.0
     timed = False  # trainings are long, and may share the machine with others
 
     def settings(self, case: Case) -> do.train.Settings:
-        """The run: what is not among the sizes is as the problem recommends."""
+        """The run: what is among the sizes, and the rest."""
         sizes: dict[str, Any] = dict(case.sizes)
-        return do.train.Settings(**sizes)
+        return do.train.Settings.of_paper(**sizes) if self.paper else do.train.Settings(**sizes)
 
     def measure(self, case: Case, runs: Path) -> Values:
         report = do.train.solve(self.settings(case), run_path(runs, case), resume=True)

@@ -47,6 +47,7 @@ class GpinnSpeed(AbstractTimed):
 class GpinnError(AbstractTrained):
     name = "gpinn/error"
     title = "errors with and without the residual's gradient in the loss, in the paper's settings"
+    paper = True
 
     def cases(self, scope: Scope) -> Iterator[Case]:
         mini = MINI if scope.level == "mini" else {}

@@ -44,6 +44,7 @@ class _Speed(AbstractTimed):
 class _Error(AbstractTrained):
     """Errors after 10,000 steps in the paper's settings."""
 
+    paper = True
     solution: ClassVar[str]
 
     def cases(self, scope: Scope) -> Iterator[Case]:

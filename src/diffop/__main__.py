@@ -1,4 +1,4 @@
-"""The command line: `python -m diffop list`, `solve`, `report` and `plot`."""
+"""The command line: `python -m diffop list`, `recommend`, `solve`, `report` and `plot`."""
 
 import argparse
 import contextlib
@@ -8,23 +8,24 @@ import io
 import os
 import pathlib
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import NoReturn, final
 
+import equinox as eqx
 import jax
 from jax.sharding import Mesh
 
 from . import __version__, pde, train
-from .kinds import Kind
+from .kinds import Kind, as_word
 from .pde.own import imported
 from .pde.registry import summary
 from .train.large_pages import restart, wanted
 from .train.loggers import TRACKERS
 from .train.mesh import make, parsed
+from .train.model import Keys, build_problem
 from .train.processes import connect, failure, is_first, leave
 from .train.runs import find_runs, save_plot, table, written
-from .train.settings import stated
+from .train.settings import name_of, recommended_by, stated
 
 _FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
@@ -74,18 +75,33 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = commands.add_parser("list", help="list the problems")
     listing.set_defaults(run=_list)
+    _add_recommend(commands.add_parser("recommend", help="show the settings that suit a problem"))
     _add_solve(commands.add_parser("solve", help="train a network to solve a problem"))
     _add_report(commands.add_parser("report", help="compare runs in a table"))
     _add_plot(commands.add_parser("plot", help="draw the learning curves of runs"))
     return parser
 
 
-def _add_solve(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = "What is not given is as the problem recommends (see below)."
-    parser.epilog = "\n".join(["recommended settings:", *map(_recommendation, pde.names())])
-    parser.set_defaults(run=_solve)
+def _add_recommend(parser: argparse.ArgumentParser) -> None:
+    parser.description = "What `diffop solve` takes where nothing else is given, as its options."
+    parser.set_defaults(run=_recommend)
+    _add_problem(parser)
+    _add_setting(parser, "dim", stated()["dim"]["kind"], stated()["dim"]["help"])
+
+
+def _add_problem(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("problem", help="a name that `diffop list` shows, or package.module:Class")
+    parser.add_argument(
+        "--paper",
+        action="store_true",
+        help="begin with the paper's settings, not with those that are recommended",
+    )
+
+
+def _add_solve(parser: argparse.ArgumentParser) -> None:
+    parser.description = "What is not given is as `diffop recommend PROBLEM --dim DIM` shows it."
+    parser.set_defaults(run=_solve)
+    _add_problem(parser)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="directory for the results")
     parser.add_argument("--overwrite", action="store_true", help="replace results in --out")
     parser.add_argument(
@@ -165,21 +181,25 @@ def _add_directories(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _recommendation(name: str) -> str:
-    settings = dataclasses.asdict(pde.recommended(name))
-    text = " ".join(f"{key.replace('_', '-')}={value}" for key, value in settings.items())
-    return textwrap.fill(
-        f"{name}: {text}",
-        initial_indent="  ",
-        subsequent_indent="    ",
-        break_on_hyphens=False,
-    )
-
-
 def _list(_: argparse.Namespace) -> int:
     names = pde.names()
     width = max(map(len, names))
     _print("\n".join(f"{name:{width}}  {summary(name)}" for name in names))
+    return 0
+
+
+def _recommend(options: argparse.Namespace) -> int:
+    try:
+        settings = _settings(options)
+        eqx.filter_eval_shape(build_problem, settings, Keys.of(settings).problem)
+    except (ValueError, OSError) as error:
+        return _complain(error, _BAD_INPUT)
+    names = [field.name for field in dataclasses.fields(pde.Recommended)]
+    lines = [f"--{name.replace('_', '-')} {as_word(getattr(settings, name))}" for name in names]
+    _print("\n".join(lines))
+    if not options.paper and isinstance(recommended_by(settings.problem), pde.ByDimension):
+        name = name_of(settings.problem)
+        _say(f"what {name} recommends depends on --dim; this is for {settings.dim}.")
     return 0
 
 
@@ -260,13 +280,15 @@ def _left_out(broken: Sequence[str]) -> int:
 
 
 def _settings(options: argparse.Namespace) -> train.Settings:
-    """What was given on the command line; the problem recommends the rest."""
+    """What was given on the command line; the problem recommends the rest, or the paper has it."""
     if "estimator" in options:
         if "probes" in options:
             raise ValueError("estimator is the old name of probes; leave --estimator out.")
         print("diffop: --estimator is now called --probes; say that.", file=sys.stderr)
         options.probes = options.estimator
     given = {name: value for name, value in vars(options).items() if name in stated()}
+    if options.paper:
+        return train.Settings.of_paper(options.problem, **given)
     problem = imported(options.problem) if ":" in options.problem else options.problem
     return train.Settings(problem, **given)
 
@@ -293,9 +315,14 @@ def _mesh(options: argparse.Namespace) -> Mesh | None:
 
 
 def _complain(error: Exception | str, code: int) -> int:
-    with contextlib.suppress(OSError):  # nobody is there to be told
-        print(f"diffop: error: {error}", file=sys.stderr)
+    _say(f"error: {error}")
     return code
+
+
+def _say(text: str) -> None:
+    """Beside the output."""
+    with contextlib.suppress(OSError):  # nobody is there to be told
+        print(f"diffop: {text}", file=sys.stderr)
 
 
 @final

@@ -104,6 +104,15 @@ def _numbers(text: str) -> float | list[float] | dict[str, float] | None:
     return numbers if len(numbers) > 1 else numbers[0]
 
 
+def as_word(value: Any) -> str:
+    """How the command line says the value of a setting."""
+    if isinstance(value, dict):
+        return ",".join(f"{name}={number}" for name, number in value.items())
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return NONE if value is None else str(value)
+
+
 def _is_integer(value: Any, least: int = 1) -> bool:
     return type(value) is int and value >= least
 
@@ -128,6 +137,17 @@ def _are_weights(value: Any) -> bool:
     numbers = value.values() if isinstance(value, dict) else value
     several = isinstance(value, dict | list) and bool(value)
     return value is None or (several and all(map(_is_not_negative, numbers)))
+
+
+def check_size(name: str, value: int | None) -> None:
+    """Of counts, which are sizes and indices of arrays, and of the seed, of which random keys see
+    the last 32 bits.
+
+    **Raises:** `ValueError` naming the setting, what it expects and what it got.
+    """
+    bits, why = (32, ", as random keys tell no others apart") if name == "seed" else (31, "")
+    expected = f"below 2**{bits} = {2**bits}{why}"
+    Kind(expected, lambda value: value is None or value < 2**bits).check(name, value)
 
 
 COUNT = Kind("an integer of at least 1", _is_integer, int)

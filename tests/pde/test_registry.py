@@ -25,7 +25,8 @@ def test_the_dimension_is_the_recommended_one(getkey):
     for name in do.pde.names():
         problem = do.pde.make(name, key=getkey())
         assert problem.dim == do.pde.recommended(name).dim + (name in IN_TIME)
-        assert problem.recommended == do.pde.recommended(name)
+        for dim in (None, 5, 17, 12_345):
+            assert problem.recommended.at(dim) == do.pde.recommended(name, dim)
 
 
 @pytest.mark.parametrize("name", FIXED)

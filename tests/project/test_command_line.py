@@ -18,7 +18,8 @@ import diffop as do
 from diffop.__main__ import main
 from diffop.train import loggers, settings, solving
 
-SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
+SIZES = ["--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
+SOLVE = ["solve", "allen-cahn-two-body", "--paper", *SIZES]
 
 
 def test_list_names_every_problem(capsys):
@@ -131,7 +132,7 @@ def test_what_is_not_given_is_as_the_problem_recommends(tmp_path, capsys):
 def test_none_is_said_where_a_problem_recommends_a_number(name, tmp_path, monkeypatch):
     value = [1.0, 2.0, 3.0] if name == "weights" else 7
     recommended = dataclasses.replace(do.pde.recommended("kovasznay"), **{name: value})
-    monkeypatch.setattr(settings, "recommended", lambda _: recommended)
+    monkeypatch.setattr(settings, "recommended", lambda *_: recommended)
     words, seen = ["solve", "kovasznay", "--out", str(tmp_path)], []
     monkeypatch.setattr(do.train, "check", lambda settings, *_, **__: stop(seen.append(settings)))
     for more in ([], [f"--{name.replace('_', '-')}", "none"]):
@@ -145,12 +146,79 @@ def stop(_):
     raise ValueError("enough was seen")
 
 
-def test_help_shows_what_problems_recommend(capsys):
+DEPENDS = "diffop: what {} recommends depends on --dim; this is for {}.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (["allen-cahn-two-body", "--dim", "5"], DEPENDS.format("allen-cahn-two-body", 5)),
+        (["allen-cahn-two-body", "--dim", "3500"], DEPENDS.format("allen-cahn-two-body", 3500)),
+        (["allen-cahn-two-body", "--dim", "5", "--paper"], ""),
+        (["poisson-two-body-lattice", "--dim", "9"], ""),
+        (["kovasznay"], ""),
+        (["tests.train.own:Transport"], ""),
+    ],
+    ids=" ".join,
+)
+def test_recommend_prints_what_solve_takes(words, note, tmp_path, capsys, monkeypatch):
+    assert main(["recommend", *words]) == 0
+    shown, said = capsys.readouterr()
+    assert said == note
+    short = ["--steps", "1", "--checkpoint-every", "0", "--out", str(tmp_path)]
+    assert main(["solve", *words, *short]) == 0
+    plain, seen = json.loads((tmp_path / "run.json").read_text())["settings"], []
+    monkeypatch.setattr(do.train, "check", lambda settings, *_, **__: stop(seen.append(settings)))
+    assert main(["solve", words[0], *shown.split(), *short]) == 2
+    assert seen[0].as_json() == plain
+    assert [line.split()[0] for line in shown.splitlines()] == [
+        f"--{name.replace('_', '-')}" for name in plain if name not in ("problem", "seed")
+    ]
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["allen-cahn-two-body", "--dim", "0"], "dim must be an integer of at least 1, got 0."),
+        (["allen-cahn-two-body", "--dim", "1"], "expects a dimension of at least 2, got 1"),
+        (["allen-cahn-two-body", "--dim", "2.5"], "argument --dim: invalid int value: '2.5'"),
+        (["kp-2d", "--dim", "4"], "kp-2d has 3 coordinates, time among them, got dim 4; leave"),
+        (["poisson-two-body-lattice", "--dim", "4"], "a period from 2 to the 3 terms of its sum"),
+        (["alen-cahn"], "no problem called 'alen-cahn'; the nearest names are: allen-cahn-two"),
+        (["kp-2d", "--paper"], "the paper trains no network on kp-2d, and on these: allen-cahn-"),
+        (["tests.train.own:Ball", "--paper"], "the paper trains no network on tests.train.own:B"),
+        (["tests.train.own:Demanding"], "Demanding is made with charge, of which nothing is know"),
+        (["nowhere:Ball"], "there is no module 'nowhere' to import the problem"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_what_cannot_be_recommended(words, message, tmp_path, capsys):
+    """Nor solved: the same sentence."""
+    for command in (["recommend", *words], ["solve", *words, "--out", str(tmp_path / "run")]):
+        try:
+            code = main(command)
+        except SystemExit as exit:
+            code = exit.code
+        error = capsys.readouterr().err
+        assert code == 2
+        assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_beside_the_papers_settings(tmp_path):
+    assert main([*SOLVE, "--n", "3", "--out", str(tmp_path)]) == 0
+    settings = json.loads((tmp_path / "run.json").read_text())["settings"]
+    given = {"dim": 4, "width": 8, "n": 3, "steps": 10}
+    assert settings == do.train.Settings.of_paper("allen-cahn-two-body", **given).as_json()
+    assert (settings["batch"], settings["learning_rate"], settings["gpinn"]) == (100, 1e-3, 0.0)
+
+
+def test_help_says_where_to_see_what_problems_recommend(capsys):
     with pytest.raises(SystemExit):
         main(["solve", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "allen-cahn-two-body: dim=1000 steps=10000 n=16 learning-rate=0.001 batch=100" in text
-    assert "kdv-2d: dim=3" in text
+    assert "What is not given is as `diffop recommend PROBLEM --dim DIM` shows it." in text
     assert "roots, shifted; or, to compare with, a baseline: sdgd-loop, sdgd, forward" in text
 
 

@@ -166,7 +166,9 @@ def test_a_checkpoint_is_there_as_a_whole_or_not_at_all(recorded):
 
 def test_the_metrics_are_on_the_disk_before_the_checkpoint(recorded):
     record, folder = recorded
-    settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4)
+    settings = do.train.Settings.of_paper(
+        "allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4
+    )
     do.train.solve(settings, folder / "new", checkpoint_every=2)
     calls = [call for call in record.calls if call[0] == "replace" or "metrics" in call[1]]
     commit = calls.index(("replace", "new/checkpoints/2.unfinished", "new/checkpoints/2"))

@@ -32,7 +32,9 @@ class Payload:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
-    settings = do.train.Settings("allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4)
+    settings = do.train.Settings.of_paper(
+        "allen-cahn-two-body", dim=4, steps=2, width=4, depth=1, batch=4
+    )
     do.train.solve(settings, directory / "run", checkpoint_every=1)
     return directory / "run"
 

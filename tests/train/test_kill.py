@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow("starts and kills processes")
 
 OFTEN = ("--checkpoint-every", "50")  # after each dispatch
 SOLVE = [
-    *(sys.executable, "-m", "diffop", "solve", "allen-cahn-two-body"),
+    *(sys.executable, "-m", "diffop", "solve", "allen-cahn-two-body", "--paper"),
     *("--dim", "4", "--width", "8", "--depth", "1", "--n", "2", "--batch", "10", "--steps", "2000"),
 ]
 TIMES = ("it_per_s", "compile_s", "peak_memory_mb", "resumed_at")

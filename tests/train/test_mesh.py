@@ -190,7 +190,8 @@ def test_meshes_that_do_not_fit_the_devices(sizes, devices, message, monkeypatch
     assert str(error.value) == message
 
 
-SOLVE = ["solve", "allen-cahn-two-body", "--dim", "4", "--width", "8", "--depth", "1", "--n", "2"]
+SIZES = ["--dim", "4", "--width", "8", "--depth", "1", "--n", "2"]
+SOLVE = ["solve", "allen-cahn-two-body", "--paper", *SIZES]
 
 
 def test_the_command_line_makes_the_mesh(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from diffop.train.optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
 
 def settings(**changes):
     given = {"dim": 4, "steps": 200, "learning_rate": 0.1, **changes}
-    return do.train.Settings("allen-cahn-two-body", **given)
+    return do.train.Settings.of_paper("allen-cahn-two-body", **given)
 
 
 CURVES = {

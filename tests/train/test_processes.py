@@ -117,7 +117,7 @@ def test_arrays_are_gathered_in_the_first(seen):
 def solve(directory):
     """The words of a long run."""
     settings = ["--dim", "16", "--width", "4", "--depth", "1", "--n", "2", "--batch", "4"]
-    words = ["diffop", "solve", "allen-cahn-two-body", *settings, "--steps", "100000"]
+    words = ["diffop", "solve", "allen-cahn-two-body", "--paper", *settings, "--steps", "100000"]
     return [*words, "--out", f"{directory}/run"]
 
 

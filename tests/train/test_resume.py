@@ -25,7 +25,7 @@ from diffop.train.loggers import Metric, MetricsFile, read_metrics
 from diffop.train.model import Keys
 from diffop.train.processes import Stop
 
-SETTINGS = do.train.Settings(
+SETTINGS = do.train.Settings.of_paper(
     "allen-cahn-two-body", dim=4, steps=800, n=2, width=8, depth=1, batch=10
 )
 TIMES = ("it_per_s", "compile_s", "peak_memory_mb", "resumed_at")
@@ -292,7 +292,7 @@ def begun(directory):
     """The settings of a run, which is put there as its process left it."""
     with zipfile.ZipFile(pathlib.Path(__file__).with_name("begun.zip")) as archive:
         archive.extractall(directory)
-    return do.train.Settings(
+    return do.train.Settings.of_paper(
         "allen-cahn-two-body", dim=3, steps=200, n=2, width=4, depth=1, batch=4
     )
 

@@ -6,6 +6,7 @@ import inspect
 import re
 
 import jax
+import numpy as np
 import pytest
 
 import diffop as do
@@ -14,6 +15,8 @@ from diffop.train import solving
 from diffop.train.report import memory_bytes, peak_memory_mb
 from diffop.train.runs import settings_of, up_to_date
 from diffop.train.settings import stated
+
+from .own import Ball
 
 INTEGERS = [
     "dim",
@@ -30,9 +33,15 @@ INTEGERS = [
 NAME = "allen-cahn-two-body"
 
 
-@pytest.mark.parametrize("name", [NAME, "sine-gordon-two-body"])
-def test_defaults_on_the_ball_are_the_papers(name):
-    assert dataclasses.asdict(do.train.Settings(name)) == {
+ON_THE_BALL = {"allen-cahn", "poisson", "sine-gordon"}
+PAPERS_BALL = {f"{name}-{bodies}-body" for name in ON_THE_BALL for bodies in ("two", "three")}
+PAPERS_IN_TIME = {"semilinear-heat", "semilinear-allen-cahn", "semilinear-sine-gordon"}
+
+
+@pytest.mark.parametrize("name", sorted(PAPERS_BALL))
+def test_the_papers_settings_on_the_ball(name):
+    """Of its appendix "Experiment setup"."""
+    assert dataclasses.asdict(do.train.Settings.of_paper(name)) == {
         "problem": name,
         "dim": 1000,
         "steps": 10_000,
@@ -66,11 +75,121 @@ def test_defaults_on_the_ball_are_the_papers(name):
     }
 
 
+@pytest.mark.parametrize("name", sorted(PAPERS_IN_TIME))
+def test_the_papers_settings_in_time(name):
+    """Of the same appendix; the number of jets is that of its tables."""
+    ball, settings = do.train.Settings.of_paper(NAME), do.train.Settings.of_paper(name)
+    assert dataclasses.asdict(settings) == dataclasses.asdict(ball) | {
+        "problem": name,
+        "dim": 10,
+        "n": 10,
+        "batch": 2000,
+        "data_batch": 100,
+        "width": 1024,
+        "data_weight": 20.0,
+        "schedule": "exponential",
+    }
+
+
+def test_the_papers_settings_but_for_those_that_are_given():
+    settings = do.train.Settings.of_paper("semilinear-heat", dim=100, steps=5, data_batch=None)
+    paper = do.pde.paper("semilinear-heat", 100)
+    assert (settings.dim, settings.steps, settings.data_batch) == (100, 5, None)
+    assert dataclasses.replace(paper, steps=5, data_batch=None) == do.pde.Recommended(
+        **{field.name: getattr(settings, field.name) for field in dataclasses.fields(paper)}
+    )
+
+
+@pytest.mark.parametrize("name", sorted({*do.pde.names(), "mine:Transport"}))
+def test_what_the_paper_trains(name):
+    if name in PAPERS_BALL | PAPERS_IN_TIME:
+        assert do.pde.paper(name, 5).dim == 5
+        return
+    for ask in (do.pde.paper, do.train.Settings.of_paper):
+        with pytest.raises(
+            ValueError, match=f"^the paper trains no network on {name}, and on these: allen-cahn-"
+        ):
+            ask(name)
+
+
+FIXED = {"g-kdv-1d", "kdv-2d", "kp-2d", "kovasznay", "plate", "convection-diffusion"}
+
+
 @pytest.mark.parametrize("name", do.pde.names())
 def test_defaults_are_what_the_problem_recommends(name):
-    settings, recommended = do.train.Settings(name), do.pde.recommended(name)
-    for field in dataclasses.fields(recommended):
-        assert getattr(settings, field.name) == getattr(recommended, field.name)
+    """In every dimension. All that is recommended can be used."""
+    for dim in (None,) if name in FIXED else (None, 5, 17, 1000, 12_345):
+        given = {} if dim is None else {"dim": dim}
+        settings, recommended = do.train.Settings(name, **given), do.pde.recommended(name, dim)
+        assert recommended.dim == (dim or do.pde.recommended(name).dim)
+        for field in dataclasses.fields(recommended):
+            assert getattr(settings, field.name) == getattr(recommended, field.name)
+
+
+def test_what_is_recommended_depends_on_the_dimension():
+    """Of a name, and of objects, whose dimension is their own."""
+    for dim, steps in ((1000, 2000), (100_000, 400)):
+        problem = do.pde.ManyBody("poisson", 2, dim, key=jax.random.key(0))
+        for settings in (
+            do.train.Settings(NAME, dim=dim),
+            do.train.Settings(problem),
+            do.train.Settings(problem, dim=dim),
+        ):
+            assert (settings.dim, settings.steps) == (dim, steps)
+    first_layer = [
+        do.pde.recommended(NAME, dim).fan_in_rate / dim**0.5 for dim in (10**4, 10**5, 10**6)
+    ]
+    assert first_layer == pytest.approx([3e-3] * 3, rel=1e-2)
+
+
+class ByClass(Ball):
+    recommended = do.pde.ByDimension(3, lambda dim: do.pde.Recommended(width=10 * dim))
+
+
+def test_a_class_of_ones_own_recommends_by_dimension():
+    assert (do.train.Settings(ByClass).dim, do.train.Settings(ByClass).width) == (3, 30)
+    assert do.train.Settings(ByClass, dim=7).width == 70
+    assert do.train.Settings(ByClass(7)).width == 70
+    assert do.train.Settings(ByClass, dim=7, width=5).width == 5
+
+
+def test_a_class_whose_objects_recommend_each_its_own(tmp_path):
+    with pytest.raises(ValueError, match="ManyBody is made with equation, bodies, of which nothin"):
+        do.train.check(do.train.Settings(do.pde.ManyBody, dim=10), tmp_path / "run")
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("dim", [0, -1, "x", 2.5, True, 10**400])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        do.pde.recommended,
+        do.pde.paper,
+        lambda name, dim: do.train.Settings(name, dim=dim),
+        lambda name, dim: do.train.Settings.of_paper(name, dim=dim),
+        lambda _, dim: do.pde.ByDimension(dim, lambda _: do.pde.Recommended()).at(),
+        lambda _, dim: do.pde.Recommended().at(dim),
+    ],
+    ids=["recommended", "paper", "Settings", "of_paper", "ByDimension", "Recommended"],
+)
+def test_what_is_no_dimension(ask, dim):
+    expected = "below 2**31 = 2147483648" if dim == 10**400 else "an integer of at least 1"
+    with pytest.raises(ValueError, match=f"^dim must be {re.escape(expected)}, got {dim!r}.$"):
+        ask(NAME, dim)
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_numbers_of_other_types_are_dimensions():
+    assert do.pde.recommended(NAME, np.int64(5)) == do.pde.recommended(NAME, 5)
+    assert type(do.pde.recommended(NAME, np.int64(5)).dim) is int
+
+
+def test_what_is_recommended_and_cannot_go_with_what_is_given():
+    """It is left out; where it is given itself it is refused."""
+    assert do.train.Settings(NAME).fan_in_rate and do.train.Settings(NAME).gpinn
+    assert do.train.Settings(NAME, optimiser="gauss-newton").fan_in_rate == 0
+    assert do.train.Settings(NAME, probes="sdgd").gpinn == 0
+    assert do.train.Settings(NAME, probes="sdgd", gpinn=1.0).gpinn == 1
 
 
 def test_explicit_settings_override():
@@ -127,12 +246,13 @@ def test_settings_without_an_effect():
     assert settings(NAME, gpinn=0.1, gpinn_terms=2).gpinn_terms == 2
     assert settings(NAME, block=4, sharing="summed").sharing == "summed"
     assert settings(NAME, channels=2, sharing="summed").sharing == "summed"
+    assert settings(NAME, gpinn_terms=2).gpinn_terms == 2  # of the gradient that is recommended
     with pytest.raises(
         ValueError,
         match="^gpinn-terms must be none where gpinn is 0, and there is no gradient to take "
         "components of, got 2.$",
     ):
-        settings(NAME, gpinn_terms=2)
+        settings(NAME, gpinn=0, gpinn_terms=2)
     with pytest.raises(
         ValueError,
         match="^sharing must be joined where block and channels are 1, and there is nothing to be "
@@ -143,10 +263,10 @@ def test_settings_without_an_effect():
 
 def test_settings_without_an_effect_in_files_from_before():
     """Such runs are read, and go on, without them."""
-    given = do.train.Settings(NAME).as_json()
+    given = do.train.Settings(NAME, gpinn=0.0).as_json()
     before = {**given, "gpinn_terms": 2, "sharing": "summed"}
     assert up_to_date(before) == given
-    assert settings_of({"settings": before}) == do.train.Settings(NAME)
+    assert settings_of({"settings": before}) == do.train.Settings(NAME, gpinn=0.0)
 
 
 @pytest.mark.usefixtures("as_users_see_it")

@@ -34,7 +34,7 @@ MORE = ("loss", "components", "resumed_at", "mesh")
 
 def small(**changes):
     given = {"dim": 4, "steps": 30, "n": 2, "width": 8, **changes}
-    return do.train.Settings("allen-cahn-two-body", **given)
+    return do.train.Settings.of_paper("allen-cahn-two-body", **given)
 
 
 @pytest.fixture(scope="module")

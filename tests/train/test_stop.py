@@ -74,7 +74,7 @@ def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):
         return interruptible(lambda: release.wait() and action(*arguments))
 
     monkeypatch.setattr(iteration, "interruptible", slow)
-    settings = do.train.Settings(
+    settings = do.train.Settings.of_paper(
         "allen-cahn-two-body", dim=4, steps=10, n=2, width=8, depth=1, batch=10
     )
     sender = ctrl_c(2, workers)

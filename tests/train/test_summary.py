@@ -59,7 +59,7 @@ def test_a_table_over_seeds(tmp_path, capsys):
         "steps/s",
     ]
     assert re.split(r"\s{2,}", names.strip()) == titles
-    assert first == f"{NAME} dim=1000 steps=10000"
+    assert first == f"{NAME} dim=1000 steps=2000"
     assert re.split(r"\s{2,}", row.strip()) == [
         "3",
         "3 (1 – 6)",
@@ -69,7 +69,7 @@ def test_a_table_over_seeds(tmp_path, capsys):
         "6.00e-01 (6.00e-01 – 6.00e-01)",
         "101 (100 – 102)",
     ]
-    assert second == f"{NAME} dim=10 steps=10000 probes=rademacher"
+    assert second == f"{NAME} dim=10 steps=2000 probes=rademacher"
     assert re.split(r"\s{2,}", other.strip()) == [
         "1", "1", "3.00e-01", "one run", "1.50e-01", "3.00e-01", "100",
     ]  # fmt: skip
@@ -134,6 +134,23 @@ def test_a_real_run_in_both(tmp_path, capsys):
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
+def test_a_run_from_when_other_settings_were_recommended(tmp_path, capsys):
+    """It had the paper's; what is not recommended now, in its dimension, is named."""
+    write_run(tmp_path / "a", 0, rel_l2=0.1)
+    before = dataclasses.asdict(do.train.Settings.of_paper(NAME, dim=10_000))
+    write_run(tmp_path / "b", 0, rel_l2=0.1, **{k: v for k, v in before.items() if k in SET})
+    assert main(["report", str(tmp_path)]) == 0
+    _, first, _, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == f"{NAME} dim=1000 steps=2000"
+    assert second == (
+        f"{NAME} dim=10000 steps=10000 n=16 learning-rate=0.001 batch=100 width=128 depth=3 "
+        "output-scale=1.0 anchor=None gpinn=0.0 fan-in-rate=0.0"
+    )
+
+
+SET = {field.name for field in dataclasses.fields(do.pde.Recommended)}
+
+
 def test_what_is_drawn(tmp_path, monkeypatch):
     write_run(tmp_path / "a", 0, rel_l2=0.1, metrics=[(10, 4.0, 0.5), (20, 2.0, None)])
     write_run(tmp_path / "b", 1, null=0.7, metrics=[(10, 3.0, None)])
@@ -141,7 +158,7 @@ def test_what_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "save_curves", lambda *args: drawn.append(args))
     assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 0
     ((path, (a, b), title),) = drawn
-    assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=10000"
+    assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=2000"
     assert (a.label, a.errors, a.null_rel_l2) == (str(tmp_path / "a"), [(10, 0.5)], 0.6)
     np.testing.assert_array_equal(a.loss_steps, [10, 20])
     np.testing.assert_array_equal(a.losses, [4.0, 2.0])

@@ -17,7 +17,9 @@ import diffop as do
 from diffop.train import report, solving
 from diffop.train.processes import by_first, connect, on_host, succeeded_everywhere
 
-SETTINGS = do.train.Settings("allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4)
+SETTINGS = do.train.Settings.of_paper(
+    "allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4
+)
 PER_DISPATCH = 2 * SETTINGS.batch * SETTINGS.dim  # coordinates, on one device
 
 

@@ -3,7 +3,7 @@
 The room in reading order:
 
     problem.py         what a problem is
-    _recommended.py    the settings that suit it
+    recommended.py     the settings that suit it
     sampling/          random points
     domains/           where an equation holds, and the parts of its boundary
     conditions/        what is prescribed there
@@ -56,8 +56,13 @@ from .problem import (
     Reference as Reference,
     Section as Section,
 )
-from .recommended import Recommended as Recommended
-from .registry import make as make, names as names, recommended as recommended
+from .recommended import ByDimension as ByDimension, Recommended as Recommended
+from .registry import (
+    make as make,
+    names as names,
+    paper as paper,
+    recommended as recommended,
+)
 from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals

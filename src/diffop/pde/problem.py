@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
-from .recommended import Recommended
+from .recommended import ByDimension, Recommended
 
 
 @final
@@ -64,14 +64,16 @@ class AbstractProblem(AbstractEquation):
     A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
     number of coordinates of a point, time among them), and defines `sample` and the methods of a
     [`diffop.nn.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
-    `ansatz` those that it needs. It may have `recommended` settings of its own, and of a system
-    `outputs`, how many values a network has at a point. Its arrays are data, which no optimiser
-    sees; a [`diffop.nn.PINN`][] learns those of the fields that it names: `trainable = ("rate",)`.
+    `ansatz` those that it needs. It may have `recommended` settings of its own: a
+    [`diffop.pde.Recommended`][], or a [`diffop.pde.ByDimension`][] where they depend on the
+    dimension; and of a system `outputs`, how many values a network has at a point. Its arrays are
+    data, which no optimiser sees; a [`diffop.nn.PINN`][] learns those of the fields that it names:
+    `trainable = ("rate",)`.
     """
 
     name: eqx.AbstractVar[str]
     dim: eqx.AbstractVar[int]
-    recommended: ClassVar[Recommended] = Recommended()
+    recommended: ClassVar[Recommended | ByDimension] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
     trainable: ClassVar[bool | tuple[str, ...]] = False
 

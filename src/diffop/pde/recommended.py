@@ -1,7 +1,9 @@
 """The settings that suit a problem."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import final
 
 from ..kinds import (
     ANCHOR,
@@ -15,9 +17,11 @@ from ..kinds import (
     POSITIVE,
     SCALE,
     SHARING,
+    check_size,
     one_of,
 )
 from ..renamed import renamed
+from ..scalars import plain
 
 
 @renamed(estimator="probes")
@@ -125,6 +129,65 @@ class Recommended:
     )
     schedule: str = "linear"
     precision: str = "default"
+
+    def at(self, dim: int | None = None) -> "Recommended":
+        """These settings, in so many dimensions.
+
+        **Arguments:**
+
+        - `dim`: the dimension; as it is if not given.
+
+        **Returns:** the settings.
+
+        **Raises:** `ValueError` for what is no dimension.
+        """
+        return self if dim is None else replace(self, dim=_checked(dim))
+
+
+@final
+@dataclass(frozen=True)
+class ByDimension:
+    """Settings that depend on the dimension: what a problem recommends in each one.
+
+    **Arguments:**
+
+    - `dim`: the dimension in which the problem is solved unless another one is asked for.
+    - `rule`: a function of the dimension that returns a `diffop.pde.Recommended`, whose own `dim`
+        says nothing.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        wider = do.pde.ByDimension(10, lambda dim: do.pde.Recommended(width=4 * dim))
+        wider.at(100).width  # 400
+        wider.at().width  # 40
+        ```
+    """
+
+    dim: int
+    rule: Callable[[int], Recommended]
+
+    def at(self, dim: int | None = None) -> Recommended:
+        """The settings in so many dimensions.
+
+        **Arguments:**
+
+        - `dim`: the dimension; the problem's own if not given.
+
+        **Returns:** the settings.
+
+        **Raises:** `ValueError` for what is no dimension.
+        """
+        wanted = _checked(self.dim if dim is None else dim)
+        return self.rule(wanted).at(wanted)
+
+
+def _checked(dim: int) -> int:
+    COUNT.check("dim", dim)
+    check_size("dim", plain(dim))
+    return plain(dim)
 
 
 MUON = partial(

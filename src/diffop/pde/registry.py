@@ -8,17 +8,18 @@ from typing import Any, NamedTuple, TypeAlias
 from jaxtyping import PRNGKeyArray
 
 from .ball.biharmonic import BiharmonicWaves
-from .ball.many_body import EQUATIONS, SUMS, ManyBody
+from .ball.many_body import EQUATIONS, SUMS, ManyBody, recommended as of_many_bodies
 from .convection_diffusion import ConvectionDiffusion
 from .fokker_planck import StationaryFokkerPlanck
 from .kovasznay import Kovasznay
 from .plate import Plate
 from .poisson_box import PoissonBox
 from .problem import AbstractReferenceProblem, AbstractSolvedProblem
-from .recommended import Recommended
+from .recommended import ByDimension, Recommended
 from .schroedinger import OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn
 from .semilinear.heat import SemilinearHeat
+from .semilinear.problem import PAPER
 from .semilinear.sine_gordon import SemilinearSineGordon
 from .solitons.kdv_1d import KdV1D
 from .solitons.kdv_2d import KdV2D
@@ -58,8 +59,9 @@ def _in_one_dimension(problem: Any) -> _Make:
 
 class _Entry(NamedTuple):
     make: _Make
-    recommended: Recommended
+    recommended: Recommended | ByDimension
     summary: str
+    paper: Recommended | None = None
 
 
 _PERIOD = 4
@@ -78,8 +80,9 @@ def _on_the_ball(equation: str, bodies: int, period: int | None = None) -> tuple
         name, solution = f"{name}-lattice", f"{solution} that repeats after {period} coordinates"
     return name, _Entry(
         lambda dim, key: ManyBody(equation, bodies, dim, key=key, period=period),
-        ManyBody.recommended,
+        of_many_bodies(bodies, period),
         f"{summary}{solution}.",
+        Recommended() if period is None else None,
     )
 
 
@@ -107,9 +110,10 @@ _MAKERS: dict[Any, _Make] = (
         for problem in (KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion)
     }
 )
+_PAPERS = dict.fromkeys((SemilinearHeat, SemilinearAllenCahn, SemilinearSineGordon), PAPER)
 _BALL = [*itertools.product(EQUATIONS, SUMS), *itertools.product(EQUATIONS, [2], [_PERIOD])]
 _PROBLEMS = dict(itertools.starmap(_on_the_ball, _BALL)) | {
-    problem.name: _Entry(make, problem.recommended, _headline(problem))
+    problem.name: _Entry(make, problem.recommended, _headline(problem), _PAPERS.get(problem))
     for problem, make in _MAKERS.items()
 }
 
@@ -135,16 +139,18 @@ def summary(name: str) -> str:
     return _PROBLEMS[name].summary
 
 
-def recommended(name: str) -> Recommended:
-    """The settings that suit the problem called `name`.
+def recommended(name: str, dim: int | None = None) -> Recommended:
+    """The settings that suit the problem called `name`, in `dim` dimensions.
 
     **Arguments:**
 
     - `name`: one of `diffop.pde.names()`.
+    - `dim`: the dimension; the recommended one if it is not given.
 
     **Returns:** a `diffop.pde.Recommended`.
 
-    **Raises:** `ValueError` if there is no such problem; the message names the nearest ones.
+    **Raises:** `ValueError` if there is no such problem (the message names the nearest ones) or if
+    `dim` is no dimension.
 
     !!! example
 
@@ -152,9 +158,48 @@ def recommended(name: str) -> Recommended:
         import diffop as do
 
         do.pde.recommended("kdv-2d").dim  # 3
+        do.pde.recommended("allen-cahn-two-body", 100_000).steps  # 400
         ```
     """
+    return rule(name).at(dim)
+
+
+def rule(name: str) -> Recommended | ByDimension:
+    """What the problem called `name` recommends in every dimension."""
     return _find(name).recommended
+
+
+def paper(name: str, dim: int | None = None) -> Recommended:
+    """The settings with which Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix
+    "Experiment setup", trains networks on the problem called `name`.
+
+    **Arguments:**
+
+    - `name`: one of `diffop.pde.names()`.
+    - `dim`: the dimension, of which the other settings are independent; 1000 on the unit ball and
+        10 of the semilinear equations if it is not given.
+
+    **Returns:** a `diffop.pde.Recommended`.
+
+    **Raises:** `ValueError` if there is no such problem, if the paper trains nothing on it, or if
+    `dim` is no dimension.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.pde.paper("allen-cahn-two-body").steps  # 10_000
+        ```
+    """
+    found = None if ":" in name else _find(name).paper  # which is a class of one's own
+    if found is None:
+        trained = [each for each in names() if _PROBLEMS[each].paper is not None]
+        raise ValueError(
+            f"the paper trains no network on {name}, and on these: {', '.join(trained)}; ask for "
+            f"what is recommended instead."
+        )
+    return found.at(dim)
 
 
 def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> Problem:

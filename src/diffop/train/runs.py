@@ -344,10 +344,10 @@ def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) ->
 
 
 def label(settings: Settings) -> str:
-    """A configuration in words: the problem, its size, and what is not as it recommends."""
+    """A configuration in words: the problem, its size, and what is not as it recommends there."""
     changed = [
         name
-        for name, value in dataclasses.asdict(recommended(settings.problem)).items()
+        for name, value in dataclasses.asdict(recommended(settings.problem, settings.dim)).items()
         if name in ("dim", "steps") or getattr(settings, name) != value
     ]
     words = [f"{name.replace('_', '-')}={getattr(settings, name)}" for name in changed]

@@ -9,11 +9,12 @@ from typing import Any, TypeAlias, TypeVar, final
 import jax
 
 from .. import baselines, pde
-from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, one_of
+from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, check_size, one_of
 from ..losses.probes import PROBES
 from ..losses.squares import SQUARES
-from ..pde import AbstractProblem, Recommended
+from ..pde import AbstractProblem, ByDimension, Recommended
 from ..pde.own import size_of
+from ..pde.registry import rule
 from ..renamed import renamed
 from ..scalars import plain
 from .identity import digest
@@ -61,8 +62,10 @@ def _left_to_the_problem(cls: type[_T]) -> type[_T]:
 class Settings(Recommended):
     """The settings of one run of `diffop.train.solve`.
 
-    All but the seed default to what the problem recommends (`diffop.pde.Recommended`); what stands
-    above are the paper's settings, which the problems on the unit ball recommend.
+    All but the seed default to what the problem recommends in that dimension
+    (`diffop.pde.recommended`); what stands above are the paper's settings. What is recommended and
+    cannot go with what is given is left out: the `fan_in_rate` of an optimiser without a rate, and
+    the `gpinn` of a baseline.
 
     **Arguments:**
 
@@ -170,7 +173,7 @@ class Settings(Recommended):
             object.__setattr__(self, name, plain(getattr(self, name)))
             field["kind"].check(name, getattr(self, name))
             if field["kind"] in (COUNT, COUNT_OR_NONE, NATURAL):
-                _check_size(name, getattr(self, name))
+                check_size(name, getattr(self, name))
         if not self.gpinn and self.gpinn_terms != found.gpinn_terms:
             expected = "none where gpinn is 0, and there is no gradient to take components of"
             Kind(expected, (None,).__contains__).check("gpinn_terms", self.gpinn_terms)
@@ -188,25 +191,59 @@ class Settings(Recommended):
             expected = f"0 for the optimiser {self.optimiser}, which has no learning rate"
             Kind(expected, (0,).__contains__).check("fan_in_rate", self.fan_in_rate)
 
+    @classmethod
+    def of_paper(cls, problem: str, **given: Any) -> "Settings":
+        """The settings of the paper (`diffop.pde.paper`) but for those that are given.
+
+        **Arguments:**
+
+        - `problem`: one of `diffop.pde.names()`.
+        - `**given`: any of the settings above.
+
+        **Returns:** the settings.
+
+        **Raises:** `ValueError` if the paper trains nothing on the problem, or if a setting cannot
+        be used.
+
+        !!! example
+
+            ```python
+            import diffop as do
+
+            do.train.Settings.of_paper("allen-cahn-two-body", dim=100).steps  # 10_000
+            ```
+        """
+        return cls(problem, **{**dataclasses.asdict(pde.paper(problem, given.get("dim"))), **given})
+
     def _recommended(self) -> Recommended:
-        problem, found = self.problem, recommended(self.problem)
+        problem = self.problem
         if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
-            return found
+            return recommended(problem, None if self.dim is THE_PROBLEMS else self.dim)
         own: Any = own_dim(problem)  # there is no other
         known = Kind(f"{own}, as the problem's, or left out", (own, THE_PROBLEMS).__contains__)
         known.check("dim", self.dim)
-        return dataclasses.replace(found, dim=own)
+        return recommended(problem, own)
 
     def as_json(self) -> dict[str, Any]:
         """What a file of the run has of them."""
         values = {name: getattr(self, name) for name in stated()}
         return {"problem": identity(self.problem), **values}
 
-    def _complete(self, given: Recommended) -> None:
-        for field in dataclasses.fields(given):
-            if getattr(self, field.name) is THE_PROBLEMS:
-                # the dataclass is frozen for its users
-                object.__setattr__(self, field.name, getattr(given, field.name))
+    def _complete(self, found: Recommended) -> None:
+        rest = {
+            field.name: getattr(found, field.name)
+            for field in dataclasses.fields(found)
+            if getattr(self, field.name) is THE_PROBLEMS
+        }
+        for name, value in rest.items():
+            # the dataclass is frozen for its users
+            object.__setattr__(self, name, value)
+        for name, excluded in (
+            ("fan_in_rate", self.optimiser in WITHOUT_RATE),  # there is no rate to bound
+            ("gpinn", self.probes in baselines.names()),  # whose values have no gradient
+        ):
+            if excluded and name in rest:
+                object.__setattr__(self, name, 0.0)
 
 
 def stated() -> dict[str, Mapping[str, Any]]:
@@ -221,15 +258,6 @@ def own_dim(problem: type[AbstractProblem] | AbstractProblem) -> int:
     """The dimension of a problem that is given: without time, where it has a `space_dim`."""
     cls = problem if isinstance(problem, type) else type(problem)
     return getattr(problem, size_of(cls) or "dim", problem.dim)
-
-
-def _check_size(name: str, value: int | None) -> None:
-    """Of counts, which are sizes and indices of arrays, and of the seed, of which random keys see
-    the last 32 bits.
-    """
-    bits, why = (32, ", as random keys tell no others apart") if name == "seed" else (31, "")
-    expected = f"below 2**{bits} = {2**bits}{why}"
-    Kind(expected, lambda value: value is None or value < 2**bits).check(name, value)
 
 
 def as_settings(given: "Settings | Problem") -> Settings:
@@ -263,8 +291,15 @@ def is_own(problem: Any) -> bool:
     return isinstance(problem, str) and ":" in problem
 
 
-def recommended(problem: Problem) -> Recommended:
-    """The settings that suit a problem."""
+def recommended(problem: Problem, dim: int | None = None) -> Recommended:
+    """The settings that suit a problem in so many dimensions, or in those that it recommends."""
+    return recommended_by(problem).at(dim)
+
+
+def recommended_by(problem: Problem) -> Recommended | ByDimension:
+    """What suits a problem in every dimension."""
     if isinstance(problem, str):
-        return Recommended() if is_own(problem) else pde.recommended(problem)
-    return problem.recommended
+        return Recommended() if is_own(problem) else rule(problem)
+    found: Any = problem.recommended
+    # of a class whose objects recommend each its own, nothing is known
+    return Recommended() if isinstance(found, property) else found

@@ -210,7 +210,7 @@ class _Run:
         Tracing the loss tells.
         """
         given = self.settings.data_weight
-        asked = given != recommended(self.settings.problem).data_weight
+        asked = given != recommended(self.settings.problem, self.settings.dim).data_weight
         weighted = self.settings.weights is not None or isinstance(given, list) or asked
         return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
 

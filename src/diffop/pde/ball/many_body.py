@@ -11,7 +11,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...scalars import plain
 from .. import nonlinearities
+from ..recommended import ByDimension, Recommended
 from .problem import AbstractBallProblem, random_coefficients
+from .recommended import THREE_BODY, TWO_BODY, lattice
 from .three_body_sum import CENTRE as THREE_BODY_CENTRE, three_body_sum, three_body_terms
 from .two_body_sum import CENTRE as TWO_BODY_CENTRE, two_body_sum, two_body_terms
 
@@ -33,12 +35,18 @@ class _Sum(NamedTuple):
     alone: Callable[..., Float[Array, ""]]
     terms: Callable[..., tuple[Float[Array, " terms"], ...]]
     centre: float
+    recommended: ByDimension
 
 
 SUMS = {
-    2: _Sum("two-body", two_body_sum, two_body_terms, TWO_BODY_CENTRE),
-    3: _Sum("three-body", three_body_sum, three_body_terms, THREE_BODY_CENTRE),
+    2: _Sum("two-body", two_body_sum, two_body_terms, TWO_BODY_CENTRE, TWO_BODY),
+    3: _Sum("three-body", three_body_sum, three_body_terms, THREE_BODY_CENTRE, THREE_BODY),
 }
+
+
+def recommended(bodies: int, period: int | None) -> Recommended | ByDimension:
+    """What is recommended for an equation with a sum."""
+    return SUMS[bodies].recommended if period is None else lattice(period)
 
 
 @final
@@ -123,6 +131,11 @@ class ManyBody(AbstractBallProblem):
     def name(self) -> str:
         lattice = "" if self.period is None else "-lattice"
         return f"{self.equation}-{SUMS[self.bodies].text}{lattice}"
+
+    @property
+    def recommended(self) -> Recommended | ByDimension:
+        """By the number of bodies and the dimension; on a lattice the same in every dimension."""
+        return recommended(self.bodies, self.period)
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
         return EQUATIONS[self.equation].nonlinearity(u)
