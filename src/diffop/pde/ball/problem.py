@@ -16,8 +16,10 @@ from ...terms.arguments import checked_key
 from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball
 
-_SOURCES = 16
-"""So many values of the source tell its size and sign: in many dimensions they are nearly alike."""
+_PAIRS = 8
+"""So many points and their opposites tell the source's size and sign: in many dimensions its values
+are nearly alike, and what is linear in the coordinates has the mean 0 over a pair.
+"""
 
 _ITERATIONS = 10
 """So many steps bring one number to the digits of float32, from the linear equation's on."""
@@ -71,33 +73,33 @@ class AbstractBallProblem(AbstractSolvedProblem):
         return unit_ball(key, count, self.dim)
 
     def location(self, key: PRNGKeyArray) -> Float[Array, ""]:
-        missed, linear = self._missed(key)
+        return self._nearest(key)[0]
+
+    def magnitude(
+        self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
+    ) -> Float[Array, ""]:
+        c, missed = self._nearest(key)
+        return jnp.sqrt((c - location) ** 2 + jnp.mean(missed**2))
+
+    def _nearest(self, key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, " points"]]:
+        """The c for which c (1 − |x|²) misses the equation least, nonlinearity included, and by how
+        much it does at some points. In units of −2d, since Δ(c (1 − |x|²)) = −2dc: of c.
+        """
+        x = self.sample(key, _PAIRS)
+        x = jnp.concatenate([x, -x])
+        f, shape = (jax.lax.map(g, x) for g in (self.source, self.null_shape))
+
+        def missed(c: Float[Array, ""]) -> Float[Array, " points"]:
+            return c - (jax.vmap(self.nonlinearity)(c * shape) - f) / (2 * self.dim)
 
         def improved(_: Int[Array, ""], c: Float[Array, ""]) -> Float[Array, ""]:
             r, slope = jax.jvp(missed, (c,), (jnp.ones_like(c),))
             better = c - (slope @ r) / (slope @ slope)
             return jnp.where(jnp.sum(missed(better) ** 2) < jnp.sum(r**2), better, c)
 
-        # by Gauss-Newton; a step is taken where it misses by less
-        return jax.lax.fori_loop(0, _ITERATIONS, improved, linear)
-
-    def magnitude(
-        self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
-    ) -> Float[Array, ""]:
-        missed, linear = self._missed(key)
-        return jnp.sqrt(jnp.mean(missed(jnp.asarray(location, linear.dtype)) ** 2))
-
-    def _missed(self, key: PRNGKeyArray) -> tuple[Callable, Float[Array, ""]]:
-        """By how much c (1 − |x|²) misses the equation at some points, as a function of c, and the
-        c of the linear equation. In units of −2d, since Δ(c (1 − |x|²)) = −2dc: of c.
-        """
-        x = self.sample(key, _SOURCES)
-        f, shape = (jax.lax.map(g, x) for g in (self.source, self.null_shape))
-
-        def missed(c: Float[Array, ""]) -> Float[Array, " points"]:
-            return c - (jax.vmap(self.nonlinearity)(c * shape) - f) / (2 * self.dim)
-
-        return missed, jnp.mean(f) / (-2 * self.dim)
+        # by Gauss-Newton from the c of the linear equation; a step is taken where it misses by less
+        c = jax.lax.fori_loop(0, _ITERATIONS, improved, jnp.mean(f) / (-2 * self.dim))
+        return c, missed(c)
 
     def ansatz(self, net: Callable) -> Callable:
         return ZeroOnUnitSphere(net)
