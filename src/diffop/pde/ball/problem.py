@@ -78,28 +78,33 @@ class AbstractBallProblem(AbstractSolvedProblem):
     def magnitude(
         self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
     ) -> Float[Array, ""]:
-        c, missed = self._nearest(key)
-        return jnp.sqrt((c - location) ** 2 + jnp.mean(missed**2))
+        c, left = self._nearest(key)
+        return jnp.sqrt((c - location) ** 2 + jnp.mean(left**2))
 
     def _nearest(self, key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, " points"]]:
         """The c for which c (1 − |x|²) misses the equation least, nonlinearity included, and by how
-        much it does at some points. In units of −2d, since Δ(c (1 − |x|²)) = −2dc: of c.
+        much another c would have to differ at each of some points to miss nothing there.
         """
         x = self.sample(key, _PAIRS)
         x = jnp.concatenate([x, -x])
         f, shape = (jax.lax.map(g, x) for g in (self.source, self.null_shape))
 
+        # in units of −2d, since Δ(c (1 − |x|²)) = −2dc: of c
         def missed(c: Float[Array, ""]) -> Float[Array, " points"]:
             return c - (jax.vmap(self.nonlinearity)(c * shape) - f) / (2 * self.dim)
 
+        def linear(c: Float[Array, ""]) -> tuple[Float[Array, " points"], Float[Array, " points"]]:
+            return jax.jvp(missed, (c,), (jnp.ones_like(c),))
+
         def improved(_: Int[Array, ""], c: Float[Array, ""]) -> Float[Array, ""]:
-            r, slope = jax.jvp(missed, (c,), (jnp.ones_like(c),))
+            r, slope = linear(c)
             better = c - (slope @ r) / (slope @ slope)
             return jnp.where(jnp.sum(missed(better) ** 2) < jnp.sum(r**2), better, c)
 
         # by Gauss-Newton from the c of the linear equation; a step is taken where it misses by less
         c = jax.lax.fori_loop(0, _ITERATIONS, improved, jnp.mean(f) / (-2 * self.dim))
-        return c, missed(c)
+        r, slope = linear(c)
+        return c, r / slope
 
     def ansatz(self, net: Callable) -> Callable:
         return ZeroOnUnitSphere(net)
