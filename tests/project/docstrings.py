@@ -18,7 +18,6 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import jax
@@ -94,17 +93,20 @@ def _parsed(text: str) -> ast.expr | None:
 def agrees(value: Any, promised: str) -> bool:
     """Whether a value is what a literal says, its numbers to the digits that stand there."""
     node = ast.parse(promised, mode="eval").body
-    parts = partial(map, lambda node: ast.get_source_segment(promised, node))
+
+    def parts(nodes: list[ast.expr]) -> list[str]:
+        return [ast.get_source_segment(promised, each) or "" for each in nodes]
+
     if isinstance(value, jax.Array | np.ndarray | np.generic):
         value = value.shape if isinstance(node, ast.Tuple) else np.asarray(value).tolist()
     if isinstance(node, ast.Tuple | ast.List):
-        return isinstance(value, tuple | list) and _all_agree(list(value), list(parts(node.elts)))
+        return isinstance(value, tuple | list) and _all_agree(list(value), parts(node.elts))
     if isinstance(node, ast.Dict):
         names = [ast.literal_eval(key) for key in node.keys if key]
         return (
             isinstance(value, dict)
             and value.keys() == set(names)
-            and _all_agree([value[name] for name in names], list(parts(node.values)))
+            and _all_agree([value[name] for name in names], parts(node.values))
         )
     constant = ast.literal_eval(node)
     if isinstance(value, float) and type(constant) in (int, float):
