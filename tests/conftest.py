@@ -22,22 +22,30 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 # Two devices, on which programs that are mapped over devices differ from others.
 jax.config.update("jax_num_cpu_devices", 2)
 
-# Programs here run once, on little: compiling them is what takes time. XLA takes a third of it
-# without its emitters for fusions and with one module of machine code for a program. What is
-# compiled is kept, for the next run and for the processes that tests start.
-_COMPILING = {
-    "jax_disable_most_optimizations": True,
+# What is compiled is kept, for the next run and for the processes that tests start.
+_KEEPING = {
     "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".cache" / "compiled"),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
     "jax_traceback_in_locations_limit": 0,
 }
-for _name, _value in _COMPILING.items():
-    jax.config.update(_name, os.environ.setdefault(_name.upper(), str(_value)) and _value)
-os.environ["XLA_FLAGS"] = (
-    os.environ.get("XLA_FLAGS", "")
-    + " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-)
+
+# Programs here run once, on little: compiling them is what takes time. XLA takes a third of it
+# without most optimisations, without its emitters for fusions and with one module of machine code
+# for a program.
+_QUICKLY = {"jax_disable_most_optimizations": True}
+_QUICKLY_FLAGS = " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+
+
+def pytest_configure(config):
+    """With `--rest` programs are compiled as users compile them."""
+    quickly = not config.getoption("rest")
+    for name, value in (_KEEPING | _QUICKLY if quickly else _KEEPING).items():
+        os.environ.setdefault(name.upper(), str(value))
+        jax.config.update(name, value)
+    if quickly:
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + _QUICKLY_FLAGS
+
 
 compiling.share_contexts()
 
@@ -68,9 +76,10 @@ LONGEST = (
 """Files that begin first, so that no process is left alone with one of them."""
 
 
-TWICE = {"losses", "operators", "precision", "taylor"}
-"""Directories of tests that run twice: as they do for users, and with `--rest`, where jaxtyping and
-beartype check the types of all calls in the library. Tests elsewhere run once, with types checked.
+TWICE = {"losses", "precision"}
+"""Directories of tests that run twice, as those beside kept oracles do anywhere: while jaxtyping
+and beartype check the types of all calls in the library, with programs that are compiled quickly;
+and with `--rest`, as users run them. Those whose arithmetic others show have the mark `once`.
 """
 
 
@@ -86,8 +95,9 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if "kept" in item.fixturenames]
     files = {item: item.path.relative_to(root).as_posix() for item in items}
     for item in items:
-        if any(not mark.args for mark in item.iter_markers("slow")):
-            raise pytest.UsageError(f"{item.nodeid} is slow, and its mark does not say why")
+        for name in ("slow", "once"):
+            if any(not mark.args for mark in item.iter_markers(name)):
+                raise pytest.UsageError(f"{item.nodeid}: its mark, {name}, does not say why")
     if config.getoption("rest"):
         config.hook.pytest_deselected(items=[item for item in items if not _is_left(item)])
         items[:] = filter(_is_left, items)
@@ -96,13 +106,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _is_left(item):
-    """Whether `make test` does not run it, reads what its oracle said, or checks no types in it."""
-    slow = item.get_closest_marker("slow") is not None
-    return slow or "kept" in item.fixturenames or _runs_twice(item.path)
-
-
-def _runs_twice(path):
-    return path.relative_to(Path(__file__).parent).parts[0] in TWICE
+    """Whether `make test` does not run it, or it is to run once more as users run it."""
+    if item.get_closest_marker("slow") or "kept" in item.fixturenames:
+        return True
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return folder in TWICE and not item.get_closest_marker("once")
 
 
 @pytest.fixture(autouse=True)
@@ -136,8 +144,8 @@ _least = _resident()
 
 @pytest.fixture(autouse=True)
 def types(request):
-    """Whether types are checked."""
-    checked = request.config.getoption("rest") or not _runs_twice(request.path)
+    """Types are checked but in what runs as it does for users."""
+    checked = not request.config.getoption("rest")
     jaxtyping.config.update("jaxtyping_disable", not checked)
 
 

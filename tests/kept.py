@@ -5,7 +5,9 @@ diffop. `make test` reads the values, `make test-rest` computes them once more a
 `make oracles` writes them.
 """
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,8 @@ class Kept:
             if name not in self._values:
                 raise KeyError(f"{name} {_WORD}")
             return self._values[name]
-        computed = _listed(compute())
+        with _compiled_quickly():
+            computed = _listed(compute())
         if self._mode == "write":
             self._values[name] = computed
         else:
@@ -44,6 +47,18 @@ class Kept:
         if self._mode == "write" and self._values:
             self._path.parent.mkdir(exist_ok=True)
             _write(self._path, self._values)
+
+
+@contextlib.contextmanager
+def _compiled_quickly() -> Iterator[None]:
+    """Oracles are JAX's own derivatives: nothing is said of diffop by how they are compiled."""
+    name = "jax_disable_most_optimizations"
+    before = jax.config.values[name]
+    jax.config.update(name, True)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def _listed(tree: Any) -> Any:

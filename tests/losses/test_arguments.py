@@ -11,7 +11,10 @@ import pytest
 import diffop as do
 from diffop.losses import squares
 
-pytestmark = pytest.mark.usefixtures("x64")
+pytestmark = [
+    pytest.mark.usefixtures("x64"),
+    pytest.mark.once("the losses of the other files, with time elsewhere"),
+]
 
 KEY = jax.random.key(4)
 COUNT, DURATION = 6, 2.0

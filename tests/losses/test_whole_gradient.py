@@ -41,6 +41,7 @@ def points_of(problem, count):
     return problem.sample(None, count)
 
 
+@pytest.mark.once("the arithmetic of the test that follows, for every problem")
 @pytest.mark.parametrize("name", do.pde.names())
 def test_of_problems(name):
     """The loss is that of all components by jets, which are tested beside nested jvp."""

@@ -79,10 +79,11 @@ def agree(printed: str, promised: str) -> bool:
     if NUMBER.split(printed) != NUMBER.split(promised):
         return False
     pairs = zip(NUMBER.findall(printed), NUMBER.findall(promised), strict=True)
-    return all(_close(*pair) for pair in pairs)
+    return all(close(*pair) for pair in pairs)
 
 
-def _close(printed: str, promised: str) -> bool:
+def close(printed: str, promised: str, digits: float = 1.5) -> bool:
+    """Of two numbers, to so many of the last digit that is promised."""
     if printed == promised:
         return True
     a, b = (float(each.replace(",", "")) for each in (printed, promised))
@@ -91,7 +92,7 @@ def _close(printed: str, promised: str) -> bool:
     decimals = DECIMALS.search(promised)
     if not decimals:
         return False
-    return abs(a - b) <= max(1.5 * 10.0 ** -len(decimals[1]), SINGLE_PRECISION * abs(b))
+    return abs(a - b) <= max(digits * 10.0 ** -len(decimals[1]), SINGLE_PRECISION * abs(b))
 
 
 def updated(page: str, name: str, directory: pathlib.Path) -> str:

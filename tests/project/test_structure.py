@@ -189,20 +189,6 @@ def test_modules_are_abstract_or_final(name):
     assert inspect.isabstract(cls) or getattr(cls, "__final__", False), name
 
 
-EXAMPLES = [
-    pytest.param(inspect.cleandoc(block), id=f"{name}-{number}")
-    for name, value in NAMES.items()
-    for number, block in enumerate(
-        re.findall(r"```python\n(.*?)```", inspect.getdoc(value) or "", re.DOTALL)
-    )
-]
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_in_docstrings_run(example):
-    exec(compile(example, "example", "exec"), {})
-
-
 def test_only_what_jax_declares_public_is_used():
     """But for what makes tests take less time where it is there, and nothing where it is not."""
     root = SOURCE.parents[1]

@@ -63,7 +63,7 @@ class Stein(AbstractBaseline):
 
         ops = {"u": do.Identity(), "lap": do.Laplacian()}
         joint = do.baselines.estimate(do.baselines.Stein(sigma=0.1), ops, jax.random.key(0), 2048)
-        jax.jit(joint(lambda x: jnp.sum(x**2)))(jnp.zeros(3))  # {"u": 0.03, "lap": 6}, about
+        jax.jit(joint(lambda x: jnp.sum(x**2)))(jnp.zeros(3))  # about 0.03 and 6
         ```
     """
 

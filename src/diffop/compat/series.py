@@ -51,7 +51,7 @@ def jet(
         from diffop.compat.jet import jet
 
         jet(jnp.exp, (0.0,), ([1.0, 0.0, 0.0],))  # 1, [1, 1, 1]
-        jet(jnp.exp, (0.0,), ([1.0, 0.0, 0.0],), factorial_scaled=False)  # 1, [1, 1/2, 1/6]
+        jet(jnp.exp, (0.0,), ([1.0, 0.0, 0.0],), factorial_scaled=False)  # 1, [1, 0.5, 0.1667]
         ```
     """
     primals = tuple(primals)

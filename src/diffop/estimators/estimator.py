@@ -60,7 +60,7 @@ class AbstractEstimator(eqx.Module):
             E = do.Laplacian().estimate(jax.random.key(0), 8)
             value, error, jets = E.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0))
             joint = do.estimate({"lap": do.Laplacian(), "u": do.Identity()}, jax.random.key(0), 8)
-            joint.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0)).standard_error  # u: 0.0
+            joint.stats(lambda x: jnp.sum(x**4))(jnp.arange(20.0)).standard_error["u"]  # 0.0
             ```
         """
         return applied(u, point, partial(self._stats, u), chunk, plan)

@@ -89,7 +89,7 @@ class Causal(eqx.Module):
             import diffop as do
 
             causal = do.train.Causal(lambda x: x[-1], tolerance=1.0)
-            causal.weights(jnp.array([1.0, 2.0]), jnp.array([[3.0], [0.0]]))  # [exp(−2), 1]
+            causal.weights(jnp.array([1.0, 2.0]), jnp.array([[3.0], [0.0]]))  # [0.1353, 1.0]
             ```
         """
         check_arguments("the time", self.time, points)

@@ -137,7 +137,7 @@ class InitialCondition(eqx.Module):
 
         net = eqx.nn.MLP(2, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
         u = do.nn.InitialCondition(net, value=lambda x: jnp.sin(x[0]))
-        u(jnp.array([0.5, 0.0]))  # sin 0.5, at time 0
+        u(jnp.array([0.5, 0.0]))  # 0.4794, sin 0.5 at time 0
         ```
     """
 

@@ -192,7 +192,9 @@ class Component(DifferentialOperator):
             "mass": do.Divergence() @ velocity,
             "vorticity": do.Partial(0) @ do.Component(1) - do.Partial(1) @ do.Component(0),
         }
-        do.exact(stokes)(flow)(jnp.ones(2))  # [2, 0], [1, 1], 0.0 and 1 - 2
+        values = do.exact(stokes)(flow)(jnp.ones(2))
+        values["viscous"], values["force"]  # [2, 0], [1, 1]
+        values["mass"], values["vorticity"]  # 0.0, -1.0
         ```
     """
 

@@ -128,7 +128,7 @@ def names() -> tuple[str, ...]:
         ```python
         import diffop as do
 
-        do.pde.names()  # ('allen-cahn-two-body', 'g-kdv-1d', 'kdv-2d', …)
+        do.pde.names()  # ('allen-cahn-three-body', 'allen-cahn-two-body', …)
         ```
     """
     return tuple(sorted(_PROBLEMS))

@@ -183,7 +183,7 @@ class ByEntry:
         basis = do.taylor.ByEntry(None, numbers, size=1_000_000)
         jets = do.taylor.Jets(((basis,), (None,)), weights=np.ones(1_000_000), top_only=True)
         x = jnp.ones(1_000_000)
-        do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # six million
+        do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # 6000000
         ```
     """
 

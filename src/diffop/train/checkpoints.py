@@ -98,7 +98,8 @@ class Checkpoints:
                 key=jax.random.key(0),
                 checkpoints=checkpoints,
             )
-            checkpoints.steps  # (100, 200); the same call again has nothing left to do
+            steps = checkpoints.steps
+        steps  # (100, 200): the same call again would have nothing left to do
         ```
     """
 

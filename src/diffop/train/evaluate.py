@@ -83,7 +83,7 @@ class FixedPoints:
         problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
         points = do.train.FixedPoints(problem, jax.random.key(1), 1000)
         points.null_rel_l2  # what one fitted number achieves
-        points.rel_error  # how exact the solution's values are: 0.0, as they are computed
+        points.rel_error  # 0.0: the solution's values are computed, and exact
         points.errors(problem.solution)  # Errors(rel_l1=0.0, rel_l2=0.0)
         ```
     """
@@ -168,7 +168,7 @@ class FixedPoints:
                     return jnp.array([1.0, 0.0])
 
             points = do.train.FixedPoints(Circle(), jax.random.key(0), 100)
-            points.component_errors(lambda x: jnp.stack([jnp.cos(x[0]), x[0]]))["[0]"]  # 0.0
+            points.component_errors(lambda x: jnp.stack([jnp.cos(x[0]), x[0]]))["[0]"].rel_l2  # 0.0
             ```
         """
         values, solution = self._both(u, fraction)

@@ -28,7 +28,7 @@ class FwdJacobian(NamedTuple):
         from diffop.compat import folx
 
         jacobian = folx.forward_laplacian(lambda x: x**2)(jnp.ones(3)).jacobian
-        jacobian.dense_array  # 2 I
+        jacobian.dense_array  # [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
         ```
     """
 

@@ -36,7 +36,7 @@ def batched_vmap(
         from diffop.compat import folx
 
         forward = folx.forward_laplacian(lambda x: jnp.sum(x**2))
-        folx.batched_vmap(forward, 16)(jnp.ones((100, 3))).laplacian  # 100 times 6
+        folx.batched_vmap(forward, 16)(jnp.ones((100, 3))).laplacian  # [6, …, 6]
         ```
     """
     if max_batch_size < 1:

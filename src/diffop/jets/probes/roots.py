@@ -61,7 +61,8 @@ class Roots(AbstractDenseProbe):
         import diffop as do
 
         E = do.DiagonalK(4).estimate(jax.random.key(0), 4, probes="roots")
-        E.stats(lambda x: jnp.sum(x**4))(jnp.ones(10))  # 240, no error, 16 jets
+        stats = E.stats(lambda x: jnp.sum(x**4))(jnp.ones(10))
+        stats.value, stats.standard_error, stats.jets  # 240, 0, 16
         ```
     """
 

@@ -135,7 +135,8 @@ class Split(AbstractTermProbe):
 
         probe = do.probes.Split(exact=(0, 1))
         E = do.Laplacian().estimate(jax.random.key(0), 4, probes=probe)
-        E.stats(lambda x: 50 * x[0] ** 2 + jnp.sum(x**2))(jnp.ones(100))  # 300, no error, 6 jets
+        stats = E.stats(lambda x: 50 * x[0] ** 2 + jnp.sum(x**2))(jnp.ones(100))
+        stats.value, stats.standard_error, stats.jets  # 300, 0, 6
         ```
     """
 

@@ -50,7 +50,7 @@ class SpaceTime(AbstractDomain):
         domain.initial.sample(jax.random.key(2), 100)  # t = 0
 
         rod = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=6.0, argnum=1)
-        x, t = rod.sample(jax.random.key(0), 100)  # (100, 1) and (100,), for u(x, t)
+        x, t = rod.sample(jax.random.key(0), 100)  # (100, 1), (100,)
         ```
     """
 

@@ -33,7 +33,7 @@ class SemilinearAllenCahn(AbstractSemilinear):
         import diffop as do
 
         problem = do.pde.SemilinearAllenCahn(10)
-        problem.reference().values  # 0.8906, at x = 0 and t = 0
+        problem.reference().values  # [0.8906], at x = 0 and t = 0
         ```
     """
 

@@ -38,7 +38,7 @@ class SemilinearHeat(AbstractSemilinear):
         import diffop as do
 
         problem = do.pde.SemilinearHeat(10)
-        problem.reference().values  # 0.46955, at x = 0 and t = 0
+        problem.reference().values  # [0.46955], at x = 0 and t = 0
         ```
     """
 

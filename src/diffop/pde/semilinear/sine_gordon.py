@@ -41,7 +41,7 @@ class SemilinearSineGordon(AbstractSemilinear):
         import diffop as do
 
         problem = do.pde.SemilinearSineGordon(10)
-        problem.reference().values  # 3.22928, at x = 0 and t = 0
+        problem.reference().values  # [3.22928], at x = 0 and t = 0
         ```
     """
 

@@ -69,7 +69,8 @@ class AbstractMethod(Complete):
                 return jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradient), (), evaluated
 
         loss = lambda x, key: jnp.sum((x - 2) ** 2)
-        do.train.fit(jnp.zeros(3), loss, Descent(), 50, key=jax.random.key(0)).model  # [2, 2, 2]
+        result = do.train.fit(jnp.zeros(3), loss, Descent(), 50, key=jax.random.key(0))
+        result.model  # [2.00, 2.00, 2.00]
         ```
     """
 
