@@ -79,11 +79,11 @@ class AbstractBallProblem(AbstractSolvedProblem):
         self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
     ) -> Float[Array, ""]:
         c, left = self._nearest(key)
-        return jnp.sqrt((c - location) ** 2 + jnp.mean(left**2))
+        return jnp.hypot(c - location, left)
 
-    def _nearest(self, key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, " points"]]:
-        """The c for which c (1 − |x|²) misses the equation least, nonlinearity included, and by how
-        much another c would have to differ at each of some points to miss nothing there.
+    def _nearest(self, key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """The c for which c (1 − |x|²) misses the equation least, nonlinearity included, and how
+        large the changes of c are that miss nothing at single points.
         """
         x = self.sample(key, _PAIRS)
         x = jnp.concatenate([x, -x])
@@ -104,7 +104,8 @@ class AbstractBallProblem(AbstractSolvedProblem):
         # by Gauss-Newton from the c of the linear equation; a step is taken where it misses by less
         c = jax.lax.fori_loop(0, _ITERATIONS, improved, jnp.mean(f) / (-2 * self.dim))
         r, slope = linear(c)
-        return c, r / slope
+        changes = jnp.where(slope == 0, 0, r / slope)  # where c changes nothing, none is told of
+        return c, jnp.sqrt(jnp.mean(changes**2))
 
     def ansatz(self, net: Callable) -> Callable:
         return ZeroOnUnitSphere(net)

@@ -9,66 +9,50 @@ from functools import partial
 
 from ..recommended import MUON, ByDimension, Recommended
 
-_ANCHORED_FROM = 3000
-"""From here on nearly all of a two-body solution is one number, which is worth a parameter of its
-own; below, what the rest of the network has to learn is not small beside it.
+_ANCHORED_FROM = {2: 300, 3: 1000}
+"""By the number of bodies. From here on a two-body solution is nearly one number, a slope and a
+mean curvature; and a three-body one is one number to six digits or more.
 """
 
-_ONE_NUMBER_FROM = 1000
-"""From here on a three-body solution is one number to six digits or more, and what is beyond is as
-small as what training leaves.
-"""
-
-_CUBIC_FROM = 20
-"""Below, three-body solutions differ from one number by percents, and small networks learn them."""
+_CUBIC_FROM = 10
+"""Below, small networks learn all of a solution."""
 
 _scaled = partial(Recommended, output_scale="source")
 """The source tells the size of the solution, which grows with the dimension."""
 
 
-def _two_body(dim: int) -> Recommended:
-    return _anchored(dim) if dim >= _ANCHORED_FROM else _whole_gradient(dim)
-
-
-def _whole_gradient(dim: int) -> Recommended:
-    """Few points that tell d numbers each: the residual's gradient sees every coordinate."""
-    return _scaled(
-        steps=2000,
-        n=32,
-        batch=10,
-        # Larger coordinates shorten the plateau at the null model. It was chosen by hand in 1000
-        # dimensions, where it is 5, and grows as coordinates shrink; in few they are large enough.
-        input_scale=max(2.0, _two_digits(math.sqrt(dim / 40))),
-        learning_rate=3e-3,
-        gpinn=1.0,
-        fan_in_rate=0.1,
-    )
-
-
 def _anchored(dim: int) -> Recommended:
-    """A parameter for the one number, and a small network for what is beyond it."""
+    """A parameter for the one number, another for the mean curvature, and a small network for what
+    is beyond them, which is nearly linear.
+    """
     return _scaled(
-        steps=400,
+        steps=200,
         n=4,
         batch=4,
         width=64,
         depth=1,
         learning_rate=1e-2,
-        gpinn=1e-3,  # |∇R|² is far larger than R², since a point has many coordinates
+        # |∇R|² is far larger than R², since a point has many coordinates
+        gpinn=1e-2,
+        # Signs forget at once how large gradients were at first, when all was missed.
+        optimiser="sign-sgd",
         # The first layer learns at 3e-3 in any dimension: the bound is over √d.
         fan_in_rate=_two_digits(3e-3 * math.sqrt(dim)),
         anchor="source",
+        curvature=0.0,
     )
 
 
-def _three_body(dim: int) -> Recommended:
-    if dim >= _ONE_NUMBER_FROM:
-        return _anchored(dim)  # whose parameter is that number
-    return _cubic(dim) if dim >= _CUBIC_FROM else _small(dim)
+def _many_body(bodies: int, dim: int) -> Recommended:
+    if dim < _CUBIC_FROM:
+        return _small(dim)
+    return _cubic(dim) if dim < _ANCHORED_FROM[bodies] else _anchored(dim)
 
 
 def _cubic(dim: int) -> Recommended:
-    """A wide layer for what is of third order, where coordinates are about 1 for the network."""
+    """A wide layer for what is of second and third order, where coordinates are about 1 for the
+    network.
+    """
     return _scaled(
         steps=3000,
         batch=50,
@@ -123,7 +107,7 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-TWO_BODY = ByDimension(1000, _two_body)
+TWO_BODY = ByDimension(1000, partial(_many_body, 2))
 
-# From 1000 dimensions on, as the paper has them, nothing is left to learn beyond one number.
-THREE_BODY = ByDimension(100, _three_body)
+# In 1000, as the paper has them, nothing is left to learn beyond one number.
+THREE_BODY = ByDimension(100, partial(_many_body, 3))
