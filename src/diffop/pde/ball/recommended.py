@@ -26,7 +26,7 @@ def _anchored(dim: int) -> Recommended:
     is beyond them, which is nearly linear.
     """
     return _scaled(
-        steps=200,
+        steps=400,
         n=4,
         batch=4,
         width=64,
