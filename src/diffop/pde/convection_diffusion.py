@@ -58,7 +58,8 @@ class ConvectionDiffusion(AbstractSolvedProblem):
     dim: ClassVar[int] = 2
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
-        steps=100,
+        steps=150,
+        optimiser="levenberg-marquardt",
         batch=300,
         data_batch=50,
         data_weight=10.0,

@@ -14,6 +14,9 @@ _ANCHORED_FROM = {2: 300, 3: 1000}
 mean curvature; and a three-body one is one number to six digits or more.
 """
 
+_CURVED_TO = 300_000
+"""Beyond, the mean curvature, which is the one number divided by d, is not missed."""
+
 _CUBIC_FROM = 10
 """Below, small networks learn all of a solution."""
 
@@ -39,7 +42,8 @@ def _anchored(dim: int) -> Recommended:
         # The first layer learns at 3e-3 in any dimension: the bound is over √d.
         fan_in_rate=_two_digits(3e-3 * math.sqrt(dim)),
         anchor="source",
-        curvature=0.0,
+        # From there on it is smaller than what training leaves, and only wanders.
+        curvature=0.0 if dim <= _CURVED_TO else None,
     )
 
 
