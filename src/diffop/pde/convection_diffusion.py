@@ -59,7 +59,6 @@ class ConvectionDiffusion(AbstractSolvedProblem):
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
         steps=150,
-        optimiser="levenberg-marquardt",
         batch=300,
         data_batch=50,
         data_weight=10.0,

@@ -64,7 +64,6 @@ class Kovasznay(AbstractSolvedProblem):
     dim: ClassVar[int] = 2
     outputs: ClassVar[int | Literal["scalar"]] = 3
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
-        optimiser="levenberg-marquardt",
         dim=2,
         steps=250,
         batch=100,

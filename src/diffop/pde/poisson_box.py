@@ -51,7 +51,6 @@ class PoissonBox(AbstractSolvedProblem):
 
     name: ClassVar[str] = "poisson-box"
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
-        optimiser="levenberg-marquardt",
         dim=10,
         steps=200,
         batch=3500,

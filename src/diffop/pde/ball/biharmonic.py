@@ -69,7 +69,6 @@ class BiharmonicWaves(AbstractSolvedProblem):
 
     name: ClassVar[str] = "biharmonic"
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
-        optimiser="levenberg-marquardt",
         dim=5,
         steps=300,
         batch=1000,

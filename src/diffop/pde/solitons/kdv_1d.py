@@ -51,7 +51,6 @@ class KdV1D(AbstractSoliton):
     name: ClassVar[str] = "g-kdv-1d"
     dim: ClassVar[int] = 2
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
-        optimiser="levenberg-marquardt",
         dim=2,
         steps=160,
         batch=500,

@@ -52,7 +52,6 @@ class KdV2D(AbstractSoliton):
     name: ClassVar[str] = "kdv-2d"
     dim: ClassVar[int] = 3
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
-        optimiser="levenberg-marquardt",
         dim=3,
         steps=200,
         batch=200,

@@ -51,7 +51,6 @@ class KP2D(AbstractSoliton):
     name: ClassVar[str] = "kp-2d"
     dim: ClassVar[int] = 3
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
-        optimiser="levenberg-marquardt",
         dim=3,
         steps=200,
         batch=200,
