@@ -119,7 +119,7 @@ def test_single_precision_of_the_cole_hopf_formula(getkey):
     problem = do.pde.HJBLQG(10_000)
     x = problem.sample(getkey(), 20)
     both = (jax.vmap(problem.solution)(points) for points in (x.astype(jnp.float32), x))
-    np.testing.assert_allclose(*both, rtol=1e-5)
+    np.testing.assert_allclose(*both, rtol=1e-6)
 
 
 def test_points_are_normal_in_space_and_uniform_in_time(getkey):

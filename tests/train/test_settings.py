@@ -128,7 +128,7 @@ def test_defaults_are_what_the_problem_recommends(name):
 
 def test_what_is_recommended_depends_on_the_dimension():
     """Of a name, and of objects, whose dimension is their own."""
-    for dim, steps in ((1000, 2000), (100_000, 400)):
+    for dim, steps in ((100, 3000), (100_000, 400)):
         problem = do.pde.ManyBody("poisson", 2, dim, key=jax.random.key(0))
         for settings in (
             do.train.Settings(NAME, dim=dim),
@@ -276,7 +276,7 @@ def test_settings_without_an_effect_in_files_from_before():
         # 4 bytes of each number; of the network those of the gradient, too
         ({"batch": 2 * 10**9, "dim": 10**4}, "8e+04", "--batch, --pool or --dim"),
         ({"data_batch": 2 * 10**9, "dim": 10**4}, "8e+04", "--data-batch or --dim"),
-        ({"width": 10**8}, "1.6e+08", "--width, --depth or --dim"),
+        ({"width": 10**8, "depth": 3}, "1.6e+08", "--width, --depth or --dim"),
         ({"depth": 10**9, "width": 1000}, "8e+06", "--width, --depth or --dim"),
         ({"steps": 2 * 10**9}, "8", "--steps"),
     ],

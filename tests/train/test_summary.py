@@ -59,7 +59,7 @@ def test_a_table_over_seeds(tmp_path, capsys):
         "steps/s",
     ]
     assert re.split(r"\s{2,}", names.strip()) == titles
-    assert first == f"{NAME} dim=1000 steps=2000"
+    assert first == f"{NAME} dim=1000 steps=400"
     assert re.split(r"\s{2,}", row.strip()) == [
         "3",
         "3 (1 – 6)",
@@ -69,7 +69,7 @@ def test_a_table_over_seeds(tmp_path, capsys):
         "6.00e-01 (6.00e-01 – 6.00e-01)",
         "101 (100 – 102)",
     ]
-    assert second == f"{NAME} dim=10 steps=2000 probes=rademacher"
+    assert second == f"{NAME} dim=10 steps=3000 probes=rademacher"
     assert re.split(r"\s{2,}", other.strip()) == [
         "1", "1", "3.00e-01", "one run", "1.50e-01", "3.00e-01", "100",
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def test_equal_seeds_are_one_run(tmp_path, capsys):
     write_run(tmp_path / "a", 0, rel_l2=0.2)
     write_run(tmp_path / "b", 0, rel_l2=0.2)
     write_run(tmp_path / "c", 1, rel_l2=0.4)
-    write_run(tmp_path / "d", 0, rel_l2=0.1, n=4)
+    write_run(tmp_path / "d", 0, rel_l2=0.1, n=5)
     assert main(["report", str(tmp_path)]) == 0
     _, _, first, _, second, twice, _ = capsys.readouterr().out.splitlines()
     assert first.split()[0] == "2" and "2.00e-01 – 4.00e-01" in first
@@ -141,10 +141,10 @@ def test_a_run_from_when_other_settings_were_recommended(tmp_path, capsys):
     write_run(tmp_path / "b", 0, rel_l2=0.1, **{k: v for k, v in before.items() if k in SET})
     assert main(["report", str(tmp_path)]) == 0
     _, first, _, second, *_ = capsys.readouterr().out.splitlines()
-    assert first == f"{NAME} dim=1000 steps=2000"
+    assert first == f"{NAME} dim=1000 steps=400"
     assert second == (
         f"{NAME} dim=10000 steps=10000 n=16 learning-rate=0.001 batch=100 width=128 depth=3 "
-        "output-scale=1.0 anchor=None gpinn=0.0 fan-in-rate=0.0"
+        "output-scale=1.0 anchor=None curvature=None gpinn=0.0 optimiser=adam fan-in-rate=0.0"
     )
 
 
@@ -158,7 +158,7 @@ def test_what_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "save_curves", lambda *args: drawn.append(args))
     assert main(["plot", str(tmp_path), "--out", str(tmp_path / "p.png")]) == 0
     ((path, (a, b), title),) = drawn
-    assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=2000"
+    assert path == tmp_path / "p.png" and title == f"{NAME} dim=1000 steps=400"
     assert (a.label, a.errors, a.null_rel_l2) == (str(tmp_path / "a"), [(10, 0.5)], 0.6)
     np.testing.assert_array_equal(a.loss_steps, [10, 20])
     np.testing.assert_array_equal(a.losses, [4.0, 2.0])

@@ -44,7 +44,8 @@ def log_mean_power(
     nodes = np.arange(-_LARGEST - _DECADES / mu, _UPPER, _STEP)
     y = jnp.asarray(nodes, x.dtype)
     rate = jnp.asarray(np.exp(nodes), x.dtype)
-    spread = 1 + 4 * s * rate
-    exponents = mu * y - rate - 0.5 * x.size * jnp.log(spread) - rate * jnp.sum(x * x) / spread
+    wide = 4 * s * rate  # about 1/d where it counts, d of which are added up
+    falls = 0.5 * x.size * jnp.log1p(wide) + rate * jnp.sum(x * x) / (1 + wide)
+    exponents = mu * y - rate - falls
     constant = mu * math.log(2) + math.log(_STEP) - math.lgamma(mu)
     return constant + jax.nn.logsumexp(exponents)
