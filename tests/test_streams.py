@@ -257,7 +257,10 @@ def test_all_draws_of_a_problem_are_from_keys_of_their_own(recorder, name):
 
 
 RUNS = {
-    "product": ("allen-cahn-two-body", {"square": "product", "probes": "sparse", "gpinn": 0.3, "gpinn_terms": 2}),
+    "product": (
+        "allen-cahn-two-body",
+        {"square": "product", "probes": "sparse", "gpinn": 0.3, "gpinn_terms": 2},
+    ),
     "pairs": ("biharmonic", {"square": "pairs", "probes": "gaussian", "optimiser": "adam"}),
     "pool": ("g-kdv-1d", {"pool": 2, "causal": 1.0, "data_batch": 6, "probes": "sparse"}),
     "balance": ("poisson-box", {"balance": 1, "pool": 3}),
