@@ -186,7 +186,7 @@ def test_recommend_prints_what_solve_takes(words, note, tmp_path, capsys, monkey
         (["kp-2d", "--dim", "4"], "kp-2d has 3 coordinates, time among them, got dim 4; leave"),
         (["poisson-two-body-lattice", "--dim", "4"], "a period from 2 to the 3 terms of its sum"),
         (["alen-cahn"], "no problem called 'alen-cahn'; the nearest names are: allen-cahn-two"),
-        (["kp-2d", "--paper"], "the paper trains no network on kp-2d, and on these: allen-cahn-"),
+        (["kp-2d", "--paper"], "the paper trains no network on kp-2d; it does on allen-cahn-"),
         (["tests.train.own:Ball", "--paper"], "the paper trains no network on tests.train.own:B"),
         (["tests.train.own:Demanding"], "Demanding is made with charge, of which nothing is know"),
         (["nowhere:Ball"], "there is no module 'nowhere' to import the problem"),

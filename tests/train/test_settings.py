@@ -107,7 +107,7 @@ def test_what_the_paper_trains(name):
         return
     for ask in (do.pde.paper, do.train.Settings.of_paper):
         with pytest.raises(
-            ValueError, match=f"^the paper trains no network on {name}, and on these: allen-cahn-"
+            ValueError, match=f"^the paper trains no network on {name}; it does on allen-cahn-"
         ):
             ask(name)
 

@@ -196,7 +196,7 @@ def paper(name: str, dim: int | None = None) -> Recommended:
     if found is None:
         trained = [each for each in names() if _PROBLEMS[each].paper is not None]
         raise ValueError(
-            f"the paper trains no network on {name}, and on these: {', '.join(trained)}; ask for "
+            f"the paper trains no network on {name}; it does on {', '.join(trained)}; ask for "
             f"what is recommended instead."
         )
     return found.at(dim)
