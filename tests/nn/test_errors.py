@@ -35,6 +35,7 @@ def loss(*args, **kwargs):
     return pinn().loss(jnp.ones((4, 3)), *args, **kwargs)
 
 
+PARAMETERS = {"Anchored": "value at the origin", "Curved": "curvature"}
 ONE_POINT = "one point of shape %s, got shape %s; use jax.vmap"
 SIZES = (
     "a block of 2 to 6 coordinates, or a block of 1 with 1 channel, .* got block=%d and chan.*=%d"
@@ -61,27 +62,21 @@ CASES = {
         for scale in (0.0, -1.0, float("nan"), float("inf"), 1e-40, 1e39)
     },
     **{
-        f"anchor_{value}": (
-            lambda value=value: do.nn.Anchored(jnp.sum, value),
-            f"Anchored expects a finite value at the origin, got {value}; 0.0 if none is known",
+        f"{name}_{value}": (
+            lambda name=name, value=value: getattr(do.nn, name)(jnp.sum, value),
+            f"{name} expects a finite {what}, got {value}; 0.0 if none is known",
         )
+        for name, what in PARAMETERS.items()
         for value in (float("nan"), float("inf"))
     },
-    "anchor_of_a_vector": (
-        lambda: do.nn.Anchored(jnp.cumsum, 1.0)(jnp.ones(3)),
-        r"Anchored expects a network with values of shape \(\), which .*, got \(3,\); give it one",
-    ),
     **{
-        f"curvature_{value}": (
-            lambda value=value: do.nn.Curved(jnp.sum, value),
-            f"Curved expects a finite curvature, got {value}; 0.0 if none is known",
+        f"{name}_of_a_vector": (
+            lambda name=name: getattr(do.nn, name)(jnp.cumsum, 1.0)(jnp.ones(3)),
+            rf"{name} expects a network with values of shape \(\), which its {what} has, "
+            r"got \(3,\); give it one",
         )
-        for value in (float("nan"), float("inf"))
+        for name, what in PARAMETERS.items()
     },
-    "curvature_of_a_vector": (
-        lambda: do.nn.Curved(jnp.cumsum, 1.0)(jnp.ones(3)),
-        r"Curved expects a network with values of shape \(\), which .*, got \(3,\); give it one",
-    ),
     "empty_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (0.0,)), ENDS),
     "ends_of_a_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0, 0.0), (1.0,)), ENDS),
     "infinite_box": (lambda: do.nn.BoxInput(jnp.sum, (0.0,), (float("inf"),)), ENDS),

@@ -82,8 +82,8 @@ class AbstractBallProblem(AbstractSolvedProblem):
         return jnp.hypot(c - location, left)
 
     def _nearest(self, key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """The c for which c (1 − |x|²) misses the equation least, nonlinearity included, and how
-        large the changes of c are that miss nothing at single points.
+        """The c for which c (1 − |x|²) misses the equation least, nonlinearity included; and the
+        root mean square of the changes of c after which it would miss nothing at one of the points.
         """
         x = self.sample(key, _PAIRS)
         x = jnp.concatenate([x, -x])
