@@ -66,14 +66,14 @@ class LinenMLP(flax.linen.Module):
     @flax.linen.compact
     def __call__(self, x):
         for width in (8, 8):
-            x = flax.linen.gelu(flax.linen.Dense(width)(x))
-            x = flax.linen.LayerNorm()(x)
-        return flax.linen.Dense(1)(x)[0]
+            x = flax.linen.gelu(flax.linen.Dense(width, param_dtype=jnp.float64)(x))
+            x = flax.linen.LayerNorm(param_dtype=jnp.float64)(x)
+        return flax.linen.Dense(1, param_dtype=jnp.float64)(x)[0]
 
 
 def linen():
     module = LinenMLP()
-    parameters = to64(module.init(KEY, jnp.ones(6)))
+    parameters = module.init(KEY, jnp.ones(6))
     return lambda x: module.apply(parameters, x)
 
 
