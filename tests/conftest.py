@@ -189,3 +189,27 @@ def x64():
     """Double precision for one test module: `pytestmark = pytest.mark.usefixtures("x64")`."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture
+def kernels_everywhere(halves, monkeypatch):
+    """What is done on a lone CPU with many points and large arrays, done with few and small ones on
+    any machine.
+    """
+    for name, value in {
+        **{"scaled_rows.LARGE": 1, "weighted_rows.ENOUGH": 0, "symmetric.LEAST": 1},
+        **{"parts.MANY": 1, "parts.WHOLE": 0, "parts.SMALL": 0, "parts.FEWEST": 1},
+        **{"parts.LOW": 1, "parts.HIGH": 1},
+    }.items():
+        monkeypatch.setattr(f"diffop.kernels.{name}", value)
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """What is done on a lone CPU with wide layers, done with narrow ones on any machine."""
+    monkeypatch.setattr("diffop.kernels.halves.LEAST", 2)
+    monkeypatch.setattr("diffop.kernels.halves.LARGE", 1)
+    monkeypatch.setattr("diffop.kernels.device.on_lone_cpu", lambda *_: True)
+    jax.clear_caches()
+    yield
+    jax.clear_caches()

@@ -142,7 +142,7 @@ def test_directions_pass_the_first_layer_once(probes):
     value, parameters, d = loss(do.Laplacian().estimate(jr.key(1), N, probes=probes), "ansatz")
     eqns = jaxprs.of(value, parameters)
     first = WIDTHS[0]
-    for name in ("dot_general", "rows_dot", "gather"):
+    for name in ("dot_general", "gather"):
         for eqn in jaxprs.named(eqns, name):
             shapes = [var.aval.shape for var in eqn.invars]
             if any(d in shape and first in shape for shape in shapes):

@@ -27,7 +27,7 @@ def propagated(eqns, width):
     """How many vectors this layer's matrix is applied to: primal, directions, top order."""
     before = WIDTHS[WIDTHS.index(width) - 1]
     total = 0
-    for eqn in jaxprs.named(eqns, "dot_general") + jaxprs.named(eqns, "rows_dot"):
+    for eqn in jaxprs.named(eqns, "dot_general"):
         shapes = [operand.aval.shape for operand in eqn.invars]
         if (width, before) in shapes or (before, width) in shapes:
             total += eqn.outvars[0].aval.size // width

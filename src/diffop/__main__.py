@@ -19,7 +19,6 @@ from . import __version__, pde, train
 from .kinds import Kind, as_word
 from .pde.own import imported
 from .pde.registry import summary
-from .train.large_pages import restart, wanted
 from .train.loggers import TRACKERS
 from .train.mesh import make, parsed
 from .train.model import Keys, build_problem
@@ -43,8 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     **Arguments:**
 
-    - `arguments`: the words after `python -m diffop`; those of this process if not given. It is
-        then begun again where large arrays are faster in an environment that asks for large pages.
+    - `arguments`: the words after `python -m diffop`; those of this process if not given.
 
     **Returns:** the exit code: 0 for success, 1 for a run that failed or an output that cannot be
     written, 2 for input that cannot be used, 130 for a run that was interrupted by Ctrl-C, 143 by
@@ -61,8 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         main(["list"])
         ```
     """
-    whole = argparse.Namespace(whole_process=arguments is None)
-    options = _parser().parse_args(arguments, whole)
+    options = _parser().parse_args(arguments)
     try:
         return options.run(options)
     except _Unprinted as error:
@@ -222,7 +219,6 @@ def _solved(options: argparse.Namespace) -> int:
     how = {name: getattr(options, name) for name in ("resume", "checkpoint_every", "log")}
     try:
         settings = _settings(options)
-        _with_large_pages(settings, options.whole_process)
         how["mesh"] = _mesh(options)
         train.check(settings, options.out, options.overwrite, **how)
     except (ValueError, OSError, MemoryError) as error:
@@ -291,13 +287,6 @@ def _settings(options: argparse.Namespace) -> train.Settings:
         return train.Settings.of_paper(options.problem, **given)
     problem = imported(options.problem) if ":" in options.problem else options.problem
     return train.Settings(problem, **given)
-
-
-def _with_large_pages(settings: train.Settings, whole_process: bool) -> None:
-    """Begins again, where this process is no more than this command, and that makes it faster."""
-    environment = wanted(settings, os.environ)
-    if whole_process and environment is not None:
-        restart(environment)
 
 
 def _mesh(options: argparse.Namespace) -> Mesh | None:

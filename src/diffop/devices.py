@@ -1,8 +1,6 @@
-"""How arrays lie on devices, and whether these take them one after another."""
+"""How arrays lie on devices."""
 
-import contextlib
-import contextvars
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -10,27 +8,6 @@ import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, reshard
 
 from .versions import varying_axes
-
-_are_unlooped = contextvars.ContextVar("_are_unlooped", default=False)
-
-
-@contextlib.contextmanager
-def all_at_once() -> Iterator[None]:
-    """Where a lone CPU has no loops of its own either: for whoever counts what programs compute."""
-    before = _are_unlooped.set(True)
-    try:
-        yield
-    finally:
-        _are_unlooped.reset(before)
-
-
-def on_lone_cpu(*arrays: Any) -> bool:
-    """Whether points may go through one after another, and long arrays in blocks: on a lone CPU.
-    Several devices, and those of another kind, take all at once.
-    """
-    if _are_unlooped.get() or jax.default_backend() != "cpu" or jax.device_count() > 1:
-        return False
-    return not any(map(is_on_mesh, arrays))
 
 
 def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:

@@ -50,7 +50,7 @@ def values(function, dtype, structured=True):
     compiling.
     """
     if not structured:
-        with dense.without_structure():
+        with dense.without_structure(), do.kernels.plain():
             return values.__wrapped__(function, dtype)
     cases = [case for case, other in PAIRS if other is function]
     model, points = function.model(dtype), function.points(dtype)
@@ -79,8 +79,25 @@ FUNCTIONS = list(dict.fromkeys(function for _, function in PAIRS))
 @pytest.mark.usefixtures("as_users_see_it")  # types are checked in `test_exact`
 @pytest.mark.parametrize("function", FUNCTIONS, ids=str)
 def test_structure_changes_no_value(function):
-    """Every operator with arrays in the place of sparse coefficients, from the first step on."""
+    """Every operator with arrays in the place of sparse coefficients, from the first step on, and
+    with no kernel.
+    """
     got, expected = (values(function, "float64", structured) for structured in (True, False))
+    _check_agree(got, expected)
+
+
+@pytest.mark.slow("makes some programs of the table once more")
+@pytest.mark.usefixtures("as_users_see_it", "kernels_everywhere")
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.name in WITH_LAYERS], ids=str)
+def test_kernels_change_no_value(function):
+    """Every operator with all kernels, on points and layers of any size."""
+    _check_agree(values.__wrapped__(function, "float64"), values(function, "float64", False))
+
+
+WITH_LAYERS = {"tanh", "residual", "field"}
+
+
+def _check_agree(got, expected):
     assert got.keys() == expected.keys()
     for name in got:
         pair = map(jax.tree.leaves, (got[name], expected[name]))

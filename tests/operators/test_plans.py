@@ -127,7 +127,7 @@ def test_common_plans_print_too():
 
 def contractions(function, *args):
     counts = jaxprs.count(jaxprs.of(function, *args))
-    return counts["dot_general"] + counts["rows_dot"]
+    return counts["dot_general"]
 
 
 def network(width=8):

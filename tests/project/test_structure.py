@@ -21,18 +21,19 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 # Which rooms each room may import. Nobody imports upwards.
 ARROWS = {
-    "taylor": set(),
+    "kernels": set(),
+    "taylor": {"kernels"},
     "jets": {"taylor"},
     "compat": {"taylor"},
     "terms": {"taylor", "jets"},
-    "estimators": {"jets", "terms"},
+    "estimators": {"kernels", "jets", "terms"},
     "operators": {"jets", "terms", "estimators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"terms", "operators", "equations", "losses", "nn"},
-    "train": {"taylor", "terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
+    "pde": {"kernels", "terms", "operators", "equations", "losses", "nn"},
+    "train": {"kernels", "taylor", "terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
 }
 
 

@@ -60,11 +60,7 @@ ELSEWHERE = {
         "host_local_array_to_global_array global_array_to_host_local_array"
     ),
     "`tests/operators/test_explicit_mesh.py`": "reshard",
-    "`tests/taylor/test_rows.py`": "rows_dot rows_outer",
-    "`tests/taylor/test_points.py`": "each_point",
-    "`tests/taylor/test_weighted_rows.py`": "weighted_dot",
-    "`tests/taylor/test_blocks.py`": "in_blocks",
-    "`tests/taylor/test_parts.py`": "in_parts",
+    "`tests/kernels`": "kernel",
     "`tests/taylor/test_custom_rules.py`": "custom_vjp_call custom_vmap_call",
     "with `reduce_window_max`, whose jvp it is": "select_and_gather_add",
     "nothing: JAX cannot map it or derive it twice": "ragged_dot_general reduce_window",

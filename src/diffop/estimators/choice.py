@@ -20,10 +20,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from ..array_types import Key
-from ..devices import all_at_once
 from ..jets.point import Point
 from ..jets.probes import NAMED, AbstractProbe, as_probe
 from ..jets.table import text_table
+from ..kernels import plain
 from ..streams import stream, streams
 from ..terms.arguments import check_callable, checked_integer
 from ..terms.one_point import works
@@ -238,7 +238,7 @@ class _Pilot:
             return jax.ShapeDtypeStruct((MANY, *array.shape[1:]), array.dtype)
 
         function = jax.jit(jax.vmap(_made(self.ops, kind, n, self.key)(self.u)))
-        with all_at_once():  # of a loop the compiler counts one turn
+        with plain():  # of a loop the compiler counts one turn
             lowered = function.lower(*jax.tree.map(shape, self.points))
         found: Any = lowered.cost_analysis()
         return float(found.get("flops", 0.0)) / MANY  # none at all for a u that is constant

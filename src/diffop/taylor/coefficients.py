@@ -41,16 +41,11 @@ class Image:
 
     - `source`: of the array. Where it is a vector x, ℓ is the product with x.
     - `operand`, `output`: the source of a value that ℓ was applied to, and what came of it.
-    - `layer`: that value, and the matrix with the rows, along an `axis`, where they are so plain.
-    - `gram`: $Σ_r ℓ(e_r) ⊗ ℓ(e_r)$, where it was computed with the output.
     """
 
     source: Source = static()
     operand: Source | None = static(default=None)
     output: AnyArray | None = None
-    layer: tuple[AnyArray | np.ndarray, AnyArray | np.ndarray] | None = None
-    axis: int = static(default=0)
-    gram: AnyArray | None = None
 
 
 @final

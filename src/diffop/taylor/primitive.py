@@ -21,8 +21,6 @@ class Form(enum.Enum):
 
     ENTRYWISE = enum.auto()
     DOT = enum.auto()
-    ROWS = enum.auto()
-    """Of any number of rows with one matrix."""
     CONVOLUTION = enum.auto()
     OTHER = enum.auto()
 

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple, final
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
+from ..kernels import call
+from ..precision import full_precision
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
 from .arrays import type_of
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of, with_joined
-from .chunks import by_direction, chunk_size, in_chunks, may_need_chunks, peak_bytes
+from .chunks import by_direction, in_chunks
 from .coefficients import Series, all_zero, scale
-from .parts import MANY, in_parts
-from .precision import full_precision
+from .program import own_policy
 from .replacing.walk import interpret_replacing
 from .tangents import (
     Jets,
@@ -86,14 +88,8 @@ def push(
     families = [family_of(each) for each in jets]
     pairs = list(zip(jets, families, strict=True))
     sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]
-    together, highest, many = [], 0, 0
-    for (each, family), size in zip(pairs, sizes, strict=True):
-        if not size:
-            order = family.truncation.degree
-            together.append((each, family))
-            highest, many = max(highest, order), many + order**2 * (family.size or 1)
-    push_together = functools.partial(_push_together, u, args, together)
-    pushed = in_parts(push_together, args, highest) if many >= MANY else push_together()
+    together = [pair for pair, size in zip(pairs, sizes, strict=True) if not size]
+    pushed = _at_a_point(u, args, together)
     rest = iter(pushed.derivatives)
     return Pushed(
         pushed.value,
@@ -117,8 +113,6 @@ def _chunk_size(
         return None
     if chunk is not None:
         return chunk if chunk < size else None
-    if not may_need_chunks(size):
-        return None
     leaves, structure = jax.tree.flatten(args)
     inexact = [p for p, leaf in enumerate(leaves) if is_inexact(leaf)]
 
@@ -130,8 +124,23 @@ def _chunk_size(
         return _push_together(u, point, [(jets, family)]).derivatives
 
     point = [jnp.asarray(leaves[position]) for position in inexact]
-    needed = peak_bytes(jax.make_jaxpr(whole)(*point))
-    return chunk_size(size, needed, sum(array.nbytes for array in point))
+    return call("chunks", _all_at_once, whole, point, directions=size)
+
+
+def _all_at_once(*_: Any, **__: Any) -> None:
+    """Where nobody knows how many directions there is room for."""
+
+
+def _at_a_point(
+    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[tuple[Jets, Family]]
+) -> Pushed:
+    """All jets in one pass at a point, which may be one of many."""
+    inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
+    if not any(isinstance(leaf, Tracer) for leaf in inexact):
+        return _push_together(u, args, jets)
+    curves = tuple((family.truncation.degree, family.size or 1) for _, family in jets)
+    push = functools.partial(_push_together, u, args, jets)
+    return call("parts", lambda **_: push(), curves=curves, policy=own_policy)
 
 
 def _push_in_chunks(

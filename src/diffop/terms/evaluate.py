@@ -26,7 +26,7 @@ from ..jets.products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from ..jets.pushes import Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
-from ..taylor.precision import full_precision
+from ..precision import full_precision
 from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken

@@ -12,7 +12,7 @@ and θ depends on no other coordinate, so with (sin θ)' = cos θ and (sin θ)''
     x·∇S = Σ c_i cos θ (a θ_a + b θ_b)
     ΔS   = Σ c_i [cos θ (θ_aa + θ_bb) − sin θ (θ_a² + θ_b²)].
 
-Where all |x_i| ≤ 1, as in the unit ball, these are polynomials (`sines.py`) of x and of the angle
+Where all |x_i| ≤ 1, as in the unit ball, these are functions of small angles: of x and of the angle
 by which θ differs from 1,
 
     δ = θ − 1 = a − (1 − cos b) + b cos a,     |δ| ≤ |a| + (1 − cos b) + |b| cos a ≤ 2:
@@ -29,7 +29,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .sines import sine, versine
+from ...kernels import call
 from .sums import in_blocks
 
 CENTRE = math.sin(1)
@@ -55,6 +55,16 @@ def _versine(x: Float[Array, " terms"]) -> Float[Array, " terms"]:
     return 2 * half * half
 
 
+def _sine(x: Float[Array, " terms"]) -> Float[Array, " terms"]:
+    """sin x for |x| ≤ 2."""
+    return call("sine", jnp.sin, x)
+
+
+def _small_versine(x: Float[Array, " terms"]) -> Float[Array, " terms"]:
+    """1 − cos x for |x| ≤ 2."""
+    return call("versine", _versine, x)
+
+
 def two_body_terms(
     x: Float[Array, " dim"],
 ) -> tuple[Float[Array, " terms"], Float[Array, " terms"], Float[Array, " terms"]]:
@@ -62,10 +72,10 @@ def two_body_terms(
     |x_i| ≤ 1.
     """
     a, b = x[:-1], x[1:]
-    sin_a, sin_b = sine(a), sine(b)
-    cos_a, lost = 1 - versine(a), versine(b)
+    sin_a, sin_b = _sine(a), _sine(b)
+    cos_a, lost = 1 - _small_versine(a), _small_versine(b)
     delta = a - lost + b * cos_a
-    sin_delta, lost_delta = sine(delta), versine(delta)
+    sin_delta, lost_delta = _sine(delta), _small_versine(delta)
 
     value = _SLOPE * sin_delta - CENTRE * lost_delta
     cosine = _SLOPE - (_SLOPE * lost_delta + CENTRE * sin_delta)

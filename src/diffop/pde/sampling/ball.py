@@ -6,7 +6,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...streams import stream
 from .normal import normal
-from .scaled import scaled
 
 
 def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
@@ -42,4 +41,4 @@ def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count di
         )
     direction = normal(stream(key, "directions in the ball"), (count, dim))
     radius = jax.random.uniform(stream(key, "radii"), (count, 1))
-    return scaled(direction, radius / jnp.linalg.norm(direction, axis=1, keepdims=True))
+    return direction * (radius / jnp.linalg.norm(direction, axis=1, keepdims=True))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...streams import stream
-from .threefry import in_one_pass
+from .normal import drawn_with
 
 Ends: TypeAlias = Float[Array | np.ndarray, " dim"] | Sequence[int | float]
 """One number for each coordinate."""
@@ -20,7 +20,7 @@ Unit: TypeAlias = Callable[[PRNGKeyArray, int, int], Float[Array, "count dim"]]
 
 def uniform(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Independent uniform points of the unit cube."""
-    return jax.random.uniform(in_one_pass(key), (count, dim))
+    return jax.random.uniform(drawn_with(key), (count, dim))
 
 
 def box(

@@ -3,7 +3,7 @@ differentiated step by step each would take one product more.
 """
 
 import functools
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,9 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
-from ...devices import on_lone_cpu
+from ...kernels import call
+from ...precision import full_precision
 from ..coefficients import Full
-from ..points import each_point
-from ..precision import full_precision
-from ..program import KEPT, own_policy
-from ..symmetric import blocks_of, quadratic_form, share
 
 PRODUCTS = "diffop products"
 """A name inside of functions whose jvp saves work, but is that of what they are made of: where
@@ -49,49 +46,27 @@ def _quadratic_jvp(
 
 def form(matrix: Array, rows: Full) -> Array:
     """Σ_ij M_ij a_i a_j without the factors of the rows a_i."""
-    size, width = rows.base.shape[0], rows.base.size // max(1, rows.base.shape[0])
-    if not (is_halved(size, width) and on_lone_cpu(matrix, rows.base)):
-        return quadratic(*alike(matrix, rows.base))
-    matrix, *factors = alike(matrix, *(rows.scaled or (flat(rows.base),)))
-    sums, every = matrix.shape[:-2], matrix.reshape(-1, *matrix.shape[-2:])
-    forms = [each_point(_form_at_point, one, blocks_of(one), *factors) for one in every]
-    return jnp.stack(forms).reshape(*sums, *rows.base.shape[1:])
+    factors = rows.scaled or (rows.base,)
+    made = call("quadratic form", _quadratic, *alike(matrix, *factors))
+    return made.reshape(*matrix.shape[:-2], *rows.base.shape[1:])
 
 
-@functools.partial(jax.checkpoint, policy=own_policy, prevent_cse=False)
-def _form_at_point(matrix: Array, blocks: list[Array], *factors: Array) -> Array:
-    array = factors[0] if len(factors) == 1 else factors[0][:, None] * factors[1]
-    return by_halves(matrix, blocks, array)
+def _quadratic(matrix: Array, *factors: Array) -> Array:
+    """Of an array, or of numbers times the rows of one."""
+    return quadratic(matrix, _rows_of(factors))
 
 
-@jax.custom_jvp
-def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
-    """As `quadratic`, of a matrix and its blocks: it changes as the blocks do."""
-    return quadratic_form(blocks, checkpoint_name(array, PRODUCTS))
-
-
-@by_halves.defjvp
-@full_precision()
-def _by_halves_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
-    (matrix, _, array), (_, dblocks, darray) = primals, tangents
-    applied = checkpoint_name(matrix @ array, KEPT)
-    along = quadratic_form(dblocks, array) + 2 * jnp.sum(darray * applied, axis=0)
-    return jnp.sum(array * applied, axis=0), along
+def _rows_of(factors: Sequence[Array]) -> Array:
+    return factors[0] if len(factors) == 1 else factors[0][:, None] * factors[1]
 
 
 def form_cost(size: int, width: int) -> float:
     """How many multiply-adds a quadratic form of an array `(size, width)` takes."""
-    halved = is_halved(size, width) and on_lone_cpu()
-    return size * size * width * (share(size) if halved else 1.0)
+    return size * size * width * call("part of a quadratic form", _all_of_it, size, width)
 
 
-def is_halved(size: int, width: int) -> bool:
-    """Whether a quadratic form of an array `(size, width)` is large enough for halves."""
-    return share(size) < 1 and size * size * width >= _LARGE
-
-
-_LARGE = 256**3
-"""So many multiplications for one point fill a loop over points."""
+def _all_of_it(*_: int) -> float:
+    return 1.0
 
 
 def _dot_first(array: Array, applied: Array, sums: int) -> Array:
@@ -111,18 +86,18 @@ def flat(array: Array) -> Array:
     return array if array.ndim == 2 else array.reshape(array.shape[0], -1)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def gram(a: Array, axis: int = 0) -> Array:
-    """AᵀA, or AAᵀ by summing over the axis 1. Its derivative S + Sᵀ with S = AᵀdA takes one product
-    instead of two, forward and reverse.
+@jax.custom_jvp
+def gram(a: Array) -> Array:
+    """AᵀA. Its derivative S + Sᵀ with S = AᵀdA takes one product instead of two, forward and
+    reverse.
     """
     a = checkpoint_name(a, PRODUCTS)
-    return lax.dot_general(a, a, (((axis,), (axis,)), ((), ())))
+    return lax.dot_general(a, a, (((0,), (0,)), ((), ())))
 
 
 @gram.defjvp
 @full_precision()
-def gram_jvp(axis: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+def _gram_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     (a,), (da,) = primals, tangents
-    half = lax.dot_general(a, da, (((axis,), (axis,)), ((), ())))
-    return gram(a, axis), half + half.T
+    half = lax.dot_general(a, da, (((0,), (0,)), ((), ())))
+    return gram(a), half + half.T

@@ -364,8 +364,7 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
             return b.output.reshape(1, -1)
         same = same or a.source == b.source
     if same:
-        known = None if a is None else a.gram
-        return gram(flat(left.base)) if known is None else known
+        return gram(flat(left.base))
     first, second = alike(flat(left.base), flat(right.base))
     return first.T @ second
 

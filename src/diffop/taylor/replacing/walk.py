@@ -10,7 +10,6 @@ of directions on two of them in its derivatives, so nothing is replaced before t
 of values that move.
 """
 
-import dataclasses
 import heapq
 import itertools
 import math
@@ -44,7 +43,6 @@ from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry
 from ..truncation import Truncation
 from .cost import MORE, SHARED, Live, best_cuts
-from .one_pass import with_gram
 from .second_moments import SecondMoment, is_separate, moments, replaced_moments, unit_of
 
 
@@ -166,10 +164,6 @@ class _Replacement:
         moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
             return
-        if family.moment is None and family.sums_squares:
-            made: dict[int, Image] = {}
-            for variable in moving:
-                self.walk.store(variable, _with_gram(self.walk.values[variable], made))
         parts = [_real_parts(self._lower(v, index), self.walk.values[v].primal) for v in moving]
         lower, primals = zip(*itertools.chain(*parts), strict=True)
         lengths = [unit_of(*each) if len(of) == 1 else None for of in parts for each in of]
@@ -223,30 +217,6 @@ def _is_of_input(coefficient: Coefficient) -> bool:
 def _with(value: Bundle, index: int, series: Series) -> Value:
     """A value with another series along one family."""
     return bundle(value.primal, [*value.series[:index], series, *value.series[index + 1 :]])
-
-
-def _with_gram(value: Value, made: dict[int, Image]) -> Value:
-    """A value, and the Gram matrix of its rows where it is what they made of a vector; `made` are
-    those of the values before, by their matrices.
-    """
-    output = value.primal
-
-    def known(coefficient: Coefficient) -> Coefficient:
-        nonlocal output
-        image = coefficient.image if isinstance(coefficient, Full) else None
-        if image is None or image.layer is None or image.output is not value.primal:
-            return coefficient
-        first = made.setdefault(id(image.layer[1]), image)
-        if first is image:
-            first = made[id(image.layer[1])] = with_gram(image)
-        if first.axis != image.axis:
-            return coefficient
-        output = first.output if first.operand == image.operand else image.output
-        image = dataclasses.replace(image, output=output, gram=first.gram)
-        return dataclasses.replace(coefficient, image=image)
-
-    series = tuple(tuple(map(known, each)) for each in value.series)
-    return Bundle(output, series, value.source)
 
 
 _SCALARS = 4

@@ -23,7 +23,6 @@ from ..bundle import (
 from ..coefficients import Coefficient, Series
 from ..equation import BilinearMap, LinearMap
 from ..primitive import Form, Primitive, enter, of
-from ..rows import rows_dot_p, rows_outer_p
 from ..series import divided, leibniz, quotient, squared
 
 
@@ -145,8 +144,6 @@ def _enter(names: str, form: Form, **known: Any) -> None:
 _enter("mul", Form.ENTRYWISE, entrywise=True, on_indices=True)
 _enter("dot_general", Form.DOT, summed=_contracted)
 _enter("conv_general_dilated", Form.CONVOLUTION, summed=_reached)
-_enter(rows_dot_p.name, Form.ROWS, summed=lambda eqn: _shape(eqn, 1)[eqn.params["axis"]])
-_enter(rows_outer_p.name, Form.OTHER, summed=lambda eqn: math.prod(_shape(eqn, 0)[:-1]))
 enter(["square"], Primitive(square, "bilinear", entrywise=True))
 enter(
     ["div"],

@@ -11,15 +11,11 @@ from jax.core import Tracer
 from jax.dtypes import float0
 
 from ..binding import bind, bind_call, bind_program, partially_bound
-from ..blocks import in_blocks_p
 from ..bundle import Bundle, Families, Value, is_moving, primal_of
 from ..interpreter import interpret, run
-from ..parts import in_parts_p
-from ..points import each_point_p
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, flatten
 from ..replacing.forms import PRODUCTS
-from ..weighted_rows import weighted_dot_p
 from .by_jvp import fallback
 from .elementwise import along_one
 from .of_jax import name_in_jax, with_a_rule, written_out
@@ -170,8 +166,7 @@ def _enter(names: str, rule: Rule | None, **known: Any) -> None:
 
 _enter("jit pjit", None, inner=Inner.CALLED, evaluate=bind_program, known=written_out)
 _enter("call closed_call core_call", None, inner=Inner.CALLED, evaluate=bind_call)
-for _call in (each_point_p, weighted_dot_p, in_blocks_p, in_parts_p):
-    _enter(_call.name, None, inner=Inner.CALLED, evaluate=bind_program)
+_enter("kernel", None, inner=Inner.CALLED, evaluate=bind_program)
 _enter("remat2 checkpoint", None, inner=Inner.REMATERIALISED, evaluate=bind_program)
 _enter("custom_jvp_call", custom_jvp, inner=Inner.DECLARED, evaluate=bind_call, known=with_a_rule)
 _enter("custom_vjp_call", custom_vjp, inner=Inner.REVERSED, evaluate=bind_call)

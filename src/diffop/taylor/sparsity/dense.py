@@ -4,15 +4,13 @@ from typing import Any
 
 import jax
 from jax import lax
+from jaxtyping import Array
 
-from ...devices import is_explicit
-from ...versions import varying_axes
-from ..arrays import as_array
+from ...kernels import call
+from ..arrays import as_array, product_of
 from ..coefficients import Full
 from ..equation import BilinearMap
 from ..primitive import Form
-from ..rows import rows_dot
-from ..weighted_rows import weighted_dot
 
 
 def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
@@ -31,8 +29,7 @@ def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int])
             return Full(array, factor)
     function = product.function
     axes = tuple(0 if lead else None for lead in leads)
-    rows = product.form is Form.ROWS and leads[1] == 0  # it takes any number of leading axes
-    for _ in range(0 if rows else max(leads)):
+    for _ in range(max(leads)):
         function = jax.vmap(function, in_axes=axes)
     return Full(as_array(function(left.base, right.base)), factor)
 
@@ -66,11 +63,12 @@ def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, i
         "preferred_element_type": product.params["preferred_element_type"],
     }
     is_vector = moving.ndim == lead + 1 and len(contract[side]) == 1
-    if is_vector and still.ndim == 2 and _is_plain(moving, still):
+    if is_vector and still.ndim == 2:
         (axis,) = contract[1 - side]
         if coefficient.weighted is not None:
-            return weighted_dot(*coefficient.weighted, still, axis=axis, **params)
-        return rows_dot(moving, still, axis=axis, **params)
+            operands = *coefficient.weighted, still
+            return call("weighted rows", _weighted_rows, *operands, axis=axis, **params)
+        return call("rows", _rows, moving, still, axis=axis, **params)
     if leads == (0, 0):
         return None
     inner = tuple(axis + lead for axis in contract[side])
@@ -87,12 +85,16 @@ def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, i
     return array if free == 0 or others == 0 else array.transpose(order)
 
 
-def _is_plain(*arrays: Any) -> bool:
-    """Whether the types of arrays say nothing of devices: not where a program is mapped over them
-    (`jax.shard_map`), nor on a mesh with explicit axes, where only JAX's own products know how
-    their gradients are laid out.
-    """
-    return not any(varying_axes(array) or is_explicit(jax.typeof(array)) for array in arrays)
+def _rows(rows: Array, matrix: Array, *, axis: int, **params: Any) -> Array:
+    """`(*rows, k) · (k, h)`, or `(*rows, k) · (h, k)`, by the matrix's `axis` of k."""
+    return lax.dot_general(rows, matrix, (((rows.ndim - 1,), (axis,)), ((), ())), **params)
+
+
+def _weighted_rows(
+    numbers: Array, rows: Array, matrix: Array, *, axis: int, **params: Any
+) -> Array:
+    """`Σ_k numbers_k rows_rk matrix_kh`."""
+    return call("rows", _rows, product_of(numbers[None], rows), matrix, axis=axis, **params)
 
 
 def _precision(precision: Any, side: int) -> Any:

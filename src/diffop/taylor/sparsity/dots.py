@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...devices import on_lone_cpu, varying_alike, zeros_for
+from ...devices import varying_alike, zeros_for
+from ...kernels import call
 from ..binding import at_run_time
 from ..coefficients import ByDirection, ByEntry, Full, Image
 from ..equation import BilinearMap
-from ..points import each_point
 from . import by_direction, by_entry
 from .dense import dense
 from .numbers import Numbers
@@ -180,20 +180,13 @@ def _rows(product: BilinearMap, shapes: Shapes, coefficient: ByEntry, array: Any
         values = columns.transpose(0, *(a + 1 for a in order)).astype(matrix.dtype)
         values = values.reshape(numbers.shape)
     if values is not None and Numbers(numbers).is_identity(c.size):
-        base = scaled_rows(values[0], matrix)
-        return Full(base.reshape(shape), c.factor, scaled=(values[0], matrix))
+        base = call("scaled rows", _scaled, values[0], matrix).reshape(shape)
+        return Full(base, c.factor, scaled=(values[0], matrix))
     return Full(_spread(values, matrix, numbers, c.size).reshape(shape), c.factor)
 
 
-def scaled_rows(numbers: Any, matrix: Any) -> Any:
-    """The rows of a matrix times numbers."""
-    if matrix.size < _LARGE or not on_lone_cpu(numbers, matrix):
-        return numbers[:, None] * matrix
-    return each_point(lambda numbers, matrix: numbers[:, None] * matrix, numbers, matrix)
-
-
-_LARGE = 256**2
-"""So many entries for one point fill a loop over points."""
+def _scaled(numbers: Any, matrix: Any) -> Any:
+    return numbers[:, None] * matrix
 
 
 def _image(product: BilinearMap, side: int) -> Image | None:
@@ -201,16 +194,9 @@ def _image(product: BilinearMap, side: int) -> Image | None:
     operand, rows = product.sources[side], product.sources[1 - side]
     if operand is None:
         return None
-    vector, matrix = product.operands[side], product.operands[1 - side]
-    if rows is None or jnp.ndim(matrix) > 1:
+    if rows is None or jnp.ndim(product.operands[1 - side]) > 1:
         rows = Source((product.form, str(product.params), side) if rows else None, rows)
-    contract, batch = product.params["dimension_numbers"]
-    is_layer = (
-        jnp.ndim(vector) == 1 and jnp.ndim(matrix) == 2 and contract[side] and not batch[side]
-    )
-    if not is_layer:
-        return Image(rows, operand, product.primal)
-    return Image(rows, operand, product.primal, (vector, matrix), contract[1 - side][0])
+    return Image(rows, operand, product.primal)
 
 
 def _spread(values: Any, matrix: Any, numbers: np.ndarray, size: int) -> Any:

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ... import kernels
 from ...scalars import plain
-from ...taylor.parts import all_points_together
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 
@@ -60,7 +60,7 @@ class ConjugateGradients(AbstractSolver):
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, " rows"], Solution]:
         theta = residuals.theta
-        with all_points_together():
+        with kernels.plain("parts"):
             values, push = jax.linearize(residuals, theta)
         transposed = jax.linear_transpose(push, theta)
 

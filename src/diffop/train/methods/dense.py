@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...scalars import plain
-from ...taylor.symmetric import symmetric_product
 from .jacobian import Rows, jacobian
-from .kernel import Plan, kernel, planned
+from .kernel import Plan, kernel, planned, times_transpose
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 
@@ -113,7 +112,7 @@ class Cholesky(AbstractDenseSolver):
         values, rows, shift = _derivatives(residuals, damping, self.chunk)
         # a copy of the transpose: XLA's product of columns takes twice as long on a CPU
         wide = jax.lax.optimization_barrier(rows if fewer else rows.T)
-        inverse = _inverse(symmetric_product(wide), shift)
+        inverse = _inverse(times_transpose(wide), shift)
 
         def shortest(missed: Entries) -> tuple[Vector, Entries]:
             weights = inverse(missed)

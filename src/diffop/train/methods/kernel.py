@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ...taylor.symmetric import symmetric_product
+from ...kernels import call
 from .layers import Factors, Gradients, Layers
 from .vector import Residuals
 
@@ -82,10 +82,19 @@ def kernel(
         )
         values.append(of_points)
         found.append(gradients)
-    total = symmetric_product(jnp.concatenate([each.whole for each in found]))
+    total = times_transpose(jnp.concatenate([each.whole for each in found]))
     for k in sorted(plan.factored):
         total += _of_factors([each.factors[k] for each in found])
     return jnp.concatenate(values), total
+
+
+def times_transpose(wide: Float[Array, "n m"]) -> Kernel:
+    """A Aᵀ."""
+    return call("symmetric product", _times_transpose, wide)
+
+
+def _times_transpose(wide: Float[Array, "n m"]) -> Kernel:
+    return wide @ wide.T
 
 
 def _one_of(points: PyTree) -> PyTree:

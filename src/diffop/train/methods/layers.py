@@ -25,7 +25,6 @@ from jaxtyping import Array, Float, PyTree
 
 from ...taylor.binding import bind
 from ...taylor.program import Atom, Constant, Program, flatten
-from ...taylor.rows import rows_dot_p
 
 
 @final
@@ -203,9 +202,6 @@ def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, U
 
 def _summed(eqn: jex.JaxprEqn) -> tuple[int, int] | None:
     """The axis of each operand that a product sums over, if there is one and no axis is common."""
-    if eqn.primitive is rows_dot_p:
-        rows: Any = eqn.invars[0].aval
-        return rows.ndim - 1, eqn.params["axis"]
     if eqn.primitive.name != "dot_general":
         return None
     (left, right), batch = eqn.params["dimension_numbers"]

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.taylor import chunks
+from diffop.kernels import chunks, device
+from diffop.kernels.programs import peak_bytes
 
 pytestmark = pytest.mark.usefixtures("x64")
 D = 13
@@ -90,7 +91,7 @@ def peak(operator, d, **options):
     """Bytes that depend on the point, at most, while a gradient is computed."""
     u = lambda x: jnp.sum(jnp.tanh(jnp.ones((7, d)) @ jnp.sin(x)))
     gradient = jax.grad(operator.exact(u, **options))
-    return chunks.peak_bytes(jax.make_jaxpr(gradient)(jnp.ones(d)))
+    return peak_bytes(jax.make_jaxpr(gradient)(jnp.ones(d)))
 
 
 def test_memory_is_bounded():
@@ -102,11 +103,11 @@ def test_memory_is_bounded():
 
 def test_the_default_follows_the_memory(monkeypatch):
     """With little memory many directions are chunked without being asked; few are not."""
-    monkeypatch.setattr(chunks, "device_memory", lambda: 2**24)
+    monkeypatch.setattr(device, "memory", lambda: 2**24)
     assert peak(do.DiagonalK(3), 1009) < peak(do.DiagonalK(3), 1009, chunk=1008)
-    assert chunks.chunk_size(directions=1000, needed=10, point=8) is None
-    assert chunks.chunk_size(directions=10**6, needed=2**40, point=8) == chunks._LEAST
-    assert chunks.chunk_size(directions=10**4, needed=2**20, point=8) == 128
+    assert chunks.chunk_size(directions=1000, needed=10, budget=2**14) is None
+    assert chunks.chunk_size(directions=10**6, needed=2**40, budget=2**14) == chunks.LEAST
+    assert chunks.chunk_size(directions=10**4, needed=2**20, budget=2**14) == 128
 
 
 @pytest.mark.parametrize("chunk", [0, -1])

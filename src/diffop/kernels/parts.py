@@ -3,33 +3,33 @@
 What XLA sets aside for arrays between two layers grows with the points that `jax.vmap` takes
 together, and with the orders of the jets. What is larger than 32 MiB the GNU C library asks the
 kernel for at each call, and gives back afterwards; the kernel makes its pages anew, one by one.
-With jets of order eight at a hundred points that took as long as all arithmetic, and so it did for
-the Laplacian in a thousand dimensions, through layers of 128.
 
 So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is as large as
 there is room for: its products still fill several cores. Products of wide layers take longer than
 the pages that they fill, and are kept for reverse mode. What is linearised once and applied many
 times keeps all points together: a part would be pushed again in each application.
+
+What it is worth, on a CPU: a fifth of the gradient of an exact Laplacian in 1,000 dimensions, and
+from a half to a quarter of the memory where there are many coefficients. Without it they need that.
 """
 
-import contextlib
-import contextvars
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import jax
 import jax.extend.core as jex
-from jax.core import Tracer
-from jaxtyping import PyTree
 
-from ..devices import on_lone_cpu
 from ..versions import is_staged
-from .chunks import peak_bytes
-from .points import call_at_points, each_point_p, in_a_loop, written_out
-from .program import axes_mixed, inner_programs, own_policy
-from .rows import rows_dot_p
+from . import device, halves, scaled_rows
+from .points import in_a_loop
+from .programs import inner_programs, peak_bytes
+from .rows import NAME as ROWS
+from .seam import Outputs, better, kernel_p, mapped, written_out
 
+NAME = "parts"
+ONE_BY_ONE = (halves.NAME, scaled_rows.NAME)
+"""What takes points one after another where layers are wide."""
 MANY = 60
 """Order² of a curve, added up over the curves through a point, from which on memory may matter."""
 WHOLE = 20 * 2**20
@@ -50,57 +50,38 @@ FEWEST = 10
 is busy with what each part adds to their gradients.
 """
 
-_are_together = contextvars.ContextVar("_are_together", default=False)
+
+Curves: TypeAlias = tuple[tuple[int, int], ...]
+"""Orders, and how many curves there are of each."""
 
 
-@contextlib.contextmanager
-def all_points_together() -> Iterator[None]:
-    """Where no points are taken in parts."""
-    before = _are_together.set(True)
-    try:
-        yield
-    finally:
-        _are_together.reset(before)
-
-
-def in_parts(function: Callable[[], PyTree], args: PyTree, order: int) -> PyTree:
-    """What a function that pushes jets of an order makes of its arguments, which it knows already,
-    and of all else that it refers to. If `jax.vmap` maps over some of it, a part of the points at a
-    time, on a lone CPU; not where points learn of one another.
-    """
-    if _are_together.get() or not any(isinstance(x, Tracer) for x in jax.tree.leaves(args)):
-        return function()
-    closed, shape = jax.make_jaxpr(function, return_shape=True)()
-    structure = jax.tree.structure(shape)
-    mixing = any(axes_mixed(eqn) for eqn in closed.jaxpr.eqns)
-    if mixing or closed.effects or not on_lone_cpu(*closed.consts):
-        return jax.tree.unflatten(structure, jex.jaxpr_as_fun(closed)())
-
-    jaxpr = closed.jaxpr.replace(constvars=(), invars=closed.jaxpr.constvars)
-    program = jex.ClosedJaxpr(jaxpr, ())
-    room = LOW if order < 5 else HIGH
-    outputs = in_parts_p.bind(*closed.consts, jaxpr=program, room=room)
-    return jax.tree.unflatten(structure, outputs)
+def _applies(*, curves: Curves, **_: Any) -> bool:
+    return sum(order**2 * count for order, count in curves) >= MANY and device.on_lone_cpu()
 
 
 def _batch(
-    operands: Any, axes: Any, *, jaxpr: jex.ClosedJaxpr, room: int
-) -> tuple[list[Any], list[int]]:
-    function = functools.partial(written_out, jaxpr=jaxpr)
-    mapped = {n: axis for n, axis in enumerate(axes) if axis is not None}
-    (count,) = {operands[n].shape[axis] for n, axis in mapped.items()}
-    points = sum(operands[n].nbytes for n in mapped)
-    peak = count * peak_bytes(jaxpr, mapped)
+    operands: Any,
+    axes: Any,
+    *,
+    jaxpr: jex.ClosedJaxpr,
+    curves: Curves,
+    policy: Callable[..., bool],
+) -> Outputs:
+    along = {n: axis for n, axis in enumerate(axes) if axis is not None}
+    (count,) = {operands[n].shape[axis] for n, axis in along.items()}
+    points = sum(operands[n].nbytes for n in along)
+    peak = count * peak_bytes(jaxpr, along)
     wide = _goes_one_by_one(jaxpr.jaxpr)
     most = count // FEWEST if wide else count
+    room = LOW if max(curves)[0] < 5 else HIGH
     parts = min(-(-peak // room), most)
     small = parts < 2 or peak <= max(WHOLE, SMALL * points) or _are_empty(jaxpr.jaxpr)
     # outside of `jit` a loop would be compiled in each call
-    if small or not any(map(is_staged, operands)):
-        outputs = jax.vmap(function, in_axes=tuple(axes))(*operands)
-        return outputs, [0] * len(outputs)
-    policy = _products if wide else own_policy
-    again = jax.checkpoint(function, prevent_cse=False, policy=policy)
+    if small or not any(map(is_staged, operands)) or not device.on_lone_cpu(*operands):
+        return mapped(operands, axes, jaxpr)
+    kept = functools.partial(_products, policy) if wide else policy
+    function = functools.partial(written_out, jaxpr=jaxpr)
+    again = jax.checkpoint(function, prevent_cse=False, policy=kept)
     return in_a_loop(again, operands, axes, _size(count, parts, most))
 
 
@@ -113,14 +94,21 @@ def _are_empty(jaxpr: jex.Jaxpr) -> bool:
 def _goes_one_by_one(jaxpr: jex.Jaxpr) -> bool:
     """Whether layers are so wide that some products take points one after another."""
     return any(
-        eqn.primitive is each_point_p or any(map(_goes_one_by_one, inner_programs(eqn)))
+        any(_is(eqn.primitive, eqn.params, name) for name in ONE_BY_ONE)
+        or any(map(_goes_one_by_one, inner_programs(eqn)))
         for eqn in jaxpr.eqns
     )
 
 
-def _products(primitive: jex.Primitive, *operands: Any, **params: Any) -> bool:
-    """Keeps rows that were multiplied by a matrix, beside what is named to be kept."""
-    return primitive is rows_dot_p or own_policy(primitive, *operands, **params)
+def _is(primitive: jex.Primitive, params: Any, name: str) -> bool:
+    return primitive is kernel_p and params["kernel"] == name
+
+
+def _products(
+    policy: Callable[..., bool], primitive: jex.Primitive, *operands: Any, **params: Any
+) -> bool:
+    """Keeps rows that were multiplied by a matrix, beside what is to be kept anyway."""
+    return _is(primitive, params, ROWS) or policy(primitive, *operands, **params)
 
 
 def _size(count: int, least: int, most: int) -> int:
@@ -132,4 +120,4 @@ def _size(count: int, least: int, most: int) -> int:
     return -(-count // parts)
 
 
-in_parts_p = call_at_points("in_parts", _batch)
+better(NAME, applies=_applies, batch=_batch)

@@ -12,6 +12,9 @@ terms is less than the next one, which is x^{2n}/(2n + 1)! of x in the first ser
 x²/2 in the second. There are as many terms as make this an eighth of the rounding of x. Derivatives
 are stated below, so that those of every order have all their digits. In single precision the sine
 is within one unit of its last place for |x| ≤ 1, as XLA's is, and within three for |x| ≤ 2.
+
+What it is worth, on a CPU: a half of a training step with 100 points in 100,000 dimensions, and a
+seventh of one with the whole gradient. Without this file it takes that much longer.
 """
 
 import math
@@ -19,6 +22,8 @@ import math
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from .seam import better
 
 LARGEST = 2
 """Up to which angle, in either direction."""
@@ -65,3 +70,7 @@ def _terms(dtype: jnp.dtype) -> int:
     while LARGEST ** (2 * count) / math.factorial(2 * count + 1) > jnp.finfo(dtype).eps / 8:
         count += 1
     return count
+
+
+better("sine", instead=lambda _, x: sine(x))
+better("versine", instead=lambda _, x: versine(x))

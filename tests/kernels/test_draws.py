@@ -9,12 +9,10 @@ import scipy.special
 import scipy.stats
 from jax.extend.random import threefry2x32_p
 
-from diffop.pde.ball.sines import sine, versine
-from diffop.pde.sampling import scaled as scaling
-from diffop.pde.sampling.ball import unit_ball
-from diffop.pde.sampling.normal import normal, quantile
-from diffop.pde.sampling.scaled import LARGE, scaled
-from diffop.pde.sampling.threefry import encrypted, in_one_pass, numbers
+from diffop.kernels.normal import quantile
+from diffop.kernels.sines import sine, versine
+from diffop.kernels.threefry import encrypted, in_one_pass, numbers
+from diffop.pde.sampling.normal import normal
 
 SHAPES = [(), (1,), (7,), (3, 5), (2, 3, 4)]
 
@@ -76,50 +74,6 @@ def test_drawing_writes_nothing_but_what_is_drawn(getkey):
     drawn = jax.jit(lambda key: normal(key, (100, 1000))).lower(getkey()).compile()
     assert "while" not in drawn.as_text()
     assert drawn.memory_analysis().temp_size_in_bytes < 100_000
-
-
-@pytest.fixture
-def alone(monkeypatch):
-    """As on a lone CPU: the tests have two."""
-    monkeypatch.setattr(scaling, "on_lone_cpu", lambda *_: True)
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("shape", [(1, LARGE), (3, LARGE // 3 + 1), (2, 5)])
-def test_rows_times_factors(shape):
-    rows = np.random.default_rng(3).normal(size=shape).astype(np.float32)
-    factors = (10.0 ** (8 * np.arange(shape[0]) - 12))[:, None].astype(np.float32)
-    expected = rows * factors
-    np.testing.assert_array_equal(jax.jit(lambda *given: scaled(*given))(rows, factors), expected)
-
-
-@pytest.mark.usefixtures("alone")
-def test_rows_times_factors_mapped_and_differentiated():
-    rows = jax.random.normal(jax.random.key(3), (2, 4, LARGE // 4))
-    factors = jax.random.normal(jax.random.key(4), (2, 4, 1))
-    np.testing.assert_array_equal(jax.vmap(scaled)(rows, factors), rows * factors)
-    pulled = jax.vjp(scaled, rows[0], factors[0])[1](rows[1])
-    np.testing.assert_array_equal(pulled[0], rows[1] * factors[0])
-    expected = np.sum(np.asarray(rows[0] * rows[1], float), axis=1, keepdims=True)
-    np.testing.assert_allclose(pulled[1], expected, rtol=1e-4)
-
-
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
-def test_points_are_one_array(kind):
-    """Without the directions beside: of points, a matrix is multiplied with them and another array
-    is made, which is the second.
-    """
-    dim = LARGE // 8
-
-    def used(key, matrix):
-        points = unit_ball(key, 8, dim)
-        return points @ matrix, (points[:, 1:] * points[:, :-1]) @ matrix[1:, 0]
-
-    with jax.enable_x64(False):
-        key, matrix = jax.random.key(3, impl=kind), np.ones((dim, 3), np.float32)
-        compiled = jax.jit(used).lower(key, matrix).compile()
-    assert compiled.memory_analysis().temp_size_in_bytes / (4 * LARGE) < 2.2
 
 
 def test_quantiles_are_exact_to_rounding():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.taylor.weighted_rows import weighted_dot
+from diffop.kernels import call
 
 from .. import jaxprs
 
@@ -19,8 +19,14 @@ MANY, FEW = 7, 2
 """Points that go together, and those that do not."""
 
 
+def meant(numbers, rows, matrix, *, axis, **params):
+    summed = (((1,), (axis,)), ((), ()))
+    return jax.lax.dot_general(numbers[None] * rows, matrix, summed, **params)
+
+
 def product(numbers, rows, matrix):
-    return weighted_dot(numbers, rows, matrix, precision=None, preferred_element_type=None)
+    params = {"axis": 0, "precision": None, "preferred_element_type": None}
+    return call("weighted rows", meant, numbers, rows, matrix, **params)
 
 
 def expected(numbers, rows, matrix):
@@ -162,16 +168,20 @@ def test_no_rows_of_all_points_go_into_the_second_layer(differentiated):
     eqns = equations(points, differentiated)
     together = [
         eqn
-        for eqn in jaxprs.named(eqns, "rows_dot")
-        if eqn.invars[1].aval.shape == (WIDTH, D * WIDTH) and eqn.params["axis"] == 0
+        for eqn in jaxprs.named(eqns, "dot_general")
+        if eqn.invars[1].aval.shape == (WIDTH, D * WIDTH)
+        and eqn.params["dimension_numbers"] == (((1,), (0,)), ((), ()))
     ]
     assert [eqn.invars[0].aval.shape for eqn in together] == [(points, WIDTH)]
     if not differentiated:
-        assert not jaxprs.named(eqns, "weighted_dot")
+        assert (points, D, WIDTH) not in [
+            var.aval.shape for eqn in jaxprs.named(eqns, "dot_general") for var in eqn.invars
+        ]
 
 
 def test_few_points_stand_alone():
-    shapes = [e.invars[1].aval.shape for e in jaxprs.named(equations(2, False), "rows_dot")]
+    eqns = jaxprs.named(equations(2, False), "dot_general")
+    shapes = [eqn.invars[1].aval.shape for eqn in eqns]
     assert (WIDTH, D * WIDTH) not in shapes and (WIDTH, WIDTH) in shapes
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.taylor import parts, pushforward
-from diffop.taylor.points import in_a_loop
-from diffop.taylor.program import inner_programs
-from diffop.taylor.replacing import forms
+from diffop.kernels import device, parts, plain
+from diffop.kernels.points import in_a_loop
+from diffop.kernels.programs import inner_programs
 from diffop.train.methods.vector import Residuals
 
 from .. import jaxprs
@@ -22,8 +21,10 @@ ORDER, DIM, WIDTH, POINTS = 5, 3, 4, 7
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.normal(size=(WIDTH, DIM)), RNG.normal(size=WIDTH)
 NARROW = RNG.normal(size=(2, DIM)), RNG.normal(size=2)
-DEEP = *(RNG.normal(size=shape) for shape in ((2, DIM), (4, 2), (5, 4))), RNG.normal(size=5)
 X = RNG.normal(size=(POINTS, DIM))
+DEEP = *(RNG.normal(size=shape) / 2 for shape in ((4, 8), (4, 4), (5, 4))), RNG.normal(size=5)
+LONG = RNG.normal(size=(POINTS, 8))
+"""Points of more coordinates than a first layer is wide."""
 SCALES = RNG.normal(size=(POINTS, WIDTH))
 
 
@@ -31,13 +32,13 @@ SCALES = RNG.normal(size=(POINTS, WIDTH))
 def three(monkeypatch):
     """As if a point had ten bytes and there were room for thirty: parts of three, and one left."""
     monkeypatch.setattr(parts, "peak_bytes", lambda *_: 10)
-    monkeypatch.setattr(pushforward, "MANY", 1)
+    monkeypatch.setattr(parts, "MANY", 1)
     monkeypatch.setattr(parts, "WHOLE", 60)
     monkeypatch.setattr(parts, "SMALL", 0)
     monkeypatch.setattr(parts, "LOW", 30)
     monkeypatch.setattr(parts, "HIGH", 30)
     monkeypatch.setattr(parts, "FEWEST", 1)
-    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
+    monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
 
 
 def network(weights, x):
@@ -122,9 +123,9 @@ OPERATORS = {
 }
 
 
-def check(name, own, by_nesting, weights, wrap=jax.jit):
-    got = wrap(lambda w, x: CASES[name](own, w, x))(weights, X)
-    want = jax.jit(lambda w, x: CASES[name](by_nesting, w, x))(weights, X)
+def check(name, own, by_nesting, weights, wrap=jax.jit, points=X):
+    got = wrap(lambda w, x: CASES[name](own, w, x))(weights, points)
+    want = jax.jit(lambda w, x: CASES[name](by_nesting, w, x))(weights, points)
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.max(np.abs(b)))
 
@@ -139,8 +140,8 @@ def test_transformations(three, operator, name, jitted):
 @pytest.mark.parametrize("name", CASES)
 def test_transformations_of_wide_layers(three, halves, name):
     """Products by halves, in a loop over the points of a part."""
-    check(name, do.Laplacian().exact, laplacian, DEEP)
-    jaxpr = jax.make_jaxpr(functools.partial(values, do.Laplacian().exact))(DEEP, X).jaxpr
+    check(name, do.Laplacian().exact, laplacian, DEEP, points=LONG)
+    jaxpr = jax.make_jaxpr(functools.partial(values, do.Laplacian().exact))(DEEP, LONG).jaxpr
     (in_parts,) = (eqn for eqn in jaxpr.eqns if eqn.primitive.name == "scan")
     assert lengths(in_parts.params["jaxpr"].jaxpr)
 
@@ -184,7 +185,7 @@ def wide(points, operator=do.DiagonalK(8).exact, dim=16, width=128):
 @pytest.mark.parametrize(("points", "length"), [(50, []), (100, [2]), (200, [4])])
 def test_what_there_is_room_for(monkeypatch, points, length):
     """Some fifty coefficients of 8 kB are in use at once at each point."""
-    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
+    monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
     function, *operands = wide(points)
     assert lengths(jax.make_jaxpr(function)(*operands).jaxpr) == length
 
@@ -194,7 +195,7 @@ def test_what_there_is_room_for(monkeypatch, points, length):
 )
 def test_what_is_set_aside_is_no_more_than_the_c_library_keeps(monkeypatch, operator, dim):
     """32 MiB, in reverse mode too, where it is more."""
-    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
+    monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
     function, *operands = wide(200, operator, dim)
     compiled = jax.jit(jax.grad(function)).lower(*operands).compile()
     analysis = compiled.memory_analysis()
@@ -213,7 +214,7 @@ def lengths(jaxpr):
 
 
 def test_points_stay_together_where_that_is_said(three):
-    with parts.all_points_together():
+    with plain("parts"):
         jaxpr = jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
     assert not lengths(jaxpr)
     assert lengths(jax.make_jaxpr(lambda w, x: values(pushed, w, x))(WEIGHTS, X).jaxpr)
@@ -266,11 +267,10 @@ def test_products_of_wide_layers_are_not_made_again(monkeypatch):
     """From width 256 on, where products with moments are by halves. Reverse mode has as many
     products as with all points together, in parts of ten points.
     """
-    for module in (parts, forms):
-        monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
+    monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
     function, *operands = wide(100, do.Laplacian().exact, 1000, 256)
     in_parts = jax.make_jaxpr(jax.grad(function))(*operands)
-    with parts.all_points_together():
+    with plain("parts"):
         together = jax.make_jaxpr(jax.grad(function))(*operands)
     assert set(lengths(in_parts.jaxpr)) == {10} and set(lengths(together.jaxpr)) == {100}
     assert products(in_parts) == products(together) > 0
@@ -278,8 +278,7 @@ def test_products_of_wide_layers_are_not_made_again(monkeypatch):
 
 def products(jaxpr, least=256**2):
     """How many equations multiply two arrays of so many entries, or more."""
-    names = "dot_general", "rows_dot", "rows_outer"
-    found = [eqn for eqn in jaxprs.equations(jaxpr) if eqn.primitive.name in names]
+    found = jaxprs.named(jaxprs.equations(jaxpr), "dot_general")
     return sum(min(var.aval.size for var in eqn.invars) >= least for eqn in found)
 
 
@@ -287,8 +286,7 @@ def test_parts_of_wide_layers_have_ten_points_at_least(monkeypatch):
     """There would be room for three. Inside of a part, or of all, there is a loop over points, also
     of what is left over.
     """
-    for module in (parts, forms):
-        monkeypatch.setattr(module, "on_lone_cpu", lambda *_: True)
+    monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
     for points, expected in (19, {19}), (100, {10}), (105, {9, 6}):
         function, *operands = wide(points, do.Laplacian().exact, 1000, 512)
         assert set(lengths(jax.make_jaxpr(function)(*operands).jaxpr)) == expected
@@ -298,7 +296,7 @@ def test_long_points_go_through_at_once(monkeypatch):
     """A point of 2,000 numbers is 8 kB, beside some hundred for what 16 jets need; one of 50,000 is
     as large as that.
     """
-    monkeypatch.setattr(parts, "on_lone_cpu", lambda *_: True)
+    monkeypatch.setattr(device, "on_lone_cpu", lambda *_: True)
     draws = do.DiagonalK(4).estimate(jax.random.key(0), 16)
     for dim, in_parts in (2_000, True), (50_000, False):
         function, *operands = wide(300, draws, dim)
@@ -308,9 +306,9 @@ def test_long_points_go_through_at_once(monkeypatch):
 def test_few_coefficients_go_through_at_once(three, monkeypatch):
     """5² for each direction, of which there are three."""
     jaxpr = lambda: jax.make_jaxpr(functools.partial(values, pushed))(WEIGHTS, X).jaxpr
-    monkeypatch.setattr(pushforward, "MANY", 25 * DIM)
+    monkeypatch.setattr(parts, "MANY", 25 * DIM)
     assert lengths(jaxpr())
-    monkeypatch.setattr(pushforward, "MANY", 25 * DIM + 1)
+    monkeypatch.setattr(parts, "MANY", 25 * DIM + 1)
     assert not lengths(jaxpr())
 
 

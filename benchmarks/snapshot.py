@@ -1,0 +1,176 @@
+"""What programs consist of, in numbers that a busy machine does not change.
+
+python -m benchmarks.snapshot                    beside the record: what has grown, or shrunk
+python -m benchmarks.snapshot --write            writes the record
+python -m benchmarks.snapshot --where Gabor      only those whose names have a word in them
+
+Of each program: its equations by primitive; what its arithmetic is and how many bytes it reads and
+writes, before XLA has changed anything and after; what XLA sets aside for intermediate arrays; and
+how long tracing took, beside tracing a nested Laplacian of the same kind of network. All but the
+last are the same at each time. What XLA makes of a program is compared where the processor is the
+record's: elsewhere it has other instructions to choose from.
+"""
+
+import argparse
+import collections
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.extend.core as jex
+
+from .subjects.agreement import PARTS
+from .subjects.programs import PROGRAMS, nested
+
+RECORD = Path(__file__).parent / "results" / "snapshot.json"
+ALLOWED = 0.03
+"""The part by which a number may grow without a new record."""
+FEW = 2048
+"""Bytes below which arrays in between are not worth a word."""
+_CALLS = ("jit", "kernel")
+_OF_XLA = ("flops", "bytes", "temporary")
+
+
+class Measured(NamedTuple):
+    """A program's numbers."""
+
+    equations: Mapping[str, int]
+    flops_written: float
+    bytes_written: float
+    flops: float
+    bytes: float
+    temporary: int
+    trace: float | None
+
+
+def measured(function: Callable[..., Any], args: Any, timed: bool = False) -> Measured:
+    """Of a function at arguments whose arrays may be types alone; with the time if asked for."""
+    arrays, static = eqx.partition(args, _is_array)
+    leaves, structure = jax.tree.flatten(arrays)
+
+    def run(leaves: list[Any]) -> Any:
+        values = eqx.combine(jax.tree.unflatten(structure, leaves), static)
+        return jax.tree.leaves(eqx.filter(function(*values), eqx.is_array))
+
+    traced = jax.jit(run).trace(leaves)
+    lowered = traced.lower()
+    compiled = lowered.compile()
+    written, made = lowered.cost_analysis() or {}, compiled.cost_analysis() or {}
+    memory: Any = compiled.memory_analysis()
+    return Measured(
+        dict(collections.Counter(_primitives(traced.jaxpr.jaxpr)).most_common()),
+        written.get("flops", 0.0),
+        written.get("bytes accessed", 0.0),
+        made.get("flops", 0.0),
+        made.get("bytes accessed", 0.0),
+        memory.temp_size_in_bytes,
+        round(_seconds(run, leaves) / _seconds(*_unit()), 2) if timed else None,
+    )
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.ShapeDtypeStruct) or eqx.is_array(leaf)
+
+
+def _unit() -> tuple[Callable[..., Any], Any]:
+    method, u, points = nested()
+    arrays, static = eqx.partition((u, points), _is_array)
+    return lambda arrays: PARTS["forward"](method, *eqx.combine(arrays, static)), arrays
+
+
+def _seconds(function: Callable[..., Any], arrays: Any) -> float:
+    """To trace a function, when it is not for the first time."""
+    taken = []
+    for _ in range(3):
+        started = time.perf_counter()
+        jax.jit(lambda arrays: function(arrays)).trace(arrays)
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def _primitives(jaxpr: jex.Jaxpr) -> Iterator[str]:
+    """The names of all equations, those of inner programs too; calls have none of their own."""
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name not in _CALLS:
+            yield eqn.primitive.name
+        for inner in _inner(eqn.params.values()):
+            yield from _primitives(inner)
+
+
+def _inner(values: Any) -> Iterator[jex.Jaxpr]:
+    for value in values:
+        if isinstance(value, jex.ClosedJaxpr):
+            yield value.jaxpr
+        elif isinstance(value, jex.Jaxpr):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from _inner(value)
+
+
+def processor() -> str:
+    """Its model, and how many cores of it there are."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.processor()
+    return f"{model}, {os.cpu_count()} cores"
+
+
+def larger(before: Mapping[str, Any], after: Mapping[str, Any], same: bool) -> list[str]:
+    """What has grown by more than is allowed; of XLA's numbers only on the same processor."""
+    counts = {"equations": [sum(each["equations"].values()) for each in (before, after)]}
+    names = ["flops_written", "bytes_written", *(_OF_XLA if same else ())]
+    counts |= {name: [each[name] for each in (before, after)] for name in names}
+    return [
+        f"{name} {old:,.0f} → {new:,.0f} ({new / max(old, 1):.2f}×)"
+        for name, (old, new) in counts.items()
+        if new > old * (1 + ALLOWED) and not (name == "temporary" and new <= FEW)
+    ]
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.snapshot", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the record")
+    parser.add_argument("--where", default="", help="only programs with this in their names")
+    options = parser.parse_args(words)
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"programs": {}}
+    machine = {"processor": processor(), "jax": jax.__version__}
+    same = all(record.get(name) == value for name, value in machine.items())
+
+    grown, found = 0, dict(record["programs"])
+    for name, make in PROGRAMS.items():
+        if options.where not in name:
+            continue
+        numbers = measured(*make(), timed=options.write)._asdict()
+        before, found[name] = record["programs"].get(name), numbers
+        if options.write:
+            print(f"{name}: {sum(numbers['equations'].values())} equations", flush=True)
+            continue
+        if before is None:
+            print(f"{name}: not in the record")
+            grown += 1
+            continue
+        worse, better = larger(before, numbers, same), larger(numbers, before, same)
+        grown += bool(worse)
+        for sign, words_ in (("LARGER", worse), ("smaller", better)):
+            if words_:
+                print(f"{sign}: {name}: {'; '.join(words_)}", flush=True)
+    if options.write:
+        known = {name: found[name] for name in PROGRAMS if name in found}
+        RECORD.write_text(json.dumps({**machine, "programs": known}, indent=1) + "\n")
+        return 0
+    print(f"{grown} of {len(PROGRAMS)} programs have grown by more than {ALLOWED:.0%}")
+    return int(grown > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

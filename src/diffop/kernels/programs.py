@@ -1,0 +1,99 @@
+"""What kernels ask of programs, which they know nothing else of."""
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import jax.extend.core as jex
+
+
+def inner_programs(eqn: jex.JaxprEqn) -> Iterator[jex.Jaxpr]:
+    """Those among the parameters of an equation."""
+    for value in eqn.params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(each, jex.ClosedJaxpr):
+                yield each.jaxpr
+            elif isinstance(each, jex.Jaxpr):
+                yield each
+
+
+def names_axes(jaxpr: jex.Jaxpr) -> bool:
+    """Whether an equation sums over axes by their names, or moves values along them: those of
+    devices, and those that `jax.vmap` maps over.
+    """
+    return any(
+        any(isinstance(axis, str) for name in ("axes", "axis_name") for axis in _all(eqn, name))
+        or any(map(names_axes, inner_programs(eqn)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _all(eqn: jex.JaxprEqn, name: str) -> Any:
+    value = eqn.params.get(name, ())
+    return value if isinstance(value, tuple | list) else (value,)
+
+
+def peak_bytes(closed: jex.ClosedJaxpr, inputs: Iterable[int] | None = None) -> int:
+    """The most bytes that values which depend on a program's inputs, or on those with some numbers,
+    need at one time.
+
+    Nothing is known of what XLA fuses: this is from above. What does not depend on the inputs (a
+    transposed matrix) is there once for all points.
+    """
+    every = closed.jaxpr.invars
+    return _peak(closed.jaxpr, set(every if inputs is None else (every[n] for n in inputs)))
+
+
+def _peak(jaxpr: jex.Jaxpr, depends: set[Any]) -> int:
+    last: dict[Any, int] = {}
+    for number, eqn in enumerate(jaxpr.eqns):
+        last.update({atom: number for atom in _variables(eqn.invars)})
+    last.update({atom: len(jaxpr.eqns) for atom in _variables(jaxpr.outvars)})
+    live: set[Any] = set()
+    now = peak = 0
+    for number, eqn in enumerate(jaxpr.eqns):
+        if any(atom in depends for atom in _variables(eqn.invars)):
+            inside, outputs = _inside(eqn, depends)
+            depends.update(outputs)
+            new = {var for var in outputs if var in last}
+            live |= new
+            now += sum(map(_bytes, new))
+            peak = max(peak, now + inside)
+        dead = {atom for atom in live if last[atom] == number}
+        now -= sum(map(_bytes, dead))
+        live -= dead
+    return peak
+
+
+def _variables(atoms: Any) -> list[Any]:
+    return [atom for atom in atoms if not isinstance(atom, jex.Literal)]
+
+
+def _inside(eqn: jex.JaxprEqn, depends: set[Any]) -> tuple[int, list[Any]]:
+    """What the inner programs of an equation need, and the outputs that depend: those of a call as
+    its program says, given which of its operands do.
+    """
+    programs = list(inner_programs(eqn))
+    if not (len(programs) == 1 and _is_call(eqn, programs[0])):
+        return max((_peak(each, set(each.invars)) for each in programs), default=0), eqn.outvars
+    (program,) = programs
+    pairs = zip(program.invars, eqn.invars, strict=True)
+    inner = {var for var, atom in pairs if _variables([atom]) and atom in depends}
+    peak = _peak(program, inner)
+    pairs = zip(program.outvars, eqn.outvars, strict=True)
+    return peak, [var for made, var in pairs if _variables([made]) and made in inner]
+
+
+def _is_call(eqn: jex.JaxprEqn, program: jex.Jaxpr) -> bool:
+    """Whether an equation is all of its inner program, at its operands as they are."""
+    inputs = _shapes(eqn.invars) == _shapes(program.invars)
+    return inputs and _shapes(eqn.outvars) == _shapes(program.outvars)
+
+
+def _shapes(atoms: Any) -> list[tuple[int, ...]]:
+    return [atom.aval.shape for atom in atoms]
+
+
+def _bytes(var: Any) -> int:
+    aval = var.aval
+    return math.prod(aval.shape) * getattr(aval.dtype, "itemsize", 1) if aval.shape else 0

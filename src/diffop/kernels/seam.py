@@ -1,0 +1,239 @@
+"""Calls of functions that something else may compute better.
+
+`call(name, function, *operands, **static)` means `function(*operands, **static)`: whoever writes
+it needs to know nothing else. A kernel says with `better` what it does in place of that, under
+which transformation; its file can be deleted, and no value changes but by rounding.
+
+What is called so is one equation with the function's own program in it, the primitive `kernel`.
+Whatever no kernel speaks of is done to that program: it is written out, mapped, differentiated and
+transposed as it stands.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, final
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.interpreters import ad, batching, mlir
+
+from .programs import names_axes
+
+Outputs: TypeAlias = Sequence[Any]
+
+_SWITCHED_OFF = contextvars.ContextVar[frozenset[str] | None]("_SWITCHED_OFF", default=frozenset())
+
+
+@contextlib.contextmanager
+def plain(*names: str) -> Iterator[None]:
+    """Where nothing but the plain meaning is used of the calls with these names, or of all.
+
+    What is traced inside is not confused with what is traced outside: the names are among what
+    `jax.jit` keeps its programs by.
+
+    **Arguments:**
+
+    - `names`: of kernels; all of them if none is given.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        laplacian = jax.jit(jax.vmap(do.Laplacian().exact(lambda x: jnp.sum(jnp.sin(x)))))
+        with do.kernels.plain():
+            laplacian(jnp.zeros((2, 3)))  # [0, 0]
+        ```
+    """
+    before = _SWITCHED_OFF.get()
+    off = None if not names or before is None else before | frozenset(names)
+    token = _SWITCHED_OFF.set(off)
+    try:
+        with set_xla_metadata(diffop_plain="all" if off is None else " ".join(sorted(off))):
+            yield
+    finally:
+        _SWITCHED_OFF.reset(token)
+
+
+def is_plain(name: str) -> bool:
+    """Whether a kernel is switched off."""
+    off = _SWITCHED_OFF.get()
+    return off is None or name in off
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What is done better, and under which transformation; None where the plain meaning is best.
+
+    `static` are the keyword arguments of the call. Rules get the function's program too, `jaxpr`,
+    which is that of one point.
+
+    - `instead(function, *operands, **static)`: in place of the function. A kernel with this one is
+        no equation of its own, and has no other.
+    - `applies(*operands, **static)`: whether any of the rules may; else the function is called.
+    - `batch(operands, axes, *, jaxpr, **static)`: the outputs of all points along their first axes.
+    - `jvp(primals, tangents, *, jaxpr, **static)`: outputs and their tangents; tangents of operands
+        that do not move are None.
+    """
+
+    instead: Callable[..., Any] | None = None
+    applies: Callable[..., bool] | None = None
+    batch: Callable[..., Outputs] | None = None
+    jvp: Callable[..., tuple[Outputs, Outputs]] | None = None
+
+
+_KERNELS: dict[str, Kernel] = {}
+
+
+def better(name: str, **rules: Callable[..., Any]) -> None:
+    """Says how calls with a name are made better: see `Kernel`."""
+    _KERNELS[name] = Kernel(**rules)
+
+
+def names() -> tuple[str, ...]:
+    """All kernels that there are."""
+    return tuple(_KERNELS)
+
+
+def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any) -> Any:
+    """`function(*operands, **static)`, which a kernel of this name may compute in another way.
+
+    **Arguments:**
+
+    - `operands`: pytrees of arrays.
+    - `static`: what can be hashed.
+    """
+    kernel = None if is_plain(name) else _KERNELS.get(name)
+    if kernel is None:
+        return function(*operands, **static)
+    if kernel.instead is not None:
+        return kernel.instead(function, *operands, **static)
+    if kernel.applies is not None and not kernel.applies(*operands, **static):
+        return function(*operands, **static)
+    leaves, structure = jax.tree.flatten(operands)
+    kinds = tuple(jax.typeof(leaf).update(weak_type=False) for leaf in leaves)
+    if _stands_alone(function):
+        closed, shape = _kept(function, kinds, structure, tuple(static.items()), _surroundings())
+    else:
+        closed, shape = _traced(function, kinds, structure, tuple(static.items()))
+    if closed.effects or names_axes(closed.jaxpr):  # which no rule knows what to do with
+        return jax.tree.unflatten(shape, written_out(*leaves, jaxpr=closed))
+    return jax.tree.unflatten(shape, bound(name, closed, leaves, static))
+
+
+def bound(
+    name: str, closed: jex.ClosedJaxpr, operands: Sequence[Any], static: Mapping[str, Any]
+) -> list[Any]:
+    """The equation. What a program has of its own becomes operands."""
+    if closed.consts:
+        jaxpr = closed.jaxpr
+        operands = *closed.consts, *operands
+        inputs = [*jaxpr.constvars, *jaxpr.invars]
+        closed = jex.ClosedJaxpr(jaxpr.replace(constvars=(), invars=inputs), ())
+    return kernel_p.bind(*operands, kernel=name, jaxpr=closed, static=tuple(static.items()))
+
+
+def _traced(function: Callable[..., Any], kinds: Any, structure: Any, static: Any) -> Any:
+    def of_leaves(*leaves: Any) -> Any:
+        return function(*jax.tree.unflatten(structure, leaves), **dict(static))
+
+    closed, shape = jax.make_jaxpr(of_leaves, return_shape=True)(*kinds)
+    return closed, jax.tree.structure(shape)
+
+
+@functools.lru_cache(maxsize=1024)
+def _kept(*how: Any) -> Any:
+    return _traced(*how[:-1])
+
+
+def _surroundings() -> tuple[Any, ...]:
+    """What else a program depends on."""
+    config: Any = jax.config
+    return _SWITCHED_OFF.get(), config.jax_enable_x64, config.jax_default_matmul_precision
+
+
+def _stands_alone(function: Any) -> bool:
+    """Whether it is of a module: its programs may be kept, since they hold on to nothing."""
+    cells = getattr(function, "__closure__", True)
+    return cells is None and "<locals>" not in function.__qualname__
+
+
+def written_out(*operands: Any, jaxpr: jex.ClosedJaxpr, **_: Any) -> list[Any]:
+    """The program itself."""
+    return jex.jaxpr_as_fun(jaxpr)(*operands)
+
+
+def mapped(operands: Sequence[Any], axes: Sequence[Any], jaxpr: jex.ClosedJaxpr) -> Outputs:
+    """The program itself, mapped."""
+    return jax.vmap(functools.partial(written_out, jaxpr=jaxpr), tuple(axes))(*operands)
+
+
+kernel_p = jex.Primitive("kernel")
+kernel_p.multiple_results = True
+kernel_p.def_impl(written_out)
+kernel_p.def_abstract_eval(lambda *_, jaxpr, **__: jaxpr.out_avals)
+mlir.register_lowering(kernel_p, mlir.lower_fun(written_out, multiple_results=True))
+
+
+def _rule(name: str, kind: str) -> Callable[..., Any] | None:
+    kernel = None if is_plain(name) else _KERNELS.get(name)
+    return None if kernel is None else getattr(kernel, kind)
+
+
+def _batch(
+    operands: Any, axes: Any, *, kernel: str, jaxpr: jex.ClosedJaxpr, static: Any
+) -> tuple[Outputs, Sequence[int]]:
+    rule = _rule(kernel, "batch")
+    given = {} if rule is None else dict(static)
+    outputs = (rule or mapped)(operands, axes, jaxpr=jaxpr, **given)
+    return outputs, [0] * len(outputs)
+
+
+def _jvp(
+    primals: Any, tangents: Any, *, kernel: str, jaxpr: jex.ClosedJaxpr, static: Any
+) -> tuple[Outputs, Outputs]:
+    given = [None if isinstance(tangent, ad.Zero) else tangent for tangent in tangents]
+    rule = _rule(kernel, "jvp")
+    if rule is not None:
+        return rule(primals, given, jaxpr=jaxpr, **dict(static))
+    moving = [n for n, tangent in enumerate(given) if tangent is not None]
+
+    def of_moving(*values: Any) -> list[Any]:
+        replaced = dict(zip(moving, values, strict=True))
+        return written_out(*(replaced.get(n, x) for n, x in enumerate(primals)), jaxpr=jaxpr)
+
+    return jax.jvp(of_moving, [primals[n] for n in moving], [given[n] for n in moving])
+
+
+def _transpose(
+    cotangents: Any, *operands: Any, kernel: str, jaxpr: jex.ClosedJaxpr, static: Any
+) -> list[Any]:
+    """Of the program: what is mapped first has become products that know no points any more."""
+    del kernel, static
+    linear = [n for n, operand in enumerate(operands) if ad.is_undefined_primal(operand)]
+
+    def of_linear(*values: Any) -> list[Any]:
+        replaced = dict(zip(linear, values, strict=True))
+        return written_out(*(replaced.get(n, x) for n, x in enumerate(operands)), jaxpr=jaxpr)
+
+    kinds = [operands[n].aval for n in linear]
+    results: list[Any] = jaxpr.out_avals
+    given = [
+        jnp.zeros(result.shape, result.dtype) if isinstance(ct, ad.Zero) else ct
+        for ct, result in zip(cotangents, results, strict=True)
+    ]
+    found = dict(zip(linear, jax.linear_transpose(of_linear, *kinds)(given), strict=True))
+    return [found.get(n) for n in range(len(operands))]
+
+
+batching.primitive_batchers[kernel_p] = _batch
+ad.primitive_jvps[kernel_p] = _jvp
+ad.primitive_transposes[kernel_p] = _transpose
