@@ -13,6 +13,7 @@ from .first_use import FirstUse
 from .gpinn import GpinnError, GpinnSpeed
 from .headline import Headline
 from .high_order import HighOrder
+from .kernels import Kernels
 from .limits import Limits
 from .peers import Peers
 from .precision import Precision
@@ -49,6 +50,7 @@ SUITES: dict[str, AbstractSuite] = {
         Scaling(),
         Step(),
         Limits(),
+        Kernels(),
         Precision(),
         Compiling(),
         FirstUse(),

@@ -5,7 +5,7 @@ __version__ = "0.2.0"  # its one home: pyproject.toml reads it here
 import importlib as _importlib
 import typing as _typing
 
-from . import jets as jets, taylor as taylor
+from . import jets as jets, kernels as kernels, taylor as taylor
 from .estimators import before as _before
 from .estimators.adaptive import Adaptive as Adaptive
 from .estimators.choice import Choice as Choice, Way as Way, choose as choose

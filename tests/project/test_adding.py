@@ -19,7 +19,7 @@ SECTION = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CHANGES = {match["title"]: (match["diff"], match["code"]) for match in SECTION.finditer(PAGE)}
-FILE = re.compile(r"^--- a/src/(?P<path>\S+)\n\+\+\+ \S+\n", re.MULTILINE)
+FILE = re.compile(r"^--- \S+\n\+\+\+ b/src/(?P<path>\S+)\n", re.MULTILINE)
 
 
 def applied(diff, root):
@@ -27,18 +27,18 @@ def applied(diff, root):
     _, *parts = FILE.split(diff)
     for path, hunks in zip(parts[::2], parts[1::2], strict=True):
         file = root / path
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
         for hunk in hunks.split("@@\n")[1:]:
             lines = hunk.splitlines(keepends=True)
             old = "".join(line[1:] for line in lines if line[0] in " -")
             new = "".join(line[1:] for line in lines if line[0] in " +")
-            assert text.count(old) == 1, f"{path} has not once\n{old}"
-            text = text.replace(old, new)
+            assert text.count(old) == 1 or not (old or text), f"{path} has not once\n{old}"
+            text = text.replace(old, new) if old else new
         file.write_text(text, encoding="utf-8")
 
 
 def test_there_is_one_of_each_kind():
-    assert list(CHANGES) == ["A primitive", "A probe", "An operator", "A setting"]
+    assert list(CHANGES) == ["A primitive", "A probe", "An operator", "A kernel", "A setting"]
 
 
 def failures(source, directory):

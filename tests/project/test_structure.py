@@ -33,7 +33,17 @@ ARROWS = {
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
     "pde": {"kernels", "terms", "operators", "equations", "losses", "nn"},
-    "train": {"kernels", "taylor", "terms", "operators", "equations", "losses", "nn", "pde", "baselines"},
+    "train": {
+        "kernels",
+        "taylor",
+        "terms",
+        "operators",
+        "equations",
+        "losses",
+        "nn",
+        "pde",
+        "baselines",
+    },
 }
 
 
@@ -101,7 +111,8 @@ def public(module):
 
 
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
-    f"{name}.": getattr(do, name) for name in ("taylor", "nn", "pde", "baselines", "train")
+    f"{name}.": getattr(do, name)
+    for name in ("kernels", "taylor", "nn", "pde", "baselines", "train")
 }
 ROOMS |= {
     "compat.jet.": do.compat.jet,

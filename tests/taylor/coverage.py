@@ -71,7 +71,7 @@ ELSEWHERE = {
         "bcoo_spdot_general bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general "
         "bcsr_extract bcsr_fromdense bcsr_todense coo_fromdense coo_matmat coo_matvec coo_todense "
         "csr_fromdense csr_matmat csr_matvec csr_todense spsolve todense "
-        "random_gamma"
+        "random_gamma xla_metadata_value"
     ),
 }
 """Primitives that need devices or formats of their own, by where they are tested."""

@@ -7,18 +7,22 @@ does to which row of the benchmarks, on which device, and what is lost by deleti
 `points.py` and `programs.py` are what kernels share.
 """
 
-import importlib
-import pkgutil
+import importlib as _importlib
+import pkgutil as _pkgutil
 
-from .seam import call, names, plain
-
-__all__ = ["call", "names", "plain"]
+from .seam import (
+    Kernel as Kernel,
+    better as better,
+    call as call,
+    names as names,
+    plain as plain,
+)
 
 
 def _register() -> None:
     """Every file that there is."""
-    for found in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{found.name}")
+    for found in _pkgutil.iter_modules(__path__):
+        _importlib.import_module(f"{__name__}.{found.name}")
 
 
 _register()

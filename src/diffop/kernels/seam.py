@@ -49,7 +49,8 @@ def plain(*names: str) -> Iterator[None]:
 
         laplacian = jax.jit(jax.vmap(do.Laplacian().exact(lambda x: jnp.sum(jnp.sin(x)))))
         with do.kernels.plain():
-            laplacian(jnp.zeros((2, 3)))  # [0, 0]
+            value = laplacian(jnp.zeros((2, 3)))
+        value  # [0, 0]
         ```
     """
     before = _SWITCHED_OFF.get()
@@ -82,6 +83,14 @@ class Kernel:
     - `batch(operands, axes, *, jaxpr, **static)`: the outputs of all points along their first axes.
     - `jvp(primals, tangents, *, jaxpr, **static)`: outputs and their tangents; tangents of operands
         that do not move are None.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.kernels.Kernel(instead=lambda function, x: function(x))
+        ```
     """
 
     instead: Callable[..., Any] | None = None
@@ -94,12 +103,37 @@ _KERNELS: dict[str, Kernel] = {}
 
 
 def better(name: str, **rules: Callable[..., Any]) -> None:
-    """Says how calls with a name are made better: see `Kernel`."""
+    """Says how calls with a name are made better.
+
+    **Arguments:**
+
+    - `name`: of the calls.
+    - `rules`: the fields of [`diffop.kernels.Kernel`][] that there are.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.kernels.better("mine", instead=lambda function, x: function(x))
+        ```
+    """
     _KERNELS[name] = Kernel(**rules)
 
 
 def names() -> tuple[str, ...]:
-    """All kernels that there are."""
+    """The names of all calls that a kernel speaks of.
+
+    **Returns:** strings, in no order that means anything.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        "rows" in do.kernels.names()  # True
+        ```
+    """
     return tuple(_KERNELS)
 
 
@@ -108,8 +142,21 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
 
     **Arguments:**
 
+    - `name`: what the call is known by.
+    - `function`: what it means.
     - `operands`: pytrees of arrays.
     - `static`: what can be hashed.
+
+    **Returns:** what the function returns.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        do.kernels.call("nobody's", jnp.sum, jnp.arange(4))  # 6
+        ```
     """
     kernel = None if is_plain(name) else _KERNELS.get(name)
     if kernel is None:

@@ -27,6 +27,7 @@ from jax import lax
 from jaxtyping import Array
 
 from ...array_types import AnyArray
+from ...kernels import call
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
 from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero, each_set
@@ -364,7 +365,7 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
             return b.output.reshape(1, -1)
         same = same or a.source == b.source
     if same:
-        return gram(flat(left.base))
+        return call("gram", gram, flat(left.base))
     first, second = alike(flat(left.base), flat(right.base))
     return first.T @ second
 
