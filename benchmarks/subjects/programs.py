@@ -17,7 +17,7 @@ from . import attention, by_hand, products
 from .agreement import PARTS, gradients
 from .equations import EQUATIONS
 from .methods import Method, laplacian_by
-from .networks import BASE, Network, ansatz, ball_points, mlp, normal_points
+from .networks import BASE, Network, ball_points, mlp, normal_points
 from .operators import OPERATORS
 from .steps import JETS
 from .words import OURS, residuals

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 import diffop as do
+from diffop.train.methods.kernel import times_transpose
 
 from ..harness.case import Case, Scope
 from ..harness.program import Program, Runnable
@@ -108,7 +109,7 @@ def _drawn(order: int) -> Callable[[str], Program]:
 def _kernel_matrix(part: str) -> Program:
     """What a step of a Gauss-Newton method has to invert."""
     wide = jax.random.normal(jax.random.key(0), (3000, 4000))
-    return Program(do.train.methods.kernel.times_transpose, wide)
+    return Program(times_transpose, wide)
 
 
 def _all_directions(part: str) -> Program:

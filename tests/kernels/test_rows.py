@@ -7,8 +7,6 @@ import pytest
 
 from diffop.kernels import call
 
-from .. import jaxprs
-
 pytestmark = pytest.mark.usefixtures("x64")
 RNG = np.random.default_rng(0)
 ROWS, MATRIX = RNG.normal(size=(2, 3, 4)), RNG.normal(size=(4, 5))

@@ -86,15 +86,15 @@ def test_structure_changes_no_value(function):
     _check_agree(got, expected)
 
 
+WITH_LAYERS = {"tanh", "residual", "field"}
+
+
 @pytest.mark.slow("makes some programs of the table once more")
 @pytest.mark.usefixtures("as_users_see_it", "kernels_everywhere")
 @pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.name in WITH_LAYERS], ids=str)
 def test_kernels_change_no_value(function):
     """Every operator with all kernels, on points and layers of any size."""
     _check_agree(values.__wrapped__(function, "float64"), values(function, "float64", False))
-
-
-WITH_LAYERS = {"tanh", "residual", "field"}
 
 
 def _check_agree(got, expected):
