@@ -473,6 +473,6 @@ def test_wide_layers_are_multiplied_by_halves(monkeypatch):
     def u(x):
         return jnp.sum(jnp.tanh(second @ jnp.tanh(first @ x)))
 
-    eqns = jaxprs.of(do.Laplacian().exact(u), jnp.ones(d))
+    eqns = jaxprs.of(jax.vmap(do.Laplacian().exact(u)), jnp.ones((1, d)))
     behind = [eqn for eqn in jaxprs.named(eqns, "dot_general") if d not in eqn.invars[0].aval.shape]
     assert jaxprs.multiplications(behind) < 0.6 * width**2 * d  # all but W x and W Wᵀ

@@ -64,9 +64,9 @@ class Family:
     directions. Maximal monomials that are `joined` with others are summed up with them as well, and
     have no coefficient of their own between two steps.
 
-    Where directions were replaced there is a `moment` instead of weights, the jets are curves of
-    order two, and coefficients of order one are `Sets`. They may be if the family is `replaceable`:
-    all that is read of it in the end is order two, of curves or of pairs (`Truncation.pair`).
+    Of pairs of directions, and where directions were replaced, there is a `moment` instead of
+    weights, the jets are curves of order two, and coefficients of order one are `Sets`. They may be
+    replaced if the family is `replaceable`: all that is read of it in the end is order two.
     """
 
     weights: CollapsingWeights | None

@@ -212,7 +212,7 @@ class ByEntry:
 class Sets:
     """A coefficient along several sets of directions, one part for each."""
 
-    parts: tuple["Zero | Full | ByEntry", ...]
+    parts: tuple["Zero | Full | ByDirection | ByEntry", ...]
 
 
 Structured: TypeAlias = ByDirection | ByEntry

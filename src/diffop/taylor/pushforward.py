@@ -29,6 +29,7 @@ from .tangents import (
     family_of,
     flat_tangents,
     is_inexact,
+    places_read,
     tangent_of,
 )
 from .truncation import Truncation
@@ -108,8 +109,8 @@ def _chunk_size(
     chunk: int | None,
 ) -> int | None:
     """How many jets of a family to push together; None for all."""
-    size = family.size
-    if not jets.top_only or jets.weights is None or size is None:
+    size = jets.size
+    if not jets.top_only or jets.weights is None:
         return None
     if chunk is not None:
         return chunk if chunk < size else None
@@ -138,7 +139,7 @@ def _at_a_point(
     inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
     if not any(isinstance(leaf, Tracer) for leaf in inexact):
         return _push_together(u, args, jets)
-    curves = tuple((family.truncation.degree, family.size or 1) for _, family in jets)
+    curves = tuple((each.order, each.size) for each, _ in jets)
     push = functools.partial(_push_together, u, args, jets)
     return call("parts", lambda **_: push(), curves=curves, policy=own_policy)
 
@@ -159,8 +160,7 @@ def _push_in_chunks(
         for tangents in jets.tangents
     )
     tops = iter(in_chunks(top, rows, jets.weights, size))
-    hidden = _unread(jets, family)
-    return tuple(None if place in hidden else next(tops) for place in family.places)
+    return tuple(None if place is None else next(tops) for place in places_read(jets, family))
 
 
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
@@ -186,24 +186,17 @@ def _push_together(
         [
             tuple(
                 None
-                if place in hidden
+                if place is None
                 else jax.tree.map(
                     lambda leaf: derivative_of(leaf, families, index, place),
                     outputs,
                     is_leaf=is_series_leaf,
                 )
-                for place in family.places
+                for place in places_read(each, family)
             )
             for index, (each, family) in enumerate(jets)
-            for hidden in [_unread(each, family)]
         ],
     )
-
-
-def _unread(jets: Jets, family: Family) -> set[int]:
-    """The places of which nothing is returned."""
-    lower = {place for place in family.places if jets.top_only and not family.is_top(place)}
-    return lower | {place for place, *_ in family.joined}
 
 
 @short_tracebacks

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any, final
 
 import equinox as eqx
@@ -15,7 +15,18 @@ from jaxtyping import Array, PyTree
 from ..array_types import CollapsingWeights
 from .binding import at_run_time
 from .bundle import Family, Joined
-from .coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero, scale
+from .coefficients import (
+    ByDirection,
+    ByEntry,
+    Coefficient,
+    Full,
+    Series,
+    Sets,
+    Zero,
+    all_zero,
+    scale,
+)
+from .replacing.second_moments import SecondMoment
 from .truncation import Truncation
 
 
@@ -110,18 +121,32 @@ class Jets(eqx.Module):
         raise ValueError("Jets need at least one tangent that is not None.")
 
 
-_SECOND = (Truncation.curve(2), Truncation.pair())
+_CURVE, _PAIR = Truncation.curve(2), Truncation.closure([(1, 1)])
 
 
 def family_of(jets: Jets) -> Family:
-    """How their coefficients are carried."""
-    replaceable = jets.top_only and jets.truncation in _SECOND and jets.weights is not None
+    """How their coefficients are carried: pairs as two sets of directions with a moment between
+    them, of which a curve's coefficient of order two is half of D²u(a, b).
+    """
+    replaceable = jets.top_only and jets.weights is not None
+    if replaceable and jets.truncation == _PAIR:
+        return Family(None, _CURVE, None, SecondMoment.pairs(jets.weights), replaceable=True)
+    replaceable = replaceable and jets.truncation == _CURVE
     factorial = jets.truncation.factorial
     joined = tuple(
         Joined(place, into, number * (factorial(place) / factorial(into)))
         for place, into, number in jets.joined
     )
     return Family(jets.weights, jets.truncation, jets.size, replaceable=replaceable, joined=joined)
+
+
+def places_read(jets: Jets, family: Family) -> list[int | None]:
+    """For each monomial the place where its derivative is read, None where it is not returned."""
+    joined = {place for place, *_ in jets.joined}
+    tops = jets.truncation.tops
+    hidden = joined if not jets.top_only else joined | (set(jets.truncation.places.values()) - tops)
+    carried = range(len(jets.truncation)) if family.moment is None else (0, 0, 1)
+    return [None if place in hidden else at for place, at in enumerate(carried)]
 
 
 def is_inexact(leaf: Any) -> bool:
@@ -144,8 +169,7 @@ def flat_tangents(
     jets: Jets, family: Family, args: tuple[PyTree, ...], leaves: Sequence[Any]
 ) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
-    size = family.size
-    assert size is not None
+    size, given = jets.size, Family(jets.weights, jets.truncation, jets.size)
     if jets.weights is not None and jets.weights.shape[-1] != size:
         raise ValueError(
             f"weights must have one entry for each of the {size} jets; "
@@ -158,13 +182,20 @@ def flat_tangents(
                 f"tangents of order {_order(jets, place)} must have one entry for each of the "
                 f"{len(args)} arguments (None where nothing moves); got {len(tangents)}."
             )
-        share, terms = 1 / family.truncation.factorial(place), []
+        share, terms = 1 / given.truncation.factorial(place), []
         for leaf, tangent in zip(leaves, chain(*map(entries, args, tangents)), strict=True):
             term = scale(tangent_of(tangent, (size,), leaf, "tangents"), share)
-            is_top = place in family.truncation.tops
-            terms.append(family.collapse(term, leaf) if is_top else term)
+            is_top = place in given.truncation.tops
+            terms.append(given.collapse(term, leaf) if is_top else term)
         columns.append(terms)
-    return [tuple(series) for series in zip(*columns, strict=True)]
+    series = [tuple(each) for each in zip(*columns, strict=True)]
+    return series if family.moment is None else list(starmap(_of_pair, series))
+
+
+def _of_pair(second: Coefficient, first: Coefficient, both: Coefficient) -> Series:
+    """Along two sets of directions, of the coefficients at t, s and s t."""
+    lower = Sets((first, second))
+    return Zero() if all_zero((lower,)) else lower, scale(both, 0.5)
 
 
 def _order(jets: Jets, place: int) -> Any:

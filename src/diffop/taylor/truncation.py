@@ -73,11 +73,6 @@ class Truncation:
         return _curve(order)
 
     @classmethod
-    def pair(cls) -> "Truncation":
-        """The first orders of two parameters and the product of both, $D²u(a, b)$."""
-        return _of(_PAIR)
-
-    @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Truncation":
         """The monomials that divide one of these."""
         return _closure(frozenset(maximal))
@@ -148,9 +143,6 @@ class Truncation:
 def _of(monomials: tuple[Exponents, ...]) -> Truncation:
     """A truncation, checked once, however often it is asked for."""
     return Truncation(monomials)
-
-
-_PAIR = ((0, 1), (1, 0), (1, 1))
 
 
 @functools.cache

@@ -11,13 +11,14 @@ every later sum is Σ_r w_r B(a_r, b_r) = Σ_pq Σ_ij (M_pq)_ij B(∂a/∂z_pi, 
 become the basis vectors of the z_p, weighted by a matrix instead of a diagonal. Nothing is
 factorised, so M may have any rank and any sign, and gradients are those of polynomials.
 
-A family of pairs (a_r, b_r), of which Σ_r w_r D²u(a_r, b_r) is read, has the symmetric second
-moment ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows does not know it from that of curves. No
-difference of powers is taken, so vectors of a pair may differ in size as much as they like.
+A family of pairs (a_r, b_r), of which Σ_r w_r D²u(a_r, b_r) is read, is carried as two sets of
+directions whose only moment is between them, ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows
+does not know it from that of curves. No difference of powers is taken, so vectors of a pair may
+differ in size as much as they like.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 import jax
@@ -30,7 +31,7 @@ from ...array_types import AnyArray
 from ...kernels import call
 from ..arithmetic import densify, instantiate, total
 from ..arrays import times
-from ..coefficients import ByEntry, Coefficient, Full, Series, Sets, Zero, each_set
+from ..coefficients import ByEntry, Coefficient, Full, Sets, Zero, each_set
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..record import record, static
@@ -43,11 +44,11 @@ from .forms import alike, flat, form, gram
 @final
 @record
 class DiagonalMatrix:
-    """A matrix that is zero off its diagonal: between entries that no direction moves together.
-    `entries` are `(*sums, n)`.
+    """A matrix that is zero off its diagonal: between entries that no direction moves together, or
+    between the directions of pairs. `entries` are `(*sums, n)`.
     """
 
-    entries: AnyArray
+    entries: AnyArray | np.ndarray
 
 
 Between: TypeAlias = AnyArray | DiagonalMatrix
@@ -67,12 +68,36 @@ class SecondMoment:
     sizes: tuple[int, ...] = static()
     sums: tuple[int, ...] = static()
 
+    @classmethod
+    def curves(cls, weights: Any) -> "SecondMoment":
+        """Of n directions: Σ_r w_r a_r ⊗ a_r, for weights `(*sums, n)`."""
+        return cls(((DiagonalMatrix(weights),),), (weights.shape[-1],), weights.shape[:-1])
+
+    @classmethod
+    def pairs(cls, weights: Any) -> "SecondMoment":
+        """Of n directions and their n partners: Σ_r w_r D²u(a_r, b_r), for weights `(*sums, n)`."""
+        half, size = DiagonalMatrix(weights * 0.5), weights.shape[-1]
+        return cls(((None, half), (None,)), (size, size), weights.shape[:-1])
+
+    @property
+    def is_of_pairs(self) -> bool:
+        """Whether it is that of directions and their partners."""
+        (first, *others), *_ = self.matrices
+        return first is None and len(others) == 1 and isinstance(others[0], DiagonalMatrix)
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether applying it costs as much as weights do."""
+        every = [matrix for row in self.matrices for matrix in row]
+        return all(matrix is None or isinstance(matrix, DiagonalMatrix) for matrix in every)
+
     def matrix(self, p: int, q: int) -> Between | None:
         if p <= q:
             return self.matrices[p][q - p]
         transposed = self.matrices[q][p - q]
-        assert not isinstance(transposed, DiagonalMatrix)  # those are M_pp
-        return None if transposed is None else jnp.swapaxes(transposed, -1, -2)
+        if transposed is None or isinstance(transposed, DiagonalMatrix):
+            return transposed
+        return jnp.swapaxes(transposed, -1, -2)
 
     def contract(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None
@@ -137,8 +162,11 @@ class SecondMoment:
         """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        matrix = self._whole()
         rows = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
+        if self.is_of_pairs:
+            (_, half), _ = self.matrices
+            return [(a.array, 2 * apply(half, b)) for a, b in rows]
+        matrix = self._whole()
         stacked = [
             jnp.concatenate([each.array for each in parts if isinstance(each, Full)])
             for parts in rows
@@ -208,14 +236,16 @@ def _entries(matrix: Between, rows: np.ndarray, columns: np.ndarray) -> Array:
     return matrix[..., rows, columns]
 
 
-def unit_of(series: Series, primal: Any) -> Array | None:
+def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
     """How long the basis vector of a lone number is to be: about as much as its coefficients (the
-    mean of two along pairs, by their product), as a power of two. The square of what moves |x|² is
-    out of range where |x|² is not, and so is what meets it, the derivatives of |x|⁻¹. None is one.
+    mean of two along `pairs`, by their product), as a power of two. The square of what moves |x|²
+    is out of range where |x|² is not, and so is what meets it, the derivatives of |x|⁻¹. None is
+    one.
     """
     if jnp.size(primal) != 1:
         return None
-    largest = [_largest(c) for c in series if not isinstance(c, Zero)]
+    found = coefficient.parts if pairs and isinstance(coefficient, Sets) else (coefficient,)
+    largest = [_largest(c) for c in found if not isinstance(c, Zero)]
     known = [each for each in largest if each is not None]
     if not known or len(known) < len(largest):
         return None
@@ -235,23 +265,28 @@ def _largest(coefficient: Coefficient) -> Array | None:
     return functools.reduce(jnp.maximum, each)
 
 
-def _over(series: Series, unit: Array) -> Series:
-    """Coefficients along a basis vector that is so long."""
+def _over(coefficient: Coefficient, unit: Array) -> Coefficient:
+    """A coefficient along a basis vector that is so long."""
 
     def over(c: Coefficient) -> Coefficient:
         return Full(c.base / unit, c.factor) if isinstance(c, Full) else c
 
-    return tuple(each_set(over, c) for c in series)
+    return each_set(over, coefficient)
 
 
-def _in_units(
-    between: Callable[[Series, Series, int, int], Between | None],
-    lower: Sequence[Series],
+def replaced_moments(
+    moment: SecondMoment,
+    lower: Sequence[Coefficient],
+    primals: Sequence[Any],
     units: Sequence[Array | None],
-) -> tuple[tuple[Between | None, ...], ...]:
-    """The moments of all values along their basis vectors, of given lengths. Those of two numbers
-    are formed of coefficients in these units; others are known as they stand, and divided.
+) -> SecondMoment:
+    """The second moments of values whose coefficients of order one are along the sets of another
+    moment, along basis vectors as long as `units`. Those of two numbers are formed of coefficients
+    in these units; others are known as they stand, and divided.
     """
+
+    def between(left: Coefficient, right: Coefficient, p: int, q: int) -> Between | None:
+        return _between(moment, (left, primals[p]), (right, primals[q]), p == q)
 
     def entry(p: int, q: int) -> Between | None:
         first, second = units[p], units[q]
@@ -264,40 +299,41 @@ def _in_units(
         return matrix / unit
 
     count = len(lower)
-    return tuple(tuple(entry(p, q) for q in range(p, count)) for p in range(count))
-
-
-def moments(
-    weights: Any,
-    lower: Sequence[Series],
-    primals: Sequence[Any],
-    units: Sequence[Array | None],
-) -> SecondMoment:
-    """The second moments of values whose coefficients of order one are `(n, *shape)`, one along
-    curves and two along pairs, for weights `(*sums, n)`, along basis vectors as long as `units`.
-    """
-
-    def between(left: Series, right: Series, p: int, q: int) -> Between | None:
-        return _second_moment(weights, (left, primals[p]), (right, primals[q]), p == q)
-
+    matrices = tuple(tuple(entry(p, q) for q in range(p, count)) for p in range(count))
     sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    return SecondMoment(_in_units(between, lower, units), sizes, tuple(weights.shape[:-1]))
+    return SecondMoment(matrices, sizes, moment.sums)
 
 
-def _second_moment(
-    weights: Any, left: tuple[Series, Any], right: tuple[Series, Any], same: bool
-) -> Between | None:
+Along: TypeAlias = tuple[Coefficient, Any]
+"""A coefficient of order one, and its primal."""
+
+
+def _between(moment: SecondMoment, left: Along, right: Along, same: bool) -> Between | None:
+    """Σ_pq A_pᵀ M_pq B_q; `same` if A is B."""
     (first, x), (second, y) = left, right
-    gram = _gram(weights, first[0], x, second[-1], y, same and len(first) == 1)
-    if len(first) == 1:
-        return gram
-    assert not isinstance(gram, DiagonalMatrix)  # which is of one set of directions with itself
-    if same:
-        return None if gram is None else (gram + jnp.swapaxes(gram, -1, -2)) * 0.5
-    other = _gram(weights, first[-1], x, second[0], y, False)
-    assert not isinstance(other, DiagonalMatrix)
-    terms = [each for each in (gram, other) if each is not None]
-    return sum(terms[1:], terms[0]) * 0.5 if terms else None
+    assert isinstance(first, Sets) and isinstance(second, Sets)
+    terms = []
+    for p, a in enumerate(first.parts):
+        for q, b in enumerate(second.parts):
+            matrix = moment.matrix(p, q)
+            if matrix is None or isinstance(a, Zero) or isinstance(b, Zero):
+                continue
+            if isinstance(matrix, DiagonalMatrix):
+                terms.append(_gram(matrix.entries, a, x, b, y, same and p == q))
+                continue
+            of_a, of_b = densify(a, 1, x), densify(b, 1, y)
+            assert isinstance(of_a, Full) and isinstance(of_b, Full)
+            rows = Full(flat(of_b.base), of_b.factor)
+            terms.append(jnp.matmul(*alike(flat(of_a.array).T, apply(matrix, rows))))
+    if len(terms) > 1:
+        terms = [_in_whole(term) for term in terms]
+    return sum(terms[1:], terms[0]) if terms else None
+
+
+def _in_whole(matrix: Between) -> Array:
+    if not isinstance(matrix, DiagonalMatrix):
+        return matrix
+    return matrix.entries[..., None] * jnp.eye(matrix.entries.shape[-1], dtype=matrix.entries.dtype)
 
 
 def is_separate(coefficient: Coefficient) -> bool:
@@ -307,10 +343,8 @@ def is_separate(coefficient: Coefficient) -> bool:
 
 def _gram(
     weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any, same: bool
-) -> Between | None:
+) -> Between:
     """Σ_r w_r a_r ⊗ b_r as a matrix; `same` if a is b."""
-    if isinstance(left, Zero) or isinstance(right, Zero):
-        return None
     if isinstance(left, ByEntry) and is_separate(left) and same:
         return DiagonalMatrix(_separate_squares(weights, left, jnp.result_type(x)))
     if isinstance(left, ByEntry) and is_separate(left) and isinstance(right, Full):
@@ -368,33 +402,3 @@ def _unweighted(left: Full, right: Full, same: bool) -> Array:
         return call("gram", gram, flat(left.base))
     first, second = alike(flat(left.base), flat(right.base))
     return first.T @ second
-
-
-def replaced_moments(
-    moment: SecondMoment,
-    lower: Sequence[Series],
-    primals: Sequence[Any],
-    units: Sequence[Array | None],
-) -> SecondMoment:
-    """The second moments of values whose coefficients are along the sets of another moment."""
-
-    def between(left: Series, right: Series, p: int, q: int) -> Array | None:
-        return _between(moment, left[0], right[0], primals[p], primals[q])
-
-    sizes = tuple(int(np.prod(jnp.shape(x))) for x in primals)
-    return SecondMoment(_in_units(between, lower, units), sizes, moment.sums)
-
-
-def _between(moment: SecondMoment, left: Any, right: Any, x: Any, y: Any) -> Array | None:
-    """Σ_pq A_pᵀ M_pq B_q."""
-    terms = []
-    for p, a in enumerate(left.parts):
-        for q, b in enumerate(right.parts):
-            matrix = moment.matrix(p, q)
-            if matrix is None or isinstance(a, Zero) or isinstance(b, Zero):
-                continue
-            first, second = densify(a, 1, x), densify(b, 1, y)
-            assert isinstance(first, Full) and isinstance(second, Full)
-            rows = Full(flat(second.base), second.factor)
-            terms.append(jnp.matmul(*alike(flat(first.array).T, apply(matrix, rows))))
-    return sum(terms[1:], terms[0]) if terms else None

@@ -35,15 +35,13 @@ from ..coefficients import (
     Zero,
     all_zero,
     each_set,
-    scale,
-    zeros,
 )
 from ..interpreter import Walk, interpret
 from ..program import Program, Step, flatten, stretches
 from ..sparsity import by_entry
 from ..truncation import Truncation
 from .cost import MORE, SHARED, Live, best_cuts
-from .second_moments import SecondMoment, is_separate, moments, replaced_moments, unit_of
+from .second_moments import SecondMoment, is_separate, replaced_moments, unit_of
 
 
 def interpret_replacing(
@@ -63,7 +61,6 @@ class _Replacement:
 
     def __init__(self, walk: Walk, replaceable: Sequence[int]) -> None:
         self.walk = walk
-        self.given = tuple(walk.families)
         self.replaceable = replaceable
         self.mixing = {n for n, step in enumerate(walk.program.steps) if step.mixing}
         self.begun: set[int] = set()
@@ -80,7 +77,7 @@ class _Replacement:
             for index, live in cuts.get(number, []):
                 self._replace(index, live)
             self.walk.push_together(steps)
-        return [self._as_given(value) for value in self.walk.outputs()]
+        return self.walk.outputs()
 
     def _front(self) -> list[Step]:
         """Run what reads structured coefficients, and what does not move, as long as there is
@@ -110,7 +107,7 @@ class _Replacement:
     def _is_first(self, step: Step) -> bool:
         moving = [v for v in step.variables if v in self.walk.moving]
         return not moving or any(
-            any(map(_is_of_input if index in self.begun else _is_structured, self._lower(v, index)))
+            (_is_of_input if index in self.begun else _is_structured)(self._lower(v, index))
             for v in moving
             for index in self.replaceable
         )
@@ -122,18 +119,19 @@ class _Replacement:
         That takes half as many directions as there are in the pairs, and nothing to form.
         """
         for index in self.replaceable if not self.mixing else ():
-            family = self.walk.families[index]
-            if family.truncation.is_curve:
+            moment = self.walk.families[index].moment
+            if moment is None:
                 continue
             lower = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
-            found = {v: series for v, series in lower.items() if not all_zero(series)}
-            kinds = [c for series in found.values() for c in series if not isinstance(c, Zero)]
+            found = {
+                v: c.parts for v, c in lower.items() if isinstance(c, Sets) and not all_zero((c,))
+            }
+            kinds = [c for parts in found.values() for c in parts if not isinstance(c, Zero)]
             sides = {isinstance(c, Structured) for c in kinds}
             if sides != {True, False}:
                 continue
             sizes = tuple(_real_size(self.walk.values[v].primal) for v in found)
-            assert family.size is not None
-            if sum(sizes) <= 2 * family.size and not any(map(self._is_divided, found)):
+            if sum(sizes) <= sum(moment.sizes) and not any(map(self._is_divided, found)):
                 self._replace(index, Live(0, tuple(found), sizes))
                 self.begun.add(index)
 
@@ -145,9 +143,9 @@ class _Replacement:
         """
         for index in self.replaceable:
             family = self.walk.families[index]
-            if family.moment is not None or not family.truncation.is_curve:
+            if family.moment is not None:
                 continue
-            first = {v: self._lower(v, index)[0] for v in sorted(self.walk.moving)}
+            first = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
             structured = [v for v, c in first.items() if isinstance(c, Structured)]
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
@@ -164,40 +162,33 @@ class _Replacement:
         moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
             return
-        parts = [_real_parts(self._lower(v, index), self.walk.values[v].primal) for v in moving]
+        given = family.moment or SecondMoment.curves(family.weights)
+        parts = [_real_parts(_in_sets(self._lower(v, index)), self._primal(v)) for v in moving]
         lower, primals = zip(*itertools.chain(*parts), strict=True)
-        lengths = [unit_of(*each) if len(of) == 1 else None for of in parts for each in of]
-        moment = _moment(family, lower, primals, lengths)
+        pairs = given.is_of_pairs
+        lengths = [unit_of(*each, pairs) if len(of) == 1 else None for of in parts for each in of]
+        moment = replaced_moments(given, lower, primals, lengths)
         self.walk.families[index] = Family(None, Truncation.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
-            variable: _units(self.walk.values[variable].primal, place, moment.sizes, lengths)
+            variable: _units(self._primal(variable), place, moment.sizes, lengths)
             for place, variable in zip(places, moving, strict=False)
         }
-        half = 1 if family.truncation.is_curve else 1 / 2  # of D²u(a, b) is a curve's coefficient
         for variable in sorted(self.walk.moving):
             value = self.walk.values[variable]
-            top = scale(value.series[index][-1], half)
-            self.walk.store(variable, _with(value, index, (units.get(variable, Zero()), top)))
+            series = units.get(variable, Zero()), value.series[index][-1]
+            self.walk.store(variable, _with(value, index, series))
 
-    def _as_given(self, value: Value) -> Value:
-        """A value with the series of the families that were given."""
-        for index in self.replaceable if isinstance(value, Bundle) else ():
-            given = self.given[index].truncation
-            if given != self.walk.families[index].truncation:
-                top = scale(value.series[index][-1], 2)
-                value = _with(value, index, (*zeros(len(given) - 1), top))
-                if not isinstance(value, Bundle):
-                    break
-        return value
-
-    def _lower(self, variable: int, index: int) -> Series:
-        """The coefficients of order one: one along curves, two along pairs."""
+    def _lower(self, variable: int, index: int) -> Coefficient:
+        """The coefficient of order one."""
         value = self.walk.values[variable]
-        return value.series[index][:-1] if isinstance(value, Bundle) else ()
+        return value.series[index][0] if isinstance(value, Bundle) else Zero()
 
     def _moves(self, variable: int, index: int) -> bool:
-        return not all_zero(self._lower(variable, index))
+        return not all_zero((self._lower(variable, index),))
+
+    def _primal(self, variable: int) -> Any:
+        return self.walk.values[variable].primal
 
     def _is_divided(self, variable: int) -> bool:
         return is_divided(jax.typeof(self.walk.values[variable].primal))
@@ -205,7 +196,12 @@ class _Replacement:
 
 def _is_structured(coefficient: Coefficient) -> bool:
     """Whether what reads it runs first."""
-    return isinstance(coefficient, Structured)
+    return any(isinstance(part, Structured) for part in _in_sets(coefficient).parts)
+
+
+def _in_sets(coefficient: Coefficient) -> Sets:
+    """A coefficient along curves is one along one set of them."""
+    return coefficient if isinstance(coefficient, Sets) else Sets((coefficient,))
 
 
 def _is_of_input(coefficient: Coefficient) -> bool:
@@ -229,37 +225,26 @@ def _is_merging(coefficient: Coefficient) -> bool:
     return several and is_separate(coefficient)
 
 
-def _moment(
-    family: Family,
-    lower: Sequence[Series],
-    primals: Sequence[Any],
-    units: Sequence[Array | None],
-) -> SecondMoment:
-    if family.moment is None:
-        return moments(family.weights, lower, primals, units)
-    return replaced_moments(family.moment, lower, primals, units)
-
-
 def _real_size(primal: Any) -> int:
     """How many real numbers a value is."""
     return math.prod(primal.shape) * (2 if jnp.iscomplexobj(primal) else 1)
 
 
-def _real_parts(lower: Series, primal: Any) -> list[tuple[Series, Any]]:
+def _real_parts(lower: Sets, primal: Any) -> list[tuple[Sets, Any]]:
     """A complex value is replaced as two real ones, x + iy: what follows need not be analytic in
     it, and then Σ a ⊗ a does not say what Σ a ⊗ ā is.
     """
     if not jnp.iscomplexobj(primal):
         return [(lower, primal)]
-    dense = [densify(each, 1, primal) for each in lower]
+    dense = each_set(lambda c: densify(c, 1, primal), lower)
 
-    def parts(part: Callable[[Any], Any]) -> tuple[Series, Any]:
+    def part_of(part: Callable[[Any], Any]) -> tuple[Sets, Any]:
         def of_array(c: Coefficient) -> Coefficient:
             return Full(part(c.array)) if isinstance(c, Full) else c
 
-        return tuple(each_set(of_array, each) for each in dense), part(primal)
+        return _in_sets(each_set(of_array, dense)), part(primal)
 
-    return [parts(jnp.real), parts(jnp.imag)]
+    return [part_of(jnp.real), part_of(jnp.imag)]
 
 
 def _units(
@@ -308,9 +293,8 @@ def _plan(remaining: Sequence[Step], run: _Replacement, index: int) -> list[Live
     share = 1.0
     if candidates and candidates[0].step == 0 and _is_shared(run, candidates[0], index):
         share = SHARED
-    return best_cuts(
-        remaining, candidates, set(moving), _directions(family), share, family.moment is not None
-    )
+    dense = family.moment is not None and not family.moment.is_diagonal
+    return best_cuts(remaining, candidates, set(moving), _directions(family), share, dense)
 
 
 def _directions(family: Family) -> int:
@@ -318,7 +302,7 @@ def _directions(family: Family) -> int:
     if family.moment is not None:
         return sum(family.moment.sizes)
     assert family.size is not None
-    return family.size * (len(family.truncation) - 1)
+    return family.size
 
 
 def _is_shared(run: _Replacement, live: Live, index: int) -> bool:
@@ -326,8 +310,7 @@ def _is_shared(run: _Replacement, live: Live, index: int) -> bool:
     if not live.variables:
         return False
     largest = max(zip(live.sizes, live.variables, strict=True))[1]
-    first = run._lower(largest, index)[0]
-    parts = first.parts if isinstance(first, Sets) else (first,)
+    parts = _in_sets(run._lower(largest, index)).parts
     moving = [part for part in parts if not isinstance(part, Zero)]
     return all(isinstance(part, Full) and isinstance(part.image, Image) for part in moving)
 

@@ -182,6 +182,9 @@ def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[
     ]
 
 
+_PAIR = Truncation.closure([(1, 1)])
+
+
 def _second_order(
     part: _MovingPart, moment: SecondMoment, first: Sequence[Coefficient]
 ) -> list[Coefficient]:
@@ -192,7 +195,7 @@ def _second_order(
     def push(*partners: Array) -> list[Array]:
         def along(*directions: tuple[Array, Array]) -> list[Any]:
             series = [(Full(a), Full(b), Zero()) for a, b in directions]
-            pushed = push_jet(part.function, part.point, series, Truncation.pair())
+            pushed = push_jet(part.function, part.point, series, _PAIR)
             return [
                 instantiate(y[-1], (), x).array for y, x in zip(pushed, part.values, strict=True)
             ]
