@@ -175,19 +175,14 @@ class SecondMoment:
 
     def _whole(self) -> Array:
         """All matrices as one."""
-        arrays = jax.tree.leaves(self.matrices)
+        arrays = map(jnp.asarray, jax.tree.leaves(self.matrices))
         kind = alike(*arrays)[0].dtype
         count = len(self.sizes)
 
         def block(p: int, q: int) -> Array:
             matrix = self.matrix(p, q)
             shape = (*self.sums, self.sizes[p], self.sizes[q])
-            if matrix is None:
-                return jnp.zeros(shape, kind)
-            if isinstance(matrix, DiagonalMatrix):
-                unit = jnp.eye(shape[-1], dtype=kind)
-                matrix = matrix.entries[..., None] * jnp.broadcast_to(unit, shape)
-            return matrix.astype(kind)
+            return jnp.zeros(shape, kind) if matrix is None else _in_whole(matrix).astype(kind)
 
         rows = [jnp.concatenate([block(p, q) for q in range(count)], axis=-1) for p in range(count)]
         return jnp.concatenate(rows, axis=-2)
@@ -196,7 +191,7 @@ class SecondMoment:
 def apply(matrix: Between, coefficient: Full) -> Array:
     """Σ_j M_ij b_j: `(*sums, m, *shape)`."""
     if isinstance(matrix, DiagonalMatrix):
-        entries, base = alike(matrix.entries, coefficient.base)
+        entries, base = alike(jnp.asarray(matrix.entries), coefficient.base)
         entries = entries.reshape(*entries.shape, *(1,) * (base.ndim - 1))
         weighted = entries * base.reshape((1,) * (entries.ndim - base.ndim) + base.shape)
     else:
@@ -333,7 +328,8 @@ def _between(moment: SecondMoment, left: Along, right: Along, same: bool) -> Bet
 def _in_whole(matrix: Between) -> Array:
     if not isinstance(matrix, DiagonalMatrix):
         return matrix
-    return matrix.entries[..., None] * jnp.eye(matrix.entries.shape[-1], dtype=matrix.entries.dtype)
+    entries = jnp.asarray(matrix.entries)
+    return entries[..., None] * jnp.eye(entries.shape[-1], dtype=entries.dtype)
 
 
 def is_separate(coefficient: Coefficient) -> bool:
