@@ -76,15 +76,17 @@ LONGEST = (
 """Files that begin first, so that no process is left alone with one of them."""
 
 
-TWICE = {"losses", "precision"}
-"""Directories of tests that run twice, as those beside kept oracles do anywhere: while jaxtyping
-and beartype check the types of all calls in the library, with programs that are compiled quickly;
-and with `--rest`, as users run them. Those whose arithmetic others show have the mark `once`.
+AS_USERS = {"losses", "precision"}
+"""Directories of tests that `--rest` runs with programs as users compile them, as it does those
+beside kept oracles anywhere. `make test` runs them, too, with programs that are compiled quickly,
+unless it is told that the rest follows (`--rest-follows`). In both jaxtyping and beartype check the
+types of all calls in the library. Those whose arithmetic others show have the mark `once`.
 """
 
 
 def pytest_addoption(parser):
     parser.addoption("--rest", action="store_true", help="run what `make test` leaves to do")
+    parser.addoption("--rest-follows", action="store_true", help="leave out what --rest runs")
     parser.addoption("--oracles", choices=("read", "check", "write"), default="read")
 
 
@@ -98,9 +100,10 @@ def pytest_collection_modifyitems(config, items):
         for name in ("slow", "once"):
             if any(not mark.args for mark in item.iter_markers(name)):
                 raise pytest.UsageError(f"{item.nodeid}: its mark, {name}, does not say why")
-    if config.getoption("rest"):
-        config.hook.pytest_deselected(items=[item for item in items if not _is_left(item)])
-        items[:] = filter(_is_left, items)
+    if config.getoption("rest") or config.getoption("rest_follows"):
+        chosen = [item for item in items if _is_left(item) == config.getoption("rest")]
+        config.hook.pytest_deselected(items=list(set(items).difference(chosen)))
+        items[:] = chosen
     rank = {file: place for place, file in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(files[item], len(rank)))
 
@@ -110,7 +113,7 @@ def _is_left(item):
     if item.get_closest_marker("slow") or "kept" in item.fixturenames:
         return True
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    return folder in TWICE and not item.get_closest_marker("once")
+    return folder in AS_USERS and not item.get_closest_marker("once")
 
 
 @pytest.fixture(autouse=True)
@@ -144,8 +147,8 @@ _least = _resident()
 
 @pytest.fixture(autouse=True)
 def types(request):
-    """Types are checked but in what runs as it does for users."""
-    checked = not request.config.getoption("rest")
+    """Types are checked, but in what takes long."""
+    checked = not request.node.get_closest_marker("slow")
     jaxtyping.config.update("jaxtyping_disable", not checked)
 
 

@@ -251,5 +251,5 @@ def test_checking_writes_nothing(tmp_path):
         do.train.check(do.train.Settings("semilinear-allen-cahn", dim=7), tmp_path / "run")
     with pytest.raises(ValueError, match="gaussian probes are biased for .* Unbiased for it: "):
         do.train.check(small(probes="gaussian", gpinn=0.1, gpinn_terms=2), tmp_path / "run")
-    with pytest.raises(ValueError, match="got the probes 'exact', whose loss has no bias"):
+    with pytest.raises(ValueError, match="'exact', whose loss has no bias; say square='biased'"):
         do.train.check(small(probes="exact", square="pairs"), tmp_path / "run")

@@ -42,7 +42,8 @@ def check_square(square: str, probes: Probes) -> None:
     if square != "biased" and exact_name(probes):
         raise ValueError(
             f"the square {square!r} takes away the bias of random jets, got the probes "
-            f"{exact_name(probes)!r}, whose loss has no bias; leave one of the two out."
+            f"{exact_name(probes)!r}, whose loss has no bias; say square='biased', or probes that "
+            "are random, such as 'sparse', and their number n."
         )
 
 
