@@ -8,10 +8,10 @@ import pytest
 from .pages import DOCS
 
 MOST = {
-    "code lines": 9_000,
-    "functions on the way": 136,
+    "code lines": 9_060,
+    "functions on the way": 137,
     "files on the way": 40,
-    "isinstance of kinds": 189,
+    "isinstance of kinds": 188,
     "fields of coefficients": 29,
     "primitives": 1,
 }

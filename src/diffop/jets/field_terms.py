@@ -1,5 +1,6 @@
 """Terms with coefficient fields: first-order forms, quadratic forms and their square roots."""
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, final
@@ -187,6 +188,21 @@ class MatrixForm(QuadraticTerms):
             columns = self.columns(value, point, index)
         slot = basis(self.argnum, self.positions(point, index))
         return terms_along([slot, {self.argnum: columns}], np.ones(count(slot)), (1, 1))
+
+    def whole(self, point: Point) -> WeightedJets:
+        """By basis vectors that meet by C: half as many directions as in pairs, of which a sparse C
+        has sparse ones. Values that are divided over devices are followed along those.
+        """
+        value = self._value(point)
+        size, dtype = self.dimension(point), point.dtype(self.argnum)
+        if callable(value):
+            value = apply_rows(value, jnp.eye(size, dtype=dtype))
+        dense = isinstance(value, jax.Array) and value.ndim == 2
+        if not dense or point.is_divided(self.argnum):
+            return self.take(point, None)
+        slot = basis(self.argnum, self.positions(point))
+        jets = terms_along([slot], np.ones(size), (2,))
+        return dataclasses.replace(jets, matrix=value.astype(dtype))  # pyright: ignore
 
     def magnitudes(self, point: Point) -> Array | None:
         self.count(point)

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..devices import is_divided
 from .planner import Kind
 
 
@@ -70,6 +71,10 @@ class Point(eqx.Module):
         return jnp.result_type(
             *(jnp.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype for x in leaves)
         )
+
+    def is_divided(self, argnum: int) -> bool:
+        """Whether a part of an argument is divided over a mesh with explicit axes."""
+        return any(is_divided(jax.typeof(leaf)) for leaf in jax.tree.leaves(self.args[argnum]))
 
     def coordinates(self, argnum: int, dims: tuple[int, ...] | None, operator: object) -> int:
         """The number of coordinates that an operator acts on; checks that `dims` are among them."""

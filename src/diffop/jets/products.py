@@ -36,11 +36,11 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
     even = even_powers(factors, point) if several and kind in ("auto", "power") else None
     if even is not None:
         return [even]
-    sets = [factor.take(point, None) for factor, _ in factors if isinstance(factor, Terms)]
+    sets = [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
     if several:
-        powers = [power_of(jets, power) for jets, (_, power) in zip(sets, factors, strict=True)]
-        sets = [reduce(outer, powers)]
-    (jets,) = sets
+        jets = reduce(outer, (power_of(factor.take(point, None), power) for factor, power in sets))
+    else:
+        jets = sets[0][0].whole(point)
     if jets.output == (1,) and not jets.contracted:
         alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
         return [jets if alone else added_up([(1, jets)], point)]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 import jax.numpy as jnp
 import numpy as np
 
-from ..taylor import Jets
+from ..taylor import Jets, Matrix
 from ..taylor.truncation import Exponents, Truncation
 from . import sums
 from .directions import Directions, combine, stack, to_tangents
@@ -114,6 +114,8 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
         for monomial in truncation.monomials
     ]
     weights = _stacked_weights(rows) if several else next(iter(rows), None)
+    if members[0].matrix is not None:
+        weights = Matrix(members[0].matrix)
     added = tuple((places[part], places[into], ratio) for part, into, ratio in joined)
     jets = Jets(tuple(moving), weights, 0 not in heights, truncation, added)
     return jets, [readings.get(i, _UNREAD) for i in range(len(members))]
@@ -202,7 +204,11 @@ def grouped(
 
 
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
-    """What others must share with these jets to be pushed with them."""
+    """What others must share with these jets to be pushed with them; nothing where directions meet
+    by a matrix.
+    """
+    if jets.matrix is not None:
+        return {("matrix", id(jets))}
     names: list[Hashable] = [name for name, _ in _named(jets)]
     if not jets.is_multilinear:
         names = [(tuple(jets.tangents), tuple(names))]

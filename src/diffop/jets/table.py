@@ -118,11 +118,17 @@ class ResolvedPlan:
                 ",".join(map(str, each.output)),
                 str(each.size),
                 "; ".join(_tangent(k, v) for k, v in sorted(each.tangents.items())),
-                "exact" if each.draws is None else f"{each.draws} draws",
+                _method(each),
             )
             for name, each in zip(self.names, self.jets, strict=True)
         ]
         return text_table(header, rows) + f"\n{self.total} jets, {self.coefficients} coefficients"
+
+
+def _method(jets: WeightedJets) -> str:
+    if jets.draws is not None:
+        return f"{jets.draws} draws"
+    return "exact" if jets.matrix is None else "exact, meeting by a matrix"
 
 
 def _tangent(exponents: tuple[int, ...], directions: Any) -> str:

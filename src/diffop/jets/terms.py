@@ -132,6 +132,10 @@ class Terms(Factor):
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         """The terms with these numbers; all of them for None."""
 
+    def whole(self, point: Point) -> WeightedJets:
+        """All terms, where nothing is made of them but their sum."""
+        return self.take(point, None)
+
     def magnitudes(self, point: Point) -> Magnitudes | None:
         """Unnormalised probabilities to draw terms with; None for all alike."""
         return None

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..array_types import Weights
+from ..array_types import SquareArray, Weights
 from ..taylor.truncation import Exponents
 from .design import Design
 from .directions import Directions, count, divided, largest_entries, rows_at, sum_of
@@ -48,6 +48,8 @@ class WeightedJets(eqx.Module):
     - `contracted`: each jet's output is contracted with its direction (divergence).
     - `addend`: where what is read is only added to others, the name that these share, and the
         number that it is multiplied with.
+    - `matrix`: C by which all directions meet, in $Σ_ij C_ij (v_i·∇)(v_j·∇)$, in the
+        place of weights.
 
     !!! example
 
@@ -67,6 +69,7 @@ class WeightedJets(eqx.Module):
     design: Design | None = eqx.field(static=True, default=None)
     contracted: bool = eqx.field(static=True, default=False)
     addend: Addend | None = eqx.field(static=True, default=None)
+    matrix: SquareArray | None = None
 
     @property
     def size(self) -> int:

@@ -14,5 +14,5 @@ from .pushforward import Pushed as Pushed, jet as jet, push as push
 from .rules.by_jvp import UnsupportedPrimitiveError as UnsupportedPrimitiveError
 from .sparsity.numbers import Numbers as Numbers
 from .sparsity.source import Source as Source
-from .tangents import Jets as Jets
+from .tangents import Jets as Jets, Matrix as Matrix
 from .truncation import Truncation as Truncation

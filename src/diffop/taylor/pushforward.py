@@ -25,6 +25,7 @@ from .replacing.walk import interpret_replacing
 from .tangents import (
     Jets,
     as_differentiable,
+    by_weights,
     entries,
     family_of,
     flat_tangents,
@@ -147,6 +148,8 @@ def _at_a_point(
 def _push_in_chunks(
     u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Jets, family: Family, size: int
 ) -> tuple[PyTree, ...]:
+    places, jets = places_read(jets, family), by_weights(jets, args)
+
     def top(tangents: PyTree, weights: Array) -> PyTree:
         part = dataclasses.replace(jets, tangents=tangents, weights=weights)  # pyright: ignore
         pushed = _push_together(u, args, [(part, family_of(part))])
@@ -160,7 +163,7 @@ def _push_in_chunks(
         for tangents in jets.tangents
     )
     tops = iter(in_chunks(top, rows, jets.weights, size))
-    return tuple(None if place is None else next(tops) for place in places_read(jets, family))
+    return tuple(None if place is None else next(tops) for place in places)
 
 
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from itertools import chain, starmap
+from itertools import chain
 from typing import Any, final
 
 import equinox as eqx
@@ -12,7 +12,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
-from ..array_types import CollapsingWeights
+from ..array_types import AnyArray, CollapsingWeights
+from .arithmetic import instantiate
 from .binding import at_run_time
 from .bundle import Family, Joined
 from .coefficients import (
@@ -31,6 +32,47 @@ from .truncation import Truncation
 
 
 @final
+class Matrix(eqx.Module):
+    """How the directions of [`diffop.taylor.Jets`][] meet at order two: $Σ_ij C_ij D²u(v_i, v_j)$.
+
+    That is as many jets as there are rows, where pairs of v_i and Σ_j C_ij v_j are two for each.
+
+    **Arguments:**
+
+    - `entries`: C, of shape `(n, n)`, of which only the symmetric part matters.
+
+    **Raises:** `ValueError` for an array of another shape.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        C = do.taylor.Matrix(jnp.ones((3, 3)))
+        jets = do.taylor.Jets(((jnp.eye(3),), (None,)), C, top_only=True)
+        do.taylor.push(lambda x: jnp.sum(x) ** 2, (jnp.ones(3),), [jets]).derivatives[0][1]  # 18.0
+        ```
+    """
+
+    entries: AnyArray
+
+    def __check_init__(self) -> None:
+        shape = jnp.shape(self.entries)
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"entries of a Matrix must have shape (n, n); got {shape}.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.entries.shape
+
+    @property
+    def symmetric(self) -> Array:
+        """½ (C + Cᵀ)."""
+        return (self.entries + self.entries.T) / 2
+
+
+@final
 class Jets(eqx.Module):
     """n jets through one point, pushed together: curves $x(t) = x + Σ_k v_k t^k / k!$, or jets with
     several parameters, $x(t) = x + Σ_γ v_γ t^γ / γ!$.
@@ -45,6 +87,8 @@ class Jets(eqx.Module):
     - `weights`: order K (each maximal monomial) is returned as the sums $Σ_r w_r$ (order K of jet
         r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
         collapse), so order K costs as much as one more primal. `None` returns order K jet by jet.
+        A [`diffop.taylor.Matrix`][] says how each two of the directions of curves of order two
+        meet; these are straight lines, and order two is all that is wanted of them.
     - `top_only`: order K (the maximal monomials) is all that is wanted. Curves of order two, and
         pairs (s, t) of which s t is read, may then be replaced by fewer ones with the same second
         moment on the way, so the orders below are returned as `None`.
@@ -54,7 +98,8 @@ class Jets(eqx.Module):
         times a number, is added to that of another, and returned with it. The engine carries the
         sum alone; `None` is returned in its own place.
 
-    **Raises:** `ValueError` for no tangents at all, or not as many as the truncation has monomials.
+    **Raises:** `ValueError` for no tangents at all, or not as many as the truncation has monomials,
+    and for a `Matrix` with others than straight lines of which only order two is wanted.
 
     !!! example
 
@@ -76,7 +121,7 @@ class Jets(eqx.Module):
     """
 
     tangents: tuple[tuple[PyTree, ...], ...]
-    weights: CollapsingWeights | None = None
+    weights: CollapsingWeights | Matrix | None = None
     top_only: bool = eqx.field(static=True, default=False)
     truncation: Truncation = eqx.field(static=True, default=None)  # pyright: ignore
     joined: tuple[tuple[int, int, float], ...] = eqx.field(static=True, default=())
@@ -93,6 +138,14 @@ class Jets(eqx.Module):
                 f"Jets need tangents for each of the {len(self.truncation)} monomials of their "
                 f"truncation; got {len(self.tangents)}."
             )
+        if isinstance(self.weights, Matrix):
+            lines = self.truncation == _CURVE and not jax.tree.leaves(self.tangents[1])
+            if not (lines and self.top_only):
+                raise ValueError(
+                    "directions meet by a Matrix where they are those of straight lines and only "
+                    "order two is wanted: tangents of order one, and None for all arguments at "
+                    "order two, with top_only=True."
+                )
         own = {place for place, *_ in self.joined}
         tops = self.truncation.tops
         if len(own) < len(self.joined) or any(
@@ -126,8 +179,12 @@ _CURVE, _PAIR = Truncation.curve(2), Truncation.closure([(1, 1)])
 
 def family_of(jets: Jets) -> Family:
     """How their coefficients are carried: pairs as two sets of directions with a moment between
-    them, of which a curve's coefficient of order two is half of D²u(a, b).
+    them, of which a curve's coefficient of order two is half of D²u(a, b); directions that meet by
+    a matrix as one set.
     """
+    if isinstance(jets.weights, Matrix):
+        moment = SecondMoment.between(jets.weights.symmetric)
+        return Family(None, _CURVE, None, moment, replaceable=True)
     replaceable = jets.top_only and jets.weights is not None
     if replaceable and jets.truncation == _PAIR:
         return Family(None, _CURVE, None, SecondMoment.pairs(jets.weights), replaceable=True)
@@ -140,12 +197,34 @@ def family_of(jets: Jets) -> Family:
     return Family(jets.weights, jets.truncation, jets.size, replaceable=replaceable, joined=joined)
 
 
+def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
+    """Directions v_i that meet by a matrix as the pairs of v_i and Σ_j C_ij v_j: a sum, which can
+    be taken in parts.
+    """
+    if not isinstance(jets.weights, Matrix):
+        return jets
+    (matrix, size), (first, still) = (jets.weights.entries, jets.size), jets.tangents
+
+    def met(entry: Any, leaf: Any) -> Array:
+        rows = instantiate(tangent_of(entry, (size,), leaf, "tangents"), (size,), leaf).array
+        return jnp.tensordot(matrix.astype(rows.dtype), rows, axes=1)
+
+    second = []
+    for arg, tangent in zip(args, first, strict=True):
+        leaves, structure = jax.tree.flatten(arg)
+        rows = [met(*each) for each in zip(entries(arg, tangent), leaves, strict=True)]
+        second.append(None if tangent is None else jax.tree.unflatten(structure, rows))
+    tangents = (first, tuple(second), still)
+    return Jets(tangents, jnp.ones(size), top_only=True, truncation=_PAIR)
+
+
 def places_read(jets: Jets, family: Family) -> list[int | None]:
     """For each monomial the place where its derivative is read, None where it is not returned."""
     joined = {place for place, *_ in jets.joined}
     tops = jets.truncation.tops
     hidden = joined if not jets.top_only else joined | (set(jets.truncation.places.values()) - tops)
-    carried = range(len(jets.truncation)) if family.moment is None else (0, 0, 1)
+    pairs = family.moment is not None and jets.truncation == _PAIR
+    carried = (0, 0, 1) if pairs else range(len(jets.truncation))
     return [None if place in hidden else at for place, at in enumerate(carried)]
 
 
@@ -169,11 +248,11 @@ def flat_tangents(
     jets: Jets, family: Family, args: tuple[PyTree, ...], leaves: Sequence[Any]
 ) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
-    size, given = jets.size, Family(jets.weights, jets.truncation, jets.size)
-    if jets.weights is not None and jets.weights.shape[-1] != size:
+    size, weights = jets.size, jets.weights
+    given = Family(None if isinstance(weights, Matrix) else weights, jets.truncation, size)
+    if weights is not None and weights.shape[-1] != size:
         raise ValueError(
-            f"weights must have one entry for each of the {size} jets; "
-            f"got shape {jets.weights.shape}."
+            f"weights must have one entry for each of the {size} jets; got shape {weights.shape}."
         )
     columns = []
     for place, tangents in enumerate(jets.tangents):
@@ -189,13 +268,14 @@ def flat_tangents(
             terms.append(given.collapse(term, leaf) if is_top else term)
         columns.append(terms)
     series = [tuple(each) for each in zip(*columns, strict=True)]
-    return series if family.moment is None else list(starmap(_of_pair, series))
+    return series if family.moment is None else list(map(_in_sets, series))
 
 
-def _of_pair(second: Coefficient, first: Coefficient, both: Coefficient) -> Series:
-    """Along two sets of directions, of the coefficients at t, s and s t."""
-    lower = Sets((first, second))
-    return Zero() if all_zero((lower,)) else lower, scale(both, 0.5)
+def _in_sets(series: Sequence[Any]) -> Series:
+    """Along one set of directions, or two that are pairs: the coefficient at s t is D²u(a, b)."""
+    *lower, top = series
+    sets = Sets(tuple(lower))
+    return Zero() if all_zero((sets,)) else sets, scale(top, 1 / len(lower))
 
 
 def _order(jets: Jets, place: int) -> Any:

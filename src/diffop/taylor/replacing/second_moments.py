@@ -79,6 +79,11 @@ class SecondMoment:
         half, size = DiagonalMatrix(weights * 0.5), weights.shape[-1]
         return cls(((None, half), (None,)), (size, size), weights.shape[:-1])
 
+    @classmethod
+    def between(cls, matrix: Any) -> "SecondMoment":
+        """Of n directions that meet by a symmetric matrix: Σ_ij C_ij D²u(a_i, a_j)."""
+        return cls(((matrix,),), (matrix.shape[-1],), ())
+
     @property
     def is_of_pairs(self) -> bool:
         """Whether it is that of directions and their partners."""
@@ -156,21 +161,21 @@ class SecondMoment:
             tuple(instantiate(c, (n,), primal) for c, n in zip(parts, self.sizes, strict=True))
         )
 
+    def _arrays(self, coefficient: Coefficient, primal: Any) -> list[Array]:
+        parts = self.instantiate(coefficient, primal).parts
+        return [each.array for each in parts if isinstance(each, Full)]
+
     def as_pairs(
         self, parts: Sequence[Coefficient], primals: Sequence[Any]
     ) -> list[tuple[Array, Array]]:
         """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        rows = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
-        if self.is_of_pairs:
-            (_, half), _ = self.matrices
-            return [(a.array, 2 * apply(half, b)) for a, b in rows]
-        matrix = self._whole()
-        stacked = [
-            jnp.concatenate([each.array for each in parts if isinstance(each, Full)])
-            for parts in rows
-        ]
+        rows = [self._arrays(c, x) for c, x in zip(parts, primals, strict=True)]
+        half = self.matrix(0, 1) if self.is_of_pairs else None
+        if half is not None:
+            return [(a, 2 * apply(half, Full(b))) for a, b in rows]
+        matrix, stacked = self._whole(), map(jnp.concatenate, rows)
         return [(s, jnp.tensordot(*alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _whole(self) -> Array:

@@ -1,9 +1,9 @@
 """Programs pushed with families whose directions may be replaced on the way (`moments`).
 
-Three things happen here. Pairs e_i, Ce_i are replaced at once: C is the second moment of the input
-itself. Steps are reordered so that the input dies early: whatever reads a structured coefficient
-(the basis vectors, before the first dense layer) runs as soon as it can. Then only what is behind
-the first layers is live, and directions are replaced where that pays (`cost`).
+What reads a structured coefficient (the basis vectors, before the first dense layer) is pushed
+first, so that the input dies early. Which steps these are depends on what coefficients become, so
+they are pushed as they are found. For all that is left a `Schedule` is made, and then followed.
+What is live behind the first layers is little, and directions are replaced where that pays.
 
 Inside `jax.shard_map` a moment knows the directions of one device. A sum over devices has products
 of directions on two of them in its derivatives, so nothing is replaced before the last collective
@@ -37,10 +37,11 @@ from ..coefficients import (
     each_set,
 )
 from ..interpreter import Walk, interpret
-from ..program import Program, Step, flatten, stretches
+from ..program import Step, flatten, stretches
 from ..sparsity import by_entry
 from ..truncation import Truncation
-from .cost import MORE, SHARED, Live, best_cuts
+from .cost import Live
+from .schedule import Carried, Schedule, real_size, scheduled
 from .second_moments import SecondMoment, is_separate, replaced_moments, unit_of
 
 
@@ -63,21 +64,27 @@ class _Replacement:
         self.walk = walk
         self.replaceable = replaceable
         self.mixing = {n for n, step in enumerate(walk.program.steps) if step.mixing}
-        self.begun: set[int] = set()
-        """Families whose directions were replaced by the input's basis vectors."""
 
     def outputs(self) -> list[Value]:
-        self._replace_pairs()
-        remaining = self._front()
-        cuts: dict[int, list[tuple[int, Live]]] = {}
-        for index in self.replaceable:
-            for live in _plan(remaining, self, index):
-                cuts.setdefault(live.step, []).append((index, live))
-        for number, steps in stretches(remaining, cuts):
-            for index, live in cuts.get(number, []):
+        schedule = self.schedule(self._front())
+        for number, steps in stretches(schedule.steps, schedule.cuts):
+            for index, live in schedule.cuts.get(number, ()):
                 self._replace(index, live)
             self.walk.push_together(steps)
         return self.walk.outputs()
+
+    def schedule(self, steps: Sequence[Step]) -> Schedule:
+        """The order of the rest, and where directions are replaced in it."""
+        families = {index: self._carried(index) for index in self.replaceable}
+        divided = frozenset(filter(self._is_divided, self.walk.moving))
+        return scheduled(steps, self.walk.program, families, divided)
+
+    def _carried(self, index: int) -> Carried:
+        family = self.walk.families[index]
+        lower = {v: self._lower(v, index) for v in self.walk.moving if self._moves(v, index)}
+        moving = {v: real_size(self._primal(v)) for v in lower}
+        shared = {v for v, coefficient in lower.items() if _is_shared(coefficient)}
+        return Carried(_directions(family), _meets_by_matrix(family), moving, shared)
 
     def _front(self) -> list[Step]:
         """Run what reads structured coefficients, and what does not move, as long as there is
@@ -107,33 +114,10 @@ class _Replacement:
     def _is_first(self, step: Step) -> bool:
         moving = [v for v in step.variables if v in self.walk.moving]
         return not moving or any(
-            (_is_of_input if index in self.begun else _is_structured)(self._lower(v, index))
+            _is_read_first(self._lower(v, index), self.walk.families[index])
             for v in moving
             for index in self.replaceable
         )
-
-    def _replace_pairs(self) -> None:
-        """Where all directions of one side of a pair are basis vectors and those of the other an
-        array, the array is the second moment of the input: Σ_i e_i ⊗ Ce_i = C.
-
-        That takes half as many directions as there are in the pairs, and nothing to form.
-        """
-        for index in self.replaceable if not self.mixing else ():
-            moment = self.walk.families[index].moment
-            if moment is None:
-                continue
-            lower = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
-            found = {
-                v: c.parts for v, c in lower.items() if isinstance(c, Sets) and not all_zero((c,))
-            }
-            kinds = [c for parts in found.values() for c in parts if not isinstance(c, Zero)]
-            sides = {isinstance(c, Structured) for c in kinds}
-            if sides != {True, False}:
-                continue
-            sizes = tuple(_real_size(self.walk.values[v].primal) for v in found)
-            if sum(sizes) <= sum(moment.sizes) and not any(map(self._is_divided, found)):
-                self._replace(index, Live(0, tuple(found), sizes))
-                self.begun.add(index)
 
     def _merge(self) -> None:
         """Where weights are shared by blocks of the input, the directions of a block by one.
@@ -152,7 +136,7 @@ class _Replacement:
             moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
             if any(map(self._is_divided, moving)):
                 continue
-            sizes = tuple(_real_size(self.walk.values[v].primal) for v in moving)
+            sizes = tuple(real_size(self.walk.values[v].primal) for v in moving)
             if sum(sizes) <= max(sizes) + _SCALARS:
                 self._replace(index, Live(0, moving, sizes))
 
@@ -194,20 +178,29 @@ class _Replacement:
         return is_divided(jax.typeof(self.walk.values[variable].primal))
 
 
-def _is_structured(coefficient: Coefficient) -> bool:
-    """Whether what reads it runs first."""
-    return any(isinstance(part, Structured) for part in _in_sets(coefficient).parts)
+def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
+    """Whether what reads it runs first: what is structured, but where directions meet by a matrix
+    what has several of them for an entry.
+    """
+    parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Structured)]
+    if _meets_by_matrix(family):
+        return any(isinstance(part, ByEntry) and part.numbers.count == 1 for part in parts)
+    return bool(parts)
+
+
+def _meets_by_matrix(family: Family) -> bool:
+    return family.moment is not None and not family.moment.is_diagonal
+
+
+def _is_shared(coefficient: Coefficient) -> bool:
+    """Whether a value moves along rows that do not depend on the point."""
+    parts = [part for part in _in_sets(coefficient).parts if not isinstance(part, Zero)]
+    return all(isinstance(part, Full) and isinstance(part.image, Image) for part in parts)
 
 
 def _in_sets(coefficient: Coefficient) -> Sets:
     """A coefficient along curves is one along one set of them."""
     return coefficient if isinstance(coefficient, Sets) else Sets((coefficient,))
-
-
-def _is_of_input(coefficient: Coefficient) -> bool:
-    """Whether a coefficient along the input's own basis vectors is still one entry by entry."""
-    parts = coefficient.parts if isinstance(coefficient, Sets) else ()
-    return any(isinstance(part, ByEntry) and part.numbers.count == 1 for part in parts)
 
 
 def _with(value: Bundle, index: int, series: Series) -> Value:
@@ -223,11 +216,6 @@ def _is_merging(coefficient: Coefficient) -> bool:
     """Whether entries are moved by several directions each, and by different ones."""
     several = isinstance(coefficient, ByEntry) and coefficient.numbers.count > 1
     return several and is_separate(coefficient)
-
-
-def _real_size(primal: Any) -> int:
-    """How many real numbers a value is."""
-    return math.prod(primal.shape) * (2 if jnp.iscomplexobj(primal) else 1)
 
 
 def _real_parts(lower: Sets, primal: Any) -> list[tuple[Sets, Any]]:
@@ -269,82 +257,9 @@ def _times_i(unit: Full | ByEntry, dtype: Any) -> Full | ByEntry:
     return by_entry.times_array(unit, jnp.asarray(1j, dtype))
 
 
-def _plan(remaining: Sequence[Step], run: _Replacement, index: int) -> list[Live]:
-    """The cuts of one family, none where live values are divided over devices: their moment would
-    be divided twice along one axis.
-    """
-    moving = {
-        v: _real_size(run.walk.values[v].primal) for v in run.walk.moving if run._moves(v, index)
-    }
-    divided = set(filter(run._is_divided, moving))
-    for step in remaining:
-        if any(v in moving for v in step.variables):
-            avals: list[Any] = [var.aval for var in step.eqn.outvars]
-            for variable, aval in zip(step.writes, avals, strict=True):
-                if jnp.issubdtype(aval.dtype, jnp.inexact):
-                    moving[variable] = _real_size(aval)
-                    if is_divided(aval):
-                        divided.add(variable)
-    family = run.walk.families[index]
-    mixed = [number for number, step in enumerate(remaining) if step.mixing]
-    earliest = 1 + max(mixed, default=-1)
-    most = MORE * _directions(family)
-    candidates = _live(remaining, run.walk.program, moving, divided, most, earliest)
-    share = 1.0
-    if candidates and candidates[0].step == 0 and _is_shared(run, candidates[0], index):
-        share = SHARED
-    dense = family.moment is not None and not family.moment.is_diagonal
-    return best_cuts(remaining, candidates, set(moving), _directions(family), share, dense)
-
-
 def _directions(family: Family) -> int:
     """How many coefficients of order one a value has."""
     if family.moment is not None:
         return sum(family.moment.sizes)
     assert family.size is not None
     return family.size
-
-
-def _is_shared(run: _Replacement, live: Live, index: int) -> bool:
-    """Whether the largest live value moves along rows that do not depend on the point."""
-    if not live.variables:
-        return False
-    largest = max(zip(live.sizes, live.variables, strict=True))[1]
-    parts = _in_sets(run._lower(largest, index)).parts
-    moving = [part for part in parts if not isinstance(part, Zero)]
-    return all(isinstance(part, Full) and isinstance(part.image, Image) for part in moving)
-
-
-def _live(
-    remaining: Sequence[Step],
-    program: Program,
-    moving: dict[int, int],
-    divided: set[int],
-    most: int,
-    earliest: int,
-) -> list[Live]:
-    """What is live and moves before each step, from the `earliest` on, before which it is smaller
-    than `most`, and than before all steps that precede it; where none of it is divided over
-    devices.
-    """
-    last = {v: number for number, step in enumerate(remaining) for v in step.variables}
-    last.update({atom: len(remaining) for atom in program.outputs if isinstance(atom, int)})
-    dying: list[list[int]] = [[] for _ in range(len(remaining) + 1)]
-    for variable, number in last.items():
-        dying[number].append(variable)
-    made = {v for step in remaining for v in step.writes}
-    born = [[v for v in moving if v in last and v not in made]]
-    born += [[v for v in step.writes if v in moving and v in last] for step in remaining]
-    live: set[int] = set()
-    size, result = 0, []
-    for number in range(len(remaining)):
-        live.update(born[number])
-        size += sum(moving[v] for v in born[number])
-        if number >= earliest and 0 < size < most and live.isdisjoint(divided):
-            variables = tuple(sorted(live))
-            result.append(Live(number, variables, tuple(moving[v] for v in variables)))
-            most = size
-        dead = live.intersection(dying[number])
-        live -= dead
-        size -= sum(moving[v] for v in dead)
-    return result

@@ -1,0 +1,101 @@
+"""Directions that meet by a matrix, against nested differentiation."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.taylor import Jets, Matrix, push
+
+pytestmark = pytest.mark.usefixtures("x64")
+RNG = np.random.default_rng(0)
+N, D, H = 7, 9, 3
+FIRST, V, X = RNG.normal(size=(H, D)), RNG.normal(size=(N, D)), RNG.normal(size=D) / 3
+
+
+def u(x):
+    return (1 - jnp.sum(x**2)) * jnp.sum(jnp.tanh(FIRST @ x)) + jnp.sum(jnp.sin(x[1:] * x[:-1]))
+
+
+def jets(tangents, matrix):
+    still = tuple(None for _ in tangents)
+    return Jets((tangents, still), Matrix(matrix), top_only=True)
+
+
+@pytest.mark.parametrize("chunk", [None, 2, 5, N])
+def test_of_directions(chunk):
+    """Σ_ij C_ij v_i · D²u v_j, also by the pairs that chunks are made of."""
+    matrix, v, x = jnp.asarray(RNG.normal(size=(N, N))), jnp.asarray(V), jnp.asarray(X)
+
+    def of(v, matrix, x):
+        return push(u, (x,), [jets((v,), matrix)], chunk).derivatives[0][1]
+
+    def nested(v, matrix, x):
+        return jnp.sum(matrix * (v @ jax.hessian(u)(x) @ v.T))
+
+    every = (0, 1, 2)
+    for function, wanted in ((of, nested), (jax.grad(of, every), jax.grad(nested, every))):
+        found, expected = (jax.jit(each)(v, matrix, x) for each in (function, wanted))
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11), found, expected)
+
+
+@pytest.mark.parametrize("chunk", [None, 4])
+def test_of_several_arguments(chunk):
+    """Directions that move a pytree and another argument, one of them complex."""
+    matrix, v, x = jnp.asarray(RNG.normal(size=(N, N))), jnp.asarray(V), jnp.asarray(X)
+    tangents = {"a": v[:, :4], "b": v[:, 4:].reshape(N, 5, 1)}
+    point = {"a": x[:4], "b": x[4:].reshape(5, 1)}
+    turned = jax.lax.complex(v[:, :2], v[:, 2:4]), jax.lax.complex(x[:2], x[2:4])
+
+    def w(p, z):
+        return jnp.sum(jnp.sin(p["a"])) * jnp.sum(p["b"] ** 3) * jnp.abs(jnp.sum(z * z)) ** 2
+
+    def along(t):
+        moved = jax.tree.map(lambda x, v: x + jnp.tensordot(t, v, axes=1), point, tangents)
+        return w(moved, turned[1] + t.astype(complex) @ turned[0])
+
+    pushed = push(w, (point, turned[1]), [jets((tangents, turned[0]), matrix)], chunk)
+    wanted = jnp.sum(matrix * jax.hessian(along)(jnp.zeros(N)))
+    np.testing.assert_allclose(pushed.derivatives[0][1], wanted, rtol=1e-12)
+
+
+def forms(matrix):
+    yield do.SecondOrder(matrix)
+    yield do.SecondOrder(lambda x: matrix)
+    yield do.SecondOrder(do.MatVec(lambda v: matrix @ v))
+    yield do.DivergenceForm(matrix)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_operators_push_half_of_what_pairs_are(number):
+    """d directions, and nothing to add them with others for."""
+    operator = list(forms(jnp.asarray(RNG.normal(size=(D, D)))))[number]
+    x = jnp.asarray(X)
+    (found,) = operator.jets(x)
+    assert (found.size, found.output) == (D, (2,))
+    assert operator.jets(x).coefficients == D + 1
+    assert "meeting by a matrix" in str(operator.jets(x))
+    both = (operator + 2.0 * do.Laplacian()).jets(x)
+    assert sorted(each.matrix is None for each in both) == [False, True]
+
+
+def test_what_is_sparse_stays_pairs():
+    positions = np.stack([np.arange(D), (np.arange(D) + 1) % D], axis=1)
+    columns = do.SparseColumns(positions, jnp.ones((D, 2)), rows=D)
+    (found,) = do.SecondOrder(columns).jets(jnp.asarray(X))
+    assert found.output == (1, 1)
+
+
+def test_what_does_not_fit():
+    square, still, v = Matrix(jnp.asarray(RNG.normal(size=(N, N)))), (None,), jnp.asarray(V)
+    with pytest.raises(ValueError, match=r"must have shape \(n, n\); got \(2, 3\)\."):
+        Matrix(jnp.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"those of straight lines .* with top_only=True\."):
+        Jets(((v,), still), square)
+    with pytest.raises(ValueError, match="those of straight lines"):
+        Jets(((v,), (v,)), square, top_only=True)
+    with pytest.raises(ValueError, match="those of straight lines"):
+        Jets(((v,), still, still), square, top_only=True)
+    with pytest.raises(ValueError, match=rf"each of the {N} jets; got shape \(3, 3\)\."):
+        push(u, (jnp.asarray(X),), [jets((v,), jnp.eye(3))])
