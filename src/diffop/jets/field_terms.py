@@ -178,7 +178,7 @@ class MatrixForm(QuadraticTerms):
         if getattr(value, "ndim", 0) == 1:
             return self.along_basis(point, index, 2, value if index is None else value[index])
         if self.entries is not None:
-            value = _symmetric(value)
+            value = _symmetric(value.astype(point.dtype(self.argnum)))
             if index is not None:
                 numbers = jnp.divmod(index, value.shape[0])
                 slots = [basis(self.argnum, self.positions(point, i)) for i in numbers]

@@ -334,7 +334,8 @@ def _in_whole(matrix: Between) -> Array:
     if not isinstance(matrix, DiagonalMatrix):
         return matrix
     entries = jnp.asarray(matrix.entries)
-    return entries[..., None] * jnp.eye(entries.shape[-1], dtype=entries.dtype)
+    unit = jnp.eye(entries.shape[-1], dtype=entries.dtype)
+    return entries[..., None] * jnp.expand_dims(unit, range(entries.ndim - 1))
 
 
 def is_separate(coefficient: Coefficient) -> bool:

@@ -179,13 +179,12 @@ class _Replacement:
 
 
 def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
-    """Whether what reads it runs first: what is structured, but where directions meet by a matrix
-    what has several of them for an entry.
+    """Whether what reads it runs first: what is structured; where directions meet by a matrix, not
+    what has several of them for an entry, as each two of these would meet.
     """
     parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Structured)]
-    if _meets_by_matrix(family):
-        return any(isinstance(part, ByEntry) and part.numbers.count == 1 for part in parts)
-    return bool(parts)
+    several = [part for part in parts if isinstance(part, ByEntry) and part.numbers.count > 1]
+    return len(parts) > (len(several) if _meets_by_matrix(family) else 0)
 
 
 def _meets_by_matrix(family: Family) -> bool:
