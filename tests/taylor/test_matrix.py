@@ -80,6 +80,14 @@ def test_operators_push_half_of_what_pairs_are(number):
     assert sorted(each.matrix is None for each in both) == [False, True]
 
 
+@pytest.mark.parametrize("plan", ["power", "nested"])
+def test_plans_that_are_chosen_are_followed(plan):
+    operator, x = do.SecondOrder(jnp.asarray(RNG.normal(size=(D, D)))), jnp.asarray(X)
+    assert all(each.matrix is None for each in operator.jets(x, plan=plan))
+    found, wanted = operator.exact(u, plan=plan)(x), operator.exact(u)(x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+
+
 def test_what_is_sparse_stays_pairs():
     positions = np.stack([np.arange(D), (np.arange(D) + 1) % D], axis=1)
     columns = do.SparseColumns(positions, jnp.ones((D, 2)), rows=D)

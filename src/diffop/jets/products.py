@@ -40,7 +40,8 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
     if several:
         jets = reduce(outer, (power_of(factor.take(point, None), power) for factor, power in sets))
     else:
-        jets = sets[0][0].whole(point)
+        ((factor, _),) = sets
+        jets = factor.whole(point) if kind == "auto" else factor.take(point, None)
     if jets.output == (1,) and not jets.contracted:
         alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
         return [jets if alone else added_up([(1, jets)], point)]
