@@ -80,6 +80,14 @@ def test_operators_push_half_of_what_pairs_are(number):
     assert sorted(each.matrix is None for each in both) == [False, True]
 
 
+@pytest.mark.parametrize("weights", [np.ones(N, complex), Matrix(np.eye(N, dtype=complex))])
+def test_complex_weights_of_real_directions(weights):
+    """They are refused: values that are real cannot hold what is read."""
+    straight = Jets(((jnp.asarray(V),), (None,)), weights, top_only=True)
+    with pytest.raises(TypeError, match=r"real where an argument is; got complex128\. Give"):
+        push(u, (jnp.asarray(X),), [straight])
+
+
 @pytest.mark.parametrize("plan", ["power", "nested"])
 def test_plans_that_are_chosen_are_followed(plan):
     operator, x = do.SecondOrder(jnp.asarray(RNG.normal(size=(D, D)))), jnp.asarray(X)

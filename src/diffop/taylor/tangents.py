@@ -55,7 +55,7 @@ class Matrix(eqx.Module):
         ```
     """
 
-    entries: AnyArray
+    entries: AnyArray | np.ndarray
 
     def __check_init__(self) -> None:
         shape = jnp.shape(self.entries)
@@ -67,9 +67,14 @@ class Matrix(eqx.Module):
         return self.entries.shape
 
     @property
+    def dtype(self) -> np.dtype:
+        return self.entries.dtype
+
+    @property
     def symmetric(self) -> Array:
         """½ (C + Cᵀ)."""
-        return (self.entries + self.entries.T) / 2
+        entries = jnp.asarray(self.entries)
+        return (entries + entries.T) / 2
 
 
 @final
@@ -254,6 +259,8 @@ def flat_tangents(
         raise ValueError(
             f"weights must have one entry for each of the {size} jets; got shape {weights.shape}."
         )
+    if weights is not None and jnp.issubdtype(weights.dtype, jnp.complexfloating):
+        _check_complex(weights.dtype, leaves)
     columns = []
     for place, tangents in enumerate(jets.tangents):
         if len(tangents) != len(args):
@@ -269,6 +276,14 @@ def flat_tangents(
         columns.append(terms)
     series = [tuple(each) for each in zip(*columns, strict=True)]
     return series if family.moment is None else list(map(_in_sets, series))
+
+
+def _check_complex(kind: Any, leaves: Sequence[Any]) -> None:
+    if not all(map(jnp.iscomplexobj, filter(is_inexact, leaves))):
+        raise TypeError(
+            f"weights must be real where an argument is; got {kind}. Give their real and their "
+            "imaginary parts as two rows of weights."
+        )
 
 
 def _in_sets(series: Sequence[Any]) -> Series:

@@ -184,7 +184,7 @@ def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
     """
     parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Structured)]
     several = [part for part in parts if isinstance(part, ByEntry) and part.numbers.count > 1]
-    return len(parts) > (len(several) if _meets_by_matrix(family) else 0)
+    return len(parts) > len(several) or (bool(several) and not _meets_by_matrix(family))
 
 
 def _meets_by_matrix(family: Family) -> bool:
