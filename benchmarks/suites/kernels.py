@@ -67,7 +67,7 @@ class Kernels(AbstractTimed):
 
         columns = {
             "kernel": lambda record: ", ".join(_row(record.case).kernels),
-            "row": lambda record: str(record.case.sizes["row"]),
+            "row": lambda record: f"`{record.case.sizes['row']}`",
             "part": lambda record: str(record.case.sizes["part"]),
             "time": duration,
             "without, times": ratio,

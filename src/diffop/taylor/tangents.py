@@ -35,7 +35,7 @@ from .truncation import Truncation
 class Matrix(eqx.Module):
     """How the directions of [`diffop.taylor.Jets`][] meet at order two: $Σ_ij C_ij D²u(v_i, v_j)$.
 
-    That is as many jets as there are rows, where pairs of v_i and Σ_j C_ij v_j are two for each.
+    There are as many directions as rows of C, half of those in pairs of $v_i$ and $Σ_j C_ij v_j$.
 
     **Arguments:**
 
