@@ -60,6 +60,17 @@ def test_of_several_arguments(chunk):
     np.testing.assert_allclose(pushed.derivatives[0][1], wanted, rtol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_basis_vectors_meet_in_a_product_that_is_broadcast(n):
+    """Pairs of few of them are positions, and so they are along both axes of an outer product."""
+    x = jnp.asarray(X)
+    w = lambda x: jnp.sum(jnp.sin(x)[:, None] * x[None, :] * jnp.arange(D * D * 1.0).reshape(D, D))
+    pairs = [(i, D - 1 - i) for i in range(n)]
+    operator = do.TensorOperator(np.eye(D, dtype=int)[pairs].sum(axis=1), jnp.ones(n))
+    wanted = sum(jax.hessian(w)(x)[pair] for pair in pairs)
+    np.testing.assert_allclose(operator.exact(w)(x), wanted, rtol=1e-12)
+
+
 def forms(matrix):
     yield do.SecondOrder(matrix)
     yield do.SecondOrder(lambda x: matrix)

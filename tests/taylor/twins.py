@@ -588,7 +588,6 @@ def operand(
             series.append(_top(rng, family, shape, place, pool))
         elif family.moment is not None:
             kinds = [kind, _any_kind(rng)]
-            kinds = ["by_entry" if each == "by_direction" else each for each in kinds]
             pairs = zip(family.moment.sizes, kinds, strict=True)
             parts = [_lower(rng, shape, n, pool, each) for n, each in pairs]
             series.append(Coefficients(*(Sets(each) for each in zip(*parts, strict=True))))

@@ -138,7 +138,8 @@ class SecondMoment:
             if left.numbers.count * right.numbers.count <= 16:
                 return _entrywise(matrix, left, right, product.output.dtype)
         first, second = (
-            densify(c, 1, x) for c, x in zip((left, right), product.operands, strict=True)
+            densify(c, 1, product.output if entrywise else x)  # broadcast before
+            for c, x in zip((left, right), product.operands, strict=True)
         )
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
