@@ -74,7 +74,7 @@ def test_basis_vectors_meet_in_a_product_that_is_broadcast(n):
 def forms(matrix):
     yield do.SecondOrder(matrix)
     yield do.SecondOrder(lambda x: matrix)
-    yield do.SecondOrder(do.MatVec(lambda v: matrix @ v))
+    yield do.SecondOrder(do.MatVec(lambda v: matrix.astype(v.dtype) @ v))
     yield do.DivergenceForm(matrix)
 
 
@@ -91,12 +91,29 @@ def test_operators_push_half_of_what_pairs_are(number):
     assert sorted(each.matrix is None for each in both) == [False, True]
 
 
-@pytest.mark.parametrize("weights", [np.ones(N, complex), Matrix(np.eye(N, dtype=complex))])
-def test_complex_weights_of_real_directions(weights):
-    """They are refused: values that are real cannot hold what is read."""
-    straight = Jets(((jnp.asarray(V),), (None,)), weights, top_only=True)
-    with pytest.raises(TypeError, match=r"real where an argument is; got complex128\. Give"):
-        push(u, (jnp.asarray(X),), [straight])
+def test_complex_weights_of_real_directions():
+    """They are refused: values that are real cannot hold what is read. What stays may be real."""
+    weights, x = np.full(2, 1 + 2j), jnp.asarray(X)
+    straight = Jets(((jnp.eye(2, D),), (None,)), weights, top_only=True)
+    with pytest.raises(TypeError, match=r"real where what moves is; got complex128\. Give"):
+        push(u, (x,), [straight])
+    z = jax.lax.complex(x, x)
+    w = lambda z, t: jnp.sum(z**2) * t.astype(complex)
+    beside = Jets(((jnp.eye(2, D, dtype=complex), None), (None, None)), weights, top_only=True)
+    found = push(w, (z, x[0]), [beside]).derivatives[0][1]
+    np.testing.assert_allclose(found, weights[0] * 4 * X[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_complex_points(number):
+    """Along real parts, of a function that is not analytic, against nested differentiation."""
+    matrix, x = jnp.asarray(RNG.normal(size=(D, D))), jnp.asarray(X)
+    z = jax.lax.complex(x, x[::-1])
+    w = lambda z: jnp.abs(jnp.sum(z * z)) ** 2 + jnp.sum(jnp.tanh(FIRST @ jnp.imag(jnp.sin(z))))
+    along = lambda t: w(z + t.astype(complex))
+    wanted = jnp.sum(matrix * jax.hessian(along)(jnp.zeros(D)))
+    found = list(forms(matrix))[number].exact(w)(z)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize("plan", ["power", "nested"])
@@ -118,6 +135,8 @@ def test_what_does_not_fit():
     square, still, v = Matrix(jnp.asarray(RNG.normal(size=(N, N)))), (None,), jnp.asarray(V)
     with pytest.raises(ValueError, match=r"must have shape \(n, n\); got \(2, 3\)\."):
         Matrix(jnp.ones((2, 3)))
+    with pytest.raises(TypeError, match=r"must be real; got complex128\."):
+        Matrix(np.eye(3, dtype=complex))
     with pytest.raises(ValueError, match=r"those of straight lines .* with top_only=True\."):
         Jets(((v,), still), square)
     with pytest.raises(ValueError, match="those of straight lines"):

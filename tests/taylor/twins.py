@@ -57,6 +57,17 @@ def alike(function: Callable, count: int) -> Callable:
     return equation
 
 
+def with_ones(function: Callable) -> Callable:
+    """Of operands of one shape but for axes of size one in either, as in outer products."""
+
+    def equation(rng: Rng):
+        shape = tuple(number(rng, 1, 4) for _ in range(number(rng, 1, 3)))
+        shapes = [tuple(1 if flag(rng) else size for size in shape) for _ in range(2)]
+        return shapes, lambda x, y, i: function(x, y)
+
+    return equation
+
+
 def unary(function: Callable) -> Callable:
     return alike(function, 1)
 
@@ -417,6 +428,8 @@ def fft(rng: Rng):
 EQUATIONS: dict[str, Callable[[Rng], tuple[Sequence[Shape], Callable]]] = {
     **{f.__name__: alike(f, 2) for f in (lax.add, lax.sub, lax.mul, lax.div, lax.pow)},
     **{f.__name__: alike(f, 2) for f in (lax.max, lax.atan2, lax.complex, jnp.logaddexp)},
+    **{f"{f.__name__}_with_ones": with_ones(f) for f in (jnp.add, jnp.multiply, jnp.true_divide)},
+    **{f"{f.__name__}_with_ones": with_ones(f) for f in (jnp.power, jnp.arctan2, jnp.maximum)},
     **{f.__name__: unary(f) for f in (lax.neg, lax.sin, lax.tanh, lax.log, lax.sqrt, lax.exp)},
     **{f.__name__: unary(f) for f in (lax.square, lax.logistic, lax.abs, lax.erf, lax.conj)},
     "mul_by_itself": unary(lambda x: x * x),
@@ -560,10 +573,13 @@ def _top(rng: Rng, family: Family, shape: Shape, place: int, pool: dict[Any, Any
 
 
 def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
-    """Curves of order two or three: kept apart, collapsed, or with a second moment."""
+    """Curves of order two or three: kept apart, collapsed, with a second moment, or pairs."""
     sizes = [math.prod(shape) for shape in shapes]
     count = number(rng, 1, 4) if flag(rng) else max(1, int(rng.choice(sizes)))
-    kind = number(rng, 0, 4)
+    kind = number(rng, 0, 5)
+    if kind == 5:
+        weights = rng.normal(size=(2, count) if flag(rng) else count)
+        return Family(None, Truncation.curve(2), None, SecondMoment.pairs(weights))
     if kind == 4:
         counts = [count, number(rng, 1, 3)]
         sums = (2,) if flag(rng) else ()

@@ -1,6 +1,5 @@
 """Terms with coefficient fields: first-order forms, quadratic forms and their square roots."""
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, final
@@ -190,19 +189,20 @@ class MatrixForm(QuadraticTerms):
         return terms_along([slot, {self.argnum: columns}], np.ones(count(slot)), (1, 1))
 
     def whole(self, point: Point) -> WeightedJets:
-        """By basis vectors that meet by C: half as many directions as in pairs, of which a sparse C
-        has sparse ones. Values that are divided over devices are followed along those.
+        """By basis vectors that meet by C: half as many directions as in pairs. A sparse C stays
+        pairs, whose directions are sparse; so do a complex one, and arguments that are divided
+        over a mesh.
         """
         value = self._value(point)
         size, dtype = self.dimension(point), point.dtype(self.argnum)
         if callable(value):
             value = apply_rows(value, jnp.eye(size, dtype=dtype))
-        dense = isinstance(value, jax.Array) and value.ndim == 2
-        if not dense or point.is_divided(self.argnum):
+        real = isinstance(value, jax.Array) and not jnp.iscomplexobj(value)
+        if not real or value.ndim != 2 or point.is_divided(self.argnum):
             return self.take(point, None)
         slot = basis(self.argnum, self.positions(point))
-        jets = terms_along([slot], np.ones(size), (2,))
-        return dataclasses.replace(jets, matrix=value.astype(dtype))  # pyright: ignore
+        matrix = value.astype(jnp.finfo(dtype).dtype)  # real also where the point is complex
+        return WeightedJets({(1,): slot}, np.ones(size), (2,), (None,), matrix=matrix)
 
     def magnitudes(self, point: Point) -> Array | None:
         self.count(point)

@@ -5,8 +5,8 @@ Of two blocks beside the diagonal one is the other's transpose. With blocks of b
 what belongs to one stays in the caches of a CPU then, and nothing of all points is transposed. The
 gradient by what all points share is added up by the loop.
 
-What it is worth, on a CPU: a quarter of an exact Laplacian in 1,000 dimensions through layers of
-512, and up to a half of its gradient. Without this file they take that much longer.
+What it is worth, on a CPU, together with `scaled_rows.py`: exact Laplacians in 1,000 dimensions
+through layers of 512 take 1.7 times as long without, and their gradients 2.9 times.
 """
 
 import functools

@@ -9,8 +9,8 @@ there is room for: its products still fill several cores. Products of wide layer
 the pages that they fill, and are kept for reverse mode. What is linearised once and applied many
 times keeps all points together: a part would be pushed again in each application.
 
-What it is worth, on a CPU: a fifth of the gradient of an exact Laplacian in 1,000 dimensions, and
-from a half to a quarter of the memory where there are many coefficients. Without it they need that.
+What it is worth, on a CPU: an exact Laplacian in 1,000 dimensions and its gradient take 1.1 times
+as long without, and four times the memory between; of estimates of order eight twice the memory.
 """
 
 import functools

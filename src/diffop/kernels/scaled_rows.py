@@ -3,8 +3,7 @@
 What belongs to one point stays in the caches of a CPU then: no array of all points is broadcast to
 be multiplied. The gradient by the matrix is added up by the loop.
 
-What it is worth, on a CPU: a third of exact Laplacians through a first layer of 512. Without this
-file they take that much longer.
+What it is worth, on a CPU, is said in `halves.py`, which needs it.
 """
 
 import functools

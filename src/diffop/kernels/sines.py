@@ -13,8 +13,8 @@ x²/2 in the second. There are as many terms as make this an eighth of the round
 are stated below, so that those of every order have all their digits. In single precision the sine
 is within one unit of its last place for |x| ≤ 1, as XLA's is, and within three for |x| ≤ 2.
 
-What it is worth, on a CPU: a half of a training step with 100 points in 100,000 dimensions, and a
-seventh of one with the whole gradient. Without this file it takes that much longer.
+What it is worth, on a CPU: a training step with 100 points in 100,000 dimensions takes 2.3 times
+as long without.
 """
 
 import math

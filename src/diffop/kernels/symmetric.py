@@ -3,8 +3,8 @@
 Of two blocks beside the diagonal one is the other's transpose: with blocks of blocks the product
 takes little more than half of the multiplications. XLA computes all of it.
 
-What it is worth: up to a half of what a step of a Gauss-Newton method takes besides its
-derivatives, on every device. Without this file such steps take that much longer.
+What it is worth, where it was measured, on a CPU: the product for 3,000 residuals of 4,000
+parameters, by which steps of Gauss-Newton methods begin, takes 1.4 times as long without.
 """
 
 from collections.abc import Callable

@@ -41,7 +41,7 @@ class Matrix(eqx.Module):
 
     - `entries`: C, of shape `(n, n)`, of which only the symmetric part matters.
 
-    **Raises:** `ValueError` for an array of another shape.
+    **Raises:** `ValueError` for an array of another shape, `TypeError` for a complex one.
 
     !!! example
 
@@ -61,14 +61,12 @@ class Matrix(eqx.Module):
         shape = jnp.shape(self.entries)
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"entries of a Matrix must have shape (n, n); got {shape}.")
+        if jnp.iscomplexobj(self.entries):
+            raise TypeError(f"entries of a Matrix must be real; got {self.entries.dtype}.")
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.entries.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.entries.dtype
 
     @property
     def symmetric(self) -> Array:
@@ -219,8 +217,7 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
         leaves, structure = jax.tree.flatten(arg)
         rows = [met(*each) for each in zip(entries(arg, tangent), leaves, strict=True)]
         second.append(None if tangent is None else jax.tree.unflatten(structure, rows))
-    tangents = (first, tuple(second), still)
-    return Jets(tangents, jnp.ones(size), top_only=True, truncation=_PAIR)
+    return Jets((first, tuple(second), still), jnp.ones(size), True, _PAIR)
 
 
 def places_read(jets: Jets, family: Family) -> list[int | None]:
@@ -259,8 +256,6 @@ def flat_tangents(
         raise ValueError(
             f"weights must have one entry for each of the {size} jets; got shape {weights.shape}."
         )
-    if weights is not None and jnp.issubdtype(weights.dtype, jnp.complexfloating):
-        _check_complex(weights.dtype, leaves)
     columns = []
     for place, tangents in enumerate(jets.tangents):
         if len(tangents) != len(args):
@@ -275,14 +270,17 @@ def flat_tangents(
             terms.append(given.collapse(term, leaf) if is_top else term)
         columns.append(terms)
     series = [tuple(each) for each in zip(*columns, strict=True)]
+    if jnp.iscomplexobj(given.weights):
+        _check_complex(given.weights, leaves, series)
     return series if family.moment is None else list(map(_in_sets, series))
 
 
-def _check_complex(kind: Any, leaves: Sequence[Any]) -> None:
-    if not all(map(jnp.iscomplexobj, filter(is_inexact, leaves))):
+def _check_complex(weights: Any, leaves: Sequence[Any], series: Sequence[Series]) -> None:
+    moving = [leaf for leaf, each in zip(leaves, series, strict=True) if not all_zero(each)]
+    if not all(map(jnp.iscomplexobj, moving)):
         raise TypeError(
-            f"weights must be real where an argument is; got {kind}. Give their real and their "
-            "imaginary parts as two rows of weights."
+            f"weights must be real where what moves is; got {weights.dtype}. Give their real and "
+            "their imaginary parts as two rows of weights."
         )
 
 

@@ -203,8 +203,9 @@ def collapse(coefficient: ByEntry, weights: Any, dtype: Any) -> Full:
 
 
 def uniform(weights: Any) -> float | None:
-    """The one value of weights that are known and all equal."""
-    if not isinstance(weights, np.ndarray) or weights.ndim != 1 or weights.size == 0:
+    """The one value of weights that are known, real and all equal."""
+    known = isinstance(weights, np.ndarray) and not np.iscomplexobj(weights)
+    if not known or weights.ndim != 1 or weights.size == 0:
         return None
     return float(weights[0]) if (weights == weights[0]).all() else None
 
