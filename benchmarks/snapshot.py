@@ -126,15 +126,27 @@ def processor() -> str:
 
 
 def larger(before: Mapping[str, Any], after: Mapping[str, Any], same: bool) -> list[str]:
-    """What has grown by more than is allowed; of XLA's numbers only on the same processor."""
+    """Names of what has grown too much; of XLA's numbers only on the same processor."""
     counts = {"equations": [sum(each["equations"].values()) for each in (before, after)]}
     names = ["flops_written", "bytes_written", *(_OF_XLA if same else ())]
     counts |= {name: [each[name] for each in (before, after)] for name in names}
     return [
-        f"{name} {old:,.0f} → {new:,.0f} ({new / max(old, 1):.2f}×)"
+        name
         for name, (old, new) in counts.items()
         if new > old * (1 + ALLOWED) and not (name == "temporary" and new <= FEW)
     ]
+
+
+def said(names: list[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """How these numbers have changed."""
+    changes = []
+    for name in names:
+        old, new = (
+            sum(each[name].values()) if name == "equations" else each[name]
+            for each in (before, after)
+        )
+        changes.append(f"{name} {old:,.0f} → {new:,.0f} ({new / max(old, 1):.2f}×)")
+    return "; ".join(changes)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -163,7 +175,7 @@ def main(words: list[str] | None = None) -> int:
         grown += bool(worse)
         for sign, words_ in (("LARGER", worse), ("smaller", better)):
             if words_:
-                print(f"{sign}: {name}: {'; '.join(words_)}", flush=True)
+                print(f"{sign}: {name}: {said(words_, before, numbers)}", flush=True)
     if options.write:
         known = {name: found[name] for name in PROGRAMS if name in found}
         RECORD.write_text(json.dumps({**machine, "programs": known}, indent=1) + "\n")

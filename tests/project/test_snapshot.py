@@ -50,3 +50,9 @@ def test_what_counts_as_larger(changed, same, found):
 def test_small_arrays_in_between_do_not_count():
     few = numbers(temporary=100), numbers(temporary=2000)
     assert not snapshot.larger(*few, same=True)
+
+
+def test_what_is_smaller_is_said_from_before_to_after():
+    before, after = numbers(flops=2e6), numbers(flops=1e6)
+    names = snapshot.larger(after, before, same=True)
+    assert snapshot.said(names, before, after) == "flops 2,000,000 → 1,000,000 (0.50×)"
