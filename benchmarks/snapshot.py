@@ -19,7 +19,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,26 +127,27 @@ def processor() -> str:
 
 def larger(before: Mapping[str, Any], after: Mapping[str, Any], same: bool) -> list[str]:
     """Names of what has grown too much; of XLA's numbers only on the same processor."""
-    counts = {"equations": [sum(each["equations"].values()) for each in (before, after)]}
-    names = ["flops_written", "bytes_written", *(_OF_XLA if same else ())]
-    counts |= {name: [each[name] for each in (before, after)] for name in names}
-    return [
-        name
-        for name, (old, new) in counts.items()
-        if new > old * (1 + ALLOWED) and not (name == "temporary" and new <= FEW)
+    names = ["equations", "flops_written", "bytes_written", *(_OF_XLA if same else ())]
+    return [name for name in names if _is_larger(name, *_numbers(name, before, after))]
+
+
+def _is_larger(name: str, old: float, new: float) -> bool:
+    return new > old * (1 + ALLOWED) and not (name == "temporary" and new <= FEW)
+
+
+def _numbers(name: str, *measured: Mapping[str, Any]) -> list[float]:
+    """Equations are counted by primitive."""
+    found = [each[name] for each in measured]
+    return [sum(each.values()) for each in found] if name == "equations" else found
+
+
+def changes(names: Iterable[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """These numbers before and after, and how often the one is the other."""
+    pairs = [(name, *_numbers(name, before, after)) for name in names]
+    said = [
+        f"{name} {old:,.0f} → {new:,.0f} ({new / max(old, 1):.2f}×)" for name, old, new in pairs
     ]
-
-
-def said(names: list[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """How these numbers have changed."""
-    changes = []
-    for name in names:
-        old, new = (
-            sum(each[name].values()) if name == "equations" else each[name]
-            for each in (before, after)
-        )
-        changes.append(f"{name} {old:,.0f} → {new:,.0f} ({new / max(old, 1):.2f}×)")
-    return "; ".join(changes)
+    return "; ".join(said)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -173,9 +174,9 @@ def main(words: list[str] | None = None) -> int:
             continue
         worse, better = larger(before, numbers, same), larger(numbers, before, same)
         grown += bool(worse)
-        for sign, words_ in (("LARGER", worse), ("smaller", better)):
-            if words_:
-                print(f"{sign}: {name}: {said(words_, before, numbers)}", flush=True)
+        for sign, names in (("LARGER", worse), ("smaller", better)):
+            if names:
+                print(f"{sign}: {name}: {changes(names, before, numbers)}", flush=True)
     if options.write:
         known = {name: found[name] for name in PROGRAMS if name in found}
         RECORD.write_text(json.dumps({**machine, "programs": known}, indent=1) + "\n")

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import jax
 import pytest
 
 from benchmarks import snapshot
@@ -52,7 +53,21 @@ def test_small_arrays_in_between_do_not_count():
     assert not snapshot.larger(*few, same=True)
 
 
-def test_what_is_smaller_is_said_from_before_to_after():
-    before, after = numbers(flops=2e6), numbers(flops=1e6)
-    names = snapshot.larger(after, before, same=True)
-    assert snapshot.said(names, before, after) == "flops 2,000,000 → 1,000,000 (0.50×)"
+@pytest.mark.parametrize(
+    ("flops", "code", "line"),
+    [
+        (1e6, 0, "smaller: p: flops 2,000,000 → 1,000,000 (0.50×)"),
+        (3e6, 1, "LARGER: p: flops 2,000,000 → 3,000,000 (1.50×)"),
+    ],
+)
+def test_what_is_printed(flops, code, line, tmp_path, monkeypatch, capsys):
+    """From before to after, whichever is larger."""
+    record = {"processor": snapshot.processor(), "jax": jax.__version__}
+    record["programs"] = {"p": numbers(flops=2e6)}
+    monkeypatch.setattr(snapshot, "RECORD", tmp_path / "record.json")
+    snapshot.RECORD.write_text(json.dumps(record), "utf-8")
+    monkeypatch.setattr(snapshot, "PROGRAMS", {"p": tuple})
+    now = snapshot.Measured(**numbers(flops=flops), trace=None)
+    monkeypatch.setattr(snapshot, "measured", lambda timed: now)
+    assert snapshot.main([]) == code
+    assert line in capsys.readouterr().out.splitlines()
