@@ -24,6 +24,7 @@ from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank
 from .operators.base import Operator as Operator
+from .operators.brackets import commutator as commutator
 from .operators.differential import DifferentialOperator as DifferentialOperator
 from .operators.divergence_form import DivergenceForm as DivergenceForm
 from .operators.elementary import (
@@ -33,6 +34,8 @@ from .operators.elementary import (
     Partial as Partial,
 )
 from .operators.estimate import Estimate as Estimate
+from .operators.generator import Generator as Generator
+from .operators.laplace_beltrami import LaplaceBeltrami as LaplaceBeltrami
 from .operators.laplacian import (
     Biharmonic as Biharmonic,
     DiagonalK as DiagonalK,

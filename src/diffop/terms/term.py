@@ -220,6 +220,16 @@ def compose(left: Term, right: Term) -> Term:
     return Term(multiply(left.coefficient, right.coefficient), tuple(word))
 
 
+def collapsed(term: Term) -> Term:
+    """The term with its coefficient functions taken out of all derivatives: what is of its own
+    order in it.
+    """
+    whole = Segment((), (), ())
+    for segment in term.word:
+        whole = _product(whole, segment)
+    return Term(term.coefficient, (whole,))
+
+
 def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
     if not word:
         return [segment]
