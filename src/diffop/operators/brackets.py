@@ -1,9 +1,11 @@
 """The commutator of two operators."""
 
+from typing import Any
+
 from .base import Operator
 
 
-def commutator(A: Operator, B: Operator) -> Operator:
+def commutator(A: Any, B: Any) -> Operator:
     """$[A, B] = A B − B A$.
 
     **Arguments:**

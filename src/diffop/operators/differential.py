@@ -77,7 +77,7 @@ class DifferentialOperator(Operator):
         equal to itself in `transpose`, and to its conjugate nowhere, since nobody sees it: for real
         coefficients take that. Coordinates are real, and so are fields of vectors and matrices.
 
-        **Returns:** an operator, as all others are; `(A @ B).adjoint() == B.adjoint() @ A.adjoint()`.
+        **Returns:** an operator; `(A @ B).adjoint()` is `B.adjoint() @ A.adjoint()`.
 
         **Raises:** `ValueError` where u's shape or a number of columns would have to be known: of a
         `Component`, a `Hessian`, a `Gradient` whose sigma is a function.

@@ -21,7 +21,7 @@ class Generator(AbstractOfCoordinates):
     - `sigma`: $σ$, as for [`diffop.ParabolicTrace`][].
     - `argnum`, `dims`: which argument, and which of its coordinates they refer to.
 
-    **Raises:** `ValueError`, when it is applied, for a drift or a sigma that does not fit the point.
+    **Raises:** `ValueError`, when it is applied, for a drift or sigma that does not fit the point.
 
     Source: Risken, The Fokker-Planck equation, 1989.
 

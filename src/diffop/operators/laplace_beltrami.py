@@ -63,9 +63,7 @@ class LaplaceBeltrami(DifferentialOperator):
         self.dims = checked_dims(dims)
 
     @classmethod
-    def embedded(
-        cls, mapping: Callable[[PyTree], PyTree], *, argnum: int = 0
-    ) -> "LaplaceBeltrami":
+    def embedded(cls, mapping: Callable[[PyTree], PyTree], *, argnum: int = 0) -> "LaplaceBeltrami":
         """That of a surface x = mapping(q), with the metric $∂x/∂qᵀ ∂x/∂q$ of the space around it.
 
         !!! example

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Inexact, PyTree
 
 from ..array_types import Vector
 from ..jets.point import Point
-from ..terms.coefficients import plain, value_at
+from ..terms.coefficients import plain, times, value_at
 from ..terms.evaluate import apply
 from ..terms.term import Part, Term, collapsed, factor_term, merged
 
@@ -48,7 +48,12 @@ def _leading(terms: Sequence[Term]) -> tuple[Term, ...]:
 def symbol(terms: Sequence[Term], xi: PyTree, point: Point, values: tuple[int, ...]) -> PyTree:
     """e^{−iξ·x} L e^{iξ·x}."""
     phase = _phase(xi, point)
-    return _of_each(terms, lambda *at: jnp.exp(1j * phase(*at)), point, values)
+
+    def wave(*at: Any) -> Array:
+        p = phase(*at)
+        return jnp.exp(jax.lax.complex(jnp.zeros_like(p), p))
+
+    return _of_each(terms, wave, point, values)
 
 
 def principal_symbol(
@@ -57,7 +62,7 @@ def principal_symbol(
     """Σ_{|α| = m} C_α(x) (iξ)^α."""
     m, phase = order_of(terms), _phase(xi, point)
     value = _of_each(terms, lambda *at: phase(*at) ** m / math.factorial(m), point, values)
-    return jax.tree.map(lambda leaf: 1j**m * leaf, value)
+    return jax.tree.map(lambda leaf: times(leaf, 1j**m), value)
 
 
 def _phase(xi: PyTree, point: Point) -> Callable[..., Array]:
@@ -126,8 +131,8 @@ def is_elliptic(terms: Sequence[Term], point: Point) -> Bool[Array, ""]:
     if order == 2 and not jnp.iscomplexobj(along(flat)):
         return _is_definite(jax.hessian(along)(flat))
     leading = _leading(terms)
-    if len(leading) == 1 and len(leading[0].head.factors) > 0 and len(leading[0].word) == 1:
-        return _is_product_elliptic(leading[0], order, point)
+    if len(leading) == 1 and all(f.order < max(order, 3) for f in leading[0].head.factors):
+        return _is_product_elliptic(leading[0], point)
     raise ValueError(
         "is_elliptic is decided for real operators of order two, in the plane, and for products of "
         f"such; got one of order {order} in {flat.size} coordinates."
@@ -164,13 +169,8 @@ def _is_definite(matrix: Array) -> Bool[Array, ""]:
     return jnp.all(values > least) | jnp.all(values < -least)
 
 
-def _is_product_elliptic(term: Term, order: int, point: Point) -> Bool[Array, ""]:
+def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
     head = term.head
-    if len(head.factors) == 1 and head.factors[0].order == order:
-        raise ValueError(
-            f"is_elliptic is decided for real operators of order two, in the plane, and for "
-            f"products of such; got {head.text} of order {order}."
-        )
     numbers = [plain(term.coefficient), *(value_at(c, point) for c in head.functions)]
     scaled = [jnp.asarray(number) != 0 for number in numbers]
     factors = [is_elliptic((factor_term(factor),), point) for factor in head.factors]
