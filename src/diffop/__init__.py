@@ -42,6 +42,11 @@ from .operators.laplacian import (
     Laplacian as Laplacian,
     PolyLaplacian as PolyLaplacian,
 )
+from .operators.nonlinear import (
+    FunctionOf as FunctionOf,
+    NonlinearOperator as NonlinearOperator,
+    Value as Value,
+)
 from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
 from .operators.tensor import TensorOperator as TensorOperator
 from .operators.vector import (

@@ -31,6 +31,7 @@ from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
+from .inner import InnerFunction
 from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes
 from .term import Part, Segment, Term, Word, inner_key
@@ -68,7 +69,7 @@ def apply_all(
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
         sums[position] += [] if value is None else [value]
-    return [_add(each) if each else _zero(u, point) for each in sums]
+    return [summed(each) if each else _zero(u, point) for each in sums]
 
 
 def _addend(position: int, term: Term) -> Addend | None:
@@ -112,7 +113,8 @@ def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     return value
 
 
-def _add(values: Sequence[PyTree]) -> PyTree:
+def summed(values: Sequence[PyTree]) -> PyTree:
+    """The sum of values of one shape."""
     for value in values[1:]:
         check_shapes("a term", value, "another term of the operator", values[0])
     return reduce(partial(jax.tree.map, added), values)
@@ -196,14 +198,26 @@ def _values(
         if wanted is not None:
             found = [(each, readings[id(each)]) for each in wanted]
             own = [_read(pushed, *each, segment, point) for each in found if not each[1].joined]
-            results.append(_add(own) if own else None)
+            results.append(summed(own) if own else None)
         elif segment.factors:
-            (factor,) = segment.factors
-            assert isinstance(factor, GradientTerms)  # only that has no jets
-            results.append(gradient(entries_of(u, segment.entries), point, factor))
+            results.append(_without_jets(segment, u, point))
         else:
             results.append(taken(segment.entries, pushed.value, pushed.value))
     return results
+
+
+def _without_jets(segment: Segment, u: Callable[..., PyTree], point: Point) -> PyTree:
+    (factor,) = segment.factors
+    if isinstance(factor, InnerFunction):
+        return value_of(factor.operator, entries_of(u, segment.entries), point)
+    assert isinstance(factor, GradientTerms)  # nothing else has no jets
+    return gradient(entries_of(u, segment.entries), point, factor)
+
+
+def value_of(operator: Any, u: Callable[..., PyTree], point: Point) -> PyTree:
+    """The exact value of an operator, linear or not, by its leaves."""
+    values = apply_all([parts for parts, _ in operator.leaves], u, point)
+    return operator.combine(values, point)
 
 
 def segment_jets(

@@ -16,6 +16,7 @@ from ...equations.matching import Matching
 from ...equations.points import Points, at_each, check_arguments, count_of
 from ...operators.base import Operator
 from ...operators.elementary import Directional
+from ...operators.nonlinear import NonlinearOperator
 from ...operators.vector import Component
 from ...scalars import is_number, plain
 from ...streams import stream
@@ -71,7 +72,7 @@ class AbstractCondition(Complete):
         - `count`: how many.
         """
 
-    def of_component(self, operator: Operator) -> Operator:
+    def of_component(self, operator: Operator | NonlinearOperator) -> Operator | NonlinearOperator:
         """The operator, of the component that the condition is for."""
         return operator if self.component is None else operator @ Component(self.component)
 
