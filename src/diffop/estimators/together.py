@@ -225,13 +225,11 @@ def _by_source(found: Draws, structure: Any) -> JointDraws:
     return JointDraws(jax.tree.unflatten(structure, mean), contributions, designs, found.jets)
 
 
-def _drawn_parts(
-    parts: tuple[Part, ...], draw: Draw | None, number: int | None
-) -> tuple[Part, ...]:
+def _drawn_parts(parts: tuple[Part, ...], draw: Draw, number: int | None) -> tuple[Part, ...]:
     """The parts of a leaf with its draw. Factors of a product have independent ones, by number;
     what a nonlinear function is applied to is exact.
     """
-    if draw is None or number is None:
+    if number is None:
         return parts
     own = Draw(stream(draw.key, "factor", number), draw.n, draw.probe) if number else draw
     return tuple(part if part.draw is not None else Part(part.terms, own) for part in parts)
@@ -269,6 +267,8 @@ class Joint(AbstractEstimator):
         draws.
         """
         leaves = [leaf for operator in flatten(self.operators)[0] for leaf in operator.leaves]
+        if self.draw is None:
+            return [parts for parts, _ in leaves]
         return [_drawn_parts(parts, self.draw, number) for parts, number in leaves]
 
     def _combined(self, values: Sequence[PyTree], point: Point) -> PyTree:

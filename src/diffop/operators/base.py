@@ -40,15 +40,15 @@ class Operator(Complete):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[Part, ...]:
-        """The operator's terms, those that are exact and those of each draw."""
+    def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
+        """What of it acts on u directly: parts, each with the number of their draw; None where they
+        are never drawn. A linear operator is one leaf.
+        """
 
     @property
-    def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
-        """What of it acts on u directly: terms, each with the number of their draw; None where
-        they are never drawn. A linear operator is one leaf.
-        """
-        return ((self.parts, 0),)
+    def parts(self) -> tuple[Part, ...]:
+        """The operator's terms, those that are exact and those of each draw."""
+        return self.leaves[0][0]
 
     def combine(self, values: Sequence[PyTree], point: Point) -> PyTree:
         """The value at a point, from those of the leaves."""

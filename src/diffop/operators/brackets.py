@@ -6,7 +6,7 @@ from .base import Operator
 
 
 def commutator(A: Any, B: Any) -> Operator:
-    """$[A, B] = A B − B A$.
+    """The commutator $[A, B] = A B − B A$.
 
     **Arguments:**
 
@@ -24,7 +24,7 @@ def commutator(A: Any, B: Any) -> Operator:
 
         x = (lambda x: x[0]) * do.Identity()
         do.commutator(do.Partial(0), x).exact(jnp.sin)(jnp.ones(1))  # [0.84147]
-        do.commutator(do.Laplacian(), do.Partial(0))  # 0
+        do.commutator(do.Laplacian(), do.Partial(0))  # which commute
         ```
     """
     for operand in (A, B):

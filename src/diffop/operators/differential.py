@@ -51,8 +51,8 @@ class DifferentialOperator(Operator):
         """The operator as a sum of terms."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return (Part(merged(self.terms()), None),)
+    def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
+        return (((Part(merged(self.terms()), None),), 0),)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Whether it is exact or estimated has to be said."""
@@ -69,9 +69,10 @@ class DifferentialOperator(Operator):
         return symbols.order_of(self.parts[0].terms)
 
     def adjoint(self) -> "DifferentialOperator":
-        """The formal adjoint L*: ∫ conj(v) L u = ∫ conj(L* v) u where nothing is left of the
-        boundary, so that the adjoint of $Σ_α C_α ∂^α$ is $v ↦ Σ_α (−1)^{|α|} ∂^α (conj(C_α) v)$.
-        Derivatives of coefficients are exact.
+        r"""The formal adjoint, in the space of square-integrable complex functions: $\int \bar v L u
+        = \int \overline{L^* v} u$ where nothing is left of the boundary, so that the adjoint of
+        $\sum_α C_α ∂^α$ is $v \mapsto \sum_α (−1)^{|α|} ∂^α (\bar{C}_α v)$. Derivatives of
+        coefficients are exact.
 
         Scalars and coefficient functions are conjugated. A function that is known to be real is
         equal to itself in `transpose`, and to its conjugate nowhere, since nobody sees it: for real
@@ -96,8 +97,8 @@ class DifferentialOperator(Operator):
         return Sum(merged(adjoint(self.parts[0].terms, True)))
 
     def transpose(self) -> "DifferentialOperator":
-        """The formal transpose: $v ↦ Σ_α (−1)^{|α|} ∂^α (C_α v)$, for which ∫ v L u = ∫ (Lᵀ v) u.
-        It is the adjoint where coefficients are real, and nothing is conjugated.
+        r"""The formal transpose, $v \mapsto \sum_α (−1)^{|α|} ∂^α (C_α v)$: the adjoint where
+        coefficients are real. Nothing is conjugated, $\int v L u = \int (L^T v) u$.
 
         **Raises:** as `adjoint`.
 
@@ -114,7 +115,7 @@ class DifferentialOperator(Operator):
         return Sum(merged(adjoint(self.parts[0].terms, False)))
 
     def symbol(self, xi: PyTree, *point: Any, values: tuple[int, ...] = ()) -> Any:
-        """The symbol $σ(x, ξ) = e^{−iξ·x} L e^{iξ·x} = Σ_α C_α(x) (iξ)^α$, coefficients in front.
+        r"""The symbol $σ(x, ξ) = e^{−iξ·x} L e^{iξ·x} = \sum_α C_α(x) (iξ)^α$, coefficients first.
 
         **Arguments:**
 
@@ -142,7 +143,7 @@ class DifferentialOperator(Operator):
         return symbols.symbol(self.parts[0].terms, xi, at, values)
 
     def principal_symbol(self, xi: PyTree, *point: Any, values: tuple[int, ...] = ()) -> Any:
-        """The part of the symbol of the highest order: $Σ_{|α| = m} C_α(x) (iξ)^α$, m = `L.order`.
+        r"""The symbol's part of the highest order, m = `L.order`: $\sum_{|α| = m} C_α(x) (iξ)^α$.
 
         **Arguments:**, **Returns:**, **Raises:** as `symbol`.
 
@@ -153,7 +154,7 @@ class DifferentialOperator(Operator):
             import diffop as do
 
             L = do.Laplacian() + do.Partial(0)
-            L.principal_symbol(jnp.array([1.0, 2.0]))  # -5
+            L.principal_symbol(jnp.array([1.0, 2.0]))  # -5 + 0j
             ```
         """
         at = self._where(xi, point)
@@ -188,8 +189,8 @@ class DifferentialOperator(Operator):
     def in_coordinates(
         self, mapping: Callable[[PyTree], PyTree], *, argnum: int = 0
     ) -> "DifferentialOperator":
-        """The operator in other coordinates: L' with $(L' v)(q) = (L u)(x)$ for $v(q) = u(x)$ and
-        x = mapping(q), up to rounding; for scalar u, or each value of u by itself.
+        """The operator in other coordinates: with $v(q) = u(x)$ and x = mapping(q), what it makes
+        of v at q is L u at x, up to rounding. For scalar u, or each value of u by itself.
 
         Of a sum or a composition each factor is changed: derivatives of order one become
         `Directional`s, those of order two a `SecondOrder` and a `Directional`, whose coefficients

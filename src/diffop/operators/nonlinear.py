@@ -44,7 +44,7 @@ class NonlinearOperator(Complete):
         cahn_hilliard = do.Partial(1) - do.Laplacian(dims=(0,)) @ (
             u**3 - u - 0.01 * do.Laplacian(dims=(0,))
         )
-        cahn_hilliard  # ∂₁u + Δ[0]u + 0.01 (Δ[0])²u − Δ[0](u³)
+        cahn_hilliard  # ∂₁u + Δ{0}u + 0.01 (Δ{0})²u − Δ{0}(u³)
         cahn_hilliard.is_linear  # False
         cahn_hilliard.exact(lambda x: x[0] * x[1])(jnp.array([2.0, 1.0]))  # 2 − 6 · 2 = -10.0
         ```
