@@ -69,10 +69,10 @@ class DifferentialOperator(Operator):
         return symbols.order_of(self.parts[0].terms)
 
     def adjoint(self) -> "DifferentialOperator":
-        r"""The formal adjoint, in the space of square-integrable complex functions: $\int \bar v L u
-        = \int \overline{L^* v} u$ where nothing is left of the boundary, so that the adjoint of
-        $\sum_α C_α ∂^α$ is $v \mapsto \sum_α (−1)^{|α|} ∂^α (\bar{C}_α v)$. Derivatives of
-        coefficients are exact.
+        r"""The formal adjoint, in the space of square-integrable complex functions: where nothing
+        is left of the boundary, $\int \bar v L u = \int \overline{L^* v} u$. That of $\sum_α C_α
+        ∂^α$ is $v \mapsto \sum_α (−1)^{|α|} ∂^α (\bar{C}_α v)$. Derivatives of coefficients are
+        exact.
 
         Scalars and coefficient functions are conjugated. A function that is known to be real is
         equal to itself in `transpose`, and to its conjugate nowhere, since nobody sees it: for real

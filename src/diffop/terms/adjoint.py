@@ -29,7 +29,7 @@ from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .coefficients import ScalarCoefficient
 from .derived_fields import DivergenceOf, RowDivergence, RowOf, conjugate
-from .term import Segment, Term, compose, entry_term, factor_term, flux, function_term
+from .term import Segment, Term, compose, compose_sums, entry_term, factor_term, flux, function_term
 
 _ROTATED = np.array([[0.0, -1.0], [1.0, 0.0]])
 
@@ -54,13 +54,9 @@ def _of_term(term: Term, conjugated: bool) -> Sequence[Term]:
             inner: Sequence[Term] = _of_flux(segment, grad)
         else:
             inner = _of_product(segment)
-        found = _composed(_of_functions(segment.functions, conjugated), found)
-        found = _composed(inner, found)
+        found = compose_sums(_of_functions(segment.functions, conjugated), found)
+        found = compose_sums(inner, found)
     return found
-
-
-def _composed(left: Sequence[Term], right: Sequence[Term]) -> Sequence[Term]:
-    return tuple(compose(a, b) for a in left for b in right)
 
 
 def _conjugated(coefficient: ScalarCoefficient, conjugated: bool) -> ScalarCoefficient:
@@ -104,7 +100,7 @@ def _of_product(segment: Segment) -> Sequence[Term]:
     constant = [each for each in segment.product if each[0].constant]
     for factor, power in [*varying, *constant]:
         for _ in range(power):
-            found = _composed(_of_factor(factor), found)
+            found = compose_sums(_of_factor(factor), found)
     return found
 
 

@@ -27,7 +27,16 @@ from ..jets.point import Point
 from ..jets.terms import Factor, Located
 from .derived_fields import by_coordinates
 from .evaluate import apply
-from .term import Part, Segment, Term, compose, factor_term, function_name, function_term
+from .term import (
+    Part,
+    Segment,
+    Term,
+    compose,
+    compose_sums,
+    factor_term,
+    function_name,
+    function_term,
+)
 
 Map: TypeAlias = Callable[[PyTree], PyTree]
 
@@ -45,19 +54,15 @@ def _of_term(term: Term, mapping: Map, argnum: int) -> Sequence[Term]:
     found: Sequence[Term] = (Term(term.coefficient, ()),)
     for segment in term.word:
         for function in segment.functions:
-            found = _composed(found, (function_term(Moved(function, mapping, argnum)),))
+            found = compose_sums(found, (function_term(Moved(function, mapping, argnum)),))
         for factor, power in sorted(segment.product, key=lambda each: each[0].constant):
             changed = _of_factor(factor, mapping, argnum)
             for _ in range(power):
-                found = _composed(found, changed)
+                found = compose_sums(found, changed)
         if segment.entries:
             taken = Segment((), (), (), segment.entries)
-            found = _composed(found, (Term(Number(1), (taken,)),))
+            found = compose_sums(found, (Term(Number(1), (taken,)),))
     return found
-
-
-def _composed(left: Sequence[Term], right: Sequence[Term]) -> Sequence[Term]:
-    return tuple(compose(a, b) for a in left for b in right)
 
 
 def _of_factor(factor: Factor, mapping: Map, argnum: int) -> Sequence[Term]:

@@ -220,6 +220,11 @@ def compose(left: Term, right: Term) -> Term:
     return Term(multiply(left.coefficient, right.coefficient), tuple(word))
 
 
+def compose_sums(left: Sequence[Term], right: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms of a composition of two sums."""
+    return tuple(compose(a, b) for a in left for b in right)
+
+
 def collapsed(term: Term) -> Term:
     """The term with its coefficient functions taken out of all derivatives: what is of its own
     order in it.
