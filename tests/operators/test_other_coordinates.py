@@ -108,7 +108,6 @@ OPERATORS = {
     "second order": do.SecondOrder(matrix) - 0.5 * do.Laplacian(),
     "diffusion": do.Generator(b, lambda x: 1 + x),
     "mixed": do.Mixed((1, 1)),
-    "biharmonic": do.Biharmonic(),
     "composition": do.Laplacian() @ (c * do.Partial(0)),
     "list": do.TensorOperator([{0: 2}, {0: 1, 1: 1}], b),
     "adjoint": do.Generator(b, matrix).adjoint(),
