@@ -17,6 +17,7 @@ from ..jets.products import is_drawn, is_linear, order_of
 from ..jets.scheme import Readout, Scheme
 from ..jets.table import PlanRow
 from ..jets.terms import Factor, ProbedTerms
+from .nonlocal_terms import Nonlocal
 from .rewriting import MANY
 
 
@@ -45,6 +46,9 @@ def describe(
     if isinstance(arranged := factors[0][0], ArrangedTerms):
         directions = _directions(arranged)
         return PlanRow(name, order, _number(arranged), "1", directions, "1", "exact"), None
+    if isinstance(factors[0][0], Nonlocal):
+        method = "by its rule" if draws is None else f"{draws} draws"
+        return PlanRow(name, order, "∞", "0", "points elsewhere", "", method), None
     if not is_drawn(factors):
         return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
     single = all(terms.single for terms, _ in factors)
