@@ -205,6 +205,21 @@ def test_terms_share_their_draws():
     np.testing.assert_allclose(double, 4 * single, rtol=1e-12)  # the points 2ξ, twice the volume
 
 
+def test_a_rule_is_kept_where_that_is_asked_for():
+    """In estimates, too: of a memory beside what is sampled."""
+    x, u = jnp.asarray(SPACE), lambda x: jnp.exp(x[0] + 2 * x[1]) * x[2]
+    laplacian = do.Laplacian()
+    ruled = do.Integral(Limits(0.0, lambda x: x[0]), dims=(0,), sampled=False)
+    estimate = (laplacian + ruled).estimate(jax.random.key(0), 2)
+    value, error, _ = estimate.stats(u)(x)
+    only, spread, _ = laplacian.estimate(jax.random.key(0), 2).stats(u)(x)
+    np.testing.assert_allclose(value - only, math.expm1(0.6) * math.exp(-0.6) * 1.1, rtol=1e-12)
+    np.testing.assert_allclose(error, spread, rtol=1e-12)
+    outer = do.Partial(0) @ ruled
+    assert outer.estimate(jax.random.key(0), 2).stats(u)(x).standard_error == 0
+    assert ruled.estimate(jax.random.key(0), 2) == ruled.estimate(jax.random.key(1), 2)
+
+
 def test_chunks_change_nothing():
     operator, u, x = ESTIMATED["fredholm"]
     x = jnp.asarray(x)
@@ -282,7 +297,7 @@ def test_integrals_compare_and_print():
     assert estimate(first) != estimate(second)
     assert repr(do.Identity() - do.Integral(UNIT, product)) == "I − ∫ k dy"
     assert repr(do.Integral(UNIT) @ do.Laplacian()) == "∫ dy Δ"
-    assert "by its rule" in str(do.Integral(UNIT).jets())
+    assert "a fixed rule" in str(do.Integral(UNIT).jets())
     assert "3 draws" in str(do.Integral(UNIT).estimate(first, 3).jets())
 
 

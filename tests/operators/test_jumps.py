@@ -283,6 +283,7 @@ def test_they_compare_and_print():
     assert repr(do.Partial(2) + do.FractionalLaplacian(1.5, radius=1.0, dims=(0, 1))) == (
         "∂₂ + (−Δ)^0.75{0,1}"
     )
+    assert "draws only" in str(operator.jets())
     assert repr(0.5 * do.Laplacian() + do.JumpGenerator(NORMAL)) == "0.5 Δ + J"
 
 

@@ -192,12 +192,12 @@ def _checked(part: Part, point: Point) -> Part:
     """
     terms = tuple(each for term in part.terms for each in product_rule(term, point))
     for segment in (segment for term in terms for segment in term.word[1:]):
-        if part.draw is None or not (segment.sees_all or is_drawn(segment.product)):
+        if part.draw is None or not (segment.all_drawn or is_drawn(segment.product)):
             continue
-        if segment.sees_all or is_sampled(segment.product, point, part.draw.probe, part.draw.n):
+        if segment.all_drawn or is_sampled(segment.product, point, part.draw.probe, part.draw.n):
             raise ValueError(
-                "a composition with variable coefficients has no standard error from one "
-                "estimate: its inner operator is sampled too. Estimate it with several keys "
-                "instead."
+                "a composition with variable coefficients, or with an integral inside, has no "
+                "standard error from one estimate: its inner operator is sampled too. Estimate it "
+                "with several keys instead."
             )
     return Part(terms, part.draw)

@@ -42,6 +42,8 @@ class Integral(DifferentialOperator):
         points in each coordinate.
     - `argnum`, `dims`: which argument of u, and which of its coordinates, are integrated over; the
         others stay as they are. $y$ is a vector with those of `dims`, or like the argument.
+    - `sampled`: False to keep the rule in estimates, too, such as that of an integral over time
+        beside a Laplacian in many dimensions.
 
     **Returns** (when applied): like u.
 
@@ -70,6 +72,7 @@ class Integral(DifferentialOperator):
     dims: tuple[int, ...] | None = eqx.field(
         static=True, default=None, converter=checked_dims, kw_only=True
     )
+    sampled: bool = eqx.field(static=True, default=True, kw_only=True)
 
     def __check_init__(self) -> None:
         if not (self.kernel is None or is_function(self.kernel)):
@@ -85,9 +88,9 @@ class Integral(DifferentialOperator):
             )
 
     def terms(self) -> tuple[Term, ...]:
-        return (
-            factor_term(IntegralTerms(self.argnum, self.dims, self.over, self.kernel, self.rule)),
-        )
+        what = {"over": self.over, "kernel": self.kernel, "rule": self.rule}
+        where = {"argnum": self.argnum, "dims": self.dims}
+        return (factor_term(IntegralTerms(**where, **what, drawn=self.sampled)),)
 
 
 @final
@@ -97,7 +100,9 @@ class IntegralTerms(Nonlocal):
     over: AbstractRegion
     kernel: Kernel | None
     rule: AbstractRule
+    drawn: bool = eqx.field(static=True)
     exponents: ClassVar[tuple[int, ...]] = ()
+    by: ClassVar[str] = "a fixed rule"
     evaluations: ClassVar[int] = 1  # pyright: ignore
 
     @property

@@ -129,6 +129,8 @@ class JumpTerms(Nonlocal):
     name: str = eqx.field(static=True)
     sign: int = eqx.field(static=True, default=1)
     exponents: ClassVar[tuple[int, ...]] = (2,)
+    by: ClassVar[str] = "draws only"
+    drawn: ClassVar[bool] = True  # pyright: ignore
 
     @property
     def symbol(self) -> str:

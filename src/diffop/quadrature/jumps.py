@@ -72,7 +72,7 @@ class AbstractJumps(Complete):
                 return do.quadrature.Jump(z, jnp.ones(()), jnp.ones(()))
 
         E = do.JumpGenerator(Exponential()).estimate(jax.random.key(0), 1000)
-        E(lambda x: x[0])(jnp.zeros(1))  # 1, up to 3 %
+        value, error, _ = E.stats(lambda x: x[0])(jnp.zeros(1))  # 1, up to the error
         ```
     """
 

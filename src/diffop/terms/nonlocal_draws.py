@@ -22,7 +22,7 @@ def value_of(
     contributions, along a leading axis.
     """
     factor.count(point)  # it fits the point
-    if draw is None:
+    if draw is None or not factor.drawn:
         return factor.exact(u, point)
     keys = streams(draw.stream, "draw of all of u", draw.n)
     found = mapped(lambda key: factor.one(key, u, point), keys, point.chunk)
@@ -30,20 +30,14 @@ def value_of(
     return means if per_draw else jax.tree.map(partial(jnp.sum, axis=0), means)
 
 
-def nonlocal_of(segment: Segment) -> Nonlocal | None:
-    """The factor of a segment, where it sees all of u."""
-    factor = segment.factors[0] if segment.factors else None
-    return factor if isinstance(factor, Nonlocal) else None
-
-
 def design_of(segment: Segment, draw: Draw | None) -> Design | None:
-    """How such a factor is drawn; None for others, and where nothing is."""
-    if draw is None or nonlocal_of(segment) is None:
+    """How a factor that sees all of u is drawn; None for others, and where nothing is."""
+    if draw is None or not segment.all_drawn:
         return None
     return Design("draws of all of u", (Stratum(draw.n),))
 
 
 def evaluations_of(segment: Segment, draw: Draw | None) -> int:
     """How many points or jets of u the draws of such a factor take; 0 for others."""
-    factor = nonlocal_of(segment)
-    return 0 if factor is None or draw is None else draw.n * factor.evaluations
+    drawn = [each for each in segment.factors if isinstance(each, Nonlocal) and each.drawn]
+    return 0 if draw is None else sum(draw.n * each.evaluations for each in drawn)

@@ -8,8 +8,9 @@ that all factors of an estimate share one design: their sums vary as the sums of
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+import equinox as eqx
 import jax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
@@ -17,6 +18,11 @@ from jaxtyping import PyTree
 from ..array_types import Key, Vector
 from ..jets.point import Point
 from ..jets.terms import Located
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
 
 
 class Nonlocal(Located):
@@ -27,6 +33,11 @@ class Nonlocal(Located):
     rank: ClassVar[int] = 0
     constant: ClassVar[bool] = False
     number: ClassVar[None] = None
+
+    drawn: eqx.AbstractVar[bool]
+    """Whether estimates draw it, or keep to its rule."""
+    by: AbstractClassVar[str]
+    """What `.exact` is by, in the table of a plan."""
 
     @abstractmethod
     def exact(self, u: Callable[..., PyTree], point: Point) -> PyTree:

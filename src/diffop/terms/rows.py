@@ -46,8 +46,8 @@ def describe(
     if isinstance(arranged := factors[0][0], ArrangedTerms):
         directions = _directions(arranged)
         return PlanRow(name, order, _number(arranged), "1", directions, "1", "exact"), None
-    if isinstance(factors[0][0], Nonlocal):
-        method = "by its rule" if draws is None else f"{draws} draws"
+    if isinstance(whole := factors[0][0], Nonlocal):
+        method = whole.by if draws is None or not whole.drawn else f"{draws} draws"
         return PlanRow(name, order, "∞", "0", "points elsewhere", "", method), None
     if not is_drawn(factors):
         return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None

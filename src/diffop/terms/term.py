@@ -65,6 +65,11 @@ class Segment(eqx.Module):
         return any(isinstance(t, Nonlocal) for t in self.factors)
 
     @property
+    def all_drawn(self) -> bool:
+        """Whether it does, and estimates draw from there."""
+        return any(isinstance(t, Nonlocal) and t.drawn for t in self.factors)
+
+    @property
     def derivative(self) -> Alpha | None:
         """$α$ where the derivative is $∂^α$ by single coordinates, which are planned together."""
         if len(self.factors) == 1 and isinstance(self.factors[0], Monomial):
