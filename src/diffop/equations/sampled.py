@@ -44,7 +44,7 @@ class Sampled(NamedTuple):
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
         """An unbiased estimate of what `u` misses: the weight times the mean over the points of
-        |E[operator(u)] − values|².
+        $|E[R] − v|²$, $R$ being the estimates and $v$ the values.
 
         **Raises:** as `diffop.pde.Condition`, and `ValueError` for an estimate without a standard
         error.

@@ -72,7 +72,7 @@ class AbstractJumps(Complete):
                 return do.quadrature.Jump(z, jnp.ones(()), jnp.ones(()))
 
         E = do.JumpGenerator(Exponential()).estimate(jax.random.key(0), 1000)
-        value, error, _ = E.stats(lambda x: x[0])(jnp.zeros(1))  # 1, up to the error
+        value, error, _ = E.stats(lambda x: x[0])(jnp.zeros(1))  # near 1
         ```
     """
 
@@ -80,8 +80,8 @@ class AbstractJumps(Complete):
 
     @abstractmethod
     def small(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump | None:
-        """A small jump z: E[w g(z)] is the integral of g(z) |z|² ν(dz) over small ones. None where
-        there are none.
+        """A small jump z with a weight w, so that $E[w g(z)] = ∫ g(z) |z|² ν(dz)$ over small
+        ones. None where there are none.
 
         **Arguments:**
 
@@ -92,7 +92,7 @@ class AbstractJumps(Complete):
 
     @abstractmethod
     def large(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
-        """A large jump z: E[w g(z)] is the integral of g(z) ν(dz) over large ones.
+        """A large jump z with a weight w, so that $E[w g(z)] = ∫ g(z) ν(dz)$ over large ones.
 
         **Arguments:** as for `small`.
         """

@@ -122,7 +122,7 @@ class Disc(AbstractRegion):
         return self._moved(step), factor * self.radius**size
 
     def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
-        """Uniform: the direction of a normal vector, and a radius with the density d r^{d−1}."""
+        """Uniform: the direction of a normal vector, and a radius of density $d r^{d−1}$."""
         direction = jax.random.normal(stream(key, "direction in a disc"), (size,))
         size_of_step = jax.random.uniform(stream(key, "radius in a disc")) ** (1 / size)
         step = size_of_step * direction / jnp.linalg.norm(direction)

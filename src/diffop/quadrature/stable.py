@@ -85,14 +85,14 @@ class StableJumps(AbstractJumps):
             raise ValueError(f"tempering must be finite and at least 0; got {self.tempering!r}.")
 
     def small(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
-        """A radius with the density r^{1−α} below R."""
+        """A radius of density $r^{1−α}$ below the one that divides them."""
         radius, power = value_at(self.radius, args, kwargs), 2 - self.alpha
         share = _positive_uniform(stream(key, "small radius"))
         mass = _constant(self.alpha, size) / power * radius**power
         return self._tempered(key, size, radius * share ** (1 / power), mass)
 
     def large(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
-        """A radius with the density r^{−1−α} above R, that has a square in the range of numbers."""
+        """A radius of density $r^{−1−α}$ beyond, whose square is in the range of numbers."""
         radius = value_at(self.radius, args, kwargs)
         share = _positive_uniform(stream(key, "large radius"))
         mass = _constant(self.alpha, size) / self.alpha * radius**-self.alpha
