@@ -5,7 +5,7 @@ __version__ = "0.2.0"  # its one home: pyproject.toml reads it here
 import importlib as _importlib
 import typing as _typing
 
-from . import jets as jets, kernels as kernels, taylor as taylor
+from . import jets as jets, kernels as kernels, quadrature as quadrature, taylor as taylor
 from .estimators import before as _before
 from .estimators.adaptive import Adaptive as Adaptive
 from .estimators.choice import Choice as Choice, Way as Way, choose as choose
@@ -35,6 +35,11 @@ from .operators.elementary import (
 )
 from .operators.estimate import Estimate as Estimate
 from .operators.generator import Generator as Generator
+from .operators.integral import Integral as Integral
+from .operators.jumps import (
+    FractionalLaplacian as FractionalLaplacian,
+    JumpGenerator as JumpGenerator,
+)
 from .operators.laplace_beltrami import LaplaceBeltrami as LaplaceBeltrami
 from .operators.laplacian import (
     Biharmonic as Biharmonic,

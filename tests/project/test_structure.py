@@ -25,14 +25,15 @@ ARROWS = {
     "taylor": {"kernels"},
     "jets": {"taylor"},
     "compat": {"taylor"},
+    "quadrature": set(),
     "terms": {"taylor", "jets"},
     "estimators": {"kernels", "jets", "terms"},
-    "operators": {"jets", "terms", "estimators"},
+    "operators": {"quadrature", "jets", "terms", "estimators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"kernels", "terms", "operators", "equations", "losses", "nn"},
+    "pde": {"kernels", "quadrature", "terms", "operators", "equations", "losses", "nn"},
     "train": {
         "kernels",
         "taylor",
@@ -112,7 +113,7 @@ def public(module):
 
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
     f"{name}.": getattr(do, name)
-    for name in ("kernels", "taylor", "nn", "pde", "baselines", "train")
+    for name in ("quadrature", "kernels", "taylor", "nn", "pde", "baselines", "train")
 }
 ROOMS |= {
     "compat.jet.": do.compat.jet,

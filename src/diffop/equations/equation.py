@@ -15,9 +15,9 @@ from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
 from ..terms.arguments import is_function
 from ..terms.shapes import check_shapes
-from .condition import AnyCondition, Condition
-from .matching import Matching
+from .condition import AnyCondition
 from .points import check_arguments
+from .sampled import AtPoints
 from .unknowns import Divided, check_reached, fields
 
 Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
@@ -246,7 +246,7 @@ def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
         return asked
 
     def is_data(node: Any) -> bool:
-        return isinstance(node, Condition | Matching)
+        return isinstance(node, AtPoints)
 
     def of_each(node: Any) -> Any:
         return type(node)(asked, False, False, False) if is_data(node) else asked
