@@ -24,10 +24,10 @@ ARROWS = {
     "kernels": set(),
     "taylor": {"kernels"},
     "jets": {"taylor"},
-    "compat": {"taylor"},
     "terms": {"taylor", "jets"},
     "estimators": {"kernels", "jets", "terms"},
     "operators": {"jets", "terms", "estimators"},
+    "compat": {"taylor", "operators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
@@ -116,8 +116,10 @@ ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
 }
 ROOMS |= {
     "compat.jet.": do.compat.jet,
+    "compat.fwdlap.": do.compat.fwdlap,
     "compat.folx.": do.compat.folx,
     "compat.folx.api.": do.compat.folx.api,
+    "compat.folx.ad.": do.compat.folx.ad,
 }
 NAMES = {
     f"diffop.{room}{name}": value
