@@ -91,7 +91,7 @@ def push(
     pairs = list(zip(jets, families, strict=True))
     sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]
     together = [pair for pair, size in zip(pairs, sizes, strict=True) if not size]
-    curves = tuple((each.order, each.size) for each, _ in together)
+    curves = [each for each, _ in together]
     pushed = at_a_point(args, curves, functools.partial(_push_together, u, args, together))
     rest = iter(pushed.derivatives)
     return Pushed(
@@ -135,14 +135,13 @@ def _all_at_once(*_: Any, **__: Any) -> None:
 
 
 def at_a_point(
-    args: tuple[PyTree, ...], curves: tuple[tuple[int, int], ...], compute: Callable[[], Any]
+    args: tuple[PyTree, ...], jets: Sequence[Jets | Family], compute: Callable[[], Any]
 ) -> Any:
-    """What is computed at a point, which may be one of many, along curves of these orders and
-    numbers.
-    """
+    """What is computed along jets through a point, which may be one of many."""
     inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
     if not any(isinstance(leaf, Tracer) for leaf in inexact):
         return compute()
+    curves = tuple((each.order, each.size) for each in jets)
     return call("parts", lambda **_: compute(), curves=curves, policy=own_policy)
 
 

@@ -51,7 +51,7 @@ class FwdJacobian(_Fields):
         return super().__new__(cls, data if x0_idx is None else _written_out(data, x0_idx))
 
     @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> "FwdJacobian":
+    def _make(cls, iterable: Iterable[Any]) -> "FwdJacobian":  # pyright: ignore
         return cls(*iterable)
 
     @property

@@ -92,7 +92,7 @@ def _pushed(fn: Callable[..., PyTree], args: tuple[PyTree, ...], weights: PyTree
         filled = [given.get(n, leaf) for n, leaf in enumerate(leaves)]
         return fn(*jax.tree.unflatten(structure, filled))
 
-    point = [leaves[n] for n in moving]
+    point: list[Any] = [leaves[n] for n in moving]
     values = [x.x if isinstance(x, FwdLaplArray) else x for x in point]
     program, shape = jax.make_jaxpr(of_moving, return_shape=True)(*values)
     if results:

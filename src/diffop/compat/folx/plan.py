@@ -48,7 +48,7 @@ def by_plan(
         _, outputs = push_series(function, tuple(point), (family,), [series])
         return [_coefficients(family, leaf) for leaf in outputs]
 
-    found = at_a_point(tuple(point), ((2, size),), pushed)
+    found = at_a_point(tuple(point), (family,), pushed)
     left = [n for n, parts in enumerate(found) if any(part is None for part in parts)]
 
     def replaced(arrays: Sequence[Array]) -> list[Array]:
