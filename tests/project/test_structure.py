@@ -24,11 +24,11 @@ ARROWS = {
     "kernels": set(),
     "taylor": {"kernels"},
     "jets": {"taylor"},
-    "compat": {"taylor"},
     "quadrature": set(),
     "terms": {"taylor", "jets"},
     "estimators": {"kernels", "jets", "terms"},
     "operators": {"quadrature", "jets", "terms", "estimators"},
+    "compat": {"taylor", "operators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
@@ -117,8 +117,10 @@ ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
 }
 ROOMS |= {
     "compat.jet.": do.compat.jet,
+    "compat.fwdlap.": do.compat.fwdlap,
     "compat.folx.": do.compat.folx,
     "compat.folx.api.": do.compat.folx.api,
+    "compat.folx.ad.": do.compat.folx.ad,
 }
 NAMES = {
     f"diffop.{room}{name}": value

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Inexact, Int
 
 from ...taylor import ByDirection, ByEntry, Jets, Numbers, push
-from .forward import forward_laplacian
+from .interpreter import forward_laplacian
 
 Function: TypeAlias = Callable[[Array], Array]
 Laplacian: TypeAlias = Callable[[Array], tuple[Array, Array]]
