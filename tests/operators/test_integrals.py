@@ -366,3 +366,11 @@ def test_single_precision_stays():
 def test_what_is_wrong_is_said(make, error, says):
     with pytest.raises(error, match=says):
         make()
+
+
+def test_an_integral_is_not_taken_for_a_derivative():
+    whole = do.Laplacian() + do.Integral(do.quadrature.Limits(0.0, 1.0))
+    with pytest.raises(ValueError, match="has no adjoint here"):
+        whole.adjoint()
+    with pytest.raises(ValueError, match="an integral over the new coordinates"):
+        whole.in_coordinates(lambda q: 2 * q)

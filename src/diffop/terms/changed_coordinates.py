@@ -73,11 +73,12 @@ def _of_factor(factor: Factor, mapping: Map, argnum: int) -> Sequence[Term]:
         argnums = {factor.argnum}
     if factor.constant and argnums is not None and argnum not in argnums:
         return (factor_term(factor),)
-    if not factor.componentwise or argnums != {argnum} or factor.order > 2:
+    if not factor.componentwise or argnums != {argnum} or factor.order not in (1, 2):
         raise ValueError(
             f"in_coordinates changes what is made of derivatives of order one and two of argument "
             f"{argnum}, of each value of u by itself; got {factor}. A gradient or a divergence is "
-            "written in its components, and a sum of higher order as a composition of others."
+            "written in its components, a sum of higher order as a composition of others, and an "
+            "integral over the new coordinates."
         )
     direction = LinearForm(argnum, None, Direction(factor, mapping))
     if factor.order == 1:
