@@ -91,7 +91,7 @@ def lap_partial(
         zero = fwdlap.zero_tangent_from_primal(x)
         f = lambda x: jnp.sum(x**3)
         value, lap_pe = fwdlap.lap_partial(f, (x,), (eye[0],), (zero,))
-        lap_pe((eye[1],), (zero,))  # [0, 0, 3, 3], 12
+        lap_pe((eye[1],), (zero,))  # [3, 3], 12
         ```
     """
     _directions(primals, example_jacs, example_laps)

@@ -22,10 +22,12 @@ def register_function(primitive_or_name: jex.Primitive | str, laplacian: Any) ->
     !!! example
 
         ```python
+        import warnings
         import jax
         from diffop.compat import folx
 
-        folx.register_function("glu", folx.wrap_forward_laplacian(jax.nn.glu, in_axes=()))
+        with warnings.catch_warnings(action="ignore"):
+            folx.register_function("glu", folx.wrap_forward_laplacian(jax.nn.glu, in_axes=()))
         ```
     """
     del primitive_or_name, laplacian
