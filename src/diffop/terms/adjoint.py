@@ -133,8 +133,8 @@ def _of_factor(factor: Factor) -> Sequence[Term]:
         case CoordinateTerms():
             return _of_list(factor)
     raise ValueError(
-        f"{factor} has no adjoint here: adjoints are taken of what diffop makes of derivatives at a "
-        "point. That of an integral is one over the other argument of its kernel."
+        f"{factor} has no adjoint here: adjoints are taken of what diffop makes of derivatives at "
+        "a point. That of an integral is one over the other argument of its kernel."
     )
 
 

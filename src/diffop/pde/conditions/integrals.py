@@ -72,12 +72,12 @@ class _AbstractOfIntegrals(AbstractCondition):
         points = self.on.sample(stream(key, "times of integrals"), count if lasting else 1)
         found = []
         for place, (function, value) in enumerate(self.asked()):
-            operator = self.of_component(self._integral(function))
+            operator: Any = self.of_component(self._integral(function))
             values = at_points(value, points)
             if self.n is None:
                 found.append(Condition(operator, points, values, self.weight))
             else:
-                estimate = operator.estimate(stream(key, "integrals", place), self.n)  # pyright: ignore
+                estimate = operator.estimate(stream(key, "integrals", place), self.n)
                 found.append(Sampled(estimate, points, values, self.weight))
         return tuple(found)
 
