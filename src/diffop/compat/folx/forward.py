@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...taylor import ByEntry, Full, Numbers, Truncation
-from ...taylor.binding import at_run_time
+from ...arrays import at_run_time
+from ...taylor import Block, Blocks, Full, Truncation, basis
 from ...taylor.bundle import Families, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Zero, scale, zeros
 from ...taylor.pushforward import SeriesLeaf, derivative_of, is_series_leaf, push_series
@@ -112,11 +112,12 @@ def _started(leaves: Sequence[Any], weights: Sequence[Any]) -> tuple[list[Series
 
 
 def _basis(leaf: Array, weight: Any, start: int, size: int) -> Series:
-    numbers = Numbers(start + np.arange(leaf.size).reshape(1, *leaf.shape))
-    values = None
+    part = basis(leaf.shape).parts[0]
     if weight is not None:
-        values = jnp.broadcast_to(jnp.asarray(weight).astype(leaf.dtype), leaf.shape)
-    return ByEntry(values, numbers, size), Zero()
+        weights = jnp.broadcast_to(jnp.asarray(weight).astype(leaf.dtype), leaf.shape)
+        part = part.with_values(weights)
+    part = Block(part.values, part.axes, (start, *part.origin[1:]))
+    return Blocks((part,), (size, *leaf.shape)), Zero()
 
 
 def _continued(leaves: Sequence[Any]) -> tuple[list[Series], int]:

@@ -11,57 +11,40 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from ...arrays import times
+from ...coefficients.block import Block
+from ...coefficients.blocks import Blocks
 from ...versions import varying_axes
 from ..arithmetic import densify
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
-from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, each_set, sets, varying
-from ..sparsity import by_entry
-from ..sparsity.numbers import Numbers
-from ..sparsity.source import Source
+from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying
 
 
-class Columns(NamedTuple):
-    """A coefficient by entry with columns for those of every branch."""
+class Common(NamedTuple):
+    """Blocks at the places of those of every branch."""
 
-    numbers: Numbers
-    size: int
+    places: tuple[Any, ...]
+    shape: tuple[int, ...]
 
     def of(self, term: Coefficient, primal: Any) -> Coefficient:
         dtype = jnp.result_type(primal)
-        zero = jnp.zeros(self.numbers.shape, dtype)
-        columns = [zero] * self.numbers.count
-        if isinstance(term, ByEntry):
-            values = by_entry.values_of(term, dtype)
-            for j, place in enumerate(_places(list(self.numbers.array), term.numbers)):
-                columns[place] = values[j]
-        return ByEntry(jnp.stack(columns), self.numbers, self.size)
+        own = {p.place: p for p in term.parts} if isinstance(term, Blocks) else {}
+        parts = [_filled(own.get(place), place, dtype) for place in self.places]
+        return Blocks(tuple(parts), self.shape)
 
 
-class Entries(NamedTuple):
-    """A coefficient by direction with as many entries as any branch gives, wherever they are."""
-
-    positions: tuple[int, ...]
-    kind: Any
-    values: tuple[int, ...]
-    distinct: bool
-    source: Source
-
-    def of(self, term: Coefficient, primal: Any) -> Coefficient:
-        if isinstance(term, ByDirection):
-            missing = self.positions[-1] - term.positions.shape[-1]
-            positions, values = (
-                jnp.pad(jnp.asarray(each), [(0, 0)] * (each.ndim - 1) + [(0, missing)])
-                for each in (term.positions, term.values)
-            )
-        else:
-            positions = jnp.zeros(self.positions, self.kind)
-            values = jnp.zeros(self.values, jnp.result_type(primal))
-        return ByDirection(positions, values, self.distinct, self.source)
+def _filled(part: Block | None, place: tuple[Any, ...], dtype: Any) -> Block:
+    """A block with a number for each place, zeros where there is none."""
+    (axes, origin), values = place, jnp.zeros((), dtype)
+    if part is not None:
+        axes = part.axes  # equal, and of this branch
+        values = jnp.ones((), dtype) if part.values is None else part.values
+        values = times(values, part.factor)
+    return Block(jnp.broadcast_to(values, [axis.size for axis in axes]), axes, origin)
 
 
-Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Columns | Entries
+Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Common
 """The axes of devices that a coefficient's array varies over, None where there is no array; for
 sets, a tuple of answers.
 """
@@ -101,66 +84,33 @@ def _wider(kinds: Sequence[Any]) -> Any:
     return frozenset().union(*arrays) if arrays else None
 
 
-def agreed(families: Families, outcomes: Sequence[Value], junction: object) -> Structure:
+def agreed(families: Families, outcomes: Sequence[Value]) -> Structure:
     """What branches agree on, for one output: coefficients stay sparse where all can be."""
     return tuple(
         tuple(
-            _common(terms, junction)
+            _common(terms)
             for terms in zip(*(series_of(v, families, index) for v in outcomes), strict=True)
         )
         for index in range(len(families))
     )
 
 
-def _common(terms: Sequence[Coefficient], junction: object) -> Any:
+def _common(terms: Sequence[Coefficient]) -> Any:
     moving = [term for term in terms if not isinstance(term, Zero)]
-    diagonals = [term for term in moving if isinstance(term, ByEntry)]
-    sparse = [term for term in moving if isinstance(term, ByDirection)]
-    common = None
-    if diagonals and len(diagonals) == len(moving):
-        common = _columns(diagonals)
-    if sparse and len(sparse) == len(moving):
-        common = _entries(terms, sparse, junction)
+    blocks = [term for term in moving if isinstance(term, Blocks)]
+    common = _places(blocks, terms) if blocks and len(blocks) == len(moving) else None
     return _wider([_kind(term) for term in terms]) if common is None else common
 
 
-def _columns(terms: Sequence[ByEntry]) -> Columns | None:
-    columns: list[np.ndarray] = []
-    for term in terms:
-        _places(columns, term.numbers)
-    size = terms[0].size
-    return Columns(Numbers(np.stack(columns)), size) if len(columns) < size else None
-
-
-def _places(columns: list[np.ndarray], numbers: Numbers) -> list[int]:
-    """Which of the columns those of a coefficient are; new ones are appended."""
-    places: list[int] = []
-    for column in numbers.array:
-        same = (i for i, c in enumerate(columns) if i not in places and np.array_equal(c, column))
-        place = next(same, len(columns))
-        if place == len(columns):
-            columns.append(column)
-        places.append(place)
-    return places
-
-
-def _entries(
-    terms: Sequence[Coefficient], sparse: Sequence[ByDirection], junction: object
-) -> Entries | None:
-    shapes = {(c.positions.shape[:-1], c.values.shape[:-1]) for c in sparse}
-    if len(shapes) > 1:
+def _places(blocks: Sequence[Blocks], terms: Sequence[Coefficient]) -> Common | None:
+    """The places of all branches, where they are fewer than an array has, and known."""
+    places = tuple(dict.fromkeys(part.place for term in blocks for part in term.parts))
+    shape = blocks[0].shape
+    whole = Blocks(tuple(Block(None, *place) for place in places), shape)
+    everywhere = all(isinstance(c, Blocks) and len(c.parts) == len(places) for c in terms)
+    if not whole.is_sparse or (jax.tree.leaves(whole) and not everywhere):
         return None
-    ((positions, values),) = shapes
-    count = max(c.positions.shape[-1] for c in sparse)
-    sources = tuple(c.source if isinstance(c, ByDirection) else None for c in terms)
-    source = sources[0] if len(set(sources)) == 1 else None
-    return Entries(
-        (*positions, count),
-        sparse[0].positions.dtype,
-        (*values, count),
-        all(c.distinct for c in sparse),
-        source or Source((junction, sources)),
-    )
+    return Common(places, shape)
 
 
 def conform(value: Value, structure: Structure, families: Families, name: str) -> Value:
@@ -181,7 +131,7 @@ def conform(value: Value, structure: Structure, families: Families, name: str) -
 def _instantiated(
     family: Family, term: Coefficient, kind: Any, place: int, primal: Any, name: str
 ) -> Coefficient:
-    if isinstance(kind, Columns | Entries):
+    if isinstance(kind, Common):
         return kind.of(term, primal)
     term = densify(term, family.lead(place), primal, name)
     if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):

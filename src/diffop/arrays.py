@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from ..devices import is_explicit
+from .devices import is_explicit
 
 
 def as_array(value: Any) -> jax.Array:
@@ -96,3 +96,16 @@ def zeros_like(array: Any) -> jax.Array:
     if is_explicit(kind):
         return lax.full_like(array, 0)
     return lax.broadcast_in_dim(kind.dtype.type(0), kind.shape, ())
+
+
+_FOLDED = 64
+"""XLA may compute with constants of so many entries while it compiles."""
+
+
+def at_run_time(array: Any) -> Any:
+    """A large array that may be known, with which XLA is kept from computing while it compiles: it
+    is slow at that (a cumulative sum of the identity of a thousand directions takes it a minute),
+    and the result would be part of the program.
+    """
+    array = jnp.asarray(array)
+    return array if array.size <= _FOLDED else lax.optimization_barrier(array)
