@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..arrays import plus, times
+from ..arrays import at_run_time, plus, times
 from ..devices import zeros_for
 from ..record import record, static
 from ..source import Source
@@ -26,6 +26,7 @@ _PARTS = 64
 @record
 class Blocks:
     """A coefficient as a sum of blocks, of the `shape` of a value behind a number of directions.
+    Where it has a number for each basis vector, `source` is the name of these numbers.
 
     !!! example
 
@@ -43,6 +44,7 @@ class Blocks:
 
     parts: tuple[Block, ...]
     shape: tuple[int, ...] = static()
+    source: Source | None = static(default=None)
 
     @property
     def size(self) -> int:
@@ -276,37 +278,38 @@ def dense(c: Blocks, dtype: Any) -> Any:
 
 
 def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Axes that alone have a coordinate are padded to its size; the others are scattered."""
-    adding = [
-        [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
-        for c in range(len(shape))
+    """Axes that have a coordinate to themselves are padded to its size, others are scattered."""
+    own = {c: a for c in range(len(shape)) for a in [_alone(block, c)] if a is not None}
+    linked = [a for a in range(len(block.axes)) if a not in own.values()]
+    touched = [
+        c for c in range(len(shape)) if any(block.axes[a].adds[c] is not None for a in linked)
     ]
-    alone = {
-        a: cs[0]
-        for a, axis in enumerate(block.axes)
-        for cs in [[c for c, index in enumerate(axis.adds) if index is not None]]
-        if len(cs) == 1 and adding[cs[0]] == [a] and isinstance(axis.adds[cs[0]], Range)
-    }
-    linked = [a for a in range(len(block.axes)) if a not in alone]
-    touched = [c for c in range(len(shape)) if any(a in linked for a in adding[c])]
     rest = [c for c in range(len(shape)) if c not in touched]
-    of = {c: a for a, c in alone.items()}
-    array = (
-        jnp.ones((1,) * len(block.axes), dtype)
-        if block.values is None
-        else block.values.astype(dtype)
-    )
     sizes = tuple(axis.size for axis in block.axes)
-    array = jnp.broadcast_to(times(array, block.factor), sizes)
-    array = lax.transpose(array, [*linked, *(of[c] for c in rest if c in of)])
-    missing = [len(linked) + i for i, c in enumerate(rest) if c not in of]
+    values = jnp.ones((), dtype) if block.values is None else block.values.astype(dtype)
+    array = jnp.broadcast_to(times(values, block.factor), sizes)
+    if array.size > values.size:
+        array = at_run_time(array)
+    array = lax.transpose(array, [*linked, *(own[c] for c in rest if c in own)])
+    missing = [len(linked) + i for i, c in enumerate(rest) if c not in own]
     array = lax.expand_dims(array, missing) if missing else array
-    array = _padded(array, [(of.get(c), c) for c in rest], block, shape, len(linked))
+    array = _padded(array, [(own.get(c), c) for c in rest], block, shape, len(linked))
     if linked:
         target = zeros_for(array, tuple(shape[c] for c in (*touched, *rest)), dtype)
         array = target.at[_places(block, linked, touched)].add(array)
     order = [*touched, *rest]
     return lax.transpose(array, [order.index(c) for c in range(len(shape))])
+
+
+def _alone(block: Block, c: int) -> int | None:
+    """The axis that has a coordinate to itself, and adds to no other."""
+    adding = [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
+    if len(adding) != 1:
+        return None
+    axis = block.axes[adding[0]]
+    index, others = axis.adds[c], [index for index in axis.adds if index is not None]
+    steps = isinstance(index, Range) and (index.step != 0 or axis.size == 1)
+    return adding[0] if steps and len(others) == 1 else None
 
 
 def _padded(

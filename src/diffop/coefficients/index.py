@@ -86,7 +86,7 @@ class Traced:
     sources are.
     """
 
-    array: Int[Array, " n"]
+    array: Int[Array | np.ndarray, " n"]
     source: Source = static()
     low: int = static()
     high: int = static()

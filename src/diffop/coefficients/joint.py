@@ -2,8 +2,8 @@
 
 Every linear or bilinear map of blocks is of this form: a slice says i = start + stride · o, a
 gather i = table[o], a reshape equates row-major numbers, a convolution says
-a product that two entries are one. Equations are solved one after another, the easiest first, each
-by naming one axis by others or by keeping the places that fulfil it:
+i = stride · o + k − pad, a product that two entries are one. Equations are solved one by one, the
+easiest first, each by naming one axis by others or by keeping the places that fulfil it:
 
 - *match*: one axis on each side. The places that agree are known, and the axes become one.
 - *digits*: all steps are multiples of a q but for some that add up to less. Both parts agree.

@@ -10,7 +10,7 @@ from jax import lax
 
 from ..arrays import product_of, summed
 from ..kernels import call
-from .index import Index, Range
+from .index import Index, Range, Traced
 
 _SLICES = 16
 """Windows of so many places are cut out one by one: a gather is slow, and its gradient slower."""
@@ -30,9 +30,10 @@ class Operand(NamedTuple):
         axis = self.names.index(name)
         if isinstance(index, Range) and index.step != 0:
             return Operand(_sliced(self.array, axis, index, size), self.names)
-        places = jnp.asarray(index.numbers(size))
-        at = (slice(None),) * axis + (places,)
-        return Operand(self.array.at[at].get(mode="clip"), self.names)
+        at = (slice(None),) * axis + (index.numbers(size),)
+        if isinstance(self.array, np.ndarray) and not isinstance(index, Traced):
+            return Operand(self.array[at], self.names)
+        return Operand(jnp.asarray(self.array).at[at].get(mode="clip"), self.names)
 
     def renamed(self, old: int, new: int) -> "Operand":
         """With another name of an axis; the diagonal where there is one of that name."""
@@ -76,7 +77,9 @@ class Operand(NamedTuple):
         grid = dict(zip(names, grids, strict=True))
         place = start + sum(step * grid[n] for n, step in steps.items())
         front = [name, *within]
-        moved = jnp.moveaxis(self.array, [self.names.index(n) for n in front], range(len(front)))
+        moved = jnp.moveaxis(
+            jnp.asarray(self.array), [self.names.index(n) for n in front], range(len(front))
+        )
         at = (place, *(np.broadcast_to(grid[n], place.shape) for n in within))
         return Operand(moved.at[at].get(mode="clip"), order)
 

@@ -41,7 +41,7 @@ class Relation(NamedTuple):
 
         for places, own, array in zip(self.operands, coordinates, arrays, strict=True):
             if array is not None:
-                joint.array(array, [named(place) for place in places])
+                joint.array(array, [named(place) for place in places[: jnp.ndim(array)]])
                 continue
             for place, coordinate in zip(places, own, strict=True):
                 joint.equate(coordinate, named(place))
@@ -143,12 +143,10 @@ def convolution(
     for axis in range(len(lhs) - 2):
         i, k, o = range(len(sizes), len(sizes) + 3)
         sizes += [left[lhs[2 + axis]], right[rhs[2 + axis]], shape[out[2 + axis]]]
-        low = params["padding"][axis][0]
-        reached = {
-            o: Range(0, params["window_strides"][axis]),
-            k: Range(0, params["rhs_dilation"][axis]),
-        }
-        equations.append((along(i, params["lhs_dilation"][axis]), Sum(-low, reached)))
+        low, stride = int(params["padding"][axis][0]), int(params["window_strides"][axis])
+        spread, between = int(params["lhs_dilation"][axis]), int(params["rhs_dilation"][axis])
+        reached = {o: Range(0, stride), k: Range(0, between)}
+        equations.append((along(i, spread), Sum(-low, reached)))
         operands[0][lhs[2 + axis]], operands[1][rhs[2 + axis]] = along(i), along(k)
         output[out[2 + axis]] = along(o)
     ordered = (tuple(each[a] for a in range(len(each))) for each in (*operands, output))

@@ -18,7 +18,7 @@ from ..arrays import as_array, plus, type_of, zeros_like
 from ..coefficients.block import Block, of_array
 from ..coefficients.blocks import Blocks, collected, dense as dense_array, moved
 from ..versions import varying_axes
-from . import products
+from . import places, products
 from .coefficients import (
     Coefficient,
     Full,
@@ -33,6 +33,7 @@ from .coefficients import (
 )
 from .dense import dense
 from .equation import BilinearMap, LinearMap
+from .notes import noted_product, noted_sum
 from .primitive import Form
 
 _logger = logging.getLogger("diffop.taylor")
@@ -50,8 +51,12 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
         return coefficient
     if name is not None and jnp.ndim(primal) > 0:
         _log(name if isinstance(name, str) else name.described)
-    array = dense_array(coefficient, type_of(primal))
-    return varying(Full(array if lead == 1 else array[0]), varying_axes(primal))
+    c, factor = coefficient, 1
+    if len(c.parts) == 1:
+        (part,) = c.parts
+        c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
+    array = dense_array(c, type_of(primal))
+    return varying(Full(array if lead == 1 else array[0], factor), varying_axes(primal))
 
 
 def _log(name: str) -> None:
@@ -78,8 +83,10 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
         pairs = zip(left.parts, right.parts, strict=True)
         return sets([total(pair, 1, primal, name) for pair in pairs])
     if isinstance(left, Blocks) and isinstance(right, Blocks):
-        parts = collected([*left.parts, *right.parts], left.shape)
-        return unless_full(parts, lead, primal)
+        sums = collected([*left.parts, *right.parts], left.shape)
+        if left.source is not None and left.source == right.source:
+            sums = Blocks(sums.parts, sums.shape, left.source)
+        return unless_full(sums, lead, primal)
     if isinstance(left, Full) and isinstance(right, Full) and left.image and right.image:
         if left.image.source == right.image.source:
             return Full(left.base, left.factor + right.factor, left.image)
@@ -168,7 +175,10 @@ def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list
         known = [each for each in found if each is not None]
         if len(known) == len(found):
             pairs = zip(known, primals, strict=True)
-            return [unless_full(each, lead, output, function) for each, output in pairs]
+            images = [unless_full(each, lead, output, function) for each, output in pairs]
+            if function.record.moves is places.summed:
+                return [noted_sum(operand, images[0], function.outputs[0])]
+            return images
     elif function.record.on_values:
         parts = [part.with_values(_image(function, part)) for part in operand.parts]
         return [Blocks(tuple(parts), operand.shape)]
@@ -218,7 +228,8 @@ def bilinear_map(
     if isinstance(left, Blocks) or isinstance(right, Blocks):
         result = products.of_blocks(product, (left, right), leads)
         if result is not None:
-            return unless_full(result, max(leads), product.output)
+            made = unless_full(result, max(leads), product.output)
+            return noted_product(product, (left, right), leads, made)
         pairs = zip((left, right), leads, product.operands, strict=True)
         left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
     assert isinstance(left, Full) and isinstance(right, Full)

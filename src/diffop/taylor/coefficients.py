@@ -125,7 +125,8 @@ def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
             return Full(c.base, number, c.image)
         return Full(times(c.base, number))
     if isinstance(coefficient, Blocks):
-        return Blocks(tuple(_scaled(part, factor) for part in coefficient.parts), coefficient.shape)
+        c, parts = coefficient, [_scaled(part, factor) for part in coefficient.parts]
+        return Blocks(tuple(parts), c.shape, c.source)
     return sets([scale(part, factor) for part in coefficient.parts])
 
 

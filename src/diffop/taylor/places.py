@@ -89,9 +89,9 @@ def _from(variable: int, start: Any, size: int, stride: int) -> Sum:
 
 
 def sliced(function: LinearMap, k: int) -> Relations:
-    starts, strides = function.params["start_indices"], function.params["strides"]
     _, after = _shapes(function, k)
-    return [_read(after, starts, strides or (1,) * len(after))]
+    strides = function.params["strides"] or (1,) * len(after)
+    return [_read(after, function.params["start_indices"], list(map(int, strides)))]
 
 
 def split(function: LinearMap, k: int) -> Relations:
@@ -118,7 +118,7 @@ def padded(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
     count = len(before)
     equations = tuple(
-        (along(v, between + 1, low), along(count + v))
+        (along(v, int(between) + 1, int(low)), along(count + v))
         for v, (low, _, between) in enumerate(function.params["padding_config"])
     )
     operand = tuple(along(v) for v in range(count))
@@ -217,7 +217,8 @@ def _indexed(
     batch = [axis for axis in range(len(windows)) if axis not in numbers.offset_dims]
     count = math.prod(windows[axis] for axis in batch)
     traced = isinstance(indices, Tracer)
-    flat = (jnp if traced else np).reshape(indices, (count, -1)).astype(np.int32)
+    flat = indices if traced else np.asarray(indices)
+    flat = flat.reshape(count, jnp.shape(indices)[-1]).astype(np.int32)
     most = [shape[axis] - slices[axis] for axis in numbers.start_index_map]
     columns = [flat[:, i] for i in range(len(most))]
     inside: Any = np.ones(count, bool)
@@ -225,7 +226,7 @@ def _indexed(
         inside = inside & (column >= 0) & (column <= last)
     columns = [column.clip(0, last) for column, last in zip(columns, most, strict=True)]
     # the first variable is the number of a window, its coordinates along the batch follow from it
-    grid = np.indices([windows[axis] for axis in batch], np.int32).reshape(len(batch), -1)
+    grid = np.indices([windows[axis] for axis in batch], np.int32).reshape(len(batch), count)
     free = numbers.offset_dims
     kept = [
         axis

@@ -6,15 +6,18 @@ devices on one path only (`jax.shard_map`) is said to vary on all. Branches may 
 each then gives the entries of all. What a loop carries are arrays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ...arrays import times
-from ...coefficients.block import Block
+from ...coefficients.block import Axis, Block
 from ...coefficients.blocks import Blocks
+from ...coefficients.index import Traced
+from ...source import Source
 from ...versions import varying_axes
 from ..arithmetic import densify
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
@@ -22,26 +25,41 @@ from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying
 
 
 class Common(NamedTuple):
-    """Blocks at the places of those of every branch."""
+    """Blocks at the places of those of every branch: the axes and the origin of each."""
 
-    places: tuple[Any, ...]
+    places: dict[Hashable, tuple[tuple[Axis, ...], tuple[int, ...]]]
     shape: tuple[int, ...]
 
     def of(self, term: Coefficient, primal: Any) -> Coefficient:
         dtype = jnp.result_type(primal)
-        own = {p.place: p for p in term.parts} if isinstance(term, Blocks) else {}
-        parts = [_filled(own.get(place), place, dtype) for place in self.places]
+        own = _by_kind(term) if isinstance(term, Blocks) else {}
+        parts = [_filled(own.get(kind), *place, dtype) for kind, place in self.places.items()]
         return Blocks(tuple(parts), self.shape)
 
 
-def _filled(part: Block | None, place: tuple[Any, ...], dtype: Any) -> Block:
+def _filled(
+    part: Block | None, axes: tuple[Axis, ...], origin: tuple[int, ...], dtype: Any
+) -> Block:
     """A block with a number for each place, zeros where there is none."""
-    (axes, origin), values = place, jnp.zeros((), dtype)
+    values = jnp.zeros((), dtype)
     if part is not None:
-        axes = part.axes  # equal, and of this branch
         values = jnp.ones((), dtype) if part.values is None else part.values
         values = times(values, part.factor)
+        axes = jax.tree.unflatten(jax.tree.structure(axes), jax.tree.leaves(part.axes))
     return Block(jnp.broadcast_to(values, [axis.size for axis in axes]), axes, origin)
+
+
+def _by_kind(c: Blocks) -> dict[Hashable, Block]:
+    """Blocks by all that is known of their places, and the how manyth of that kind each is."""
+    found: dict[Hashable, Block] = {}
+    for part in c.parts:
+        adds = tuple(
+            (axis.size, *("traced" if isinstance(index, Traced) else index for index in axis.adds))
+            for axis in part.axes
+        )
+        kind = (adds, part.origin)
+        found[kind, sum(each[0] == kind for each in found)] = part  # pyright: ignore
+    return found
 
 
 Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Common
@@ -98,19 +116,49 @@ def agreed(families: Families, outcomes: Sequence[Value]) -> Structure:
 def _common(terms: Sequence[Coefficient]) -> Any:
     moving = [term for term in terms if not isinstance(term, Zero)]
     blocks = [term for term in moving if isinstance(term, Blocks)]
-    common = _places(blocks, terms) if blocks and len(blocks) == len(moving) else None
+    common = (
+        _places(blocks, len(moving) == len(terms))
+        if blocks and len(blocks) == len(moving)
+        else None
+    )
     return _wider([_kind(term) for term in terms]) if common is None else common
 
 
-def _places(blocks: Sequence[Blocks], terms: Sequence[Coefficient]) -> Common | None:
-    """The places of all branches, where they are fewer than an array has, and known."""
-    places = tuple(dict.fromkeys(part.place for term in blocks for part in term.parts))
+def _places(blocks: Sequence[Blocks], everywhere: bool) -> Common | None:
+    """The places of all branches, where they are fewer than an array has."""
+    kinds = [_by_kind(term) for term in blocks]
+    alike = {kind: [own[kind] for own in kinds if kind in own] for own in kinds for kind in own}
+    places = {
+        kind: (_axes(parts, everywhere and len(parts) == len(blocks)), parts[0].origin)
+        for kind, parts in alike.items()
+    }
     shape = blocks[0].shape
-    whole = Blocks(tuple(Block(None, *place) for place in places), shape)
-    everywhere = all(isinstance(c, Blocks) and len(c.parts) == len(places) for c in terms)
-    if not whole.is_sparse or (jax.tree.leaves(whole) and not everywhere):
-        return None
-    return Common(places, shape)
+    whole = Blocks(tuple(Block(None, *place) for place in places.values()), shape)
+    return Common(places, shape) if whole.is_sparse else None
+
+
+def _axes(parts: Sequence[Block], everywhere: bool) -> tuple[Axis, ...]:
+    """Axes like those of several blocks, with names of their own for numbers that are not the same
+    in all of them.
+    """
+
+    def common(size: int, *indices: Any) -> Any:
+        if not isinstance(indices[0], Traced):
+            return indices[0]
+        same = everywhere and len({index.source for index in indices}) == 1
+        source = indices[0].source if same else Source()
+        low, high = min(i.low for i in indices), max(i.high for i in indices)
+        return Traced(np.zeros(size, np.int32), source, low, high)
+
+    return tuple(
+        Axis(
+            axes[0].size,
+            tuple(
+                common(axes[0].size, *each) for each in zip(*(a.adds for a in axes), strict=True)
+            ),
+        )
+        for axes in zip(*(part.axes for part in parts), strict=True)
+    )
 
 
 def conform(value: Value, structure: Structure, families: Families, name: str) -> Value:
