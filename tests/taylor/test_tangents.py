@@ -62,7 +62,7 @@ def test_as_many_directions_for_each_argument():
 def test_values_of_another_kind(kind):
     message = rf"its argument's type, float32, can hold; got {kind}\."
     with pytest.raises(TypeError, match=message):
-        pushed(entries([[0], [1]], 2 * jnp.ones((2, 1), kind)))
+        pushed(entries([[0], [1]], jnp.ones((2, 1), kind)))
 
 
 def test_what_fits():

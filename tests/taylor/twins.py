@@ -33,6 +33,7 @@ from ..coefficients.blocks import (
     random_entries,
     with_other_values,
 )
+from ..coefficients.windows import windows
 
 
 def shape_of(rng: Rng, least: int = 0, most: int = 3) -> Shape:
@@ -253,60 +254,27 @@ def dynamic_update_slice(rng: Rng):
     return [shape, part], lambda x, y, i: lax.dynamic_update_slice(x, y, at(i))
 
 
-def windows(rng: Rng):
-    """Windows of an array at indices, some of them outside: its shape, the indices, and their
-    dimension numbers as of a gather and as of a scatter.
-    """
-    shape = shape_of(rng, 1)
-    batched = (0,) if flag(rng) and len(shape) > 1 else ()
-    others = [axis for axis in range(len(shape)) if axis not in batched]
-    axes = tuple(map(int, rng.permutation(others)[: number(rng, 1, len(others))]))
-    sizes = [1 if a in batched else number(rng, 1, n) for a, n in enumerate(shape)]
-    collapsed = tuple(a for a in others if sizes[a] == 1 and flag(rng))
-    rows = (*(shape[a] for a in batched), number(rng, 1, 3))
-    inside = [a for a in range(len(shape)) if a not in collapsed + batched]
-    places = rng.permutation(len(inside) + len(rows))[: len(inside)]
-    offsets = tuple(sorted(map(int, places)))
-    indices = rng.integers(-1, max(shape), size=(*rows, len(axes))).astype(np.int32)
-    of_batches = tuple(range(len(batched)))
-    gathering = lax.GatherDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
-    scattering = lax.ScatterDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
-    out = jax.eval_shape(
-        lambda x: lax.gather(x, indices, gathering, sizes, mode="clip"),
-        jax.ShapeDtypeStruct(shape, float),
-    )
-    return shape, indices, gathering, scattering, sizes, out.shape
-
-
-MODES = ("clip", "fill", "promise_in_bounds")
-
-
-def _mode(rng: Rng, shape: Shape, indices: Any, sizes: Sequence[int]) -> tuple[str, Any]:
-    """A mode, and indices inside of the array where it promises that."""
-    mode = MODES[number(rng, 0, 2)]
-    return mode, indices * 0 if mode == "promise_in_bounds" else indices
-
-
 def gather(rng: Rng):
-    shape, indices, numbers, _, sizes, _ = windows(rng)
-    mode, indices = _mode(rng, shape, indices, sizes)
+    found = windows(rng, shape_of(rng, 1))
+    mode, indices = found.with_mode(rng)
     fill, known = [None, 0.0, 5.0][number(rng, 0, 2)], flag(rng)
 
     def function(x, i):
         at = indices if known else jnp.asarray(indices) + 0 * i
-        found = lax.gather(x, at, numbers, sizes, mode=mode, fill_value=fill)
-        return jnp.where(jnp.isnan(found), jnp.ones_like(found), found)
+        each = lax.gather(x, at, found.gathering, found.sizes, mode=mode, fill_value=fill)
+        return jnp.where(jnp.isnan(each), jnp.ones_like(each), each)
 
-    return [shape], function
+    return [found.shape], function
 
 
 def scatter(how: Callable) -> Callable:
     def equation(rng: Rng):
-        shape, indices, _, numbers, sizes, part = windows(rng)
-        mode, indices = _mode(rng, shape, indices, sizes)
+        found = windows(rng, shape_of(rng, 1))
+        mode, indices = found.with_mode(rng)
         known = flag(rng)
         at = lambda i: indices if known else jnp.asarray(indices) + 0 * i
-        return [shape, part], lambda x, y, i: how(x, at(i), y, numbers, mode=mode)
+        function = lambda x, y, i: how(x, at(i), y, found.scattering, mode=mode)
+        return [found.shape, found.whole], function
 
     return equation
 
