@@ -84,7 +84,12 @@ def _other(rng: Rng, shape: Shape, shapes: list[Shape]) -> str:
     if same and flag(rng):
         return f"v[{same[number(rng, 0, len(same) - 1)]}]"
     if number(rng, 0, 2):
-        return f"jnp.resize(v[{number(rng, 0, len(shapes) - 1)}], {shape})"
+        k, size = number(rng, 0, len(shapes) - 1), math.prod(shape)
+        flat = f"v[{k}].reshape(-1)"
+        if size > math.prod(shapes[k]):
+            flat = f"lax.concatenate([{flat}] * {-(-size // math.prod(shapes[k]))}, 0)"
+        start = number(rng, 0, max(0, math.prod(shapes[k]) - size))
+        return f"{flat}[{start}:{start + size}].reshape({shape})"
     return f"jnp.asarray({_numbers(rng, shape)})"
 
 
