@@ -3,7 +3,6 @@
 What is known while tracing is compared by content, what is not by the name of its array.
 """
 
-import functools
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeAlias, final
 
@@ -169,10 +168,18 @@ def plus(left: Index, right: Index, size: int) -> Index:
     return Traced(array, Source(("plus", _name(second)), first.source), *ends)
 
 
-@functools.lru_cache(maxsize=256)
-def inverse(table: Table, size: int) -> np.ndarray | None:
-    """The place of each of the numbers 0 … size − 1, −1 for none; None where one has several."""
-    within = np.flatnonzero((table.array >= 0) & (table.array < size))
-    places = np.full(size, -1, np.int32)
-    places[table.array[within]] = within
-    return places if np.array_equal(places[table.array[within]], within) else None
+def places_of(numbers: np.ndarray, index: Range | Table, size: int) -> np.ndarray | None:
+    """The place at which an index of so many places has each of some numbers, −1 for none; None
+    where it has one at several places.
+    """
+    if isinstance(index, Range):
+        places, rest = np.divmod(numbers - index.start, index.step or 1)
+        there = (rest == 0) & (places >= 0) & (places < size)
+        return np.where(there, places, -1) if index.step or size == 1 else None
+    low, high = index.bounds(size)
+    table = np.full(high - low + 1, -1, np.int32)
+    table[index.array - low] = np.arange(size)
+    if not np.array_equal(table[index.array - low], np.arange(size)):
+        return None
+    inside = (numbers >= low) & (numbers <= high)
+    return np.where(inside, table[np.where(inside, numbers - low, 0)], -1)

@@ -18,6 +18,7 @@ What is too large to be worth it is `Unstructured`, and becomes an array.
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ import numpy as np
 
 from ..arrays import at_run_time
 from .block import Axis, Block
-from .index import Index, Range, Table, Traced, inverse, known, plus, taken
+from .index import Index, Range, Table, Traced, known, places_of, plus, taken
 from .operands import Operand, contracted, laid
 
 _MOST = 1 << 22
@@ -185,13 +186,18 @@ class Joint:
                 self._take(name, Range(place), 1)
             return
         places = np.flatnonzero(index.numbers(self.sizes[name]) == -left.const)
-        self._take(name, known(places), places.size)
+        self.empty = self.empty or places.size == 0
+        if places.size:
+            self._take(name, known(places), places.size)
 
     def _match(self, x: int, ix: Index, y: int, iy: Index) -> None:
         """Two axes become one, of the places at which their numbers are the same."""
-        places = self._places(x, ix, y, iy)
-        for name, index in zip((x, y), places[:2], strict=True):
-            self._take(name, index, places[2])
+        of_x, of_y, size = self._places(x, ix, y, iy)
+        if size == 0:
+            self.empty = True
+            return
+        self._take(x, of_x, size)
+        self._take(y, of_y, size)
         self._unify(y, x)
 
     def _places(self, x: int, ix: Index, y: int, iy: Index) -> tuple[Index, Index, int]:
@@ -199,17 +205,14 @@ class Joint:
         if isinstance(ix, Range) and isinstance(iy, Range):
             return _common(ix, nx, iy, ny)
         first, second = ix.numbers(nx), iy.numbers(ny)
-        lowest = min(int(first.min()), int(second.min()))
-        first, second = first - lowest, second - lowest
-        most = int(max(first.max(), second.max())) + 1
-        orders = [(first, second, False), (second, first, True)]
-        for a, b, flip in orders[::-1] if isinstance(ix, Range) else orders:
-            place = inverse(Table(b), most)
-            if place is not None:
-                of_b = place[a]
-                of_a = np.flatnonzero(of_b >= 0)
-                pair = known(of_a), known(of_b[of_a])
-                return (*(pair[::-1] if flip else pair), of_a.size)
+        ways = [(first, iy, ny, False), (second, ix, nx, True)]
+        for numbers, index, size, flip in ways[::-1] if isinstance(ix, Range) else ways:
+            assert not isinstance(index, Traced)
+            places = places_of(numbers, index, size)
+            if places is not None:
+                there = np.flatnonzero(places >= 0)
+                own, other = known(there), known(places[there])
+                return (other, own, there.size) if flip else (own, other, there.size)
         order = np.argsort(second, kind="stable")
         starts = np.searchsorted(second[order], first, "left")
         counts = np.searchsorted(second[order], first, "right") - starts
@@ -431,7 +434,7 @@ class Joint:
         if self.empty or 0 in self.sizes.values():
             return None
         outputs = [self._normal(total) for total in self.outputs]
-        kept = {n: None for total in outputs for n in total.terms}
+        kept = sorted({n for total in outputs for n in total.terms}, key=partial(_order, outputs))
         for name, size in self.sizes.items():
             if name not in kept and not self._is_carried(name):
                 self.number *= size
@@ -441,8 +444,8 @@ class Joint:
         values = None
         if operands:
             whole = contracted(operands, kept, **how)
-            whole, kept = self._united(whole, list(kept), outputs)
-            values = laid(whole, tuple(kept))
+            whole, kept = self._united(whole, kept, outputs)
+            values = laid(whole, kept)
         axes = tuple(
             Axis(self.sizes[n], tuple(total.terms.get(n) for total in outputs)) for n in kept
         )
@@ -489,6 +492,13 @@ def _masked(operands: list[Operand], masks: Sequence[Operand], dtype: Any) -> li
         chosen = jnp.where(where, each.array, jnp.zeros((), dtype))
         operands[fitting[0]] = Operand(chosen, each.names)
     return operands
+
+
+def _order(outputs: Sequence[Sum], name: int) -> Any:
+    """One order of axes for all blocks: by coordinates, and by steps, large ones first."""
+    indices = [total.terms.get(name) for total in outputs]
+    steps = [index.step if isinstance(index, Range) else 0 for index in indices]
+    return [index is None for index in indices], [-abs(step) for step in steps], steps, name
 
 
 def _difference(left: Sum, right: Sum) -> Sum:

@@ -75,7 +75,7 @@ class Operand(NamedTuple):
         order = (*names, *(n for n in self.names if n != name and n not in names))
         grids = np.meshgrid(*(np.arange(sizes[n]) for n in names), indexing="ij", sparse=True)
         grid = dict(zip(names, grids, strict=True))
-        place = start + sum(step * grid[n] for n, step in steps.items())
+        place: Any = start + sum(step * grid[n] for n, step in steps.items())
         front = [name, *within]
         moved = jnp.moveaxis(
             jnp.asarray(self.array), [self.names.index(n) for n in front], range(len(front))

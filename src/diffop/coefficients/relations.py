@@ -145,7 +145,7 @@ def convolution(
         sizes += [left[lhs[2 + axis]], right[rhs[2 + axis]], shape[out[2 + axis]]]
         low, stride = int(params["padding"][axis][0]), int(params["window_strides"][axis])
         spread, between = int(params["lhs_dilation"][axis]), int(params["rhs_dilation"][axis])
-        reached = {o: Range(0, stride), k: Range(0, between)}
+        reached: dict[int, Index] = {o: Range(0, stride), k: Range(0, between)}
         equations.append((along(i, spread), Sum(-low, reached)))
         operands[0][lhs[2 + axis]], operands[1][rhs[2 + axis]] = along(i), along(k)
         output[out[2 + axis]] = along(o)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -53,7 +54,7 @@ def noted_product(
     return Full(result.base, result.factor, scaled=(part.values.reshape(-1), matrix))
 
 
-def noted_sum(operand: Blocks, result: Coefficient, output: object) -> Coefficient:
+def noted_sum(operand: Blocks, result: Coefficient, output: Any) -> Coefficient:
     """The sum of all entries of a value, which has its numbers as a row."""
     if operand.source is None or not isinstance(result, Full) or jnp.ndim(output):
         return result

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..array_types import Entries, Positions
+from ..array_types import AnyArray
 from ..coefficients import block
 from ..coefficients.block import Axis, Block
 from ..coefficients.blocks import Blocks
-from ..coefficients.index import Index, Traced, known
+from ..coefficients.index import Index, Range, Traced, known
 from ..source import Source
 
 
@@ -41,7 +41,9 @@ def basis(shape: Sequence[int]) -> Blocks:
     return Blocks((block.basis(shape),), (math.prod(shape), *shape))
 
 
-def entries(positions: Positions, values: Entries, shape: Sequence[int]) -> Blocks:
+def entries(
+    positions: AnyArray | np.ndarray, values: AnyArray | np.ndarray, shape: Sequence[int]
+) -> Blocks:
     """Directions with few entries, as tangents of [`diffop.taylor.Jets`][].
 
     **Arguments:**
@@ -99,10 +101,24 @@ def of_part(positions: Any, values: Any, start: int, shape: tuple[int, ...]) -> 
         flat = flat.clip(0, size - 1).astype(np.int32)
     elif not inside.all():
         flat, directions, values = flat[inside], directions[inside], values[inside]
-    adds = (known(directions), *_coordinates(flat, shape))
-    ones = isinstance(values, np.ndarray) and bool((values == 1).all())
-    part = Block(None if ones else values, (Axis(len(directions), adds),), (0,) * len(adds))
-    return Blocks((part,) if len(directions) else (), (count, *shape))
+    if isinstance(values, np.ndarray):
+        values = None if (values == 1).all() else jnp.asarray(values)
+    if len(directions) == 0:
+        return Blocks((), (count, *shape))
+    direction, whole = known(directions), block.basis(shape)
+    if direction == Range(directions[0], 1) and _is_all(flat, size):
+        values = None if values is None else values.reshape(shape)
+        origin = (int(directions[0]), *whole.origin[1:])
+        return Blocks((Block(values, whole.axes, origin),), (count, *shape))
+    adds = (direction, *_coordinates(flat, shape))
+    part = Block(values, (Axis(len(directions), adds),), (0,) * len(adds))
+    return Blocks((part,), (count, *shape))
+
+
+def _is_all(flat: Any, size: int) -> bool:
+    """Whether these are all positions, in order."""
+    known_now = isinstance(flat, np.ndarray) and flat.size == size
+    return known_now and flat[0] == 0 and known(flat) == Range(0, 1)
 
 
 def _coordinates(flat: Any, shape: tuple[int, ...]) -> list[Index | None]:

@@ -333,9 +333,7 @@ def _is_diagonal(part: Block, rank: int) -> bool:
     return adds and ends[0] == ends[1]
 
 
-def _gram(
-    weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any, same: bool
-) -> Between:
+def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> Between:
     """Σ_r w_r a_r ⊗ b_r as a matrix; `same` if a is b."""
     number, shapes = uniform(weights), (jnp.shape(x), jnp.shape(y))
     if isinstance(left, Blocks) or isinstance(right, Blocks):
