@@ -12,7 +12,7 @@ from diffop.coefficients.block import coordinates
 from .blocks import definition, flag, random_blocks, random_entries
 
 pytestmark = pytest.mark.usefixtures("x64")
-CASES = 60
+CASES = 24
 
 
 def made(seed):
