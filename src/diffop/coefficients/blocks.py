@@ -15,7 +15,7 @@ from ..source import Source
 from .block import Block, coordinates
 from .index import Range, Traced
 from .joint import Joint, Sum, Unstructured
-from .operands import laid
+from .operands import Operand, laid, sliced
 from .relations import Relation, unchanged
 
 _PARTS = 64
@@ -243,27 +243,36 @@ def some(c: Blocks, numbers: Any) -> Blocks:
 
 
 def entries_at(block: Block, array: Any) -> Any:
-    """An array's entries at those of a block, so that they broadcast to its values."""
-    joint = Joint()
-    _, *places = joint.block(block.with_values(None))
-    joint.array(array, places)
-    try:
-        joint.solve()
-    except Unstructured:
-        joint.masks.append(joint.operands[0])
-    names = [_name(joint, n) for n in range(len(block.axes))]
-    (found,) = joint.operands
-    sizes = [axis.size for axis in block.axes]
-    kept = [joint.sizes.get(n) for n in names] == sizes and set(found.names) <= set(names)
-    if joint.masks or joint.empty or not kept:
+    """An array's entries at those of a block, so that they broadcast to its values: cut out where
+    each axis of the array is one of the block, looked up elsewhere.
+    """
+    axes = [
+        [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
+        for c in range(1, array.ndim + 1)
+    ]
+    used = [a for each in axes for a in each]
+    places = [_cut(block, c + 1, each, array.shape[c]) for c, each in enumerate(axes)]
+    if len(set(used)) < len(used) or None in places:
         return array.at[tuple(coordinates(block)[1:])].get(mode="clip")
-    return laid(found, names)
+    for c, (index, size) in enumerate(places):  # pyright: ignore
+        array = sliced(array, c, index, size)
+    names = [each[0] if each else len(block.axes) + c for c, each in enumerate(axes)]
+    kept = [c for c, name in enumerate(names) if name < len(block.axes)]
+    array = array.reshape([array.shape[c] for c in kept])
+    return laid(Operand(array, tuple(names[c] for c in kept)), range(len(block.axes)))
 
 
-def _name(joint: Joint, name: int) -> int:
-    while name in joint.now:
-        name = joint.now[name]
-    return name
+def _cut(block: Block, c: int, axes: list[int], size: int) -> tuple[Range, int] | None:
+    """The places along an axis of an array, if they are evenly spaced and within its size."""
+    if not axes:
+        return Range(block.origin[c]), 1
+    (axis,), count = (block.axes[a] for a in axes[:1]), block.axes[axes[0]].size
+    index = axis.adds[c]
+    if len(axes) > 1 or not isinstance(index, Range) or (index.step == 0 and count > 1):
+        return None
+    index = Range(index.start + block.origin[c], index.step or 1)
+    low, high = index.bounds(count)
+    return (index, count) if low >= 0 and high < size else None
 
 
 def dense(c: Blocks, dtype: Any) -> Any:

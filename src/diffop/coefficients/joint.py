@@ -67,8 +67,6 @@ class Joint:
         self.outputs: list[Sum] = []
         self.number: float | int = 1
         self.empty = False
-        self.now: dict[int, int] = {}
-        """The axis that one has become."""
         self._fresh = itertools.count()
 
     def axis(self, size: int) -> int:
@@ -329,7 +327,6 @@ class Joint:
 
     def _unify(self, old: int, new: int) -> None:
         """An axis becomes another one."""
-        self.now[old] = new
         self._each_operand(lambda each: each.renamed(old, new))
         self._each_sum(lambda total: self._replaced(total, old, lambda i: Sum(0, {new: i})))
         del self.sizes[old]
@@ -445,7 +442,7 @@ class Joint:
         if operands:
             whole = contracted(operands, kept, **how)
             whole, kept = self._united(whole, kept, outputs)
-            values = laid(whole, kept)
+            values = jnp.asarray(laid(whole, kept))
         axes = tuple(
             Axis(self.sizes[n], tuple(total.terms.get(n) for total in outputs)) for n in kept
         )

@@ -29,7 +29,7 @@ class Operand(NamedTuple):
             return self
         axis = self.names.index(name)
         if isinstance(index, Range) and index.step != 0:
-            return Operand(_sliced(self.array, axis, index, size), self.names)
+            return Operand(sliced(self.array, axis, index, size), self.names)
         at = (slice(None),) * axis + (index.numbers(size),)
         if isinstance(self.array, np.ndarray) and not isinstance(index, Traced):
             return Operand(self.array[at], self.names)
@@ -66,7 +66,7 @@ class Operand(NamedTuple):
         if apart and sizes[short] <= _SLICES:
             (long,) = (n for n in names if n != short)
             parts = [
-                _sliced(self.array, axis, Range(start + steps[short] * k, steps[long]), sizes[long])
+                sliced(self.array, axis, Range(start + steps[short] * k, steps[long]), sizes[long])
                 for k in range(sizes[short])
             ]
             rest = (*self.names[:axis], long, *self.names[axis + 1 :])
@@ -109,7 +109,8 @@ class Operand(NamedTuple):
         return Operand(array.reshape(shape), names)
 
 
-def _sliced(array: Any, axis: int, index: Range, size: int) -> Any:
+def sliced(array: Any, axis: int, index: Range, size: int) -> Any:
+    """What is at `size` places of a range along an axis."""
     start, step = index
     last = start + step * (size - 1)
     if (start, step, size) == (0, 1, array.shape[axis]):
