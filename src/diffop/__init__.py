@@ -5,7 +5,7 @@ __version__ = "0.2.0"  # its one home: pyproject.toml reads it here
 import importlib as _importlib
 import typing as _typing
 
-from . import jets as jets, kernels as kernels, taylor as taylor
+from . import jets as jets, kernels as kernels, quadrature as quadrature, taylor as taylor
 from .estimators import before as _before
 from .estimators.adaptive import Adaptive as Adaptive
 from .estimators.choice import Choice as Choice, Way as Way, choose as choose
@@ -24,6 +24,7 @@ from .jets import probes as probes
 from .jets.fields import MatVec as MatVec, SparseColumns as SparseColumns
 from .jets.low_rank import LowRank as LowRank
 from .operators.base import Operator as Operator
+from .operators.brackets import commutator as commutator
 from .operators.differential import DifferentialOperator as DifferentialOperator
 from .operators.divergence_form import DivergenceForm as DivergenceForm
 from .operators.elementary import (
@@ -33,11 +34,23 @@ from .operators.elementary import (
     Partial as Partial,
 )
 from .operators.estimate import Estimate as Estimate
+from .operators.generator import Generator as Generator
+from .operators.integral import Integral as Integral
+from .operators.jumps import (
+    FractionalLaplacian as FractionalLaplacian,
+    JumpGenerator as JumpGenerator,
+)
+from .operators.laplace_beltrami import LaplaceBeltrami as LaplaceBeltrami
 from .operators.laplacian import (
     Biharmonic as Biharmonic,
     DiagonalK as DiagonalK,
     Laplacian as Laplacian,
     PolyLaplacian as PolyLaplacian,
+)
+from .operators.nonlinear import (
+    FunctionOf as FunctionOf,
+    NonlinearOperator as NonlinearOperator,
+    Value as Value,
 )
 from .operators.second_order import ParabolicTrace as ParabolicTrace, SecondOrder as SecondOrder
 from .operators.tensor import TensorOperator as TensorOperator

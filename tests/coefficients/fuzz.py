@@ -93,7 +93,9 @@ def _compared(cases: Sequence[Case], compiled: Callable) -> list[str]:
     texts = []
     for place, (case, v) in enumerate(pairs(rows)):
         both = [outputs[place] for outputs in each[: len(v)]]
-        first, second = (jax.tree.map(lambda *ys: np.stack(ys), *own) for own in zip(*both, strict=True))
+        first, second = (
+            jax.tree.map(lambda *ys: np.stack(ys), *own) for own in zip(*both, strict=True)
+        )
         sums = [np.tensordot(case.weights, y, 1) for y in second]
         texts.append(_difference(case, found[place], (first, sums)))
     return texts

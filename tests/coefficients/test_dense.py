@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from diffop import taylor
-from diffop.coefficients.blocks import collected, dense, entries_at, some
 from diffop.coefficients.block import coordinates
+from diffop.coefficients.blocks import collected, dense, entries_at, some
 
 from .blocks import definition, flag, random_blocks, random_entries
 
@@ -53,13 +53,13 @@ def test_entries_of_an_array_at_those_of_a_block(cases):
     every = lambda blocks, arrays: [
         entries_at(block, array) for block, array in zip(blocks, arrays, strict=True)
     ]
-    for block, array, found in zip(
-        blocks, arrays, jax.jit(every)(blocks, arrays), strict=True
-    ):
+    for block, array, found in zip(blocks, arrays, jax.jit(every)(blocks, arrays), strict=True):
         sizes = [axis.size for axis in block.axes]
         places = [np.broadcast_to(each, sizes) for each in coordinates(block)[1:]]
         expected = array[tuple(places)]
-        np.testing.assert_array_equal(np.broadcast_to(found, sizes), np.broadcast_to(expected, sizes))
+        np.testing.assert_array_equal(
+            np.broadcast_to(found, sizes), np.broadcast_to(expected, sizes)
+        )
 
 
 def test_blocks_at_equal_places_are_one():

@@ -20,7 +20,9 @@ def index_of(kind, rng, low=-3, high=9):
     """An index of `SIZE` places, with numbers from `low` to `high`."""
     if kind == "range":
         step = int(rng.integers(-1, 2))
-        return Range(low + (SIZE - 1 if step < 0 else int(rng.integers(high - low - SIZE + 2))), step)
+        return Range(
+            low + (SIZE - 1 if step < 0 else int(rng.integers(high - low - SIZE + 2))), step
+        )
     array = rng.integers(low, high + 1, SIZE).astype(np.int32)
     return Table(array) if kind == "table" else Traced(jnp.asarray(array), Source(), low, high)
 

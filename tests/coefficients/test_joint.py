@@ -43,7 +43,9 @@ class Given(NamedTuple):
         """Σ of the products of arrays over all places that fulfil the equations."""
         array = np.zeros(self.shape)
         for places in itertools.product(*map(range, self.sizes)):
-            if any(self.at(left, places) != self.at(right, places) for left, right in self.equations):
+            if any(
+                self.at(left, places) != self.at(right, places) for left, right in self.equations
+            ):
                 continue
             product = 1.0
             masked = [] if self.mask is None else [self.mask]
@@ -59,7 +61,9 @@ class Given(NamedTuple):
         names = [joint.axis(size) for size in self.sizes]
 
         def named(total: Sum) -> Sum:
-            return Sum(total.const, {names[n]: _when_run(i, sources) for n, i in total.terms.items()})
+            return Sum(
+                total.const, {names[n]: _when_run(i, sources) for n, i in total.terms.items()}
+            )
 
         for array, (_, sums) in zip(arrays, self.arrays, strict=True):
             joint.array(array, [named(total) for total in sums])

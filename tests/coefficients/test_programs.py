@@ -24,7 +24,9 @@ def test_every_line_can_be_drawn():
     """None of them is one that cannot be traced, and so is left out."""
     drawn = [random_program(np.random.default_rng(seed)).lines for seed in range(80)]
     text = "\n".join(line for lines in drawn for line in lines)
-    every = "rev transpose reshape expand_dims squeeze broadcast_in_dim slice pad concatenate split "
+    every = (
+        "rev transpose reshape expand_dims squeeze broadcast_in_dim slice pad concatenate split "
+    )
     every += "dynamic_slice dynamic_update_slice gather scatter scatter_add scatter_sub select_n "
     every += "sum cumsum sort dot_general conv_general_dilated sin"
     assert [name for name in every.split() if f".{name}(" not in text] == []

@@ -62,3 +62,10 @@ def test_complex_sigma_of_a_real_function():
     z = jnp.asarray(Z)
     got = do.Gradient(lambda z: z).exact(lambda z: jnp.sum(jnp.abs(z) ** 2))(z)
     np.testing.assert_allclose(got, Z * 2 * Z.real)
+
+
+def test_a_loop_without_a_known_end():
+    """It has no reverse mode."""
+    grown = lambda x: lax.while_loop(lambda y: y @ y < 100, lambda y: y * jnp.sin(x) + y, x)
+    found = do.Gradient().exact(grown)(jnp.asarray(X, "float32"))
+    np.testing.assert_allclose(found, jax.jacfwd(grown)(jnp.asarray(X, "float32")), rtol=1e-6)

@@ -25,15 +25,16 @@ ARROWS = {
     "coefficients": {"kernels"},
     "taylor": {"kernels", "coefficients"},
     "jets": {"taylor"},
-    "compat": {"taylor"},
+    "quadrature": set(),
     "terms": {"taylor", "jets"},
     "estimators": {"kernels", "jets", "terms"},
-    "operators": {"jets", "terms", "estimators"},
+    "operators": {"quadrature", "jets", "terms", "estimators"},
+    "compat": {"taylor", "operators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
     "losses": {"terms", "estimators", "operators", "equations", "baselines"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"kernels", "terms", "operators", "equations", "losses", "nn"},
+    "pde": {"kernels", "quadrature", "terms", "operators", "equations", "losses", "nn"},
     "train": {
         "kernels",
         "taylor",
@@ -113,12 +114,14 @@ def public(module):
 
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
     f"{name}.": getattr(do, name)
-    for name in ("kernels", "taylor", "nn", "pde", "baselines", "train")
+    for name in ("quadrature", "kernels", "taylor", "nn", "pde", "baselines", "train")
 }
 ROOMS |= {
     "compat.jet.": do.compat.jet,
+    "compat.fwdlap.": do.compat.fwdlap,
     "compat.folx.": do.compat.folx,
     "compat.folx.api.": do.compat.folx.api,
+    "compat.folx.ad.": do.compat.folx.ad,
 }
 NAMES = {
     f"diffop.{room}{name}": value

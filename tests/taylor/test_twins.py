@@ -25,4 +25,3 @@ def test_structured_operands(name):
 def test_structured_operands_with_other_parameters(name):
     seeds = range(3 * TURN, 4 * TURN)
     assert twins.differences([twins.case(name, seed) for seed in seeds]) == []
-

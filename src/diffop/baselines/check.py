@@ -39,7 +39,7 @@ def _is_possible(term: Term) -> bool:
 
 def _is_simple(segment: Segment) -> bool:
     gradients = [isinstance(factor, GradientTerms) for factor in segment.factors]
-    if segment.entries:
+    if segment.entries or segment.sees_all:
         return False
     if any(gradients):
         known = len(gradients) == 1 and segment.order == 1

@@ -1,3 +1,3 @@
 """Other packages' interfaces, computed here: a program changes its import and nothing else."""
 
-from . import folx as folx, jet as jet
+from . import folx as folx, fwdlap as fwdlap, jet as jet

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree, Shaped
 
 from ..operators.base import Operator
+from ..operators.nonlinear import NonlinearOperator
 from ..scalars import is_number, plain
 from ..terms.shapes import check_shape
 from .points import Points, at_each, check_arguments, count_of
@@ -54,7 +55,7 @@ class Condition(NamedTuple):
     - `weight`: how much it counts beside the problem's other conditions.
     """
 
-    operator: Operator
+    operator: Operator | NonlinearOperator
     points: Points
     values: Float[Array, "count ..."]
     weight: int | float = 1.0

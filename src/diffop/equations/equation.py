@@ -12,11 +12,12 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..complete import Complete
 from ..estimators.together import flatten
 from ..operators.base import Operator
+from ..operators.nonlinear import NonlinearOperator
 from ..terms.arguments import is_function
 from ..terms.shapes import check_shapes
-from .condition import AnyCondition, Condition
-from .matching import Matching
+from .condition import AnyCondition
 from .points import check_arguments
+from .sampled import AtPoints
 from .unknowns import Divided, check_reached, fields
 
 Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[AnyCondition]]
@@ -192,7 +193,7 @@ class Equation(AbstractEquation):
 
     @staticmethod
     def linear(
-        operator: Operator,
+        operator: Operator | NonlinearOperator,
         source: Callable[..., PyTree],
         *,
         conditions: Conditions = (),
@@ -202,7 +203,7 @@ class Equation(AbstractEquation):
 
         **Arguments:**
 
-        - `operator`: L.
+        - `operator`: L; one that is not linear is taken, too, for N(u) = f.
         - `source`: f, a function of what u is one of, returning what L u does: in its shape.
         - `conditions`, `trainable`: as for `Equation`; trainable arrays are also those of a source
             that is a module.
@@ -245,7 +246,7 @@ def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
         return asked
 
     def is_data(node: Any) -> bool:
-        return isinstance(node, Condition | Matching)
+        return isinstance(node, AtPoints)
 
     def of_each(node: Any) -> Any:
         return type(node)(asked, False, False, False) if is_data(node) else asked

@@ -7,6 +7,7 @@ import jax
 from jaxtyping import Array, Float, Shaped
 
 from ..operators.base import Operator
+from ..operators.nonlinear import NonlinearOperator
 from .condition import Condition
 from .points import Point, Points, at_each, check_arguments, chosen
 
@@ -31,7 +32,7 @@ class Matching(NamedTuple):
         ```
     """
 
-    operator: Operator
+    operator: Operator | NonlinearOperator
     points: Points
     step: Point
     weight: int | float = 1.0

@@ -147,6 +147,7 @@ def _split(
     for term in (term for part in parts for term in part.terms):
         jets = segment_jets([(segment, draw) for segment in term.word], point)
         drawn = any(each[0].design is not None for each in jets if each)
+        drawn = drawn or any(segment.all_drawn for segment in term.word)
         (sampled if drawn else exact).append(term)
     return tuple(exact), tuple(sampled)
 

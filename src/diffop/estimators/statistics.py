@@ -23,6 +23,7 @@ from ..terms.evaluate import (
     scaled,
     segment_jets,
 )
+from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.rewriting import product_rule
 from ..terms.term import Part, Segment
 
@@ -123,7 +124,8 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
         for i, (value, each) in zip(members, found, strict=True):
             position, term, draw = flat[i]
             value = scaled(value, term, point)
-            design = each[0].design if each else None
+            design = each[0].design if each else design_of(term.head, draw)
+            pushed += evaluations_of(term.head, draw)
             if design is None:
                 exact[position] = plus(exact[position], value)
                 continue
@@ -190,12 +192,12 @@ def _checked(part: Part, point: Point) -> Part:
     """
     terms = tuple(each for term in part.terms for each in product_rule(term, point))
     for segment in (segment for term in terms for segment in term.word[1:]):
-        if part.draw is None or not is_drawn(segment.product):
+        if part.draw is None or not (segment.all_drawn or is_drawn(segment.product)):
             continue
-        if is_sampled(segment.product, point, part.draw.probe, part.draw.n):
+        if segment.all_drawn or is_sampled(segment.product, point, part.draw.probe, part.draw.n):
             raise ValueError(
-                "a composition with variable coefficients has no standard error from one "
-                "estimate: its inner operator is sampled too. Estimate it with several keys "
-                "instead."
+                "a composition with variable coefficients, or with an integral inside, has no "
+                "standard error from one estimate: its inner operator is sampled too. Estimate it "
+                "with several keys instead."
             )
     return Part(terms, part.draw)

@@ -1,6 +1,6 @@
 """Several operators on one function at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -17,8 +17,10 @@ from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from ..renamed import old_attribute, warn_of
+from ..streams import stream
 from ..terms.arguments import Function, checked_plan, is_operator
 from ..terms.evaluate import added, apply_all, floating
+from ..terms.inner import inner_parts
 from ..terms.one_point import applied
 from ..terms.plans import plan_of
 from ..terms.term import Part
@@ -90,7 +92,9 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
     operators, _ = flatten(ops)
     draw = make_draw(key, n, probes)
     for operator in operators:
-        check_probes(operator.parts, draw.probe)
+        for parts, number in operator.leaves:
+            if number is not None:
+                check_probes(parts, draw.probe)
     return Joint(ops, draw, "auto")
 
 
@@ -221,6 +225,16 @@ def _by_source(found: Draws, structure: Any) -> JointDraws:
     return JointDraws(jax.tree.unflatten(structure, mean), contributions, designs, found.jets)
 
 
+def _drawn_parts(parts: tuple[Part, ...], draw: Draw, number: int | None) -> tuple[Part, ...]:
+    """The parts of a leaf with its draw. Factors of a product have independent ones, by number;
+    what a nonlinear function is applied to is exact.
+    """
+    if number is None:
+        return parts
+    own = Draw(stream(draw.key, "factor", number), draw.n, draw.probe) if number else draw
+    return tuple(part if part.draw is not None else Part(part.terms, own) for part in parts)
+
+
 @final
 class Joint(AbstractEstimator):
     """What `diffop.exact` and `diffop.estimate` return: several operators as one map.
@@ -248,16 +262,21 @@ class Joint(AbstractEstimator):
     draw: Draw | None
     plan: Kind = eqx.field(static=True)
 
-    def _parts(self) -> tuple[list[tuple[Part, ...]], Any]:
-        """Of each operator, and their structure; estimates among them keep their own draws."""
+    def _parts(self) -> list[tuple[Part, ...]]:
+        """Of all leaves of the operators, one after the other; estimates among them keep their own
+        draws.
+        """
+        leaves = [leaf for operator in flatten(self.operators)[0] for leaf in operator.leaves]
+        if self.draw is None:
+            return [parts for parts, _ in leaves]
+        return [_drawn_parts(parts, self.draw, number) for parts, number in leaves]
+
+    def _combined(self, values: Sequence[PyTree], point: Point) -> PyTree:
+        """What the operators make of the values of all leaves, in their structure."""
         operators, structure = flatten(self.operators)
-        parts = [operator.parts for operator in operators]
-        if self.draw is not None:
-            parts = [
-                tuple(p if p.draw is not None else Part(p.terms, self.draw) for p in each)
-                for each in parts
-            ]
-        return parts, structure
+        rest = iter(values)
+        each = [op.combine([next(rest) for _ in op.leaves], point) for op in operators]
+        return jax.tree.unflatten(structure, each)
 
     def __repr__(self) -> str:
         if self.draw is None:
@@ -271,12 +290,16 @@ class Joint(AbstractEstimator):
         return Point(point.args, point.kwargs, point.chunk, self.plan)
 
     def _value(self, u: Function, point: Point) -> PyTree:
-        parts, structure = self._parts()
-        return jax.tree.unflatten(structure, apply_all(parts, u, self._at(point)))
+        point = self._at(point)
+        return self._combined(apply_all(self._parts(), u, point), point)
 
     def _drawn(self, u: Function, point: Point) -> JointDraws:
-        parts, structure = self._parts()
-        return _by_source(draws(parts, u, self._at(point)), structure)
+        point, parts = self._at(point), self._parts()
+        operators, structure = flatten(self.operators)
+        if all(operator.is_linear and len(operator.leaves) == 1 for operator in operators):
+            return _by_source(draws(parts, u, point), structure)
+        leaves = _by_source(draws(parts, u, point), jax.tree.structure([0] * len(parts)))
+        return leaves.of(lambda values: self._combined(values, point))
 
     def _stats(self, u: Function, point: Point) -> Stats:
         drawn = self._drawn(u, point)
@@ -314,5 +337,5 @@ class Joint(AbstractEstimator):
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
-        every = [part for parts in self._parts()[0] for part in parts]
+        every = [part for parts in self._parts() for part in (*parts, *inner_parts(parts))]
         return plan_of(every, args, self.plan if plan == "auto" else plan)

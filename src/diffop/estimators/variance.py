@@ -30,6 +30,7 @@ from ..jets.terms import TRACE, ProbedTerms, Target, Terms
 from ..renamed import old_attribute, warn_of
 from ..streams import streams
 from ..terms.evaluate import apply, segment_jets
+from ..terms.nonlocal_draws import design_of, evaluations_of
 from ..terms.one_point import applied
 from ..terms.term import Part, Term
 from .draws import check_probes, is_unsampled, make_draw
@@ -152,8 +153,9 @@ def _groups(
             )
         head = term.head
         (jets,) = segment_jets([(head, draw)], point)
-        if jets and jets[0].design is not None:
-            groups.setdefault(jets[0].design, []).append((term, head.product))
+        design = jets[0].design if jets else design_of(head, draw)
+        if design is not None:
+            groups.setdefault(design, []).append((term, head.product))
     return groups
 
 
@@ -245,6 +247,7 @@ def _pilot(
     found = jax.tree.map(lambda leaf: jnp.var(leaf, axis=0, ddof=1), values)
     pushed = segment_jets([(term.word[0], draw) for term in terms], point)
     jets = number_pushed([each for group in pushed for each in group or ()])
+    jets += sum(evaluations_of(term.head, draw) for term in terms)
     return Variance(checked(found, "the pilot"), "pilot", pilot * jets)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
-from ..equations.condition import AnyCondition, Condition, HasResiduals
-from ..equations.matching import Matching
+from ..equations.condition import AnyCondition, HasResiduals
 from ..equations.methods import has_method
+from ..equations.sampled import AtPoints
 from ..scalars import is_number, plain, several
 from .sharding import shard_points
 
@@ -100,6 +100,6 @@ def _telling(condition: AnyCondition) -> HasResiduals:
 
 def _sharded(condition: AnyCondition) -> AnyCondition:
     """With its points divided over the mesh of a fit."""
-    if not isinstance(condition, Condition | Matching):
+    if not isinstance(condition, AtPoints):
         return condition
     return condition._replace(points=shard_points(condition.points))

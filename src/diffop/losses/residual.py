@@ -25,6 +25,7 @@ from ..equations.equation import AbstractEquation
 from ..equations.points import Point
 from ..equations.residual import residual_of
 from ..operators.base import Operator
+from ..terms.arguments import is_operator
 from .enhancement import Coordinate, Coordinates
 from .weights import weighted
 
@@ -90,9 +91,7 @@ def operators(equation: AbstractEquation, derivatives: Sequence[Operator]) -> Py
     own = equation.operators()
 
     def derivative(outer: Operator) -> PyTree:
-        return jax.tree.map(
-            lambda inner: outer @ inner, own, is_leaf=lambda node: isinstance(node, Operator)
-        )
+        return jax.tree.map(lambda inner: outer @ inner, own, is_leaf=is_operator)
 
     return {"own": own, "derivatives": [derivative(outer) for outer in derivatives]}
 

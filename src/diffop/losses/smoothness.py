@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..equations.points import Points, arguments, chosen
-from ..operators.base import Operator
+from ..terms.arguments import is_operator
+from ..terms.inner import order_in_u
 
 
 @final
@@ -41,8 +42,8 @@ class PiecewiseLinearWarning(UserWarning):
 
 def warn_of_kinks(operators: PyTree, u: Callable, points: Points) -> None:
     """Warns where operators of order two or more act on linear pieces."""
-    each = jax.tree.leaves(operators, is_leaf=lambda node: isinstance(node, Operator))
-    if max(map(_order, each), default=0) < 2:
+    each = jax.tree.leaves(operators, is_leaf=is_operator)
+    if max((order_in_u(op.leaves) for op in each), default=0) < 2:
         return
     point = jax.eval_shape(lambda points: arguments(chosen(points, 0)), points)
     for network in _networks(u):
@@ -56,11 +57,6 @@ def warn_of_kinks(operators: PyTree, u: Callable, points: Points) -> None:
                 stacklevel=2,
             )
             return
-
-
-def _order(operator: Operator) -> int:
-    terms = [term for part in operator.parts for term in part.terms]
-    return max((sum(segment.order for segment in term.word) for term in terms), default=0)
 
 
 def _networks(u: Any) -> list[Callable]:

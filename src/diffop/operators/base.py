@@ -1,16 +1,19 @@
 """The algebra of operators: what every operator can do, whatever it is."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
+
+from jaxtyping import PyTree
 
 from ..complete import Complete
 from ..jets.fields import Number
 from ..jets.planner import Kind
+from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from ..scalars import plain
-from ..terms.arguments import Function
+from ..terms.arguments import Function, is_function, is_operator
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
 from ..terms.plans import plan_of
@@ -24,16 +27,32 @@ class Operator(Complete):
     take variable coefficients on the left (`c * A` for a callable `c(*args)`) and compose (`A @ B`,
     `A ** m`). They are pytrees: array coefficients are leaves and can be learnt, Python numbers are
     part of the structure. They compare with `==` as polynomials and print as mathematics.
+
+    Products `A * B`, which are pointwise, u ↦ (A u)(B u), and `A @ φ` with a function φ of u's
+    value are [`diffop.NonlinearOperator`][]s.
     """
 
     __array_ufunc__ = None
     is_operator: ClassVar[bool] = True
     """What `arguments.is_function` tells operators by, which cannot import them."""
+    is_linear: ClassVar[bool] = True
+    """Of a [`diffop.NonlinearOperator`][] it says whether all of its terms are."""
 
     @property
     @abstractmethod
+    def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
+        """What of it acts on u directly: parts, each with the number of their draw; None where they
+        are never drawn. A linear operator is one leaf.
+        """
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """The operator's terms, those that are exact and those of each draw."""
+        return self.leaves[0][0]
+
+    def combine(self, values: Sequence[PyTree], point: Point) -> PyTree:
+        """The value at a point, from those of the leaves."""
+        return values[0]
 
     @property
     @abstractmethod
@@ -70,9 +89,11 @@ class Operator(Complete):
     def __neg__(self) -> "Operator":
         return _scale(Number(-1), self)
 
-    def __mul__(self, other: Any) -> "Operator":
-        if isinstance(other, Operator):
-            raise TypeError("operators compose with @, as functions do; got A * B, write A @ B.")
+    def __mul__(self, other: Any) -> Any:
+        if is_operator(other):
+            from .nonlinear import as_nonlinear  # which is made of operators
+
+            return as_nonlinear(self) * other
         scalar = as_coefficient(other)
         if scalar is not None:
             return _scale(scalar, self)
@@ -99,7 +120,11 @@ class Operator(Complete):
         inverse = Number(1 / scalar.value) if isinstance(scalar, Number) else 1 / scalar
         return _scale(inverse, self)
 
-    def __matmul__(self, other: Any) -> "Operator":
+    def __matmul__(self, other: Any) -> Any:
+        if is_function(other):
+            from .nonlinear import FunctionOf  # which is made of operators
+
+            return self @ FunctionOf(other)
         if not isinstance(other, Operator):
             return NotImplemented
         _refuse_estimates(self, other)
@@ -118,6 +143,11 @@ class Operator(Complete):
             return NotImplemented
         if exponent < 0:
             raise ValueError(f"an operator's power must be 0, 1, 2, …; got {exponent}.")
+        if exponent > 1 and _is_identity(self):
+            raise ValueError(
+                f"Identity() ** {exponent} is the identity applied {exponent} times, u itself; the "
+                f"power of u's value is Value() ** {exponent}."
+            )
         _refuse_estimates(self)
         result = _from_parts((Part((Term(Number(1), ()),), None),))
         for _ in range(exponent):
@@ -152,6 +182,14 @@ def _from_parts(parts: tuple[Part, ...]) -> Operator:
     if all(part.draw is None for part in collected):
         return Sum(tuple(term for part in collected for term in part.terms))
     return Estimate(tuple(part for part in collected if part.terms))
+
+
+def _is_identity(operator: Operator) -> bool:
+    terms = [term for part in operator.parts for term in part.terms]
+    if len(terms) != 1 or terms[0].word:
+        return False
+    coefficient = terms[0].coefficient
+    return isinstance(coefficient, Number) and coefficient.value == 1
 
 
 def _map_terms(function: Callable[[Term], Term], operator: Operator) -> Operator:

@@ -5,16 +5,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, final
 
+from jaxtyping import Array, Bool, PyTree
+
 from ..array_types import Key
 from ..estimators.adaptive import Adaptive, adaptive, checked_accuracy, make_round
 from ..estimators.deflation import Deflated, deflated
 from ..estimators.draws import check_probes, make_draw
 from ..estimators.together import Joint
 from ..jets.planner import Kind
+from ..jets.point import Point
 from ..jets.probes import AbstractProbe
-from ..terms.arguments import Function
+from ..terms.adjoint import adjoint
+from ..terms.arguments import Function, checked_argnum
+from ..terms.changed_coordinates import in_coordinates
 from ..terms.one_point import applied
 from ..terms.term import Part, Term, merged
+from . import symbols
 from .base import Operator
 from .estimate import Estimate
 
@@ -45,8 +51,8 @@ class DifferentialOperator(Operator):
         """The operator as a sum of terms."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return (Part(merged(self.terms()), None),)
+    def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
+        return (((Part(merged(self.terms()), None),), 0),)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Whether it is exact or estimated has to be said."""
@@ -54,6 +60,182 @@ class DifferentialOperator(Operator):
             "an operator is applied exactly, L.exact(u)(x), or estimated, "
             f"L.estimate(key, n)(u)(x); got a call of the operator L = {self} itself."
         )
+
+    @property
+    def order(self) -> int:
+        """The highest order of a derivative; one less where all of that order cancels, as in a
+        commutator. Beyond that it is an upper bound, where coefficients vary.
+        """
+        return symbols.order_of(self.parts[0].terms)
+
+    def adjoint(self) -> "DifferentialOperator":
+        r"""The formal adjoint, in the space of square-integrable complex functions: where nothing
+        is left of the boundary, $\int \bar v L u = \int \overline{L^* v} u$. That of $\sum_α C_α
+        ∂^α$ is $v \mapsto \sum_α (−1)^{|α|} ∂^α (\bar{C}_α v)$. Derivatives of coefficients are
+        exact.
+
+        Scalars and coefficient functions are conjugated. A function that is known to be real is
+        equal to itself in `transpose`, and to its conjugate nowhere, since nobody sees it: for real
+        coefficients take that. Coordinates are real, and so are fields of vectors and matrices.
+
+        **Returns:** an operator; `(A @ B).adjoint()` is `B.adjoint() @ A.adjoint()`.
+
+        **Raises:** `ValueError` where u's shape or a number of columns would have to be known: of a
+        `Component`, a `Hessian`, a `Gradient` whose sigma is a function.
+
+        !!! example
+
+            ```python
+            import jax.numpy as jnp
+            import diffop as do
+
+            L = (lambda x: jnp.exp(x[0])) * do.Partial(0)
+            L.adjoint().exact(lambda x: x[0] ** 2)(jnp.zeros(1))  # −(eˣ x²)′ = 0.0
+            (1j * do.Partial(0)).adjoint() == 1j * do.Partial(0)  # True
+            ```
+        """
+        return Sum(merged(adjoint(self.parts[0].terms, True)))
+
+    def transpose(self) -> "DifferentialOperator":
+        r"""The formal transpose, $v \mapsto \sum_α (−1)^{|α|} ∂^α (C_α v)$: the adjoint where
+        coefficients are real. Nothing is conjugated, $\int v L u = \int (L^T v) u$.
+
+        **Raises:** as `adjoint`.
+
+        !!! example
+
+            ```python
+            import diffop as do
+
+            c = lambda x: x[0]
+            (c * do.Identity()).transpose() == c * do.Identity()  # True
+            do.Gradient().transpose()  # −div
+            ```
+        """
+        return Sum(merged(adjoint(self.parts[0].terms, False)))
+
+    def symbol(self, xi: PyTree, *point: Any, values: tuple[int, ...] = ()) -> Any:
+        r"""The symbol $σ(x, ξ) = e^{−iξ·x} L e^{iξ·x} = \sum_α C_α(x) (iξ)^α$, coefficients first.
+
+        **Arguments:**
+
+        - `xi`: $ξ$, as the point is; for u of several arguments a tuple, one for each.
+        - `*point`: u's arguments; none for an operator that is the same everywhere.
+        - `values` (by keyword): the shape of what u returns. The result has these axes last, so
+            that the symbol of a system is a matrix.
+
+        **Returns:** complex, in the shape of what the operator makes of u.
+
+        **Raises:** `ValueError` for a frequency that is not like the point.
+
+        !!! example
+
+            ```python
+            import jax.numpy as jnp
+            import diffop as do
+
+            L = do.Laplacian() + do.Partial(0)
+            L.symbol(jnp.array([1.0, 2.0]))  # -5 + 1j
+            do.Divergence().symbol(jnp.array([1.0, 2.0]), values=(2,))  # [1j, 2j]
+            ```
+        """
+        at = self._where(xi, point)
+        return symbols.symbol(self.parts[0].terms, xi, at, values)
+
+    def principal_symbol(self, xi: PyTree, *point: Any, values: tuple[int, ...] = ()) -> Any:
+        r"""The symbol's part of the highest order, m = `L.order`: $\sum_{|α| = m} C_α(x) (iξ)^α$.
+
+        **Arguments:**, **Returns:**, **Raises:** as `symbol`.
+
+        !!! example
+
+            ```python
+            import jax.numpy as jnp
+            import diffop as do
+
+            L = do.Laplacian() + do.Partial(0)
+            L.principal_symbol(jnp.array([1.0, 2.0]))  # -5 + 0j
+            ```
+        """
+        at = self._where(xi, point)
+        return symbols.principal_symbol(self.parts[0].terms, xi, at, values)
+
+    def is_elliptic(self, *point: Any) -> Bool[Array, ""]:
+        """Whether the principal symbol vanishes for no real $ξ ≠ 0$, in all coordinates of all
+        arguments, so that a heat operator is not elliptic where time is one of them.
+
+        **Arguments:**
+
+        - `*point`: u's arguments, arrays.
+
+        **Returns:** a truth value, up to rounding; it may be traced and mapped.
+
+        **Raises:** `ValueError` in three coordinates and more for a sum of order three and more, or
+        complex coefficients that are no common factor.
+
+        !!! example
+
+            ```python
+            import jax.numpy as jnp
+            import diffop as do
+
+            tricomi = (lambda x: x[1]) * do.Partial(0, order=2) + do.Partial(1, order=2)
+            tricomi.is_elliptic(jnp.array([0.0, 1.0]))  # True
+            tricomi.is_elliptic(jnp.array([0.0, -1.0]))  # False
+            ```
+        """
+        return symbols.is_elliptic(self.parts[0].terms, Point(point))
+
+    def in_coordinates(
+        self, mapping: Callable[[PyTree], PyTree], *, argnum: int = 0
+    ) -> "DifferentialOperator":
+        """The operator in other coordinates: with $v(q) = u(x)$ and x = mapping(q), what it makes
+        of v at q is L u at x, up to rounding. For scalar u, or each value of u by itself.
+
+        Of a sum or a composition each factor is changed: derivatives of order one become
+        `Directional`s, those of order two a `SecondOrder` and a `Directional`, whose coefficients
+        are computed at the point from derivatives of the map.
+
+        **Arguments:**
+
+        - `mapping`: from q to x, with as many coordinates and a Jacobian that is invertible, such
+            as `lambda q: q[0] * jnp.stack([jnp.cos(q[1]), jnp.sin(q[1])])`. On a surface take
+            [`diffop.LaplaceBeltrami`][].
+        - `argnum`: which argument of u is mapped.
+
+        **Returns:** an operator, exact and estimated as others are.
+
+        **Raises:** `ValueError` for gradients and their like, and for sums over coordinates of
+        order three and more; when it is applied, for another number of coordinates.
+
+        !!! example
+
+            ```python
+            import jax.numpy as jnp
+            import diffop as do
+
+            polar = lambda q: q[0] * jnp.stack([jnp.cos(q[1]), jnp.sin(q[1])])
+            L = do.Laplacian().in_coordinates(polar)
+            L.exact(lambda q: q[0] ** 2)(jnp.array([2.0, 0.5]))  # Δ|x|² = 4.0
+            ```
+        """
+        if not callable(mapping):
+            raise TypeError(
+                "in_coordinates expects a map, a function from the new coordinates q to the point "
+                f"x; got {mapping!r}."
+            )
+        argnum = checked_argnum(argnum)
+        return Sum(merged(in_coordinates(self.parts[0].terms, mapping, argnum)))
+
+    def _where(self, xi: PyTree, point: tuple[Any, ...]) -> Point:
+        if point:
+            return Point(point)
+        if not symbols.is_constant(self.parts[0].terms):
+            raise ValueError(
+                f"the symbol of {self}, whose coefficients vary, is one at a point: give it after "
+                "the frequency, L.symbol(xi, x)."
+            )
+        return Point(symbols.at_zero(xi))
 
     @property
     def exact(self) -> Joint:

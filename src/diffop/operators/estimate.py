@@ -31,8 +31,8 @@ class Estimate(Operator, AbstractEstimator):
     samples: tuple[Part, ...]
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return self.samples
+    def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
+        return ((self.samples, 0),)
 
     @property
     def exact(self) -> "Estimate":

@@ -26,12 +26,14 @@ import functools as _functools
 
 from ..equations.condition import AnyCondition as AnyCondition, Condition as Condition
 from ..equations.matching import Matching as Matching
+from ..equations.sampled import Sampled as Sampled
 from ..losses.adaptive import residual_adaptive as residual_adaptive
 from ..renamed import old_names as _old_names
 from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
 from .ball.many_body import ManyBody as ManyBody
 from .ball.problem import AbstractBallProblem as AbstractBallProblem
 from .conditions.base import AbstractCondition as AbstractCondition, Conditions as Conditions
+from .conditions.integrals import Normalised as Normalised, OrthogonalTo as OrthogonalTo
 from .conditions.periodic import Periodic as Periodic
 from .conditions.prescribed import (
     Dirichlet as Dirichlet,

@@ -12,8 +12,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..equations.condition import Condition
-from ..equations.matching import Matching
+from ..equations.sampled import AtPoints
 from ..nn import BoxInput
 from ..operators.elementary import Directional
 from ..operators.laplacian import Laplacian
@@ -81,7 +80,7 @@ class ConvectionDiffusion(AbstractSolvedProblem):
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.zeros((), x.dtype)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         inlet, outlet, *walls = _BOX.faces
         return Conditions(
             Dirichlet(lambda x: jnp.cos(jnp.pi * x[1]), on=inlet),

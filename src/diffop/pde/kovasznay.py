@@ -15,8 +15,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..equations.condition import Condition
-from ..equations.matching import Matching
+from ..equations.sampled import AtPoints
 from ..nn import BoxInput
 from ..operators.elementary import Identity, Partial
 from ..operators.vector import Component
@@ -121,7 +120,7 @@ class Kovasznay(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return self.box.sample(key, count)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         outlet = self.box.face(0, "upper")
         return Conditions(
             Dirichlet(lambda x: self.solution(x)[:2], on=self.box.boundary, component=(0, 1)),

@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..equations.condition import Condition
-from ..equations.matching import Matching
+from ..equations.sampled import AtPoints
 from ..nn import BoxInput
 from ..operators.base import Operator
 from ..operators.elementary import Directional
@@ -108,7 +107,7 @@ class Plate(AbstractSolvedProblem):
         along = Laplacian() - normal**2
         return -self.rigidity * normal @ (Laplacian() + (1 - self.poisson) * along)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         left, right, clamped, free = _BOX.faces
         supported = [
             condition

@@ -7,8 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ..equations.condition import Condition
-from ..equations.matching import Matching
+from ..equations.sampled import AtPoints
 from ..operators.laplacian import Laplacian
 from ..scalars import plain
 from .ball.problem import random_coefficients
@@ -82,7 +81,7 @@ class PoissonBox(AbstractSolvedProblem):
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return self.box.sample(key, count)
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         return Conditions(Dirichlet(self.solution, on=self.box.boundary))(key, count)
 
     @property

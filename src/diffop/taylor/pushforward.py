@@ -91,7 +91,8 @@ def push(
     pairs = list(zip(jets, families, strict=True))
     sizes = [_chunk_size(u, args, *pair, chunk) for pair in pairs]
     together = [pair for pair, size in zip(pairs, sizes, strict=True) if not size]
-    pushed = _at_a_point(u, args, together)
+    curves = [each for each, _ in together]
+    pushed = at_a_point(args, curves, functools.partial(_push_together, u, args, together))
     rest = iter(pushed.derivatives)
     return Pushed(
         pushed.value,
@@ -133,16 +134,15 @@ def _all_at_once(*_: Any, **__: Any) -> None:
     """Where nobody knows how many directions there is room for."""
 
 
-def _at_a_point(
-    u: Callable[..., PyTree], args: tuple[PyTree, ...], jets: Sequence[tuple[Jets, Family]]
-) -> Pushed:
-    """All jets in one pass at a point, which may be one of many."""
+def at_a_point(
+    args: tuple[PyTree, ...], jets: Sequence[Jets | Family], compute: Callable[[], Any]
+) -> Any:
+    """What is computed along jets through a point, which may be one of many."""
     inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
     if not any(isinstance(leaf, Tracer) for leaf in inexact):
-        return _push_together(u, args, jets)
-    curves = tuple((each.order, each.size) for each, _ in jets)
-    push = functools.partial(_push_together, u, args, jets)
-    return call("parts", lambda **_: push(), curves=curves, policy=own_policy)
+        return compute()
+    curves = tuple((each.order, each.size) for each in jets)
+    return call("parts", lambda **_: compute(), curves=curves, policy=own_policy)
 
 
 def _push_in_chunks(

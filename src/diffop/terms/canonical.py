@@ -58,7 +58,8 @@ def agree(left: Sequence[Term], right: Sequence[Term]) -> bool:
     )
 
 
-def precision(terms: Sequence[Term]) -> float:
+def precision(terms: Any) -> float:
+    """The least precise type among a tree's arrays tells."""
     kinds = [x.dtype for x in jax.tree.leaves(terms) if hasattr(x, "dtype")]
     return max([float(np.finfo(np.float64).eps), *(_epsilon(kind) for kind in kinds)])
 

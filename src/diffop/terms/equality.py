@@ -60,7 +60,7 @@ def _by_draw(parts: Sequence[Part]) -> Groups:
 
 def _never_drawn(segment: Segment) -> bool:
     if not is_drawn(segment.product):
-        return True
+        return not segment.all_drawn
     return all(factor.single for factor in segment.factors) or is_linear(segment.product)
 
 

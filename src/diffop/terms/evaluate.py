@@ -31,6 +31,9 @@ from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
+from .inner import InnerFunction
+from .nonlocal_draws import value_of as nonlocal_value
+from .nonlocal_terms import Nonlocal
 from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes
 from .term import Part, Segment, Term, Word, inner_key
@@ -68,7 +71,7 @@ def apply_all(
     sums: list[list[PyTree]] = [[] for _ in operators]
     for (position, _, _), value in zip(requests, values, strict=True):
         sums[position] += [] if value is None else [value]
-    return [_add(each) if each else _zero(u, point) for each in sums]
+    return [summed(each) if each else _zero(u, point) for each in sums]
 
 
 def _addend(position: int, term: Term) -> Addend | None:
@@ -112,7 +115,8 @@ def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
     return value
 
 
-def _add(values: Sequence[PyTree]) -> PyTree:
+def summed(values: Sequence[PyTree]) -> PyTree:
+    """The sum of values of one shape."""
     for value in values[1:]:
         check_shapes("a term", value, "another term of the operator", values[0])
     return reduce(partial(jax.tree.map, added), values)
@@ -167,7 +171,7 @@ def head_values(
     if addends:
         together = zip(gathered(requests, jets, point), addends, strict=True)
         jets = [_added(each, addend) for (_, own), addend in together for each in own]
-    values = zip(_values(written, jets, floating(u), point), jets, strict=True)
+    values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
     found = []
     for factor, parts in gathered(requests, list(values), point):
         own = [value for value, _ in parts]
@@ -187,29 +191,47 @@ def _values(
     jets: Sequence[list[WeightedJets] | None],
     u: Callable[..., PyTree],
     point: Point,
+    per_draw: bool,
 ) -> list[PyTree]:
     """What is read for each segment, none of them arranged."""
     pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
     pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     results = []
-    for (segment, _), wanted in zip(requests, jets, strict=True):
+    for (segment, draw), wanted in zip(requests, jets, strict=True):
         if wanted is not None:
             found = [(each, readings[id(each)]) for each in wanted]
             own = [_read(pushed, *each, segment, point) for each in found if not each[1].joined]
-            results.append(_add(own) if own else None)
+            results.append(summed(own) if own else None)
         elif segment.factors:
-            (factor,) = segment.factors
-            assert isinstance(factor, GradientTerms)  # only that has no jets
-            results.append(gradient(entries_of(u, segment.entries), point, factor))
+            results.append(_without_jets(segment, u, point, draw, per_draw))
         else:
             results.append(taken(segment.entries, pushed.value, pushed.value))
     return results
 
 
+def _without_jets(
+    segment: Segment, u: Callable[..., PyTree], point: Point, draw: Draw | None, per_draw: bool
+) -> PyTree:
+    (factor,), own = segment.factors, entries_of(u, segment.entries)
+    if isinstance(factor, InnerFunction):
+        return value_of(factor.operator, own, point)
+    if isinstance(factor, Nonlocal):
+        return nonlocal_value(factor, own, point, draw, per_draw)
+    assert isinstance(factor, GradientTerms)  # nothing else has no jets
+    return gradient(own, point, factor)
+
+
+def value_of(operator: Any, u: Callable[..., PyTree], point: Point) -> PyTree:
+    """The exact value of an operator, linear or not, by its leaves."""
+    values = apply_all([parts for parts, _ in operator.leaves], u, point)
+    return operator.combine(values, point)
+
+
 def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
 ) -> list[list[WeightedJets] | None]:
-    """What is read for each segment; None where it needs no jets (no derivative, or a gradient).
+    """What is read for each segment; None where it needs no jets (no derivative, a gradient, or
+    what sees all of u).
 
     With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
     """

@@ -63,8 +63,27 @@ def _along(function: Function, x: PyTree) -> Function:
     return along
 
 
+def _either(mode: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """`jax.grad` or `jax.jacrev`; `jax.jacfwd` of a loop without an end that is known, which has no
+    reverse mode.
+    """
+
+    def of_function(function: Function) -> Function:
+        def at(x: PyTree) -> PyTree:
+            try:
+                return mode(function)(x)
+            except ValueError as error:
+                if "everse" not in str(error):
+                    raise
+                return jax.jacfwd(function)(x)
+
+        return at
+
+    return of_function
+
+
 def _reverse(mode: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """`jax.grad` or `jax.jacrev`, by the direction."""
+    """The same by the direction."""
 
     def of_function(function: Function) -> Function:
         def at(x: PyTree) -> PyTree:
@@ -73,10 +92,6 @@ def _reverse(mode: Callable[[Function], Function]) -> Callable[[Function], Funct
                 return mode(along)(origin)
             except UnsupportedPrimitiveError:  # no other derivative than that of the rule
                 return mode(function)(x)
-            except ValueError as error:  # a loop without an end that is known
-                if "everse" not in str(error):
-                    raise
-                return jax.jacfwd(along)(origin)
 
         return at
 
@@ -87,5 +102,6 @@ def _linearized(function: Function, x: PyTree) -> Function:
     return jax.linearize(function, x)[1]
 
 
-_OWN = Modes(jax.grad, jax.jacrev, _linearized)
-_PUSHED = Modes(_reverse(jax.grad), _reverse(jax.jacrev), _along)
+_GRAD, _JACREV = _either(jax.grad), _either(jax.jacrev)
+_OWN = Modes(_GRAD, _JACREV, _linearized)
+_PUSHED = Modes(_reverse(_GRAD), _reverse(_JACREV), _along)

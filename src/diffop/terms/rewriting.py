@@ -97,7 +97,7 @@ def _written_out(
 ) -> tuple[Segment, Segment]:
     """a Δ and ∇a·∇, each times the functions before the divergence."""
     argnum, dims = grad.argnum, grad.dims
-    slope = LinearForm(argnum, dims, _Slope(a, argnum, dims))
+    slope = LinearForm(argnum, dims, Slope(a, argnum, dims))
     return (
         Segment((*div.functions, a), (PowerSum(argnum, dims, 2),), (1,), entries),
         Segment(div.functions, (slope,), (1,), entries),
@@ -105,7 +105,7 @@ def _written_out(
 
 
 @final
-class _Slope(eqx.Module):
+class Slope(eqx.Module):
     """The function ∇a of the point, in the coordinates acted on."""
 
     a: Callable[..., Any]

@@ -17,6 +17,8 @@ from ..jets.products import is_drawn, is_linear, order_of
 from ..jets.scheme import Readout, Scheme
 from ..jets.table import PlanRow
 from ..jets.terms import Factor, ProbedTerms
+from .inner import InnerFunction
+from .nonlocal_terms import Nonlocal
 from .rewriting import MANY
 
 
@@ -45,6 +47,11 @@ def describe(
     if isinstance(arranged := factors[0][0], ArrangedTerms):
         directions = _directions(arranged)
         return PlanRow(name, order, _number(arranged), "1", directions, "1", "exact"), None
+    if isinstance(factors[0][0], InnerFunction):
+        return PlanRow(name, 0, "1", "0", "", "", "a function of u, exact"), None
+    if isinstance(whole := factors[0][0], Nonlocal):
+        method = whole.by if draws is None or not whole.drawn else f"{draws} draws"
+        return PlanRow(name, order, "∞", "0", "points elsewhere", "", method), None
     if not is_drawn(factors):
         return PlanRow(name, order, "d", "0", "reverse mode", "", "reverse mode"), None
     single = all(terms.single for terms, _ in factors)

@@ -27,6 +27,7 @@ from ..jets.terms import Factor
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from .coefficients import ScalarCoefficient, add, multiply, sign_and_text
 from .entries import Entries, Entry, entry_text
+from .nonlocal_terms import Nonlocal
 
 
 @final
@@ -57,6 +58,16 @@ class Segment(eqx.Module):
     def componentwise(self) -> bool:
         """Whether each value of what the segment acts on goes through it by itself."""
         return all(t.componentwise for t in self.factors)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether it reads u at other points than its own."""
+        return any(isinstance(t, Nonlocal) for t in self.factors)
+
+    @property
+    def all_drawn(self) -> bool:
+        """Whether it does, and estimates draw from there."""
+        return any(isinstance(t, Nonlocal) and t.drawn for t in self.factors)
 
     @property
     def derivative(self) -> Alpha | None:
@@ -220,6 +231,21 @@ def compose(left: Term, right: Term) -> Term:
     return Term(multiply(left.coefficient, right.coefficient), tuple(word))
 
 
+def compose_sums(left: Sequence[Term], right: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms of a composition of two sums."""
+    return tuple(compose(a, b) for a in left for b in right)
+
+
+def collapsed(term: Term) -> Term:
+    """The term with its coefficient functions taken out of all derivatives: what is of its own
+    order in it.
+    """
+    whole = Segment((), (), ())
+    for segment in term.word:
+        whole = _product(whole, segment)
+    return Term(term.coefficient, (whole,))
+
+
 def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
     if not word:
         return [segment]
@@ -230,6 +256,8 @@ def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
     if segment.factors or segment.functions:  # others only take an entry, before all else
         moves = last.order > 0 or last.entries
         if not last.componentwise or (moves and not segment.componentwise):
+            return [*word, segment]
+        if last.sees_all or (segment.sees_all and last.factors):
             return [*word, segment]
         if last.order and not segment.constant:
             return [*word, segment]

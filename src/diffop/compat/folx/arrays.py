@@ -1,42 +1,58 @@
 """What `forward_laplacian` returns, with the attributes that folx gives it."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, final
 
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Int
 
 
+class _Fields(NamedTuple):
+    data: Array
+    x0_idx: None = None
+
+
 @final
-class FwdJacobian(NamedTuple):
+class FwdJacobian(_Fields):
     """The Jacobian of an array by all n coordinates of the arguments, one after the other.
 
     folx has sparse ones too. Here directions are sparse [while they are pushed][diffop.taylor.push]
     and written out in the end, as folx's are by `sparsity_threshold=0`: `x0_idx` is None, `weak`
-    False, and `data`, `dense_array`, `dense_or_sparse` are one array.
+    False, and `data`, `dense_array`, `dense_or_sparse` are one array. One that is made of sparse
+    data is written out, too.
 
     **Arguments:**
 
     - `data`: of shape `(n, *shape)`, coordinates first.
+    - `x0_idx`: of sparse data, of shape `(k, *shape)`, the numbers of the coordinates that they
+        belong to, known while tracing: equal ones add up, and -1 is none. n is the largest of them
+        and one.
 
-    **Raises:** `ValueError` for `sparse`, which there is not.
+    **Raises:** `TypeError` for numbers that are not known while tracing, `ValueError` for some of
+    another shape, and for `sparse`, which there is not.
 
     !!! example
 
         ```python
         import jax.numpy as jnp
+        import numpy as np
         from diffop.compat import folx
+        from diffop.compat.folx.api import FwdJacobian
 
         jacobian = folx.forward_laplacian(lambda x: x**2)(jnp.ones(3)).jacobian
         jacobian.dense_array  # [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
+        FwdJacobian(2 * jnp.ones((1, 3)), np.arange(3)[None]).dense_array  # the same
         ```
     """
 
-    data: Array
+    def __new__(cls, data: Any, x0_idx: Any = None) -> "FwdJacobian":
+        return super().__new__(cls, data if x0_idx is None else _written_out(data, x0_idx))
 
-    @property
-    def x0_idx(self) -> None:
-        return None
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> "FwdJacobian":  # pyright: ignore
+        return cls(*iterable)
 
     @property
     def weak(self) -> bool:
@@ -87,7 +103,8 @@ class FwdJacobian(NamedTuple):
         return cls(array)
 
     def __add__(self, other: "FwdJacobian") -> "FwdJacobian":  # pyright: ignore
-        return FwdJacobian(self.data + other.data)
+        size = max(self.max_n, other.max_n)
+        return FwdJacobian(with_rows(self.data, size) + with_rows(other.data, size))
 
     def astype(self, dtype: Any) -> "FwdJacobian":
         return FwdJacobian(self.data.astype(dtype))
@@ -102,6 +119,30 @@ class FwdJacobian(NamedTuple):
 
     def conj(self) -> "FwdJacobian":
         return FwdJacobian(self.data.conj())
+
+
+def _written_out(data: Array, x0_idx: Any) -> Array:
+    """Sparse rows at the coordinates that they belong to."""
+    if isinstance(x0_idx, Tracer):
+        raise TypeError(
+            "x0_idx of FwdJacobian must be known while tracing; got a traced array. Give a NumPy "
+            "array, or the data written out."
+        )
+    numbers = np.asarray(x0_idx)
+    if numbers.shape != data.shape:
+        raise ValueError(
+            "x0_idx of FwdJacobian must have a number for each entry of its data, of shape "
+            f"{data.shape}; got shape {numbers.shape}."
+        )
+    size = max(numbers.max(initial=-1) + 1, 1)
+    entries = np.ogrid[tuple(slice(n) for n in data.shape)][1:]
+    zeros = jnp.zeros((size, *data.shape[1:]), data.dtype)
+    return zeros.at[np.where(numbers < 0, size, numbers), *entries].add(data, mode="drop")
+
+
+def with_rows(data: Array, size: int) -> Array:
+    """The derivatives by more coordinates, of which nothing depends on those that are added."""
+    return jnp.pad(data, [(0, size - data.shape[0])] + [(0, 0)] * (data.ndim - 1))
 
 
 @final

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Inexact, Int
 
 from ...taylor import Jets, basis, entries, push
-from .forward import forward_laplacian
+from .interpreter import forward_laplacian
 
 Function: TypeAlias = Callable[[Array], Array]
 Laplacian: TypeAlias = Callable[[Array], tuple[Array, Array]]

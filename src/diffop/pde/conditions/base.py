@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from ...complete import Complete
-from ...equations.condition import Condition, as_weight
-from ...equations.matching import Matching
+from ...equations.condition import as_weight
 from ...equations.points import Points, at_each, check_arguments, count_of
+from ...equations.sampled import AtPoints
 from ...operators.base import Operator
 from ...operators.elementary import Directional
+from ...operators.nonlinear import NonlinearOperator
 from ...operators.vector import Component
 from ...scalars import is_number, plain
 from ...streams import stream
@@ -47,7 +48,8 @@ def as_component(component: Any) -> Entry | None:
 
 
 class AbstractCondition(Complete):
-    """A condition on a part of a boundary, whose points are drawn anew whenever they are needed.
+    """A condition on a part of a boundary, or on integrals, whose points are drawn anew whenever
+    they are needed.
 
     A subclass is final, and defines `draw`. It has by keyword
 
@@ -62,7 +64,7 @@ class AbstractCondition(Complete):
     weight: int | float = eqx.field(static=True, converter=as_weight, kw_only=True, default=1.0)
 
     @abstractmethod
-    def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def draw(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         """The condition at `count` random points.
 
         **Arguments:**
@@ -71,7 +73,7 @@ class AbstractCondition(Complete):
         - `count`: how many.
         """
 
-    def of_component(self, operator: Operator) -> Operator:
+    def of_component(self, operator: Operator | NonlinearOperator) -> Operator | NonlinearOperator:
         """The operator, of the component that the condition is for."""
         return operator if self.component is None else operator @ Component(self.component)
 
@@ -85,8 +87,8 @@ class Conditions(eqx.Module):
 
     - `*given`: such as [`diffop.pde.Dirichlet`][] and [`diffop.pde.Neumann`][].
 
-    **Returns:** called with a key and a number of points, a tuple of [`diffop.pde.Condition`][]s
-    and [`diffop.pde.Matching`][]s at points that the key determines.
+    **Returns:** called with a key and a number of points, a tuple of [`diffop.pde.Condition`][]s,
+    [`diffop.pde.Matching`][]s and [`diffop.pde.Sampled`][]s at points that the key determines.
 
     **Raises:** `TypeError` for anything else among the conditions.
 
@@ -119,7 +121,7 @@ class Conditions(eqx.Module):
                 )
         self.given = given
 
-    def __call__(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def __call__(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         made = [
             condition.draw(stream(key, "condition", place), count)
             for place, condition in enumerate(self.given)

@@ -9,8 +9,9 @@ from jaxtyping import PRNGKeyArray
 from ...equations.condition import Condition
 from ...operators.base import Operator
 from ...operators.elementary import Identity
+from ...operators.nonlinear import NonlinearOperator
 from ...scalars import plain
-from ...terms.arguments import checked_integer
+from ...terms.arguments import checked_integer, is_operator
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (
@@ -28,7 +29,7 @@ class _AbstractPrescribed(AbstractCondition):
     """What an operator makes of u has given values."""
 
     @abstractmethod
-    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
         """The operator, of all of u, what it has to give, and where."""
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition]:
@@ -63,18 +64,18 @@ class Prescribed(_AbstractPrescribed):
         ```
     """
 
-    operator: Operator
+    operator: Operator | NonlinearOperator
     value: Value = eqx.field(converter=as_value)
     on: AbstractPart = eqx.field(kw_only=True)
 
     def __check_init__(self) -> None:
         check_part(self, self.on)
-        if not isinstance(self.operator, Operator):
+        if not is_operator(self.operator):
             raise TypeError(
                 f"Prescribed expects an operator, such as diffop.Partial(0), got {self.operator!r}."
             )
 
-    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
         return self.operator, self.value, self.on
 
 
@@ -116,7 +117,7 @@ class Dirichlet(_AbstractPrescribed):
     def __check_init__(self) -> None:
         check_part(self, self.on)
 
-    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
         return Identity(), self.value, self.on
 
 
@@ -146,7 +147,7 @@ class Neumann(_AbstractPrescribed):
     def __check_init__(self) -> None:
         check_normal(self, self.on)
 
-    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
         return along_normal(self.on), self.value, self.on
 
 
@@ -179,7 +180,7 @@ class Robin(_AbstractPrescribed):
     def __check_init__(self) -> None:
         check_normal(self, self.on)
 
-    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
         mixed = self.a * Identity() + self.b * along_normal(self.on)
         return mixed, self.value, self.on
 
@@ -218,5 +219,5 @@ class Initial(_AbstractPrescribed):
                 f"Initial expects a domain with time, a diffop.pde.SpaceTime, got {self.on!r}."
             )
 
-    def prescribed(self) -> tuple[Operator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
         return self.on.rate(self.order), self.value, self.on.initial

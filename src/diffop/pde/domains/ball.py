@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...quadrature import Disc
 from ...scalars import plain, several
 from ..sampling.ball import unit_ball
 from ..sampling.normal import normal
@@ -70,6 +71,11 @@ class Ball(AbstractDomain):
     def middle(self) -> Float[Array, " dim"]:
         """The center."""
         return jnp.zeros(self.dim) if self.center is None else jnp.array(self.center, float)
+
+    @property
+    def region(self) -> Disc:
+        """What an integral over it is taken over, by points that are uniform in it."""
+        return Disc(self.radius, self.center or (0.0,) * self.dim)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, with uniform direction and uniform radius."""

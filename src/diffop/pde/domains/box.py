@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...quadrature import Limits
 from ...scalars import plain, several
 from ..problem import Section
 from ..sampling.box import Unit, box, box_boundary, uniform
@@ -66,6 +67,11 @@ class Box(AbstractDomain):
     def boundary(self) -> "Faces":
         """All faces together; no normal, as there is none at a corner."""
         return Faces(self)
+
+    @property
+    def region(self) -> Limits:
+        """What an integral over it is taken over."""
+        return Limits(self.lower, self.upper)
 
     @property
     def faces(self) -> tuple["Face", ...]:

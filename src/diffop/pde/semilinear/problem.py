@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ...equations.condition import Condition
-from ...equations.matching import Matching
+from ...equations.sampled import AtPoints
 from ...operators.elementary import Identity, Partial
 from ...operators.laplacian import Laplacian
 from ...operators.vector import Gradient
@@ -123,7 +122,7 @@ class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
     def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return self.duration - x[-1]
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         end, slope = _End(self.space_dim, self.duration), jax.grad(self.terminal)
         return Conditions(
             Dirichlet(lambda x: self.terminal(x[:-1]), on=end),

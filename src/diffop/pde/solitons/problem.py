@@ -7,8 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...equations.condition import Condition
-from ...equations.matching import Matching
+from ...equations.sampled import AtPoints
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity
@@ -70,7 +69,7 @@ class AbstractSoliton(AbstractSolvedProblem):
     def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return x[-1]
 
-    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Matching, ...]:
+    def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         known = [(Identity(), self.box.initial), (Identity(), self.box.boundary), *self.slopes()]
         return Conditions(
             *(

@@ -64,7 +64,7 @@ def _derivative(
 ) -> jex.ClosedJaxpr:
     """What the rule makes of tangents."""
 
-    def tangent(*operands: Any) -> list[jax.Array]:
+    def tangent(*operands: Any) -> list[Any]:
         point = [operands[k] for k in moving]
         return jax.jvp(partially_bound(eqn, operands, moving), point, point)[1]
 

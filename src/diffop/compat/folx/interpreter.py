@@ -2,22 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, PyTree
 
-from ...arrays import at_run_time
-from ...taylor import Block, Blocks, Full, Truncation, basis
-from ...taylor.bundle import Families, Family, is_moving, primal_of
-from ...taylor.coefficients import Series, Zero, scale, zeros
-from ...taylor.pushforward import SeriesLeaf, derivative_of, is_series_leaf, push_series
 from ...taylor.tangents import is_inexact
 from ...tracebacks import short_tracebacks
-from .arrays import FwdJacobian, FwdLaplArray, is_forward
+from .arrays import FwdLaplArray, is_forward
+from .continued import continued
+from .started import started
 
 
 def forward_laplacian(
@@ -83,59 +78,29 @@ def forward_laplacian(
 def _pushed(fn: Callable[..., PyTree], args: tuple[PyTree, ...], weights: PyTree) -> PyTree:
     leaves, structure = jax.tree.flatten(args, is_leaf=is_forward)
     leaves = [jnp.asarray(x) if isinstance(x, float | complex) else x for x in leaves]
-    if any(map(is_forward, leaves)):
-        series, size = _continued(leaves)
-    else:
-        series, size = _started(leaves, _each_weight(weights, args, leaves))
-    values = [leaf.x if isinstance(leaf, FwdLaplArray) else leaf for leaf in leaves]
-    families = (Family(np.ones(size, np.int32), Truncation.curve(2), size),)
-    point = jax.tree.unflatten(structure, values)
-    _, outputs = push_series(fn, point, families, [series])
-    return jax.tree.map(partial(_read, families), outputs, is_leaf=is_series_leaf)
-
-
-def _started(leaves: Sequence[Any], weights: Sequence[Any]) -> tuple[list[Series], int]:
-    """All basis vectors, times weights, and their number."""
-    if not any(map(is_inexact, leaves)):
+    results = any(map(is_forward, leaves))
+    moving = [n for n, x in enumerate(leaves) if (is_forward if results else is_inexact)(x)]
+    if not moving:
         kinds = ", ".join(str(getattr(leaf, "dtype", type(leaf).__name__)) for leaf in leaves)
         raise TypeError(
             "forward_laplacian differentiates by floating arrays, and there is none among the "
             f"positional arguments; got {kinds or 'no arguments'}. Convert one with astype(float)."
         )
-    sizes = [jnp.size(leaf) if is_inexact(leaf) else 0 for leaf in leaves]
-    size = sum(sizes)
-    starts = accumulate(sizes, initial=0)
-    return [
-        _basis(leaf, weight, start, size) if count else zeros(2)
-        for leaf, weight, start, count in zip(leaves, weights, starts, sizes, strict=False)
-    ], size
 
+    def of_moving(*arrays: Array) -> PyTree:
+        given = dict(zip(moving, arrays, strict=True))
+        filled = [given.get(n, leaf) for n, leaf in enumerate(leaves)]
+        return fn(*jax.tree.unflatten(structure, filled))
 
-def _basis(leaf: Array, weight: Any, start: int, size: int) -> Series:
-    part = basis(leaf.shape).parts[0]
-    if weight is not None:
-        weights = jnp.broadcast_to(jnp.asarray(weight).astype(leaf.dtype), leaf.shape)
-        part = part.with_values(weights)
-    part = Block(part.values, part.axes, (start, *part.origin[1:]))
-    return Blocks((part,), (size, *leaf.shape)), Zero()
-
-
-def _continued(leaves: Sequence[Any]) -> tuple[list[Series], int]:
-    """The derivatives that arguments bring along, and the number of coordinates behind them."""
-    moving = [leaf for leaf in leaves if is_forward(leaf)]
-    sizes = sorted({leaf.jacobian.max_n for leaf in moving})
-    if len(sizes) > 1:
-        raise ValueError(
-            "arguments with derivatives must have them by the same coordinates; got Jacobians by "
-            f"{' and '.join(map(str, sizes))}. Compute them by one call of forward_laplacian."
-        )
-    return [_along(leaf) if is_forward(leaf) else zeros(2) for leaf in leaves], sizes[0]
-
-
-def _along(leaf: FwdLaplArray) -> Series:
-    arrays = leaf.jacobian.dense_array, leaf.laplacian
-    first, second = (Full(at_run_time(array.astype(leaf.dtype))) for array in arrays)
-    return first, scale(second, 1 / 2)
+    point: list[Any] = [leaves[n] for n in moving]
+    values = [x.x if isinstance(x, FwdLaplArray) else x for x in point]
+    program, shape = jax.make_jaxpr(of_moving, return_shape=True)(*values)
+    if results:
+        found = continued(program, point)
+    else:
+        each = _each_weight(weights, args, leaves)
+        found = started(program, values, [each[n] for n in moving])
+    return jax.tree.unflatten(jax.tree.structure(shape), found)
 
 
 def _each_weight(weights: PyTree, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Any]:
@@ -152,11 +117,3 @@ def _each_weight(weights: PyTree, args: tuple[PyTree, ...], leaves: Sequence[Any
         "weights must be one number, or a tuple with one entry for each argument; got "
         f"{jax.tree.structure(weights)} for {jax.tree.structure(args)}."
     )
-
-
-def _read(families: Families, leaf: SeriesLeaf) -> FwdLaplArray | Array:
-    value = jnp.asarray(primal_of(leaf.value))
-    if not is_moving(leaf.value):
-        return value
-    first, second = (derivative_of(leaf, families, 0, place) for place in (0, 1))
-    return FwdLaplArray(value, FwdJacobian(first), second)

@@ -1,0 +1,85 @@
+"""Value, Jacobian and Laplacian of a program, by the plan of `diffop.exact`.
+
+Laplacians of few numbers are pushed along directions that may be replaced by fewer on the way,
+which leaves no Jacobian. It is a gradient in reverse mode then, and under `jax.jit` none where it
+is not read. Where directions were not replaced, Jacobian and Laplacian are of one push.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ...operators.vector import Gradient
+from ...taylor import Truncation
+from ...taylor.bundle import Bundle, Family, is_moving, primal_of
+from ...taylor.coefficients import Series, Sets
+from ...taylor.pushforward import SeriesLeaf, at_a_point, derivative_of, push_series
+from ...taylor.tangents import is_inexact
+from .arrays import FwdJacobian, FwdLaplArray
+
+Rows: TypeAlias = Sequence[Array]
+"""The derivative of one output by each argument, whose axes are the last."""
+
+_SHARE = 8
+"""How many directions there are at least for each number that comes out, so that a pass backwards
+for each of these is little beside them.
+"""
+
+
+def by_plan(
+    program: jex.ClosedJaxpr,
+    point: Sequence[Array],
+    series: Sequence[Series],
+    size: int,
+    along: Callable[[Rows], Array] | None,
+) -> list[FwdLaplArray | Array]:
+    """What a program makes of arrays that have so many directions, given what a gradient is along
+    all of these, None where it does not say that.
+    """
+    function = jex.jaxpr_as_fun(program)
+    few = along is not None and _SHARE * _numbers(program) <= size
+    family = Family(np.ones(size, np.int32), Truncation.curve(2), size, replaceable=few)
+
+    def pushed() -> list[tuple[Array | None, ...]]:
+        _, outputs = push_series(function, tuple(point), (family,), [series])
+        return [_coefficients(family, leaf) for leaf in outputs]
+
+    found = at_a_point(tuple(point), (family,), pushed)
+    left = [n for n, parts in enumerate(found) if any(part is None for part in parts)]
+
+    def replaced(arrays: Sequence[Array]) -> list[Array]:
+        return [function(*arrays)[n] for n in left]
+
+    if left and along is not None:
+        for n, rows in zip(left, Gradient().exact(replaced)(list(point)), strict=True):
+            found[n] = found[n][0], along(rows), found[n][2]
+    return [_result(*parts) for parts in found]
+
+
+def _numbers(program: jex.ClosedJaxpr) -> int:
+    """How many real numbers come out that may move."""
+    kinds: list[Any] = [kind for kind in program.out_avals if is_inexact(kind)]
+    return sum(kind.size * (1 + jnp.iscomplexobj(kind)) for kind in kinds)
+
+
+def _coefficients(family: Family, leaf: SeriesLeaf) -> tuple[Array | None, ...]:
+    """The value alone where it does not move; else value, Jacobian and Laplacian, of which there is
+    no Jacobian where its directions were replaced.
+    """
+    value = jnp.asarray(primal_of(leaf.value))
+    if not is_moving(leaf.value):
+        return (value,)
+    replaced = isinstance(leaf.value, Bundle) and isinstance(leaf.value.series[0][0], Sets)
+    first = None if replaced else derivative_of(leaf, (family,), 0, 0)
+    return value, first, derivative_of(leaf, (family,), 0, 1)
+
+
+def _result(value: Array, *derivatives: Array) -> FwdLaplArray | Array:
+    if not derivatives:
+        return value
+    first, second = derivatives
+    return FwdLaplArray(value, FwdJacobian(first), second)

@@ -1,0 +1,7 @@
+"""The interface of the package fwdlap (Chen 2023), of which programs keep copies."""
+
+from .directions import (
+    lap as lap,
+    lap_partial as lap_partial,
+    zero_tangent_from_primal as zero_tangent_from_primal,
+)

@@ -1,0 +1,62 @@
+"""Data of which only an unbiased estimate is known, such as of an integral over random points."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias, final
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..estimators.together import Joint
+from ..operators.estimate import Estimate
+from .condition import Condition, as_weight
+from .matching import Matching
+from .points import Points, at_each, check_arguments
+
+
+@final
+class Sampled(NamedTuple):
+    """What an estimate of an operator has to be on average: `operator(u)(x) = v` at points x.
+
+    Its misfit is not the square of what the estimate misses, whose mean has the variance of the
+    draws in it, but that minus an unbiased estimate of the variance, from the same draws. It may be
+    negative, and is no sum of squares, for which methods of least squares ask in vain.
+
+    - `operator`: an estimate, of two draws at least.
+    - `points`, `values`, `weight`: as for [`diffop.pde.Condition`][].
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        mass = do.Integral(do.quadrature.Limits(0.0, 1.0)).estimate(jax.random.key(0), 64)
+        one = do.pde.Sampled(mass, jnp.zeros((1, 1)), jnp.ones(1))
+        one.misfit(lambda x: 2 * x[0])  # 0 on average over keys
+        ```
+    """
+
+    operator: Estimate
+    points: Points
+    values: Float[Array, "count ..."]
+    weight: int | float = 1.0
+
+    def misfit(self, u: Callable) -> Float[Array, ""]:
+        """An unbiased estimate of what `u` misses: the weight times the mean over the points of
+        $|E[R] − v|²$, $R$ being the estimates and $v$ the values.
+
+        **Raises:** as `diffop.pde.Condition`, and `ValueError` for an estimate without a standard
+        error.
+        """
+        check_arguments("u", u, self.points)
+        as_weight(self.weight)
+        square = Condition(self.operator, self.points, self.values).misfit(u)
+        draws = Joint(self.operator, None, "auto").draws(u)
+        variance = at_each(lambda *point: draws(*point).variance().variance, self.points)
+        spread = jnp.mean(jnp.sum(variance, axis=tuple(range(1, variance.ndim))))
+        return self.weight * (square - spread)
+
+
+AtPoints: TypeAlias = Condition | Matching | Sampled
+"""Conditions that have points."""

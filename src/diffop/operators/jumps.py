@@ -1,0 +1,185 @@
+"""Generators of jumps, which can only be estimated: the fractional Laplacian is one."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from ..array_types import Key, Vector
+from ..jets.field_terms import LinearForm
+from ..jets.fields import Number
+from ..jets.point import Point
+from ..quadrature import AbstractJumps, Jump, StableJumps
+from ..quadrature.stable import Radius
+from ..scalars import plain
+from ..streams import stream
+from ..terms.coefficients import times
+from ..terms.evaluate import apply
+from ..terms.nonlocal_terms import Nonlocal
+from ..terms.term import Part, Segment, Term, factor_term
+from .coordinates import AbstractOfCoordinates
+
+
+@final
+class JumpGenerator(AbstractOfCoordinates):
+    """The generator of a process that jumps,
+    $∫ (u(x + z) − u(x) − z·∇u(x) 1_{z small}) ν(dz)$. A drift and a diffusion are operators that
+    are added: those of a Lévy process are `Directional(b)` and `SecondOrder(C)`.
+
+    It can only be estimated. A draw is one large jump and, where there are any, one small jump,
+    whose part is half a second derivative at a point on its way. All points x share the draws of
+    one estimate. Small jumps are compensated, large ones are not: with another radius between them
+    a measure that is not symmetric has another drift.
+
+    **Arguments:**
+
+    - `jumps`: the measure $ν$: [`diffop.quadrature.PoissonJumps`][],
+        [`diffop.quadrature.StableJumps`][], or another [`diffop.quadrature.AbstractJumps`][].
+    - `argnum`, `dims`: which argument jumps, and which of its coordinates.
+
+    **Raises:** `TypeError` for another measure; `ValueError` by `.exact`, when it is applied.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        jumps = do.quadrature.PoissonJumps(2.0, lambda key, x: jax.random.normal(key, (3,)))
+        E = do.JumpGenerator(jumps).estimate(jax.random.key(0), 4000)
+        value, error, _ = E.stats(lambda x: x @ x)(jnp.zeros(3))  # 2 E|z|² = 6, up to 2 %
+        ```
+    """
+
+    jumps: AbstractJumps
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.jumps, AbstractJumps):
+            raise TypeError(
+                "JumpGenerator expects a measure of jumps, such as "
+                f"diffop.quadrature.PoissonJumps(rate, draw); got {self.jumps!r}."
+            )
+
+    def terms(self) -> tuple[Term, ...]:
+        return (factor_term(JumpTerms(self.argnum, self.dims, self.jumps, "J")),)
+
+
+@final
+class FractionalLaplacian(AbstractOfCoordinates):
+    """$(−Δ)^{α/2}$ for 0 < α < 2, of functions on all of space: for $α = 2$ it were $−Δ$. It sees
+    all of u, so that a problem on a domain says what u is outside, not only on the boundary.
+
+    It can only be estimated, in any number of dimensions: by n draws of a far jump there and back,
+    and of a second derivative nearby. Their [variance is finite](../how_to/integrals.md#jumps). All
+    points x share the draws of one estimate.
+
+    **Arguments:**
+
+    - `alpha`: $α$, between 0 and 2.
+    - `radius`: within it u has two derivatives, and jumps are taken by these: a number, or a
+        function of the point. **The estimate is biased where it is too large**: of a u with a kink,
+        as a network times $(1 − |x|²)_+$ has on the sphere, it is at most the distance to there,
+        `radius=lambda x: 1 - jnp.linalg.norm(x)`. Any other value gives the same mean.
+    - `tempering`: $λ$ of a tempered one, whose jumps have the density $exp(−λ|z|)|z|^{−d−α}$.
+    - `argnum`, `dims`: which argument, and which of its coordinates.
+
+    **Raises:** `ValueError` for numbers out of range; by `.exact`, when it is applied.
+
+    Sources: Kwaśnicki 2017, "Ten equivalent definitions of the fractional Laplace operator"; Guo,
+    Wu, Yu and Zhou 2022, "Monte Carlo fPINNs", for the split of the radius, where the near part is
+    a difference.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        E = do.FractionalLaplacian(1.5, radius=1.0).estimate(jax.random.key(0), 4096)
+        value, error, _ = E.stats(lambda x: jnp.exp(-x @ x / 2))(jnp.zeros(2))
+        value  # 2^α/2 Γ(1 + α/2) = 1.546 up to the error
+        ```
+    """
+
+    alpha: int | float = eqx.field(static=True, converter=plain)
+    radius: Radius = eqx.field(converter=plain, kw_only=True)
+    tempering: int | float = eqx.field(static=True, converter=plain, default=0.0, kw_only=True)
+
+    def __check_init__(self) -> None:
+        self._jumps()  # checks the numbers
+
+    def _jumps(self) -> StableJumps:
+        return StableJumps(self.alpha, radius=self.radius, tempering=self.tempering)
+
+    def terms(self) -> tuple[Term, ...]:
+        symbol = f"(−Δ)^{self.alpha / 2:g}"
+        return (factor_term(JumpTerms(self.argnum, self.dims, self._jumps(), symbol, -1)),)
+
+
+@final
+class JumpTerms(Nonlocal):
+    """The generator of a measure of jumps, times 1 or −1."""
+
+    jumps: AbstractJumps
+    name: str = eqx.field(static=True)
+    sign: int = eqx.field(static=True, default=1)
+    exponents: ClassVar[tuple[int, ...]] = (2,)
+    by: ClassVar[str] = "draws only"
+    drawn: ClassVar[bool] = True  # pyright: ignore
+
+    @property
+    def symbol(self) -> str:
+        return f"{self.name}{self.mark}"
+
+    @property
+    def evaluations(self) -> int:
+        """A jump there and back where they are symmetric, and one that is small."""
+        return 3 if self.jumps.symmetric else 2
+
+    def exact(self, u: Callable[..., PyTree], point: Point) -> NoReturn:
+        raise ValueError(
+            f"{self.symbol} sees u everywhere and has no exact value; estimate it: "
+            "L.estimate(key, n), or diffop.estimate(ops, key, n)."
+        )
+
+    def one(self, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
+        size, args, kwargs = self.dimension(point), point.args, point.kwargs
+        large = self.jumps.large(stream(key, "large jumps"), size, *args, **kwargs)
+        change = self._change(large, u, point)
+        small = self.jumps.small(stream(key, "small jumps"), size, *args, **kwargs)
+        if small is None:
+            return change
+        share = jax.random.uniform(stream(key, "way of a small jump"))
+        half = self._half_curvature(small, 1 - jnp.sqrt(share), u, point)
+        return jax.tree.map(jnp.add, change, half)
+
+    def _change(self, jump: Jump, u: Callable[..., PyTree], point: Point) -> PyTree:
+        """w (u(x + z) − u(x)), the mean of z and −z where these are alike."""
+        here = point.value_of(u)
+        there = self._after(jump, 1.0, point).value_of(u)
+        if self.jumps.symmetric:
+            back = self._after(jump, -1.0, point).value_of(u)
+            there = jax.tree.map(lambda a, b: (a + b) / 2, there, back)
+        return jax.tree.map(
+            lambda there, here: times(there - here, self.sign * jump.weight), there, here
+        )
+
+    def _half_curvature(
+        self, jump: Jump, share: Any, u: Callable[..., PyTree], point: Point
+    ) -> PyTree:
+        """½ w ∂_θ² u at a share of the way."""
+        along = LinearForm(self.argnum, self.dims, jump.direction)
+        term = Term(Number(1), (Segment((), (along,), (2,)),))
+        found = apply([Part((term,), None)], u, self._after(jump, share, point))
+        return jax.tree.map(lambda leaf: times(leaf, self.sign * jump.weight / 2), found)
+
+    def _after(self, jump: Jump, share: Any, point: Point) -> Point:
+        """The point after a share of a jump."""
+        x = self.coordinates(point)
+        step: Vector = (share * jump.length * jump.direction).astype(x.dtype)
+        return self.at(x + step, point)

@@ -1,0 +1,450 @@
+"""Operators that are not linear: functions of what linear operators make of u."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import reduce
+from typing import Any, ClassVar, NoReturn, final
+
+from jaxtyping import PyTree
+
+from ..array_types import Key
+from ..complete import Complete
+from ..estimators.together import Joint, estimate
+from ..jets.fields import Number
+from ..jets.planner import Kind
+from ..jets.point import Point
+from ..jets.probes import AbstractProbe
+from ..jets.table import Plan, ResolvedPlan
+from ..scalars import plain
+from ..terms.arguments import is_function
+from ..terms.canonical import concrete, precision
+from ..terms.coefficients import as_coefficient, multiply, plain as number_of
+from ..terms.evaluate import summed
+from .base import Operator
+from .elementary import Identity
+from .products import AbstractValue, After, Applied, Linear, Product, collected, expanded, place
+
+
+class NonlinearOperator(Complete):
+    """A sum of products of what operators make of u at a point, such as $u ∂_x u$ or $Δ(u³ − u)$.
+
+    Made of `Value()`, [`diffop.FunctionOf`][] and linear operators: products are pointwise
+    (`A * B` is $u ↦ (A u)(B u)$, `Value() ** 3` is $u³$), `L @ N` is a linear operator applied to
+    what N makes of u, and `N @ M` is N of M u. They add, scale, take variable coefficients on the
+    left, compare with `==` (functions by identity), print as formulas in u, and are operators of
+    equations and losses as linear ones are. Terms that are linear stay linear operators.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        u = do.Value()
+        cahn_hilliard = do.Partial(1) - do.Laplacian(dims=(0,)) @ (
+            u**3 - u - 0.01 * do.Laplacian(dims=(0,))
+        )
+        cahn_hilliard  # ∂₁u + Δ{0}u + 0.01 (Δ{0})²u − Δ{0}(u³)
+        cahn_hilliard.is_linear  # False
+        cahn_hilliard.exact(lambda x: x[0] * x[1])(jnp.array([2.0, 1.0]))  # 2 − 6 · 2 = -10.0
+        ```
+    """
+
+    __array_ufunc__ = None
+    is_operator: ClassVar[bool] = True
+    """What `arguments.is_function` tells operators by, which cannot import them."""
+
+    @property
+    @abstractmethod
+    def products(self) -> tuple[Any, ...]:
+        """What it is a sum of."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether each of its terms is a linear operator, as far as it is known."""
+        return all(product.linear is not None for product in self.products)
+
+    @property
+    def leaves(self) -> tuple[Any, ...]:
+        """The operators on u that its value is made of, as `Operator.leaves`."""
+        return tuple(leaf for product in self.products for leaf in product.leaves)
+
+    def combine(self, values: Sequence[PyTree], point: Point) -> PyTree:
+        """Its value at a point, from those of its leaves."""
+        rest = iter(values)
+        if not self.products:
+            raise ValueError("the operator 0 has no value of a known shape; leave it out.")
+        return summed([product.of(rest, point) for product in self.products])
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for operators that are the same, as far as is known while tracing."""
+        numbers = [_identity(product.coefficient) for product in self.products]
+        keys = [product.key for product in self.products]
+        return frozenset(zip(keys, numbers, strict=True))
+
+    @property
+    def parts(self) -> NoReturn:
+        """There are none: whoever asks takes linear operators only."""
+        raise TypeError(
+            f"expected a linear operator; got {self}, which is not linear. It is applied by "
+            "N.exact(u)(x) or N.estimate(key, n)(u)(x), and what is linear in it by itself."
+        )
+
+    @property
+    def exact(self) -> Joint:
+        """The operator as a map from functions to functions, `N.exact(u)(x)`, with `chunk=` and
+        `plan=` beside u as for `Operator.exact`. All that acts on u directly shares one push; of
+        `L @ N` jets are pushed through N u.
+        """
+        return Joint(self, None, "auto")
+
+    def estimate(self, key: Key, n: int, probes: str | AbstractProbe = "auto") -> Joint:
+        """An unbiased estimate: linear operators are estimated with n draws, the factors of a
+        product with independent ones, and what is inside of `L @ N` or of a function is exact.
+
+        **Arguments:**
+
+        - `key`, `n`, `probes`: as for `DifferentialOperator.estimate`.
+
+        **Returns:** a map from functions to functions: `E(u)(x)`, and `E.stats(u)(x)` with its
+        standard error. That is exact where one factor of each product is sampled; where two are it
+        is so to first order, so that the square "pairs" of a loss is biased, and "product" is not.
+
+        **Raises:** as `DifferentialOperator.estimate`.
+
+        !!! example
+
+            ```python
+            import jax
+            import jax.numpy as jnp
+            import diffop as do
+
+            N = do.Value() * do.Laplacian()
+            N.estimate(jax.random.key(0), 4)(lambda x: jnp.sum(x**2))(jnp.ones(10))  # 200.0
+            ```
+        """
+        return estimate(self, key, n, probes)
+
+    def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
+        """Which jets compute it, as `Operator.jets` shows them."""
+        return self.exact.jets(*args, plan=plan)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Whether it is exact or estimated has to be said."""
+        raise TypeError(
+            "an operator is applied exactly, N.exact(u)(x), or estimated, "
+            f"N.estimate(key, n)(u)(x); got a call of the operator N = {self} itself. L @ φ is no "
+            "application of L to φ, but the operator u ↦ L(φ(u))."
+        )
+
+    def __add__(self, other: Any) -> "NonlinearOperator":
+        other = as_nonlinear(other)
+        return NotImplemented if other is None else _sum((*self.products, *other.products))
+
+    def __radd__(self, other: Any) -> "NonlinearOperator":
+        if isinstance(other, int) and other == 0:
+            return self
+        other = as_nonlinear(other)
+        return NotImplemented if other is None else _sum((*other.products, *self.products))
+
+    def __sub__(self, other: Any) -> "NonlinearOperator":
+        other = as_nonlinear(other)
+        return NotImplemented if other is None else self + (-1) * other
+
+    def __rsub__(self, other: Any) -> "NonlinearOperator":
+        other = as_nonlinear(other)
+        return NotImplemented if other is None else other + (-1) * self
+
+    def __neg__(self) -> "NonlinearOperator":
+        return (-1) * self
+
+    def __mul__(self, other: Any) -> "NonlinearOperator":
+        if (operand := as_nonlinear(other)) is not None:
+            for each in (self, operand):
+                refuse_estimates(each)
+            return _sum(expanded(self.products, operand.products))
+        if as_coefficient(other) is not None:
+            return other * self
+        if is_function(other):
+            raise TypeError(
+                "N * c is ambiguous for a function c: write c * N for c of the point, and "
+                "N * FunctionOf(c) for c of u's value."
+            )
+        return NotImplemented
+
+    def __rmul__(self, other: Any) -> "NonlinearOperator":
+        if (operand := as_nonlinear(other)) is not None:
+            return operand * self
+        scalar = as_coefficient(other)
+        if scalar is None and not is_function(other):
+            return NotImplemented
+        number, functions = (Number(1), (other,)) if scalar is None else (scalar, ())
+        return _sum(
+            Product(multiply(number, each.coefficient), functions + each.functions, each.factors)
+            for each in self.products
+        )
+
+    def __truediv__(self, other: Any) -> "NonlinearOperator":
+        scalar = as_coefficient(other)
+        if scalar is None:
+            return NotImplemented
+        return (1 / scalar.value if isinstance(scalar, Number) else 1 / scalar) * self
+
+    def __pow__(self, exponent: Any) -> "NonlinearOperator":
+        exponent = plain(exponent)
+        if not isinstance(exponent, int) or isinstance(exponent, bool):
+            return NotImplemented
+        if exponent < 1:
+            raise ValueError(
+                f"a power of u's value must be 1, 2, 3, …; got {exponent}. Others are functions: "
+                "FunctionOf(jnp.sqrt)."
+            )
+        return reduce(lambda N, _: N * self, range(exponent - 1), self)
+
+    def __matmul__(self, other: Any) -> "NonlinearOperator":
+        inner = _as_operand(other)
+        if inner is None:
+            return NotImplemented
+        refuse_estimates(inner)
+        return _sum(each for product in self.products for each in _substituted(product, inner))
+
+    def __rmatmul__(self, other: Any) -> "NonlinearOperator":
+        if not isinstance(other, Operator):
+            return NotImplemented
+        for each in (other, self):
+            refuse_estimates(each)
+        linear = [op for product in self.products if (op := product.linear) is not None]
+        rest = tuple(product for product in self.products if product.linear is None)
+        found = [_of_linear(other @ operator) for operator in linear]
+        if len(rest) == 1 and not rest[0].functions:
+            found.append(_outside(other, rest[0]))
+        elif rest:
+            found.append(Product(Number(1), (), (After(other, _sum(rest)),)))
+        return _sum(found)
+
+    def __eq__(self, other: object) -> bool:
+        operand = as_nonlinear(other)
+        return NotImplemented if operand is None else _equal(self, operand)
+
+    def __hash__(self) -> int:
+        return hash(NonlinearOperator)  # equal operators may be written in different ways
+
+    def __repr__(self) -> str:
+        texts = [each for product in self.products for each in product.signed_texts]
+        found = " ".join(f"{sign} {text}" for sign, text in texts)
+        return found.removeprefix("+ ").replace("− ", "−", found.startswith("− ")) or "0"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+@final
+class Polynomial(NonlinearOperator):
+    """A collected sum of products: the result of the algebra."""
+
+    terms: tuple[Product, ...]
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        return self.terms
+
+
+@final
+class Value(NonlinearOperator):
+    """u's value, of which products and powers are pointwise: `Value() ** 3` is $u³$, while
+    `Identity() ** 3` would be the identity applied three times.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        u = do.Value()
+        burgers = do.Partial(argnum=1) + u * do.Partial(0) - 0.1 * do.Partial(0, order=2)
+        burgers  # ∂ₜu − 0.1 ∂₀²u + u (∂₀u)
+        (do.Laplacian() @ u**2).exact(lambda x: x[0])(jnp.ones(2))  # Δ(x²) = 2.0
+        ```
+    """
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        return (_of_linear(Identity()),)
+
+
+@final
+class FunctionOf(NonlinearOperator):
+    """$φ(u)$, or φ of what several operators make of u: at a point, φ(A u, B u, …).
+
+    **Arguments:**
+
+    - `function`: φ, a function of as many values as there are operators; one that has to be given
+        more gets the point, u's arguments, after them: `lambda u, x: x[0] * u`.
+    - `*operators`: u's value, if there are none.
+
+    In `L @ N` a function stands for itself: `Laplacian() @ jnp.sin` is `Laplacian() @
+    FunctionOf(jnp.sin)`. In estimates what φ is applied to is exact, since φ of an estimate is
+    biased. Equal ones have the same function, as an object.
+
+    **Raises:** `TypeError` for what is no function, or for operators that are none.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        K = do.FunctionOf(lambda u: 1 + u**2)
+        diffusion = do.Divergence() @ (K * do.Gradient())
+        diffusion.exact(lambda x: x[0])(jnp.ones(2))  # (1 + x²)′ = 2.0
+        advection = do.FunctionOf(jnp.matmul, do.Gradient(), do.Value())  # (u·∇)u
+        advection.exact(lambda x: x)(jnp.ones(2))  # [1, 1]
+        ```
+    """
+
+    function: Callable[..., PyTree]
+    operators: tuple[Any, ...]
+
+    def __init__(self, function: Callable[..., PyTree], *operators: Any) -> None:
+        if not is_function(function):
+            raise TypeError(
+                "FunctionOf expects a function of values, and operators after it; got "
+                f"{function!r} of type {type(function).__name__} in place of the function."
+            )
+        for each in operators:
+            if as_nonlinear(each) is None:
+                raise TypeError(
+                    f"FunctionOf expects operators after the function; got {each!r} of type "
+                    f"{type(each).__name__}."
+                )
+            refuse_estimates(each)
+        self.function, self.operators = function, operators or (Identity(),)
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        return (Product(Number(1), (), (Applied(self.function, self.operators),)),)
+
+
+def as_nonlinear(value: Any) -> NonlinearOperator | None:
+    """An operator as one that may not be linear; None for anything else."""
+    if isinstance(value, NonlinearOperator):
+        return value
+    return Polynomial((_of_linear(value),)) if isinstance(value, Operator) else None
+
+
+def refuse_estimates(operator: Any) -> None:
+    """Within what is not linear they would be biased."""
+    if any(part.draw is not None for parts, _ in operator.leaves for part in parts):
+        raise TypeError(
+            "estimates are neither multiplied nor composed, nor put into functions, since with one "
+            "draw the result would be biased. Estimate what is made of the operators instead: "
+            "(A * B).estimate(key, n)."
+        )
+
+
+def _as_operand(value: Any) -> Any:
+    """What an operator is applied to: another one, or a function of u's value."""
+    if isinstance(value, Operator | NonlinearOperator):
+        return value
+    return FunctionOf(value) if is_function(value) else None
+
+
+def _sum(products: Iterable[Product]) -> NonlinearOperator:
+    return Polynomial(collected(products))
+
+
+def _of_linear(operator: Operator) -> Product:
+    return Product(Number(1), (), (Linear(operator),))
+
+
+def _outside(outer: Operator, product: Product) -> Product:
+    """A product without functions of the point behind a linear operator, the number outside."""
+    inner: Any = Product(Number(1), (), product.factors)
+    if len(product.factors) == 1 and isinstance(factor := product.factors[0], After):
+        return Product(product.coefficient, (), (After(outer @ factor.outer, factor.inner),))
+    return Product(product.coefficient, (), (After(outer, Polynomial((inner,))),))
+
+
+def _substituted(product: Product, inner: Any) -> Sequence[Product]:
+    """The product with `inner` in the place of u."""
+    factors = [_inserted(factor, inner).products for factor in product.factors]
+    found = reduce(expanded, factors)
+    return [
+        Product(
+            multiply(product.coefficient, each.coefficient),
+            product.functions + each.functions,
+            each.factors,
+        )
+        for each in found
+    ]
+
+
+def _inserted(value: AbstractValue, inner: Any) -> NonlinearOperator:
+    match value:
+        case Linear():
+            found = value.operator @ inner
+        case After():
+            found = value.outer @ (value.inner @ inner)
+        case Applied():
+            found = FunctionOf(value.function, *(each @ inner for each in value.operands))
+        case _:
+            raise TypeError(f"no value of an operator: {value!r}")
+    result = as_nonlinear(found)
+    assert result is not None
+    return result
+
+
+def _identity(coefficient: Any) -> Hashable:
+    return coefficient.value if isinstance(coefficient, Number) else ("object", id(coefficient))
+
+
+def _equal(left: NonlinearOperator, right: NonlinearOperator) -> bool:
+    """Whether they are the same sums, up to the rounding of their numbers."""
+    first, second = _linear_parts(left), _linear_parts(right)
+    for kind in {**first, **second}:
+        one = first[kind] if kind in first else 0 * second[kind]
+        if one != second.get(kind, 0 * one):
+            return False
+    return _equal_inside(left, right) and _cancel(
+        [p for p in (*left.products, *(-right).products) if p.linear is None and not _alone(p)]
+    )
+
+
+def _linear_parts(operator: NonlinearOperator) -> dict[Hashable, Operator]:
+    """The linear products, by the kind of their outputs."""
+    found = [(place(each), each.linear) for each in operator.products]
+    return {kind: linear for kind, linear in found if linear is not None}
+
+
+def _alone(product: Product) -> After | None:
+    """The linear operator after another one, where a product is a number times that."""
+    (factor,) = product.factors if len(product.factors) == 1 else (None,)
+    return factor if isinstance(factor, After) and not product.functions else None
+
+
+def _equal_inside(left: NonlinearOperator, right: NonlinearOperator) -> bool:
+    """Whether each linear operator is applied to the same."""
+    inside: list[tuple[Operator, list[NonlinearOperator]]] = []
+    for side, operator in enumerate((left, right)):
+        for product in operator.products:
+            if (factor := _alone(product)) is None:
+                continue
+            sums = next((both for outer, both in inside if outer == factor.outer), None)
+            if sums is None:
+                inside.append((factor.outer, sums := [Polynomial(()), Polynomial(())]))
+            sums[side] = sums[side] + number_of(product.coefficient) * factor.inner
+    return all(_equal(*both) for _, both in inside)
+
+
+def _cancel(products: Sequence[Product]) -> bool:
+    """Whether a sum of products is zero."""
+    rest = list(products)
+    while rest:
+        alike = [each for each in rest if each.same(rest[0])]
+        rest = [each for each in rest if not any(each is other for other in alike)]
+        numbers = [concrete(each.coefficient) for each in alike]
+        tolerance = 8 * precision([each.coefficient for each in alike])
+        if abs(sum(numbers)) > tolerance * max(map(abs, numbers)):
+            return False
+    return True

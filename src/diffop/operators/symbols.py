@@ -1,0 +1,187 @@
+"""Symbols: what an operator is at a point, as a polynomial in the frequency ξ.
+
+With p(y) = ξ·(y − x), which vanishes at x, ∂^α e^{ip} = (iξ)^α there, and of p^m/m! the derivatives
+of order m are ξ^α and all others vanish. So symbols are values of the operator itself, exact for
+compositions and coefficients that vary.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Inexact, PyTree
+
+from ..array_types import Vector
+from ..jets.point import Point
+from ..terms.coefficients import plain, times, value_at
+from ..terms.evaluate import apply
+from ..terms.term import Part, Term, collapsed, factor_term, merged
+
+
+def order_of(terms: Sequence[Term]) -> int:
+    """The highest order of a term; one less where all that is of that order cancels when
+    coefficients are taken out of derivatives.
+    """
+    highest = max(map(_order, terms), default=0)
+    leading = _leading(terms)
+    return highest if leading or not terms else highest - 1
+
+
+def _order(term: Term) -> int:
+    return sum(segment.order for segment in term.word)
+
+
+def _leading(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms of the highest order with their coefficients in front, where each value of u is by
+    itself.
+    """
+    highest = max(map(_order, terms), default=0)
+    leading = [term for term in terms if _order(term) == highest]
+    segments = [segment for term in leading for segment in term.word]
+    separate = all(s.componentwise and not s.entries for s in segments)
+    return merged(map(collapsed, leading)) if separate else tuple(leading)
+
+
+def symbol(terms: Sequence[Term], xi: PyTree, point: Point, values: tuple[int, ...]) -> PyTree:
+    """e^{−iξ·x} L e^{iξ·x}."""
+    phase = _phase(xi, point)
+
+    def wave(*at: Any) -> Array:
+        p = phase(*at)
+        return jnp.exp(jax.lax.complex(jnp.zeros_like(p), p))
+
+    return _of_each(terms, wave, point, values)
+
+
+def principal_symbol(
+    terms: Sequence[Term], xi: PyTree, point: Point, values: tuple[int, ...]
+) -> PyTree:
+    """Σ_{|α| = m} C_α(x) (iξ)^α."""
+    m, phase = order_of(terms), _phase(xi, point)
+    value = _of_each(terms, lambda *at: phase(*at) ** m / math.factorial(m), point, values)
+    return jax.tree.map(lambda leaf: times(leaf, 1j**m), value)
+
+
+def _phase(xi: PyTree, point: Point) -> Callable[..., Array]:
+    """The function ξ·(y − x)."""
+    frequency = (xi,) if len(point.args) == 1 else xi
+    at = jax.tree.map(jnp.asarray, point.args)
+    shapes = [[jnp.shape(leaf) for leaf in jax.tree.leaves(each)] for each in (frequency, at)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            "a symbol expects a frequency xi like the point, of several arguments a tuple of "
+            f"these; got arrays of shapes {shapes[0]} at a point of shapes {shapes[1]}."
+        )
+    origin = jax.tree.leaves(at)
+    waves = [
+        jnp.asarray(k).astype(x.dtype)
+        for k, x in zip(jax.tree.leaves(frequency), origin, strict=True)
+    ]
+
+    def phase(*args: Any) -> Array:
+        along = zip(waves, jax.tree.leaves(args), origin, strict=True)
+        return jnp.sum(jnp.stack([jnp.sum(k * (y - x)) for k, y, x in along]))
+
+    return phase
+
+
+def _of_each(
+    terms: Sequence[Term], wave: Callable[..., Array], point: Point, values: tuple[int, ...]
+) -> PyTree:
+    """Of a wave times each unit of u's values, which are along the last axes of the result."""
+    if values == ():
+        return _value(terms, wave, point)
+    size, dtype = math.prod(values), jax.eval_shape(wave, *point.args).dtype
+
+    def of_unit(unit: Array) -> PyTree:
+        return _value(terms, lambda *at: unit * wave(*at), point)
+
+    units = jnp.eye(size, dtype=dtype).reshape(size, *values)
+    found = jax.vmap(of_unit, out_axes=-1)(units)
+    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-1], *values), found)
+
+
+def _value(terms: Sequence[Term], function: Callable[..., Array], point: Point) -> Any:
+    return apply([Part(tuple(terms), None)], function, point)
+
+
+def is_elliptic(terms: Sequence[Term], point: Point) -> Bool[Array, ""]:
+    """Whether the principal symbol has no real zero but ξ = 0, up to rounding.
+
+    A form of order two is definite. In the plane the symbol is a polynomial in the slope of ξ,
+    which has no real root. Of a product each factor is elliptic.
+    """
+    order = order_of(terms)
+    flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, point.args))
+    point = Point(unravel(flat), point.kwargs)
+
+    def of_form(form: Callable[[Vector], Array]) -> Array:
+        return _value(terms, lambda *y: form(ravel_pytree(y)[0] - flat), point)
+
+    def along(direction: Vector) -> Array:
+        return of_form(lambda y: (direction @ y) ** order / math.factorial(order))
+
+    if flat.size == 1 or order == 0:
+        return along(jnp.ones_like(flat)) != 0
+    if flat.size == 2:
+        return _has_no_real_root(jnp.stack([of_form(each) for each in _monomials(order)]))
+    if order == 2 and not jnp.iscomplexobj(along(flat)):
+        return _is_definite(jax.hessian(along)(flat))
+    leading = _leading(terms)
+    if len(leading) == 1 and all(f.order < max(order, 3) for f in leading[0].head.factors):
+        return _is_product_elliptic(leading[0], point)
+    raise ValueError(
+        "is_elliptic is decided for real operators of order two, in the plane, and for products of "
+        f"such; got one of order {order} in {flat.size} coordinates."
+    )
+
+
+def _monomials(order: int) -> list[Callable[[Vector], Array]]:
+    """y₀^{m−k} y₁^k / ((m−k)! k!), whose derivatives tell C_{(m−k, k)}."""
+
+    def monomial(k: int) -> Callable[[Vector], Array]:
+        scale = math.factorial(order - k) * math.factorial(k)
+        return lambda y: y[0] ** (order - k) * y[1] ** k / scale
+
+    return [monomial(k) for k in range(order + 1)]
+
+
+def _has_no_real_root(coefficients: Inexact[Array, " n"]) -> Bool[Array, ""]:
+    """Of Σ_k a_k s^k, at infinity neither. A root of multiplicity m is known to the m-th root of
+    the precision.
+    """
+    degree, magnitudes = len(coefficients) - 1, jnp.abs(coefficients)
+    epsilon = float(jnp.finfo(coefficients.dtype).eps)
+    top = magnitudes[-1] > epsilon * jnp.max(magnitudes)
+    monic = coefficients / jnp.where(top, coefficients[-1], 1)
+    companion = jnp.eye(degree, k=-1, dtype=coefficients.dtype).at[:, -1].set(-monic[:-1])
+    roots = jnp.linalg.eigvals(companion)
+    close = jnp.abs(jnp.imag(roots)) <= epsilon ** (1 / degree) * (1 + jnp.abs(roots))
+    return top & ~jnp.any(close)
+
+
+def _is_definite(matrix: Array) -> Bool[Array, ""]:
+    values = jnp.linalg.eigvalsh(matrix)
+    least = len(values) * float(jnp.finfo(values.dtype).eps) * jnp.max(jnp.abs(values))
+    return jnp.all(values > least) | jnp.all(values < -least)
+
+
+def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
+    head = term.head
+    numbers = [plain(term.coefficient), *(value_at(c, point) for c in head.functions)]
+    scaled = [jnp.asarray(number) != 0 for number in numbers]
+    factors = [is_elliptic((factor_term(factor),), point) for factor in head.factors]
+    return jnp.all(jnp.stack([*scaled, *factors]))
+
+
+def at_zero(xi: PyTree) -> tuple[Any, ...]:
+    """A point for operators that are the same everywhere."""
+    return (jax.tree.map(jnp.zeros_like, xi),)
+
+
+def is_constant(terms: Sequence[Term]) -> bool:
+    """Whether the coefficients are the same at every point."""
+    return all(segment.constant for term in terms for segment in term.word)

@@ -1,0 +1,136 @@
+"""The points of a unit cube that a fixed rule takes."""
+
+import functools
+from abc import abstractmethod
+from typing import TypeAlias, final
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from ..complete import Complete
+from ..scalars import is_integer, plain
+
+Nodes: TypeAlias = tuple[Float[np.ndarray, "count dim"], Float[np.ndarray, " count"]]
+"""Points of the unit cube, and their weights."""
+
+MOST = 10**6
+"""So many points are a mistake."""
+_DIGITS = 23
+
+
+class AbstractRule(Complete):
+    """A fixed rule for integrals over the unit cube, $∫ f(ξ) dξ ≈ Σ_r w_r f(ξ_r)$: what
+    [`diffop.Integral`][] is by `.exact`.
+
+    A subclass is final and defines `nodes`.
+
+    !!! example
+
+        ```python
+        import numpy as np
+        import diffop as do
+
+        class Middle(do.quadrature.AbstractRule):
+            def nodes(self, dim):
+                return np.full((1, dim), 0.5), np.ones(1)
+
+        do.Integral(do.quadrature.Limits(0.0, 1.0), rule=Middle())
+        ```
+    """
+
+    @abstractmethod
+    def nodes(self, dim: int) -> Nodes:
+        """The points, of shape `(count, dim)`, and their weights, of shape `(count,)`."""
+
+
+@final
+class GaussLegendre(AbstractRule):
+    """The tensor product of Gauss-Legendre rules with `n` points in each coordinate: in one it is
+    right for polynomials of degree 2n − 1, and converges exponentially for smooth functions.
+
+    **Arguments:**
+
+    - `n`: how many, at least 1; in d coordinates there are $n^d$ points, a million at most.
+
+    **Raises:** `ValueError` for n < 1 and, when it is used, for too many points.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        points, weights = do.quadrature.GaussLegendre(3).nodes(2)  # (9, 2) and (9,)
+        ```
+    """
+
+    n: int = eqx.field(static=True, converter=plain, default=16)
+
+    def __check_init__(self) -> None:
+        if not is_integer(self.n) or self.n < 1:
+            raise ValueError(f"GaussLegendre expects n, at least 1, as an integer; got {self.n!r}.")
+
+    def nodes(self, dim: int) -> Nodes:
+        """Those of the interval in each coordinate, the last one fastest."""
+        if self.n**dim > MOST:
+            raise ValueError(
+                f"a Gauss-Legendre rule of {self.n} points in each of {dim} coordinates has more "
+                f"than {MOST:,} points; give the integral rule=diffop.quadrature.Sobol(1024), or "
+                "estimate it."
+            )
+        points, weights = np.polynomial.legendre.leggauss(self.n)
+        grid = np.meshgrid(*[(points + 1) / 2] * dim, indexing="ij")
+        products = functools.reduce(np.multiply.outer, [weights / 2] * dim)
+        return np.stack([each.reshape(-1) for each in grid], axis=1), products.reshape(-1)
+
+
+@final
+class Sobol(AbstractRule):
+    """The first `n` points of a Sobol sequence, with one digital shift for all: for more
+    coordinates than products of rules are good for. The error decays nearly as 1/n for smooth
+    functions of few effective coordinates, and has no estimate.
+
+    Sources: Sobol 1967; Joe and Kuo 2008, "Constructing Sobol sequences with better two-dimensional
+    projections".
+
+    **Arguments:**
+
+    - `n`: how many, a power of two.
+    - `seed`: of the shift.
+
+    **Raises:** `ValueError` for another n.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        cube = do.Integral(do.quadrature.Limits(0.0, 1.0), rule=do.quadrature.Sobol(4096))
+        cube.exact(lambda x: jnp.prod(1 + 0.1 * (x - 0.5)))(jnp.zeros(20))  # 1, up to 1e-3
+        ```
+    """
+
+    n: int = eqx.field(static=True, converter=plain, default=1024)
+    seed: int = eqx.field(static=True, converter=plain, default=0)
+
+    def __check_init__(self) -> None:
+        if not is_integer(self.n) or self.n < 1 or self.n & (self.n - 1):
+            raise ValueError(f"Sobol expects n, a power of two; got {self.n!r}.")
+
+    def nodes(self, dim: int) -> Nodes:
+        """With equal weights."""
+        return _sobol(self.n, self.seed, dim), np.full(self.n, 1 / self.n)
+
+
+@functools.lru_cache(maxsize=8)
+def _sobol(n: int, seed: int, dim: int) -> Float[np.ndarray, "n dim"]:
+    """In the middle of what the digits of single precision leave, so that none rounds to 1.
+    `scipy.stats` takes long to import.
+    """
+    import scipy.stats
+
+    digits = scipy.stats.qmc.Sobol(dim, scramble=False, bits=32).random_base2(n.bit_length() - 1)
+    shift = np.random.RandomState(seed).randint(0, 2**32, dim, np.uint64)
+    shifted = np.floor(digits * 2.0**32).astype(np.uint64) ^ shift
+    return ((shifted >> np.uint64(32 - _DIGITS)).astype(float) + 0.5) * 2.0**-_DIGITS

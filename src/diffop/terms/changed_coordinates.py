@@ -1,0 +1,192 @@
+"""Operators in other coordinates: of functions v(q) = u(x(q)), where x = map(q).
+
+A derivative of order one or two is known by what it does to polynomials of x: with J = ∂x/∂q,
+
+    b·∇_x = (J⁻¹b)·∇_q,
+    C:∇_x² = C':∇_q² + b'·∇_q,      C' = J⁻¹ C J⁻ᵀ,    b' = −J⁻¹ (C':∇_q²) x,
+
+the last because C:∇_x² of x itself is 0. The b of a factor is what it makes of the function x, its
+C what it makes of ½ (x − x₀)(x − x₀)ᵀ at x₀. Changing coordinates respects compositions, so that
+words and powers are changed factor by factor.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, PyTree
+
+from ..array_types import Vector
+from ..jets.field_terms import LinearForm, MatrixForm
+from ..jets.fields import Number
+from ..jets.index_terms import CoordinateTerms, Monomial
+from ..jets.point import Point
+from ..jets.terms import Factor, Located
+from .derived_fields import by_coordinates
+from .evaluate import apply
+from .term import (
+    Part,
+    Segment,
+    Term,
+    compose,
+    compose_sums,
+    factor_term,
+    function_name,
+    function_term,
+)
+
+Map: TypeAlias = Callable[[PyTree], PyTree]
+
+
+def in_coordinates(terms: Sequence[Term], mapping: Map, argnum: int) -> tuple[Term, ...]:
+    """The terms of an operator on functions of x as those of one on functions of q.
+
+    **Raises:** `ValueError` for factors that are not changed: gradients and their like, and sums of
+    order three and more.
+    """
+    return tuple(each for term in terms for each in _of_term(term, mapping, argnum))
+
+
+def _of_term(term: Term, mapping: Map, argnum: int) -> Sequence[Term]:
+    found: Sequence[Term] = (Term(term.coefficient, ()),)
+    for segment in term.word:
+        for function in segment.functions:
+            found = compose_sums(found, (function_term(Moved(function, mapping, argnum)),))
+        for factor, power in sorted(segment.product, key=lambda each: each[0].constant):
+            changed = _of_factor(factor, mapping, argnum)
+            for _ in range(power):
+                found = compose_sums(found, changed)
+        if segment.entries:
+            taken = Segment((), (), (), segment.entries)
+            found = compose_sums(found, (Term(Number(1), (taken,)),))
+    return found
+
+
+def _of_factor(factor: Factor, mapping: Map, argnum: int) -> Sequence[Term]:
+    if isinstance(factor, Monomial):
+        return _of_monomial(factor, mapping, argnum)
+    argnums = set(factor.argnums) if isinstance(factor, CoordinateTerms) else None
+    if isinstance(factor, Located):
+        argnums = {factor.argnum}
+    if factor.constant and argnums is not None and argnum not in argnums:
+        return (factor_term(factor),)
+    if not factor.componentwise or argnums != {argnum} or factor.order not in (1, 2):
+        raise ValueError(
+            f"in_coordinates changes what is made of derivatives of order one and two of argument "
+            f"{argnum}, of each value of u by itself; got {factor}. A gradient or a divergence is "
+            "written in its components, a sum of higher order as a composition of others, and an "
+            "integral over the new coordinates."
+        )
+    direction = LinearForm(argnum, None, Direction(factor, mapping))
+    if factor.order == 1:
+        return (factor_term(direction),)
+    matrix = MatrixForm(argnum, None, Matrix(factor, mapping), name="C in other coordinates")
+    return (factor_term(matrix), factor_term(direction))
+
+
+def _of_monomial(factor: Monomial, mapping: Map, argnum: int) -> Sequence[Term]:
+    """Coordinate by coordinate."""
+    found = Term(Number(1), ())
+    for (own, i), order in factor.alpha:
+        once = Monomial((((own, i), 1),))
+        changed = LinearForm(argnum, None, Direction(once, mapping)) if own == argnum else once
+        for _ in range(order):
+            found = compose(found, factor_term(changed))
+    return (found,)
+
+
+@final
+class Moved(eqx.Module):
+    """A function of x as one of q."""
+
+    function: Callable[..., Any]
+    mapping: Map
+    argnum: int = eqx.field(static=True)
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.function).removesuffix("(x)")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _moved(Point(args, kwargs), self.mapping, self.argnum).value_of(self.function)
+
+
+@final
+class Matrix(eqx.Module):
+    """C' of a factor of order two, as a function of q."""
+
+    factor: Factor
+    mapping: Map
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Array:
+        point, argnum = Point(args, kwargs), _argnum(self.factor)
+        there, jacobian = _moved(point, self.mapping, argnum), _jacobian(point, self, argnum)
+        origin = ravel_pytree(there.args[argnum])[0]
+
+        def square(*args: Any, **_: Any) -> Array:
+            x = ravel_pytree(args[argnum])[0] - origin
+            return jnp.outer(x, x) / 2
+
+        inverse = jnp.linalg.inv(jacobian)
+        return inverse @ _value(self.factor, square, there) @ inverse.T
+
+
+@final
+class Direction(eqx.Module):
+    """J⁻¹b of a factor of order one, b' of one of order two, as a function of q."""
+
+    factor: Factor
+    mapping: Map
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Vector:
+        point, argnum = Point(args, kwargs), _argnum(self.factor)
+        jacobian = _jacobian(point, self, argnum)
+        if self.factor.order == 1:
+            there = _moved(point, self.mapping, argnum)
+            b = _value(self.factor, lambda *args, **_: ravel_pytree(args[argnum])[0], there)
+        else:
+            matrix = Matrix(self.factor, self.mapping)(*args, **kwargs)
+            second = MatrixForm(argnum, None, matrix, name="C in other coordinates")
+            b = -_value(second, lambda *args, **_: _flat(self.mapping, args[argnum]), point)
+        return jnp.linalg.solve(jacobian, b)
+
+
+def _argnum(factor: Any) -> int:
+    """Of which all its coordinates are."""
+    if isinstance(factor, Located):
+        return factor.argnum
+    return factor.argnums[0] if isinstance(factor, CoordinateTerms) else factor.alpha[0][0][0]
+
+
+def _value(factor: Factor, function: Callable[..., Array], point: Point) -> Array:
+    return apply([Part((factor_term(factor),), None)], function, point)
+
+
+def _moved(point: Point, mapping: Map, argnum: int) -> Point:
+    args = point.args
+    return Point((*args[:argnum], mapping(args[argnum]), *args[argnum + 1 :]), point.kwargs)
+
+
+def _flat(mapping: Map, q: PyTree) -> Vector:
+    return ravel_pytree(mapping(q))[0]
+
+
+def _jacobian(point: Point, changed: Matrix | Direction, argnum: int) -> Array:
+    """∂x/∂q.
+
+    **Raises:** `ValueError` where there are not as many coordinates as before.
+    """
+    flat, at = by_coordinates(
+        lambda *args, **_: _flat(changed.mapping, args[argnum]), point, argnum
+    )
+    jacobian = jax.jacfwd(at)(flat)
+    if jacobian.shape[0] != jacobian.shape[1]:
+        raise ValueError(
+            "in_coordinates expects a map to as many coordinates as it takes; got one from "
+            f"{jacobian.shape[1]} to {jacobian.shape[0]}. On a surface take "
+            "LaplaceBeltrami.embedded(map)."
+        )
+    return jacobian

@@ -1,0 +1,376 @@
+"""Integrals as operators: by rules beside closed forms, estimated beside both.
+
+Tests of means fail a correct library with probability 7e-6 (4.5 standard errors, two-sided).
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from diffop.quadrature import Disc, GaussLegendre, Limits, Sobol, WholeSpace
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+Z = 4.5
+UNIT = Limits(0.0, 1.0)
+TO_X = Limits(0.0, lambda x: x)
+ONE, PLANE, SPACE = np.array([0.6]), np.array([0.6, -0.3]), np.array([0.6, -0.3, 1.1])
+HALF = math.sqrt(math.pi)
+
+
+def product(x, y):
+    return jnp.exp(x[0] * y[0])
+
+
+def square(x):
+    return x @ x
+
+
+# (operator, u, x, (operator u)(x)), by hand
+EXACT = {
+    "fredholm": (do.Integral(UNIT, lambda x, y: x[0] * y[0]), jnp.sum, ONE, 0.6 / 3),
+    "volterra": (do.Integral(TO_X), lambda x: jnp.cos(x[0]), ONE, math.sin(0.6)),
+    "convolution": (
+        do.Integral(TO_X, lambda x, y: x[0] - y[0]),
+        lambda x: jnp.sin(x[0]),
+        ONE,
+        0.6 - math.sin(0.6),
+    ),
+    "backwards": (do.Integral(Limits(1.0, 0.0)), jnp.sum, ONE, -0.5),
+    "a box": (do.Integral(do.pde.Box((0, -1), (2, 1))), square, PLANE, 4 * (4 / 3 + 1 / 3)),
+    "some coordinates": (
+        do.Integral(Limits((0.0, 1.0), (1.0, 3.0)), dims=(0, 2)),
+        lambda x: x[0] * x[1] * x[2],
+        SPACE,
+        -0.3 * 0.5 * 4.0,
+    ),
+    "interval as a ball": (do.Integral(Disc(2.0, 1.0)), square, ONE, (27 + 1) / 3),
+    "disc": (do.Integral(do.pde.Ball(2, 2.0)), square, PLANE, math.pi * 16 / 2),
+    "off the center": (do.Integral(Disc(1.0, (1.0, 2.0))), square, PLANE, math.pi * 5.5),
+    "ball": (do.Integral(Disc(1.0)), square, SPACE, 4 * math.pi / 5),
+    "line": (do.Integral(WholeSpace(1.0)), lambda x: jnp.exp(-square(x)), ONE, HALF),
+    "plane": (
+        do.Integral(WholeSpace(1.5, 0.5)),
+        lambda x: jnp.exp(-square(x - 0.5) / 2) * x[0],
+        PLANE,
+        math.pi,
+    ),
+    "part of an equation": (
+        do.Partial(0) + 2 * do.Integral(UNIT) - (lambda x: x[0]) * do.Integral(TO_X),
+        square,
+        ONE,
+        2 * 0.6 + 2 / 3 - 0.6 * 0.6**3 / 3,
+    ),
+    "of a derivative": (
+        do.Integral(UNIT, product) @ do.Laplacian(),
+        square,
+        ONE,
+        2 * math.expm1(0.6) / 0.6,
+    ),
+    "of a product": (
+        do.Integral(UNIT) @ ((lambda x: x[0]) * do.Partial(0)),
+        square,
+        ONE,
+        2 / 3,
+    ),
+    "derived": (do.Partial(0, 2) @ do.Integral(TO_X), jnp.sin, ONE, np.array([math.cos(0.6)])),
+    "derived, of a kernel": (
+        do.Laplacian() @ do.Integral(UNIT, product),
+        lambda x: x[0] * math.exp(0),
+        ONE,
+        # ∫ y³ exp(xy) dy, by parts
+        math.exp(0.6) * (1 / 0.6 - 3 / 0.6**2 + 6 / 0.6**3 - 6 / 0.6**4) + 6 / 0.6**4,
+    ),
+    "twice": (do.Integral(TO_X) ** 2, jnp.sum, ONE, 0.6**3 / 6),
+    "of an entry": (
+        do.Integral(UNIT) @ do.Component(1),
+        lambda x: jnp.stack([x[0], x[0] ** 2]),
+        ONE,
+        1 / 3,
+    ),
+    "of a pytree": (
+        do.Component("b") @ do.Integral(UNIT),
+        lambda x: {"a": x[0], "b": jnp.stack([x[0] ** 3, 1.0 + 0 * x[0]])},
+        ONE,
+        np.array([0.25, 1.0]),
+    ),
+}
+
+
+QUANTILES = {"line", "plane"}
+"""Whose map is not smooth at the ends of the cube: 16 points have five digits."""
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_rule_is_right_for_what_is_smooth(name):
+    operator, u, x, expected = EXACT[name]
+    value = jax.jit(operator.exact(u))(x)
+    np.testing.assert_allclose(value, expected, rtol=1e-5 if name in QUANTILES else 1e-11)
+
+
+def test_of_several_arguments():
+    u = lambda x, t: x[0] * jnp.exp(-t)
+    x, t = jnp.array([2.0]), jnp.array(3.0)
+    memory = do.Integral(Limits(0.0, lambda x, t: t), lambda x, t, s: jnp.exp(s - t), argnum=1)
+    np.testing.assert_allclose(memory.exact(u)(x, t), 2 * 3 * math.exp(-3.0), rtol=1e-12)
+    space = do.Integral(UNIT, lambda x, t, y: t * y[0])
+    np.testing.assert_allclose(space.exact(u)(x, t), 3 * math.exp(-3.0) / 3, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("region", "size", "volume"),
+    [(Limits(0.0, 1.0), 12, 1.0), (Disc(1.0), 5, 8 * math.pi**2 / 15)],
+)
+def test_sobol_points_in_many_coordinates(region, size, volume):
+    """Of Σ cos x_i in the cube, of |x|² in the ball: within what the rule is known to reach."""
+    operator, x = do.Integral(region, rule=Sobol(2048)), jnp.zeros(size)
+    np.testing.assert_allclose(operator.exact(jnp.ones_like)(x), volume, rtol=1e-12)
+    if isinstance(region, Disc):
+        u, expected = square, volume * size / (size + 2)
+    else:
+        u, expected = lambda x: jnp.sum(jnp.cos(x)), size * math.sin(1.0)
+    np.testing.assert_allclose(operator.exact(u)(x), expected, rtol=1e-3)
+
+
+def test_polynomials_of_a_degree():
+    """n points are right up to degree 2n − 1, and not beyond."""
+    for degree, error in ((5, 0.0), (6, 1 / 2800)):
+        moment = do.Integral(UNIT, rule=GaussLegendre(3)).exact(lambda x: x[0] ** degree)(
+            jnp.asarray(ONE)
+        )
+        np.testing.assert_allclose(1 / (degree + 1) - moment, error, atol=1e-15, rtol=1e-9)
+
+
+# --- estimates ---------------------------------------------------------------------------------
+
+ESTIMATED = {
+    "fredholm": (do.Integral(UNIT, product), lambda x: jnp.sin(3 * x[0]), ONE),
+    "volterra": (do.Integral(TO_X, product), lambda x: jnp.cos(x[0]), ONE),
+    "disc": (do.Integral(Disc(2.0, 0.3), product), lambda x: 2 + jnp.cos(x[0] + x[1]), PLANE),
+    "all of space": (do.Integral(WholeSpace(1.0)), lambda x: jnp.exp(-square(x) + x[1]), PLANE),
+    "sum": (
+        3 * do.Integral(UNIT) - do.Integral(TO_X) + do.Partial(0),
+        lambda x: jnp.exp(2 * x[0]),
+        ONE,
+    ),
+    "system": (do.Integral(UNIT), lambda x: jnp.stack([x[0], jnp.exp(x[0])]), ONE),
+    "of a derivative": (do.Integral(UNIT, product) @ do.Laplacian(), lambda x: x[0] ** 4, ONE),
+    "derived": (do.Laplacian() @ do.Integral(TO_X, product), lambda x: jnp.cos(x[0]), ONE),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATED)
+def test_estimates_are_unbiased(name):
+    operator, u, x = ESTIMATED[name]
+    x = jnp.asarray(x)
+    fine = jnp.asarray(operator.exact(u)(x))
+    estimate = lambda key: operator.estimate(key, 5)(u)(x)
+    values = jax.jit(jax.vmap(estimate))(jax.random.split(jax.random.key(1), 4000))
+    error = jnp.std(values, axis=0) / math.sqrt(4000)
+    assert jnp.all(jnp.abs(jnp.mean(values, axis=0) - fine) < Z * error), (values.mean(0), fine)
+    assert jnp.all(error > 0)
+    assert jnp.all(error < 0.1 * jnp.abs(fine))  # a bias of half of the value would be seen
+
+
+def test_standard_errors_are_those_over_keys():
+    """The mean of their squares is the variance, of a sum whose terms share their draws too."""
+    operator, u, x = ESTIMATED["sum"]
+    x = jnp.asarray(x)
+    keys = jax.random.split(jax.random.key(2), 4000)
+    value, error, jets = jax.jit(jax.vmap(lambda k: tuple(operator.estimate(k, 4).stats(u)(x))))(
+        keys
+    )
+    variance = jnp.var(value, ddof=1)
+    # both have a relative error of about √(2/4000) times some kurtosis
+    np.testing.assert_allclose(jnp.mean(error**2), variance, rtol=0.1)
+    assert jets[0] == 4 + 4 + 1
+    # of ∫ u − ∫_0^x u alone: 3 exp(2ξ) − x exp(2xξ) has the variance of this function of ξ
+    xi = (np.arange(200_000) + 0.5) / 200_000
+    z = 3 * np.exp(2 * xi) - 0.6 * np.exp(1.2 * xi)
+    np.testing.assert_allclose(variance, z.var() / 4, rtol=0.1)
+
+
+def test_terms_share_their_draws():
+    twice = do.Integral(UNIT) + 1e-3 * do.Integral(TO_X)
+    zero = twice.estimate(jax.random.key(0), 3) - twice.estimate(jax.random.key(0), 3)
+    value, error, _ = zero.stats(jnp.exp)(jnp.asarray(ONE))
+    assert jnp.all(value == 0) and jnp.all(error == 0)
+    joint = do.estimate([do.Integral(UNIT), do.Integral(Limits(0.0, 2.0))], jax.random.key(0), 3)
+    single, double = joint(jnp.sum)(jnp.asarray(ONE))
+    np.testing.assert_allclose(double, 4 * single, rtol=1e-12)  # the points 2ξ, twice the volume
+
+
+def test_a_rule_is_kept_where_that_is_asked_for():
+    """In estimates, too: of a memory beside what is sampled."""
+    x, u = jnp.asarray(SPACE), lambda x: jnp.exp(x[0] + 2 * x[1]) * x[2]
+    laplacian = do.Laplacian()
+    ruled = do.Integral(Limits(0.0, lambda x: x[0]), dims=(0,), sampled=False)
+    estimate = (laplacian + ruled).estimate(jax.random.key(0), 2)
+    value, error, _ = estimate.stats(u)(x)
+    only, spread, _ = laplacian.estimate(jax.random.key(0), 2).stats(u)(x)
+    np.testing.assert_allclose(value - only, math.expm1(0.6) * math.exp(-0.6) * 1.1, rtol=1e-12)
+    np.testing.assert_allclose(error, spread, rtol=1e-12)
+    outer = do.Partial(0) @ ruled
+    assert outer.estimate(jax.random.key(0), 2).stats(u)(x).standard_error == 0
+    assert ruled.estimate(jax.random.key(0), 2) == ruled.estimate(jax.random.key(1), 2)
+
+
+def test_chunks_change_nothing():
+    operator, u, x = ESTIMATED["fredholm"]
+    x = jnp.asarray(x)
+    for each in (operator.exact, operator.estimate(jax.random.key(0), 7)):
+        np.testing.assert_allclose(each(u, chunk=3)(x), each(u)(x), rtol=1e-13)
+
+
+def test_an_accuracy_is_reached():
+    operator, u, x = ESTIMATED["fredholm"]
+    x = jnp.asarray(x)
+    found = operator.estimate_to(jax.random.key(0), rtol=0.02, max_n=4096)(u)(x)
+    exact = operator.exact(u)(x)
+    assert found.converged and 32 < found.n < 4096
+    assert abs(found.value - exact) < Z * found.standard_error
+    pilot = do.variance(operator, n=4, key=jax.random.key(0), pilot=4000)(u)(x)
+    values = jax.vmap(lambda y: product(x, y) * u(y))(jnp.linspace(0, 1, 20_001)[:, None])
+    np.testing.assert_allclose(pilot.variance, jnp.var(values) / 4, rtol=0.1)
+    assert pilot.method == "pilot"
+
+
+# --- in equations and losses -------------------------------------------------------------------
+
+VOLTERRA = do.nn.Equation.linear(
+    do.Identity() + do.Integral(TO_X, lambda x, y: x[0] - y[0]), lambda x: x[0]
+)
+POINTS = np.linspace(0.0, 2.0, 7)[:, None]
+
+
+def test_an_integral_equation_knows_its_solution():
+    """u(x) + ∫_0^x (x − y) u(y) dy = x has the solution sin x."""
+    loss = do.train.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")
+    assert loss(lambda x: jnp.sin(x[0]), jax.random.key(0)) < 1e-20
+    assert loss(lambda x: jnp.sin(x[0]) + 0.1, jax.random.key(0)) > 1e-3
+
+
+def test_losses_of_estimates_are_unbiased():
+    """Of the two squares that are; the third has too much, by the variance."""
+    u = lambda x: jnp.cos(2 * x[0])
+    exact = do.train.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")(u, jax.random.key(0))
+    keys = jax.random.split(jax.random.key(3), 3000)
+    for square in ("product", "pairs", "biased"):
+        loss = do.train.ResidualLoss(VOLTERRA, points=POINTS, n=4, square=square)
+        values = jax.jit(jax.vmap(lambda key, loss=loss: loss(u, key)))(keys)
+        z = (jnp.mean(values) - exact) / (jnp.std(values) / math.sqrt(3000))
+        assert (abs(z) < Z) == (square != "biased"), (square, z)
+
+
+def test_a_kernel_is_learnt():
+    class Decay(eqx.Module):
+        rate: jax.Array
+
+        def __call__(self, x, y):
+            return jnp.exp(self.rate * x[0] * y[0])
+
+    of = lambda rate: do.Integral(UNIT, Decay(rate)).exact(jnp.ones_like)(jnp.asarray(ONE))[0]
+    rate = jnp.array(0.7)
+    total = lambda r: math.expm1(0.6 * r) / (0.6 * r)
+    slope = (total(0.7 + 1e-6) - total(0.7 - 1e-6)) / 2e-6
+    np.testing.assert_allclose(jax.grad(of)(rate), slope, rtol=1e-8)
+
+
+# --- as values ---------------------------------------------------------------------------------
+
+
+def test_integrals_compare_and_print():
+    box = do.pde.Box((0.0,), (1.0,))
+    assert do.Integral(box) == do.Integral(Limits((0.0,), (1.0,)))
+    assert do.Integral(UNIT) != do.Integral(UNIT, product)
+    assert do.Integral(UNIT, product) == do.Integral(UNIT, product)
+    assert do.Integral(UNIT) @ do.Laplacian() != do.Laplacian() @ do.Integral(UNIT)
+    assert 2 * do.Integral(UNIT) - do.Integral(UNIT) == do.Integral(UNIT)
+    first, second = jax.random.split(jax.random.key(0))
+    estimate = lambda key: do.Integral(UNIT).estimate(key, 3)
+    assert estimate(first) == estimate(first)
+    assert estimate(first) != estimate(second)
+    assert repr(do.Identity() - do.Integral(UNIT, product)) == "I − ∫ k dy"
+    assert repr(do.Integral(UNIT) @ do.Laplacian()) == "∫ dy Δ"
+    assert "a fixed rule" in str(do.Integral(UNIT).jets())
+    assert "3 draws" in str(do.Integral(UNIT).estimate(first, 3).jets())
+
+
+def test_single_precision_stays():
+    x = jnp.ones(1, jnp.float32)
+    operator = do.Integral(TO_X, product)
+    assert operator.exact(jnp.sum)(x).dtype == jnp.float32
+    assert operator.estimate(jax.random.key(0), 4)(jnp.sum)(x).dtype == jnp.float32
+    # a rule's points are inside of the cube, where quantiles are finite
+    line = do.Integral(WholeSpace(1.0), rule=Sobol(1024))
+    gauss = line.exact(lambda x: jnp.exp(-square(x)))(x)
+    np.testing.assert_allclose(gauss, HALF, rtol=1e-2)
+
+
+# --- refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: do.Integral((0, 1)), TypeError, "taken over a region"),
+        (lambda: do.Integral(UNIT, 2.0), TypeError, "A number multiplies the operator"),
+        (lambda: do.Integral(UNIT, rule=16), TypeError, "a rule of diffop.quadrature"),
+        (lambda: do.Integral(UNIT).exact(jnp.sum)(jnp.ones(9)), ValueError, "rule=diffop"),
+        (
+            lambda: do.Integral(UNIT, lambda x, y: y).exact(jnp.sum)(jnp.asarray(ONE)),
+            ValueError,
+            "must return a number",
+        ),
+        (
+            lambda: do.Integral(Limits((0, 0), (1, 1))).exact(jnp.sum)(jnp.asarray(ONE)),
+            ValueError,
+            r"arrays of shape \(1,\)",
+        ),
+        (
+            lambda: do.Integral(Disc(1.0, (0, 0))).exact(jnp.sum)(jnp.asarray(ONE)),
+            ValueError,
+            "or as many",
+        ),
+        (lambda: Disc(-1.0), ValueError, "positive, finite radius"),
+        (lambda: WholeSpace(0.0), ValueError, "positive, finite scale"),
+        (lambda: GaussLegendre(0), ValueError, "at least 1"),
+        (lambda: Sobol(1000), ValueError, "a power of two"),
+        (
+            lambda: do.Integral(UNIT, dims=(3,)).exact(jnp.sum)(jnp.asarray(ONE)),
+            ValueError,
+            "only 1",
+        ),
+        (
+            lambda: (
+                (do.Laplacian() @ do.Integral(TO_X))
+                .estimate(jax.random.key(0), 4)
+                .stats(jnp.sum)(jnp.asarray(ONE))
+            ),
+            ValueError,
+            "inner operator is sampled too",
+        ),
+        (
+            lambda: do.baselines.estimate("folx", do.Integral(UNIT), jax.random.key(0), 2),
+            ValueError,
+            "baselines take",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+def test_an_integral_is_not_taken_for_a_derivative():
+    whole = do.Laplacian() + do.Integral(do.quadrature.Limits(0.0, 1.0))
+    with pytest.raises(ValueError, match="has no adjoint here"):
+        whole.adjoint()
+    with pytest.raises(ValueError, match="an integral over the new coordinates"):
+        whole.in_coordinates(lambda q: 2 * q)

@@ -1,0 +1,216 @@
+"""Operators in other coordinates beside closed forms, and beside themselves before."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def polar(q):
+    return q[0] * jnp.stack([jnp.cos(q[1]), jnp.sin(q[1])])
+
+
+def cylindrical(q):
+    return jnp.stack([q[0] * jnp.cos(q[1]), q[0] * jnp.sin(q[1]), q[2]])
+
+
+def spherical(q):
+    r, theta, phi = q
+    ring = r * jnp.sin(theta)
+    return jnp.stack([ring * jnp.cos(phi), ring * jnp.sin(phi), r * jnp.cos(theta)])
+
+
+def u(q):
+    return jnp.exp(q[0] / 2) * jnp.sin(2 * q[1]) * jnp.cos(q[-1] - q[0] * q[1])
+
+
+def derivatives(q):
+    return jax.grad(u)(q), jax.hessian(u)(q)
+
+
+def laplacian_polar(q):
+    g, h = derivatives(q)
+    return h[0, 0] + g[0] / q[0] + h[1, 1] / q[0] ** 2
+
+
+def laplacian_cylindrical(q):
+    return laplacian_polar(q) + derivatives(q)[1][2, 2]
+
+
+def laplacian_spherical(q):
+    g, h = derivatives(q)
+    sine = jnp.sin(q[1])
+    angles = h[1, 1] + g[1] * jnp.cos(q[1]) / sine + h[2, 2] / sine**2
+    return h[0, 0] + 2 * g[0] / q[0] + angles / q[0] ** 2
+
+
+SYSTEMS = {
+    "polar": (polar, laplacian_polar, lambda q: jnp.stack([jnp.ones(()), q[0] ** 2])),
+    "cylindrical": (
+        cylindrical,
+        laplacian_cylindrical,
+        lambda q: jnp.diag(jnp.stack([jnp.ones(()), q[0] ** 2, jnp.ones(())])),
+    ),
+    "spherical": (
+        spherical,
+        laplacian_spherical,
+        lambda q: jnp.stack([jnp.ones(()), q[0] ** 2, (q[0] * jnp.sin(q[1])) ** 2]),
+    ),
+}
+Q = np.array([1.3, 0.8, 0.4])
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_laplacians_in_closed_form(name):
+    mapping, expected, metric = SYSTEMS[name]
+    q = jnp.asarray(Q[: 2 if name == "polar" else 3])
+    ways = {
+        "map": do.Laplacian().in_coordinates(mapping),
+        "matrix": do.SecondOrder(np.eye(len(q))).in_coordinates(mapping),
+        "metric": do.LaplaceBeltrami(metric),
+        "embedding": do.LaplaceBeltrami.embedded(mapping),
+    }
+    got = jax.jit(lambda q: do.exact(ways)(u)(q))(q)
+    for way, value in got.items():
+        np.testing.assert_allclose(value, expected(q), rtol=1e-12, err_msg=way)
+
+
+def skew(q):
+    """A map without symmetries, one-to-one near the points here."""
+    return jnp.stack([q[0] + q[1] ** 2 / 5, q[1] - jnp.sin(q[0]) / 4])
+
+
+def w(x):
+    return jnp.sin(x[0]) * jnp.exp(x[1] * x[0])
+
+
+def c(x):
+    return 1 + x[0] * x[1]
+
+
+def b(x):
+    return jnp.stack([x[1] ** 2, x[0]])
+
+
+def matrix(x):
+    return jnp.stack([jnp.stack([1 + x[0] ** 2, x[0] * x[1]]), jnp.stack([x[1], 2 + x[0]])])
+
+
+OPERATORS = {
+    "identity": c * do.Identity(),
+    "first order": c * do.Directional(b) + 2j * do.Partial(1),
+    "second order": do.SecondOrder(matrix) - 0.5 * do.Laplacian(),
+    "diffusion": do.Generator(b, lambda x: 1 + x),
+    "mixed": do.Mixed((1, 1)),
+    "composition": do.Laplacian() @ (c * do.Partial(0)),
+    "list": do.TensorOperator([{0: 2}, {0: 1, 1: 1}], b),
+    "adjoint": do.Generator(b, matrix).adjoint(),
+}
+
+
+def test_values_are_those_in_the_coordinates_before():
+    """(L' v)(q) = (L u)(x(q)) for v = u ∘ x."""
+    q = jnp.array([0.4, -0.6])
+    changed = {name: L.in_coordinates(skew) for name, L in OPERATORS.items()}
+    got = jax.jit(lambda q: do.exact(changed)(lambda q: w(skew(q)))(q))(q)
+    expected = jax.jit(lambda x: do.exact(OPERATORS)(w)(x))(skew(q))
+    for name in OPERATORS:
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-10, err_msg=name)
+
+
+def test_laws():
+    for A in (do.Laplacian(), c * do.Directional(b)):
+        B = OPERATORS["second order"]
+        assert A.in_coordinates(skew) == A.in_coordinates(skew)
+        product = A.in_coordinates(skew) @ B.in_coordinates(skew)
+        assert (A @ B).in_coordinates(skew) == product
+
+
+def test_other_arguments_stay_as_they_are():
+    heat = do.Partial(argnum=1) - (lambda x, t: t + x[0]) * do.Laplacian()
+    v = lambda q, t: u(jnp.append(q, 0.2)) * t**2
+    q, t = jnp.asarray(Q[:2]), 0.7
+    got = heat.in_coordinates(polar).exact(v)(q, t)
+    space = lambda q: v(q, t)
+    g, h = jax.grad(space)(q), jax.hessian(space)(q)
+    laplacian = h[0, 0] + g[0] / q[0] + h[1, 1] / q[0] ** 2
+    expected = 2 * v(q, t) / t - (t + polar(q)[0]) * laplacian
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_draws_are_unbiased():
+    """n = 1, over all coordinates that may be drawn: every draw of a key is one of two."""
+    L, q = do.Laplacian().in_coordinates(polar), jnp.asarray(Q[:2])
+    keys = jax.random.split(jax.random.key(0), 4000)
+    draws = np.array(jax.jit(jax.vmap(lambda key: L.estimate(key, 1)(u)(q)))(keys))
+    values, counts = np.unique(np.round(draws, 9), return_counts=True)
+    assert len(values) == 2 and abs(counts[0] - 2000) < 4 * math.sqrt(1000)
+    np.testing.assert_allclose(np.mean(values), laplacian_polar(q), rtol=1e-8)
+
+
+def test_haldanes_sphere():
+    """An electron on a sphere of radius 1 around a monopole of 2Q flux quanta: H = ½ |Λ|², with
+    Λ = r × (−i∇ + A), in Haldane's gauge A = −Q cot θ e_φ. With u = cos(θ/2) e^{iφ/2} and
+    v = sin(θ/2) e^{−iφ/2} the lowest level has the orbitals u^{Q+m} v^{Q−m}, and l(l+1) − Q² =
+    Q for |Λ|² (Haldane, Phys. Rev. Lett. 51, 605).
+    """
+    Q, m = 1.5, 0.5
+    surface = do.LaplaceBeltrami.embedded(lambda q: spherical(jnp.append(1.0, q)))
+    cot = lambda q: 1 / jnp.tan(q[0])
+    turning = lambda q: 2 * Q * cot(q) / jnp.sin(q[0])
+    square = -surface + 1j * (turning * do.Partial(1)) + (Q**2) * (cot * (cot * do.Identity()))
+
+    def orbital(q):
+        size = jnp.cos(q[0] / 2) ** (Q + m) * jnp.sin(q[0] / 2) ** (Q - m)
+        return jax.lax.complex(size * jnp.cos(m * q[1]), size * jnp.sin(m * q[1]))
+
+    q = jnp.array([0.8, 0.4])
+    got = square.exact(orbital)(q)
+    np.testing.assert_allclose(got, Q * orbital(q), rtol=1e-12)
+    harmonic = lambda q: jnp.sin(q[0]) ** 2 * jnp.cos(2 * q[1])
+    np.testing.assert_allclose(surface.exact(harmonic)(q), -6 * harmonic(q), rtol=1e-12)
+
+
+def test_metrics():
+    """Of the hyperbolic plane y²(∂x² + ∂y²), of Minkowski's space, and of one coordinate of two."""
+    q = jnp.asarray(Q[:2])
+    v = lambda q: jnp.sin(q[0]) * q[1] ** 3
+    flat = -jnp.sin(q[0]) * q[1] ** 3 + 6 * jnp.sin(q[0]) * q[1]
+    hyperbolic = do.LaplaceBeltrami(lambda q: 1 / q[1] ** 2)
+    np.testing.assert_allclose(hyperbolic.exact(v)(q), q[1] ** 2 * flat, rtol=1e-12)
+    wave = do.LaplaceBeltrami(jnp.array([-1.0, 1.0]))
+    box = jnp.sin(q[0]) * q[1] ** 3 + 6 * jnp.sin(q[0]) * q[1]
+    np.testing.assert_allclose(wave.exact(v)(q), box, rtol=1e-12)
+    line = do.LaplaceBeltrami(lambda q: q[1:] ** 4, dims=(1,))  # y^-2 ∂y (y^-2 ∂y v)
+    np.testing.assert_allclose(line.exact(v)(q), 0, atol=1e-14)
+
+
+ERRORS = {
+    "gradient": (lambda: do.Gradient().in_coordinates(polar), ValueError, "got ∇. A gradient or"),
+    "high order": (lambda: do.DiagonalK(3).in_coordinates(polar), ValueError, "got Σᵢ∂ᵢ³"),
+    "surface": (
+        lambda: do.Laplacian().in_coordinates(lambda q: jnp.append(q, q[0])).exact(u)(jnp.ones(2)),
+        ValueError,
+        "to as many coordinates as it takes; got one from 2 to 3.*LaplaceBeltrami.embedded",
+    ),
+    "no map": (lambda: do.Laplacian().in_coordinates(3.0), TypeError, "expects a map.*got 3.0"),
+    "metric": (
+        lambda: do.LaplaceBeltrami(lambda q: jnp.ones((3, 3))).exact(u)(jnp.ones(2)),
+        ValueError,
+        r"metric of LaplaceBeltrami must have shape .*\(2, 2\).*; got \(3, 3\)",
+    ),
+}
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize("name", ERRORS)
+def test_refused(name):
+    build, kind, message = ERRORS[name]
+    with pytest.raises(kind, match=message):
+        build()

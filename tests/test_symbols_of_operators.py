@@ -1,0 +1,138 @@
+"""Symbols beside what is written on paper, and whether operators are elliptic."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+X, XI = np.array([0.7, -0.4]), np.array([1.5, -2.0])
+K = XI @ XI
+
+
+def c(x):
+    return jnp.sin(x[0]) * x[1]
+
+
+def slope(x):
+    return np.array([np.cos(x[0]) * x[1], np.sin(x[0])])
+
+
+C = float(np.sin(X[0]) * X[1])
+BENT = -np.sin(X[0]) * X[1]  # Δc
+CASES = {
+    "sum": (lambda: do.Laplacian() + do.Partial(1), -K + 1j * XI[1], -K, 2),
+    "identity": (lambda: c * do.Identity(), C, C, 0),
+    "coefficient": (lambda: c * do.Partial(0, order=3), -1j * C * XI[0] ** 3, ..., 3),
+    "composition": (  # Δ(c u) = c Δu + 2 ∇c·∇u + Δc u
+        lambda: do.Laplacian() @ (c * do.Identity()),
+        -C * K + 2j * slope(X) @ XI + BENT,
+        -C * K,
+        2,
+    ),
+    "commutator": (
+        lambda: do.commutator(do.Laplacian(), c * do.Identity()),
+        2j * slope(X) @ XI + BENT,
+        2j * slope(X) @ XI,
+        1,
+    ),
+    "complex": (lambda: 2j * do.Mixed((1, 2)), 2 * XI[0] * XI[1] ** 2, ..., 3),
+    "gradient": (do.Gradient, 1j * XI, ..., 1),
+    "powers": (lambda: do.Biharmonic() - do.DiagonalK(3), K**2 + 1j * np.sum(XI**3), K**2, 4),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_symbols(name):
+    build, whole, principal, order = CASES[name]
+    L = build()
+    assert L.order == order
+    np.testing.assert_allclose(L.symbol(XI, X), whole, rtol=1e-12)
+    principal = whole if principal is ... else principal
+    np.testing.assert_allclose(L.principal_symbol(XI, X), principal, rtol=1e-12)
+
+
+def test_systems_and_arguments():
+    values = {"values": (2,)}
+    np.testing.assert_allclose(do.Divergence().symbol(XI, **values), 1j * XI)
+    turned = do.Curl(dims=(0, 1)).symbol(XI, **values)
+    np.testing.assert_allclose(turned, [-1j * XI[1], 1j * XI[0]])
+    longitudinal = (do.Gradient() @ do.Divergence()).symbol(XI, X, **values)
+    np.testing.assert_allclose(longitudinal, -np.outer(XI, XI))
+    heat = do.Partial(argnum=1) - do.Laplacian()
+    np.testing.assert_allclose(heat.symbol((XI, 3.0), X, 0.5), 3j + K)
+    np.testing.assert_allclose(heat.principal_symbol((XI, 3.0), X, 0.5), K)
+    assert heat.symbol((np.float32(XI), np.float32(3)), np.float32(X), np.float32(1)).dtype == (
+        np.complex64
+    )
+
+
+def quadratic(lowest):
+    return do.SecondOrder(jnp.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, lowest]]))
+
+
+CAUCHY_RIEMANN = do.Partial(0) + 1j * do.Partial(1)
+ELLIPTIC = {
+    "laplacian": (do.Laplacian(), 3, True),
+    "negative": (-do.Laplacian() + do.Partial(0), 3, True),
+    "definite": (quadratic(0.1), 3, True),
+    "degenerate": (quadratic(0.0), 3, False),
+    "hyperbolic": (quadratic(-1.0), 3, False),
+    "complex multiple": (1j * quadratic(0.1), 3, True),
+    "missing a coordinate": (do.Laplacian(dims=(0, 1)), 3, False),
+    "one coordinate": (do.Partial(0, order=3), 1, True),
+    "transport": (do.Partial(0), 2, False),
+    "holomorphic": (CAUCHY_RIEMANN, 2, True),
+    "holomorphic twice": (CAUCHY_RIEMANN**2, 2, True),
+    "wave": (do.Partial(0, order=2) - do.Partial(1, order=2), 2, False),
+    "wave twice": ((do.Partial(0, order=2) - do.Partial(1, order=2)) ** 2, 2, False),
+    "plate": (do.Biharmonic() + do.Laplacian(), 2, True),
+    "orthotropic": (do.DiagonalK(4), 2, True),
+    "power": (do.PolyLaplacian(3), 4, True),
+    "power of less": (do.Laplacian(dims=(0, 1)) ** 2, 3, False),
+    "identity": (do.Identity(), 3, True),
+    "multiplication by nothing": ((lambda x: 0 * x[0]) * do.Laplacian(), 3, False),
+}
+
+
+@pytest.mark.parametrize("name", ELLIPTIC)
+def test_is_elliptic(name):
+    operator, size, expected = ELLIPTIC[name]
+    dtype = np.float32 if name in ("wave twice", "degenerate") else np.float64
+    assert bool(operator.is_elliptic(jnp.linspace(0.5, 1, size, dtype=dtype))) is expected
+
+
+def test_where_it_is_elliptic():
+    """Tricomi's equation, over points; a heat operator is not where time is a coordinate."""
+    tricomi = (lambda x: x[1]) * do.Partial(0, order=2) + do.Partial(1, order=2)
+    points = jnp.array([[0.0, 1.0], [0.0, -1.0], [2.0, 0.5]])
+    assert jax.jit(jax.vmap(tricomi.is_elliptic))(points).tolist() == [True, False, True]
+    heat = do.Partial(argnum=1) - do.Laplacian()
+    assert not heat.is_elliptic(jnp.ones(2), 0.5)
+
+
+ERRORS = {
+    "no point": (
+        lambda: (c * do.Partial(0)).symbol(XI),
+        "whose coefficients vary, is one at a point",
+    ),
+    "another frequency": (
+        lambda: do.Laplacian().symbol(np.ones(3), X),
+        r"a frequency xi like the point.*got arrays of shapes \[\(3,\)\] at a point of .*\(2,\)",
+    ),
+    "undecided": (
+        lambda: (do.Biharmonic() + do.DiagonalK(4)).is_elliptic(jnp.ones(3)),
+        "decided for real operators of order two, in the plane, and for products of such",
+    ),
+    "undecided factor": (lambda: do.DiagonalK(4).is_elliptic(jnp.ones(3)), "got .* of order 4"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_refused(name):
+    build, message = ERRORS[name]
+    with pytest.raises(ValueError, match=message):
+        build()
