@@ -1,7 +1,7 @@
 """Coefficients that are sums of blocks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 import jax.numpy as jnp
@@ -55,12 +55,6 @@ class Blocks:
     def is_sparse(self) -> bool:
         """Whether blocks are fewer numbers than an array."""
         return self.size < math.prod(self.shape) and len(self.parts) <= _PARTS
-
-    def with_parts(
-        self, change: Callable[[Block], Block | None], shape: tuple[int, ...]
-    ) -> "Blocks":
-        """What comes of each block, as a coefficient of another shape."""
-        return collected([change(part) for part in self.parts], shape)
 
 
 def collected(parts: Sequence[Block | None], shape: tuple[int, ...]) -> Blocks:
@@ -239,7 +233,7 @@ def some(c: Blocks, numbers: Any) -> Blocks:
         joint.outputs = [Sum(0, {new: Range()}), *places]
         return joint.result(None)
 
-    return c.with_parts(part, (numbers.size, *c.shape[1:]))
+    return collected(list(map(part, c.parts)), (numbers.size, *c.shape[1:]))
 
 
 def entries_at(block: Block, array: Any) -> Any:

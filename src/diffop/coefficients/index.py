@@ -21,6 +21,7 @@ class Range(NamedTuple):
 
     start: int = 0
     step: int = 1
+    is_traced = False
 
     def numbers(self, size: int) -> np.ndarray:
         """The numbers at the places 0 … size − 1."""
@@ -51,6 +52,7 @@ class Table:
     """
 
     __slots__ = ("_digest", "array")
+    is_traced = False
 
     def __init__(self, array: Any) -> None:
         self.array = np.asarray(array, dtype=np.int32)
@@ -89,6 +91,7 @@ class Traced:
     source: Source = static()
     low: int = static()
     high: int = static()
+    is_traced = True
 
     def numbers(self, size: int) -> Any:
         """The numbers at the places 0 … size − 1."""

@@ -130,7 +130,7 @@ class Joint:
             del mine[name]
             if first == second:
                 continue
-            if isinstance(first, Traced) or isinstance(second, Traced):
+            if first.is_traced or second.is_traced:
                 mine[name], other[name] = first, second
                 continue
             mine[name] = plus(first, second.scaled(-1, 0), self.sizes[name])
@@ -158,7 +158,7 @@ class Joint:
         if not names:
             self.empty = self.empty or left.const != 0
             return
-        static = not any(isinstance(i, Traced) for s in (left, right) for i in s.terms.values())
+        static = not any(i.is_traced for s in (left, right) for i in s.terms.values())
         if len(names) == 1:
             return self._keep(names[0], left, right) if static else self._compare(left, right)
         if static and len(names) == 2:
@@ -238,7 +238,7 @@ class Joint:
 
     def _divide(self, total: Sum) -> bool:
         """The same where a number is known at run time only, on one side: it is divided by q."""
-        traced = [n for n, index in total.terms.items() if isinstance(index, Traced)]
+        traced = [n for n, index in total.terms.items() if index.is_traced]
         steps = _steps(Sum(0, {n: i for n, i in total.terms.items() if n not in traced}))
         if len(traced) != 1 or not steps or len({step > 0 for step in steps.values()}) > 1:
             return False
@@ -522,7 +522,7 @@ def _sided(const: int, steps: dict[int, int]) -> tuple[Sum, Sum]:
 def _difficulty(equation: tuple[Sum, Sum]) -> tuple[int, bool]:
     left, right = equation
     indices = [*left.terms.values(), *right.terms.values()]
-    return len(indices), any(isinstance(each, Traced) for each in indices)
+    return len(indices), any(each.is_traced for each in indices)
 
 
 def _common(ix: Range, nx: int, iy: Range, ny: int) -> tuple[Index, Index, int]:

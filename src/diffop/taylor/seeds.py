@@ -105,9 +105,9 @@ def of_part(positions: Any, values: Any, start: int, shape: tuple[int, ...]) -> 
         values = None if (values == 1).all() else jnp.asarray(values)
     if len(directions) == 0:
         return Blocks((), (count, *shape))
-    direction, whole = known(directions), block.basis(shape)
-    if direction == Range(directions[0], 1) and _is_all(flat, size):
-        values = None if values is None else values.reshape(shape)
+    direction = known(directions)
+    if each == 1 and _is_all(flat, size) and direction == Range(int(directions[0])):
+        values, whole = None if values is None else values.reshape(shape), block.basis(shape)
         origin = (int(directions[0]), *whole.origin[1:])
         return Blocks((Block(values, whole.axes, origin),), (count, *shape))
     adds = (direction, *_coordinates(flat, shape))
@@ -117,8 +117,7 @@ def of_part(positions: Any, values: Any, start: int, shape: tuple[int, ...]) -> 
 
 def _is_all(flat: Any, size: int) -> bool:
     """Whether these are all positions, in order."""
-    known_now = isinstance(flat, np.ndarray) and flat.size == size
-    return known_now and flat[0] == 0 and known(flat) == Range(0, 1)
+    return isinstance(flat, np.ndarray) and flat.size == size and known(flat) == Range()
 
 
 def _coordinates(flat: Any, shape: tuple[int, ...]) -> list[Index | None]:

@@ -182,8 +182,7 @@ def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
     what has several of them for an entry, as each two of these would meet.
     """
     parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Blocks)]
-    several = [part for part in parts if moves_several(part)]
-    return len(parts) > len(several) or (bool(several) and not _meets_by_matrix(family))
+    return bool(parts) and not (_meets_by_matrix(family) and all(map(moves_several, parts)))
 
 
 def _meets_by_matrix(family: Family) -> bool:
