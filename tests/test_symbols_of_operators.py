@@ -105,6 +105,22 @@ def test_is_elliptic(name):
     assert bool(operator.is_elliptic(jnp.linspace(0.5, 1, size, dtype=dtype))) is expected
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_coefficients_may_differ_in_size(dim, size):
+    """As of a layer in which something hardly diffuses, in single precision, too."""
+    second = [do.Partial(i, order=2) for i in range(dim)]
+    others = sum(second[1:-1], second[0])
+    for dtype in (jnp.float32, jnp.float64):
+        at = jnp.ones(dim, dtype)
+        assert (others + size * second[-1]).is_elliptic(at)
+        assert not (others - size * second[-1]).is_elliptic(at)
+    mixed = do.Partial(0, order=4) + size**2 * do.Partial(1, order=4)
+    cross = do.Mixed({0: 2, 1: 2})
+    assert (mixed + size * cross).is_elliptic(jnp.ones(2))
+    assert not (mixed - 3 * size * cross).is_elliptic(jnp.ones(2))
+
+
 def test_where_it_is_elliptic():
     """Tricomi's equation, over points; a heat operator is not where time is a coordinate."""
     tricomi = (lambda x: x[1]) * do.Partial(0, order=2) + do.Partial(1, order=2)

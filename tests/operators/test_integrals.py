@@ -340,6 +340,13 @@ def test_single_precision_stays():
         ),
         (lambda: Disc(-1.0), ValueError, "positive, finite radius"),
         (lambda: WholeSpace(0.0), ValueError, "positive, finite scale"),
+        (
+            lambda: do.Integral(WholeSpace(1.0)).estimate(jax.random.key(0), 2)(jnp.sum)(
+                jnp.ones(2000)
+            ),
+            ValueError,
+            "weights near e.2838, out of the range of float",
+        ),
         (lambda: GaussLegendre(0), ValueError, "at least 1"),
         (lambda: Sobol(1000), ValueError, "a power of two"),
         (
@@ -372,5 +379,14 @@ def test_an_integral_is_not_taken_for_a_derivative():
     whole = do.Laplacian() + do.Integral(do.quadrature.Limits(0.0, 1.0))
     with pytest.raises(ValueError, match="has no adjoint here"):
         whole.adjoint()
-    with pytest.raises(ValueError, match="an integral over the new coordinates"):
-        whole.in_coordinates(lambda q: 2 * q)
+    for operator in (whole, do.FractionalLaplacian(1.0, radius=1.0)):
+        with pytest.raises(ValueError, match="sees all of u, an integral or jumps"):
+            operator.in_coordinates(lambda q: 2 * q)
+        for ask in (lambda L: L.order, lambda L: L.is_elliptic(jnp.ones(1))):
+            with pytest.raises(ValueError, match="no order and no principal symbol"):
+                ask(operator)
+    np.testing.assert_allclose(  # e^{−iξx} (−ξ² e^{iξx} + ∫₀¹ e^{iξy} dy)
+        whole.symbol(jnp.asarray([2.0]), jnp.asarray([0.5])),
+        -4 + np.exp(-1j) * (np.exp(2j) - 1) / 2j,
+        rtol=1e-6,
+    )

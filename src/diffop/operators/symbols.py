@@ -24,7 +24,14 @@ from ..terms.term import Part, Term, collapsed, factor_term, merged
 def order_of(terms: Sequence[Term]) -> int:
     """The highest order of a term; one less where all that is of that order cancels when
     coefficients are taken out of derivatives.
+
+    **Raises:** `ValueError` where a term sees all of u: it is no polynomial in the frequency.
     """
+    for segment in (segment for term in terms for segment in term.word if segment.sees_all):
+        raise ValueError(
+            f"{segment.text} sees all of u, and has no order and no principal symbol here; take "
+            "those of what is made of derivatives at a point by itself."
+        )
     highest = max(map(_order, terms), default=0)
     leading = _leading(terms)
     return highest if leading or not terms else highest - 1
@@ -155,16 +162,24 @@ def _has_no_real_root(coefficients: Inexact[Array, " n"]) -> Bool[Array, ""]:
     """
     degree, magnitudes = len(coefficients) - 1, jnp.abs(coefficients)
     epsilon = float(jnp.finfo(coefficients.dtype).eps)
-    top = magnitudes[-1] > epsilon * jnp.max(magnitudes)
-    monic = coefficients / jnp.where(top, coefficients[-1], 1)
+    ends = (magnitudes[0] > 0) & (magnitudes[-1] > 0)
+    first, last = (jnp.where(ends, magnitudes[k], jnp.ones_like(magnitudes[k])) for k in (0, -1))
+    unit = jnp.log(first / last) / degree  # in which both ends have one size
+    powers = jnp.exp(unit * jnp.arange(degree + 1, dtype=unit.dtype)) / first
+    scaled = coefficients * powers.astype(coefficients.dtype)
+    monic = jnp.where(ends, scaled, jnp.ones_like(scaled))
+    monic = monic / monic[-1]
     companion = jnp.eye(degree, k=-1, dtype=coefficients.dtype).at[:, -1].set(-monic[:-1])
     roots = jnp.linalg.eigvals(companion)
     close = jnp.abs(jnp.imag(roots)) <= epsilon ** (1 / degree) * (1 + jnp.abs(roots))
-    return top & ~jnp.any(close)
+    return ends & ~jnp.any(close)
 
 
 def _is_definite(matrix: Array) -> Bool[Array, ""]:
-    values = jnp.linalg.eigvalsh(matrix)
+    """In units in which the diagonal is ±1, which may be as different as they like."""
+    diagonal = jnp.abs(jnp.diag(matrix))
+    units = jax.lax.rsqrt(jnp.where(diagonal > 0, diagonal, jnp.ones_like(diagonal)))
+    values = jnp.linalg.eigvalsh(units[:, None] * matrix * units[None])
     least = len(values) * float(jnp.finfo(values.dtype).eps) * jnp.max(jnp.abs(values))
     return jnp.all(values > least) | jnp.all(values < -least)
 

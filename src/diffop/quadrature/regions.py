@@ -171,7 +171,8 @@ class WholeSpace(AbstractRegion):
     - `scale`: positive; as large as the region where the integral has its mass, or larger.
     - `center`: one number for all coordinates, or one for each.
 
-    **Raises:** `ValueError` for a scale that is not positive.
+    **Raises:** `ValueError` for a scale that is not positive and, when an integral is evaluated,
+    where there are so many coordinates that weights are out of range (some 60 in single precision).
 
     !!! example
 
@@ -204,4 +205,11 @@ class WholeSpace(AbstractRegion):
     def _weighted(self, normal: Float[Array, " dim"]) -> Weighted:
         center = jnp.asarray(self.center, normal.dtype)
         volume = normal.size * math.log(self.scale * math.sqrt(2 * math.pi))
+        typical = volume + normal.size / 2
+        if abs(typical) > math.log(float(jnp.finfo(normal.dtype).max)):
+            raise ValueError(
+                f"WholeSpace of scale {self.scale} in {normal.size} coordinates has weights near "
+                f"e^{typical:.0f}, out of the range of {normal.dtype}; integrate over fewer of "
+                "them, with dims=, or over a region of your own."
+            )
         return center + self.scale * normal, jnp.exp(volume + jnp.sum(normal**2) / 2)

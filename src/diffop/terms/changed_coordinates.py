@@ -27,6 +27,7 @@ from ..jets.point import Point
 from ..jets.terms import Factor, Located
 from .derived_fields import by_coordinates
 from .evaluate import apply
+from .nonlocal_terms import Nonlocal
 from .term import (
     Part,
     Segment,
@@ -73,12 +74,13 @@ def _of_factor(factor: Factor, mapping: Map, argnum: int) -> Sequence[Term]:
         argnums = {factor.argnum}
     if factor.constant and argnums is not None and argnum not in argnums:
         return (factor_term(factor),)
-    if not factor.componentwise or argnums != {argnum} or factor.order not in (1, 2):
+    local = factor.componentwise and not isinstance(factor, Nonlocal) and factor.order in (1, 2)
+    if not local or argnums != {argnum}:
         raise ValueError(
             f"in_coordinates changes what is made of derivatives of order one and two of argument "
             f"{argnum}, of each value of u by itself; got {factor}. A gradient or a divergence is "
-            "written in its components, a sum of higher order as a composition of others, and an "
-            "integral over the new coordinates."
+            "written in its components, a sum of higher order as a composition of others, and what "
+            "sees all of u, an integral or jumps, in the new coordinates."
         )
     direction = LinearForm(argnum, None, Direction(factor, mapping))
     if factor.order == 1:

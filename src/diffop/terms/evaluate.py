@@ -32,7 +32,7 @@ from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
 from .gradient import gradient
 from .inner import InnerFunction
-from .nonlocal_draws import value_of as nonlocal_value
+from .nonlocal_draws import nonlocal_value
 from .nonlocal_terms import Nonlocal
 from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes

@@ -15,7 +15,7 @@ from .nonlocal_terms import Nonlocal, mapped
 from .term import Segment
 
 
-def value_of(
+def nonlocal_value(
     factor: Nonlocal, u: Callable[..., PyTree], point: Point, draw: Draw | None, per_draw: bool
 ) -> PyTree:
     """What the factor makes of u at a point: by its rule, or from draws. With `per_draw` their

@@ -38,15 +38,14 @@ def forward_laplacian(
 
     - The n coordinates are those of all floating arrays among the positional arguments, in order.
         Integers and what is given by keyword do not move.
-    - Arguments may be such results. Then derivatives are by the coordinates behind those, and all
-        other arguments are constants.
+    - Arguments may be such results. Then derivatives are by the coordinates behind those, of which
+        one with fewer does not depend on the last, and all other arguments are constants.
     - `weights=` by keyword: derivatives are by $x_i / w_i$, so that the Laplacian is $Σ w_i² ∂_i²$.
         A number, or a tuple of them for each argument or for each array in these, or arrays like
         those. Results as arguments have theirs already.
 
     **Raises:** `TypeError` where fn is no function, and, when it is called, where no argument is
-    floating; `ValueError` then for weights of another structure, and for arguments with derivatives
-    by different numbers of coordinates.
+    floating; `ValueError` then for weights of another structure.
 
     Source: Li et al. 2024, "A computational framework for neural network-based variational Monte
     Carlo with forward Laplacian"; the interface: Gao, Köhler and Foster 2023, folx.
