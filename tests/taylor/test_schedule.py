@@ -1,10 +1,12 @@
 """What is pushed in which order, and where directions are replaced: a value before it is done."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import diffop as do
+from diffop.compat import folx
 from diffop.taylor.replacing import walk
 
 D, H = 41, 5
@@ -52,6 +54,20 @@ def test_nothing_is_replaced_in_few_dimensions(schedules):
     (schedule,) = schedules
     assert not schedule.cuts
     assert "family" not in str(schedule)
+
+
+def _late(x):
+    """Its values are few behind most of the work alone."""
+    return jax.nn.logsumexp(FIRST @ jnp.sin(jnp.sin(jnp.sin(x))))
+
+
+@pytest.mark.parametrize(("function", "cuts"), [(ansatz, 1), (_late, 0)])
+def test_nothing_is_replaced_where_that_saves_less_than_it_costs(function, cuts, schedules):
+    """A Jacobian is a pass backwards where directions are replaced."""
+    do.Laplacian().exact(function)(jnp.ones(D) / D)
+    assert schedules.pop().cuts
+    folx.forward_laplacian(function, disable_jit=True)(jnp.ones(D) / D)
+    assert len(schedules.pop().cuts) == cuts
 
 
 def test_families_that_are_not_replaced_need_no_schedule(schedules):

@@ -66,7 +66,8 @@ class Family:
 
     Of pairs of directions, and where directions were replaced, there is a `moment` instead of
     weights, the jets are curves of order two, and coefficients of order one are `Sets`. They may be
-    replaced if the family is `replaceable`: all that is read of it in the end is order two.
+    replaced if the family is `replaceable`: all that is read of it in the end is order two. What is
+    to be computed besides if they are costs `price` multiply-adds.
     """
 
     weights: CollapsingWeights | None
@@ -74,6 +75,7 @@ class Family:
     size: int | None = static()
     moment: SecondMoment | None = None
     replaceable: bool = static(default=False)
+    price: float = static(default=0.0)
     joined: tuple[Joined, ...] = static(default=())
 
     @property

@@ -1,8 +1,9 @@
 """Value, Jacobian and Laplacian of a program, by the plan of `diffop.exact`.
 
-Laplacians of few numbers are pushed along directions that may be replaced by fewer on the way,
-which leaves no Jacobian. It is a gradient in reverse mode then, and under `jax.jit` none where it
-is not read. Where directions were not replaced, Jacobian and Laplacian are of one push.
+Laplacians are pushed along directions that may be replaced by fewer on the way, which leaves no
+Jacobian. It is a gradient in reverse mode then, a pass backwards for each number that comes out,
+and under `jax.jit` none where it is not read. Directions are replaced where that saves more than
+these passes cost. Otherwise Jacobian and Laplacian are of one push.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,16 +19,15 @@ from ...taylor import Truncation
 from ...taylor.bundle import Bundle, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Sets
 from ...taylor.pushforward import SeriesLeaf, at_a_point, derivative_of, push_series
+from ...taylor.replacing.cost import evaluation
 from ...taylor.tangents import is_inexact
 from .arrays import FwdJacobian, FwdLaplArray
 
 Rows: TypeAlias = Sequence[Array]
 """The derivative of one output by each argument, whose axes are the last."""
 
-_SHARE = 8
-"""How many directions there are at least for each number that comes out, so that a pass backwards
-for each of these is little beside them.
-"""
+_BACKWARDS = 2
+"""A pass backwards costs so many evaluations, of which the values on the way are shared."""
 
 
 def by_plan(
@@ -41,8 +41,9 @@ def by_plan(
     all of these, None where it does not say that.
     """
     function = jex.jaxpr_as_fun(program)
-    few = along is not None and _SHARE * _numbers(program) <= size
-    family = Family(np.ones(size, np.int32), Truncation.curve(2), size, replaceable=few)
+    price = _BACKWARDS * _numbers(program) * evaluation(program.jaxpr)
+    given = np.ones(size, np.int32), Truncation.curve(2), size
+    family = Family(*given, replaceable=along is not None, price=price)
 
     def pushed() -> list[tuple[Array | None, ...]]:
         _, outputs = push_series(function, tuple(point), (family,), [series])

@@ -44,11 +44,13 @@ def best_cuts(
     moving: set[int],
     size: int,
     first: float,
+    price: float = 0.0,
     is_moment: bool = False,
 ) -> list[Live]:
     """The cuts that make the rest of a program cheapest, for a family of `size` directions.
 
-    `first` is the share of the full cost at which the moment of the first candidate can be had.
+    `first` is the share of the full cost at which the moment of the first candidate can be had,
+    `price` what is to be paid besides if there are any cuts.
     """
     chosen = _records(candidates, size)
     plans: dict[int, tuple[float, list[Live]]] = {}
@@ -69,7 +71,14 @@ def best_cuts(
                 plan = (spent + plans[index][0], [cut, *plans[index][1]])
         return plan
 
-    return best(0, size, is_moment, 0)[1]
+    spent, cuts = best(0, size, is_moment, 0)
+    without = _work(steps, moving, set(), size, is_moment)
+    return cuts if spent + price < _WORTHWHILE * without else []
+
+
+def evaluation(jaxpr: jex.Jaxpr) -> float:
+    """Multiply-adds of a program without any derivatives."""
+    return sum(_step(eqn, 1, 1, False, False) for eqn in jaxpr.eqns)
 
 
 def _records(candidates: Sequence[Live], size: int) -> list[Live]:

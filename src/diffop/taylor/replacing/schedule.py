@@ -26,12 +26,14 @@ class Carried(NamedTuple):
     - `matrix`: whether they meet by a matrix.
     - `moving`: the variables that move along them, and their sizes.
     - `shared`: those of them whose coefficients do not depend on the point.
+    - `price`: the multiply-adds of what is computed besides if directions are replaced.
     """
 
     directions: int
     matrix: bool
     moving: Mapping[int, int]
     shared: Collection[int]
+    price: float = 0.0
 
 
 @final
@@ -91,7 +93,8 @@ def _cuts(
     if candidates and candidates[0].step == 0:
         largest = max(zip(candidates[0].sizes, candidates[0].variables, strict=True))[1]
         share = SHARED if largest in carried.shared else 1.0
-    return best_cuts(steps, candidates, set(moving), carried.directions, share, carried.matrix)
+    family = carried.directions, share, carried.price, carried.matrix
+    return best_cuts(steps, candidates, set(moving), *family)
 
 
 def _candidates(

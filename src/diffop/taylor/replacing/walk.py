@@ -83,7 +83,8 @@ class _Replacement:
         lower = {v: self._lower(v, index) for v in self.walk.moving if self._moves(v, index)}
         moving = {v: real_size(self._primal(v)) for v in lower}
         shared = {v for v, coefficient in lower.items() if _is_shared(coefficient)}
-        return Carried(_directions(family), _meets_by_matrix(family), moving, shared)
+        matrix = _meets_by_matrix(family)
+        return Carried(_directions(family), matrix, moving, shared, family.price)
 
     def _front(self) -> list[Step]:
         """Run what reads structured coefficients, and what does not move, as long as there is
