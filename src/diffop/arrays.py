@@ -28,9 +28,15 @@ def type_of(value: Any) -> np.dtype:
 
 
 def times(array: Any, number: float | int) -> Any:
-    """An array times a Python number, in the array's type."""
+    """An array times a Python number, in the array's type, in which the number itself may be out of
+    range.
+    """
     if number == 1:
         return array
+    limits = jnp.finfo(array.dtype)
+    if number and not float(limits.tiny) <= abs(number) <= float(limits.max):
+        root = abs(number) ** 0.5
+        return times(times(array, root), number / root)
     if not isinstance(array, Tracer) or array.weak_type:
         return array * number
     return lax.neg(array) if number == -1 else lax.mul(array, array.dtype.type(number))

@@ -24,7 +24,7 @@ ROOMS = ("coefficients", "taylor", "jets", "kernels")
 BELOW = ("arrays.py", "record.py", "source.py")
 KINDS = {
     *("Full", "Image", "Blocks", "Block", "Axis", "Range", "Table", "Traced", "Sets", "Zero"),
-    *("DiagonalMatrix", "SecondMoment", "Common"),
+    *("DiagonalMatrix", "SecondMoment"),
 }
 _SKIPPED = (
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),

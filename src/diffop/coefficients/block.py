@@ -11,7 +11,6 @@ one kind, see [blocks](../../devdocs/blocks.md).
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any, final
 
 import jax.numpy as jnp
@@ -66,21 +65,6 @@ class Block:
         """Other values at the same places."""
         factor = self.factor if factor is None else factor
         return Block(values, self.axes, self.origin, factor)
-
-
-def basis(shape: Sequence[int]) -> Block:
-    """All basis vectors of a value of this shape, in row-major order."""
-    axes = tuple(
-        Axis(
-            size,
-            (
-                Range(0, math.prod(shape[v + 1 :])),
-                *(Range() if u == v else None for u in range(len(shape))),
-            ),
-        )
-        for v, size in enumerate(shape)
-    )
-    return Block(None, axes, (0,) * (len(shape) + 1))
 
 
 def of_array(array: Any) -> Block:

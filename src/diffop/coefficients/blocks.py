@@ -1,5 +1,6 @@
 """Coefficients that are sums of blocks."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final
@@ -74,15 +75,13 @@ def collected(parts: Sequence[Block | None], shape: tuple[int, ...]) -> Blocks:
 def _added(left: Block, right: Block) -> Block:
     if left.values is right.values:
         return left.with_values(left.values, left.factor + right.factor)
-    if left.values is None or right.values is None:
-        one, other = (right, left) if left.values is None else (left, right)
-        assert one.values is not None
-        return one.with_values(times(one.values, one.factor) + other.factor, 1)
-    if left.factor == right.factor:
+    if left.factor == right.factor and left.values is not None and right.values is not None:
         return left.with_values(plus(left.values, right.values))
-    return left.with_values(
-        plus(times(left.values, left.factor), times(right.values, right.factor)), 1
+    first, second = (
+        each.factor if each.values is None else times(each.values, each.factor)
+        for each in (left, right)
     )
+    return left.with_values(first + second, 1)
 
 
 Weights: TypeAlias = Any
@@ -132,30 +131,14 @@ def applied(
     """A relation of coefficients, and of arrays that stand still where these are None: direction
     by direction, or `summed` over all of them by weights; None where it is an array.
     """
-    first, *second = [each for each in coefficients if each is not None]
-    lead = (first.shape[0],)
-    if summed:
-        lead = _lead(weights)
-    others: Sequence[Any] = second[0].parts if second else (None,)
+    moving = [each for each in coefficients if each is not None]
+    count = math.prod(_lead(weights)) if summed else moving[0].shape[0]
+    given = coefficients, arrays, relation, weights if summed else None, dtype, summed, how
     try:
-        parts = [
-            _part(
-                coefficients,
-                arrays,
-                relation,
-                weights if summed else None,
-                dtype,
-                pair,
-                summed,
-                how,
-            )
-            for a in first.parts
-            for b in others
-            for pair in [(a,) if b is None else (a, b)]
-        ]
+        parts = [_part(pair, *given) for pair in itertools.product(*(c.parts for c in moving))]
     except Unstructured:
         return None
-    return collected(parts, (math.prod(lead), *relation.shape))
+    return collected(parts, (count, *relation.shape))
 
 
 def _lead(weights: Weights) -> tuple[int, ...]:
@@ -166,24 +149,19 @@ def _lead(weights: Weights) -> tuple[int, ...]:
 
 
 def _part(
+    pair: Sequence[Block],
     coefficients: Sequence[Blocks | None],
     arrays: Sequence[Any],
     relation: Relation,
     weights: Weights,
     dtype: Any,
-    pair: Sequence[Block],
     summed: bool,
     how: dict[str, Any],
 ) -> Block | None:
     """The relation of one block of each coefficient that moves."""
-    joint, blocks, directions, places = Joint(), iter(pair), [], []
-    for c in coefficients:
-        if c is None:
-            places.append([])
-            continue
-        direction, *own = joint.block(next(blocks))
-        directions.append(direction)
-        places.append(own)
+    joint, blocks = Joint(), iter(pair)
+    found = [[] if c is None else joint.block(next(blocks)) for c in coefficients]
+    directions, places = [each[0] for each in found if each], [each[1:] for each in found]
     output = relation.tie(joint, places, arrays)
     joint.outputs = [_direction(joint, directions, weights, summed), *output]
     return joint.result(dtype, **how)

@@ -109,6 +109,12 @@ class Traced:
         name = Source(("scaled", factor, shift), self.source)
         return Traced(factor * self.array + shift, name, low, high)
 
+    def within(self, most: int) -> "Traced":
+        """The numbers from 0 to another one, and these for what is outside."""
+        name = Source(("within", most), self.source)
+        low, high = (min(max(end, 0), most) for end in (self.low, self.high))
+        return Traced(self.array.clip(0, most), name, low, high)
+
     def divided(self, by: int) -> tuple["Traced", "Traced"]:
         """How often a number is contained, and what is left."""
         whole, rest = (Source((step, by), self.source) for step in ("whole", "rest"))
@@ -127,7 +133,7 @@ class Traced:
 Index: TypeAlias = Range | Table | Traced
 
 for _known in (Range, Table):
-    jax.tree_util.register_pytree_node(_known, lambda each: ((), each), lambda each, _: each)
+    jax.tree_util.register_static(_known)
 
 
 def _name(index: Index) -> Hashable:

@@ -167,7 +167,8 @@ class Joint:
             return self._match(x, ix.scaled(1, total.const), y, iy.scaled(-1, 0))
         shared = set(left.terms) & set(right.terms)
         solved = not shared and any(
-            way(_difference(left, right)) for way in (self._digits, self._divide, self._substitute)
+            way(_difference(left, right))
+            for way in (self._digits, self._divide, self._look_up, self._substitute)
         )
         if not solved:
             self._fuse(left, right) if static else self._compare(left, right)
@@ -200,8 +201,8 @@ class Joint:
 
     def _places(self, x: int, ix: Index, y: int, iy: Index) -> tuple[Index, Index, int]:
         nx, ny = self.sizes[x], self.sizes[y]
-        if isinstance(ix, Range) and isinstance(iy, Range):
-            return _common(ix, nx, iy, ny)
+        if isinstance(ix, Range) and (ix, nx) == (iy, ny):
+            return Range(), Range(), nx
         first, second = ix.numbers(nx), iy.numbers(ny)
         ways = [(first, iy, ny, False), (second, ix, nx, True)]
         for numbers, index, size, flip in ways[::-1] if isinstance(ix, Range) else ways:
@@ -248,20 +249,37 @@ class Joint:
         units = [n for n, step in steps.items() if step == 1]
         q = min((step for step in steps.values() if step > 1), default=0)
         rest = [step for step in steps.values() if step > 1]
-        if len(units) != 1 or not q or any(step % q for step in rest):
+        if len(units) > 1 or not q or any(step % q for step in rest):
             return False
-        unit = units[0]
         assert isinstance(index, Traced)
         whole, below = index.divided(q)
-        del steps[unit]
-        if self.sizes[unit] > q:
-            if not self._is_free(unit):
-                return False
-            high, unit = self._split(unit, q)
-            steps[high] = q
-        self.equate(Sum(0, {traced[0]: below}), along(unit))
+        lowest = Sum(0, {})
+        for unit in units:
+            del steps[unit]
+            if self.sizes[unit] > q:
+                if not self._is_free(unit):
+                    return False
+                high, unit = self._split(unit, q)
+                steps[high] = q
+            lowest = along(unit)
+        self.equate(Sum(0, {traced[0]: below}), lowest)
         above = {n: step // q for n, step in steps.items()}
         self.equate(Sum(0, {traced[0]: whole}), Sum(0, _ranges(above)))
+        return True
+
+    def _look_up(self, total: Sum) -> bool:
+        """The same where the other side is a table that has each number once."""
+        if len(total.terms) != 2:
+            return False
+        (y, table), (x, index) = sorted(total.terms.items(), key=lambda term: term[1].is_traced)
+        if not isinstance(table, Table) or not isinstance(index, Traced):
+            return False
+        index = index.scaled(-1, -total.const)
+        places = places_of(np.arange(index.low, index.high + 1), table, self.sizes[y])
+        if places is None:
+            return False
+        place = taken(known(places), index.scaled(1, -index.low), self.sizes[x])
+        self.equate(Sum(0, {x: place}), along(y))
         return True
 
     def _substitute(self, total: Sum) -> bool:
@@ -273,7 +291,7 @@ class Joint:
             rest = Sum(total.const, {n: i for n, i in total.terms.items() if n != name})
             expression, carried = rest.scaled(-index.step), self._is_carried(name)
             several = len(rest.terms) > 1
-            if several and (not self._is_free(name) or (carried and _steps(rest) is None)):
+            if several and not self._is_free(name):
                 continue
             least, most = self._bounds(expression)
             inside = 0 <= least and most < self.sizes[name]
@@ -284,9 +302,11 @@ class Joint:
         if not found:
             return False
         outside, carried, _, name, expression = min(found, key=lambda each: each[:3])
-        if outside and not (carried and len(expression.terms) > 1):  # else zeros are around
+        windows = carried and len(expression.terms) > 1 and _steps(expression) is not None
+        if outside and not windows:  # else zeros are around
             size = self.sizes[name]
             self._mask(expression, lambda numbers: (numbers >= 0) & (numbers < size))
+            expression = _within(expression, size - 1)
         self._name_by(name, expression)
         return True
 
@@ -339,9 +359,12 @@ class Joint:
             self._unify(name, other)
             return
         if self._is_carried(name):
-            steps = _steps(expression)
-            assert steps is not None
-            self._each_operand(lambda o: o.window(name, steps, expression.const, self.sizes))
+            steps, names = _steps(expression), tuple(expression.terms)
+            if steps is None:
+                places = self._numbers(expression, names)
+                self._each_operand(lambda o: o.looked_up(name, places, names))
+            else:
+                self._each_operand(lambda o: o.window(name, steps, expression.const, self.sizes))
 
         def at(index: Index) -> Sum:
             assert isinstance(index, Range)
@@ -498,6 +521,15 @@ def _order(outputs: Sequence[Sum], name: int) -> Any:
     return [index is None for index in indices], [-abs(step) for step in steps], steps, name
 
 
+def _within(total: Sum, most: int) -> Sum:
+    """A sum, of which nothing else is asked, from 0 to a number."""
+    if len(total.terms) != 1:
+        return total
+    ((name, index),) = total.terms.items()
+    index = index.scaled(1, total.const)
+    return Sum(0, {name: index.within(most)}) if index.is_traced else total  # pyright: ignore
+
+
 def _difference(left: Sum, right: Sum) -> Sum:
     negative = {n: index.scaled(-1, 0) for n, index in right.terms.items()}
     return Sum(left.const - right.const, {**left.terms, **negative})
@@ -523,20 +555,3 @@ def _difficulty(equation: tuple[Sum, Sum]) -> tuple[int, bool]:
     left, right = equation
     indices = [*left.terms.values(), *right.terms.values()]
     return len(indices), any(each.is_traced for each in indices)
-
-
-def _common(ix: Range, nx: int, iy: Range, ny: int) -> tuple[Index, Index, int]:
-    """The places of two ranges with common numbers: a + s x = b + t y."""
-    (a, s), (b, t) = ix, iy
-    divisor = math.gcd(s, t)
-    whole, rest = divmod(b - a, divisor)
-    if rest:
-        return Range(), Range(), 0
-    up = abs(t // divisor)  # from one x to the next
-    x = whole * pow(s // divisor, -1, up) % up if up > 1 else 0
-    y, across = (a + s * x - b) // t, s * up // t
-    first, last = 0, (nx - 1 - x) // up
-    ends = (-y / across, (ny - 1 - y) / across)
-    first, last = max(first, math.ceil(min(ends))), min(last, math.floor(max(ends)))
-    count = max(0, last - first + 1)
-    return Range(x + up * first, up), Range(y + across * first, across), count

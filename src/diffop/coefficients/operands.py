@@ -71,17 +71,21 @@ class Operand(NamedTuple):
             ]
             rest = (*self.names[:axis], long, *self.names[axis + 1 :])
             return Operand(jnp.stack(parts), (short, *rest))
-        within = [n for n in self.names if n in names]  # these are looked up, too
-        order = (*names, *(n for n in self.names if n != name and n not in names))
-        grids = np.meshgrid(*(np.arange(sizes[n]) for n in names), indexing="ij", sparse=True)
-        grid = dict(zip(names, grids, strict=True))
-        place: Any = start + sum(step * grid[n] for n, step in steps.items())
-        front = [name, *within]
-        moved = jnp.moveaxis(
-            jnp.asarray(self.array), [self.names.index(n) for n in front], range(len(front))
-        )
-        at = (place, *(np.broadcast_to(grid[n], place.shape) for n in within))
-        return Operand(moved.at[at].get(mode="clip"), order)
+        grid = np.indices([sizes[n] for n in names], np.int32, sparse=True)
+        ahead = zip(steps.values(), grid, strict=True)
+        return self.looked_up(name, start + sum(step * own for step, own in ahead), names)
+
+    def looked_up(self, name: int, places: Any, names: Sequence[int]) -> "Operand":
+        """The array at these places along an axis, one for each place along others."""
+        if name not in self.names:
+            return self
+        within = [n for n in self.names if n in names]  # of which the same places are looked up
+        front = [self.names.index(n) for n in (name, *within)]
+        moved = jnp.moveaxis(jnp.asarray(self.array), front, range(len(front)))
+        grid = np.indices(places.shape, np.int32, sparse=True)
+        at = (places, *(grid[names.index(n)] for n in within))
+        rest = (n for n in self.names if n != name and n not in names)
+        return Operand(moved.at[at].get(mode="clip"), (*names, *rest))
 
     def fused(self, names: Sequence[int], new: int, sizes: dict[int, int]) -> "Operand":
         """With several axes as one."""

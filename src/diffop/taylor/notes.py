@@ -6,13 +6,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ..coefficients.block import Block, basis
+from ..coefficients.block import Block
 from ..coefficients.blocks import Blocks, dense
 from ..source import Source
 from . import products
 from .coefficients import Coefficient, Full, Image
 from .equation import BilinearMap
 from .primitive import Form
+from .seeds import basis
 
 
 def noted_product(
@@ -29,7 +30,7 @@ def noted_product(
     if 0 not in leads or not isinstance(moving, Blocks) or not isinstance(still, Full):
         return result
     (part, *others), shape = moving.parts, moving.shape[1:]
-    if others or moving.shape[0] != math.prod(shape) or part.place != basis(shape).place:
+    if others or moving.shape[0] != math.prod(shape) or part.place != basis(shape).parts[0].place:
         return result
     if isinstance(result, Blocks):
         source = None if still.image is None else still.image.source

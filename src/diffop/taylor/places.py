@@ -47,7 +47,7 @@ def broadcast(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
     axes = function.params["broadcast_dimensions"]
     operand = tuple(
-        along(axis) if size == after[axis] else NOWHERE
+        along(int(axis)) if size == after[axis] else NOWHERE
         for axis, size in zip(axes, before, strict=True)
     )
     return [Relation(after, (operand,), tuple(along(v) for v in range(len(after))), after)]
@@ -198,8 +198,7 @@ def gathered(function: LinearMap, k: int) -> Relations:
 
 
 def subtracted(function: LinearMap, k: int) -> Relations:
-    (relation,) = added(function, k) or (None,)
-    return None if relation is None else [relation._replace(sign=-1 if k else 1)]
+    return [each._replace(sign=-1 if k else 1) for each in added(function, k) or ()]
 
 
 def _indexed(

@@ -9,7 +9,6 @@ import numpy as np
 from jax.core import Tracer
 
 from ..array_types import AnyArray
-from ..coefficients import block
 from ..coefficients.block import Axis, Block
 from ..coefficients.blocks import Blocks
 from ..coefficients.index import Index, Range, Traced, known
@@ -38,7 +37,8 @@ def basis(shape: Sequence[int]) -> Blocks:
         do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets]).derivatives[0][1]  # 18
         ```
     """
-    return Blocks((block.basis(shape),), (math.prod(shape), *shape))
+    origin = (0,) * (len(shape) + 1)
+    return Blocks((Block(None, basis_axes(shape), origin),), (math.prod(shape), *shape))
 
 
 def entries(
@@ -105,30 +105,30 @@ def of_part(positions: Any, values: Any, start: int, shape: tuple[int, ...]) -> 
         values = None if (values == 1).all() else jnp.asarray(values)
     if len(directions) == 0:
         return Blocks((), (count, *shape))
-    direction = known(directions)
-    if each == 1 and _is_all(flat, size) and direction == Range(int(directions[0])):
-        values, whole = None if values is None else values.reshape(shape), block.basis(shape)
-        origin = (int(directions[0]), *whole.origin[1:])
-        return Blocks((Block(values, whole.axes, origin),), (count, *shape))
-    adds = (direction, *_coordinates(flat, shape))
-    part = Block(values, (Axis(len(directions), adds),), (0,) * len(adds))
-    return Blocks((part,), (count, *shape))
+    origin = (int(directions[0]), *(0 for _ in shape))
+    static, ends = isinstance(flat, np.ndarray), directions[-1] - directions[0]
+    if each == 1 and static and ends == size - 1 and np.array_equal(flat, np.arange(size)):
+        values = None if values is None else values.reshape(shape)
+        return Blocks((Block(values, basis_axes(shape), origin),), (count, *shape))
+    adds = (known(directions - directions[0]), *_coordinates(flat, shape))
+    return Blocks((Block(values, (Axis(len(directions), adds),), origin),), (count, *shape))
 
 
-def _is_all(flat: Any, size: int) -> bool:
-    """Whether these are all positions, in order."""
-    return isinstance(flat, np.ndarray) and flat.size == size and known(flat) == Range()
+def basis_axes(shape: Sequence[int]) -> tuple[Axis, ...]:
+    """Those of all basis vectors of a value of this shape, in row-major order."""
+    steps = [math.prod(shape[v + 1 :]) for v in range(len(shape))]
+    own = [[Range() if u == v else None for u in range(len(shape))] for v in range(len(shape))]
+    return tuple(
+        Axis(size, (Range(0, step), *adds))
+        for size, step, adds in zip(shape, steps, own, strict=True)
+    )
 
 
-def _coordinates(flat: Any, shape: tuple[int, ...]) -> list[Index | None]:
+def _coordinates(flat: Any, shape: tuple[int, ...]) -> Sequence[Index]:
     """Row-major positions along each axis of a shape."""
-    found: list[Index | None] = []
-    name, known_now = Source(), isinstance(flat, np.ndarray)
-    for v, size in enumerate(shape):
-        step = math.prod(shape[v + 1 :])
-        places = flat // step % size
-        if known_now:
-            found.append(known(places))
-        else:
-            found.append(Traced(places, Source((shape, v), name), 0, size - 1))
-    return found
+    places = [flat // math.prod(shape[v + 1 :]) % size for v, size in enumerate(shape)]
+    if isinstance(flat, np.ndarray):
+        return list(map(known, places))
+    name = Source()
+    pairs = enumerate(zip(places, shape, strict=True))
+    return [Traced(p, Source((shape, v), name), 0, size - 1) for v, (p, size) in pairs]

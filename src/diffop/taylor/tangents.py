@@ -327,8 +327,8 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
                 f"blocks must be directions of shape {(*lead_shape, *shape)} here; got "
                 f"{tangent.shape}."
             )
-        parts = [_typed_block(part, dtype) for part in tangent.parts]
-        return Blocks(tuple(parts), tangent.shape) if parts else Zero()
+        parts = tuple(_typed_block(part, dtype) for part in tangent.parts)
+        return Blocks(parts, tangent.shape) if parts else Zero()
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=dtype)
@@ -339,14 +339,12 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
 
 
 def _typed_block(part: Block, dtype: Any) -> Block:
+    """A block of a structured tangent in the leaf's type."""
     values = part.values
-    return part if values is None else part.with_values(at_run_time(_typed(values, dtype)))
-
-
-def _typed(values: Any, dtype: Any) -> Any:
-    """Values of a structured tangent in the leaf's type."""
+    if values is None:
+        return part
     if values.dtype == dtype:
-        return values
+        return part.with_values(at_run_time(values))
     number = jnp.issubdtype(values.dtype, jnp.number)
     cut = jnp.iscomplexobj(values) and not jnp.issubdtype(dtype, jnp.complexfloating)
     if cut or not number:
@@ -354,4 +352,4 @@ def _typed(values: Any, dtype: Any) -> Any:
             f"values of a structured tangent must be numbers that its argument's type, {dtype}, "
             f"can hold; got {values.dtype}."
         )
-    return values.astype(dtype)
+    return part.with_values(at_run_time(values.astype(dtype)))

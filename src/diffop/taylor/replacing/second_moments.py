@@ -112,11 +112,6 @@ class SecondMoment:
         """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj), of a alone where there is no b."""
         symmetric = product.form is Form.ENTRYWISE and right is None
         right = left if right is None else right
-        if product.form is Form.ENTRYWISE:
-            left, right = (
-                broadcast(c, 1, jnp.shape(x), product.output.shape)
-                for c, x in zip((left, right), product.operands, strict=True)
-            )
         if isinstance(left, Zero) or isinstance(right, Zero):
             return Zero()
         assert isinstance(left, Sets) and isinstance(right, Sets)
@@ -137,14 +132,16 @@ class SecondMoment:
             return None
         entrywise = product.form is Form.ENTRYWISE
         if isinstance(left, Blocks) and isinstance(right, Blocks):
-            met = of_blocks(product, (left, right), (1, 1), _weights(matrix), summed=True)
+            weights = matrix.entries if isinstance(matrix, DiagonalMatrix) else Matrix(matrix)
+            met = of_blocks(product, (left, right), (1, 1), weights, summed=True)
             if met is not None:
                 array = dense(met, product.output.dtype)
                 return array.reshape(*self.sums, *product.output.shape)
-        first, second = (
-            densify(c, 1, product.output if entrywise else x)  # broadcast before
-            for c, x in zip((left, right), product.operands, strict=True)
-        )
+        pairs = list(zip((left, right), product.operands, strict=True))
+        if entrywise:
+            whole = product.output
+            pairs = [(broadcast(c, 1, jnp.shape(x), whole.shape), whole) for c, x in pairs]
+        first, second = (densify(c, 1, x) for c, x in pairs)
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
             result = form(matrix, first).astype(product.output.dtype)
@@ -166,17 +163,14 @@ class SecondMoment:
             tuple(instantiate(c, (n,), primal) for c, n in zip(parts, self.sizes, strict=True))
         )
 
-    def _arrays(self, coefficient: Coefficient, primal: Any) -> list[Array]:
-        parts = self.instantiate(coefficient, primal).parts
-        return [each.array for each in parts if isinstance(each, Full)]
-
     def as_pairs(
         self, parts: Sequence[Coefficient], primals: Sequence[Any]
     ) -> list[tuple[Array, Array]]:
         """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        rows = [self._arrays(c, x) for c, x in zip(parts, primals, strict=True)]
+        sets = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
+        rows = [[each.array for each in own if isinstance(each, Full)] for own in sets]
         half = self.matrix(0, 1) if self.is_of_pairs else None
         if half is not None:
             return [(a, 2 * apply(half, Full(b))) for a, b in rows]
@@ -207,11 +201,6 @@ def apply(matrix: Between, coefficient: Full) -> Array:
     else:
         weighted = jnp.tensordot(*alike(matrix, coefficient.base), axes=1)
     return times(weighted, coefficient.factor)
-
-
-def _weights(matrix: Between) -> Any:
-    """How directions meet by a matrix, for products of blocks."""
-    return matrix.entries if isinstance(matrix, DiagonalMatrix) else Matrix(matrix)
 
 
 def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:

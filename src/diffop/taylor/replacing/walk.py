@@ -183,7 +183,9 @@ def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
     what has several of them for an entry, as each two of these would meet.
     """
     parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Blocks)]
-    return bool(parts) and not (_meets_by_matrix(family) and all(map(moves_several, parts)))
+    if family.moment is None or family.moment.is_diagonal:
+        return bool(parts)
+    return not all(map(moves_several, parts))
 
 
 def _meets_by_matrix(family: Family) -> bool:

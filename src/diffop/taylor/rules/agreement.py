@@ -7,7 +7,8 @@ each then gives the entries of all. What a loop carries are arrays.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -24,29 +25,21 @@ from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_o
 from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying
 
 
-class Common(NamedTuple):
-    """Blocks at the places of those of every branch: the axes and the origin of each."""
-
-    places: dict[Hashable, tuple[tuple[Axis, ...], tuple[int, ...]]]
-    shape: tuple[int, ...]
-
-    def of(self, term: Coefficient, primal: Any) -> Coefficient:
-        dtype = jnp.result_type(primal)
-        own = _by_kind(term) if isinstance(term, Blocks) else {}
-        parts = [_filled(own.get(kind), *place, dtype) for kind, place in self.places.items()]
-        return Blocks(tuple(parts), self.shape)
+def _at_places(common: Blocks, term: Coefficient, primal: Any) -> Blocks:
+    """A coefficient as blocks at the places of those of every branch."""
+    own, dtype = _by_kind(term) if isinstance(term, Blocks) else {}, jnp.result_type(primal)
+    parts = [_filled(own.get(kind), each, dtype) for kind, each in _by_kind(common).items()]
+    return Blocks(tuple(parts), common.shape)
 
 
-def _filled(
-    part: Block | None, axes: tuple[Axis, ...], origin: tuple[int, ...], dtype: Any
-) -> Block:
+def _filled(part: Block | None, place: Block, dtype: Any) -> Block:
     """A block with a number for each place, zeros where there is none."""
-    values = jnp.zeros((), dtype)
+    values, axes = jnp.zeros((), dtype), place.axes
     if part is not None:
         values = jnp.ones((), dtype) if part.values is None else part.values
         values = times(values, part.factor)
         axes = jax.tree.unflatten(jax.tree.structure(axes), jax.tree.leaves(part.axes))
-    return Block(jnp.broadcast_to(values, [axis.size for axis in axes]), axes, origin)
+    return Block(jnp.broadcast_to(values, [axis.size for axis in axes]), axes, place.origin)
 
 
 def _by_kind(c: Blocks) -> dict[Hashable, Block]:
@@ -62,9 +55,9 @@ def _by_kind(c: Blocks) -> dict[Hashable, Block]:
     return found
 
 
-Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Common
+Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Blocks
 """The axes of devices that a coefficient's array varies over, None where there is no array; for
-sets, a tuple of answers.
+sets, a tuple of answers; for sparse ones, the places of those of every branch.
 """
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
@@ -116,25 +109,20 @@ def agreed(families: Families, outcomes: Sequence[Value]) -> Structure:
 def _common(terms: Sequence[Coefficient]) -> Any:
     moving = [term for term in terms if not isinstance(term, Zero)]
     blocks = [term for term in moving if isinstance(term, Blocks)]
-    common = (
-        _places(blocks, len(moving) == len(terms))
-        if blocks and len(blocks) == len(moving)
-        else None
-    )
-    return _wider([_kind(term) for term in terms]) if common is None else common
+    if blocks and len(blocks) == len(moving):
+        common = _places(blocks, len(moving) == len(terms))
+        if common.is_sparse:
+            return common
+    return _wider([_kind(term) for term in terms])
 
 
-def _places(blocks: Sequence[Blocks], everywhere: bool) -> Common | None:
-    """The places of all branches, where they are fewer than an array has."""
+def _places(blocks: Sequence[Blocks], everywhere: bool) -> Blocks:
+    """The places of all branches."""
     kinds = [_by_kind(term) for term in blocks]
     alike = {kind: [own[kind] for own in kinds if kind in own] for own in kinds for kind in own}
-    places = {
-        kind: (_axes(parts, everywhere and len(parts) == len(blocks)), parts[0].origin)
-        for kind, parts in alike.items()
-    }
-    shape = blocks[0].shape
-    whole = Blocks(tuple(Block(None, *place) for place in places.values()), shape)
-    return Common(places, shape) if whole.is_sparse else None
+    axes = [_axes(each, everywhere and len(each) == len(blocks)) for each in alike.values()]
+    origins = [each[0].origin for each in alike.values()]
+    return Blocks(tuple(map(partial(Block, None), axes, origins)), blocks[0].shape)
 
 
 def _axes(parts: Sequence[Block], everywhere: bool) -> tuple[Axis, ...]:
@@ -179,8 +167,8 @@ def conform(value: Value, structure: Structure, families: Families, name: str) -
 def _instantiated(
     family: Family, term: Coefficient, kind: Any, place: int, primal: Any, name: str
 ) -> Coefficient:
-    if isinstance(kind, Common):
-        return kind.of(term, primal)
+    if isinstance(kind, Blocks):
+        return _at_places(kind, term, primal)
     term = densify(term, family.lead(place), primal, name)
     if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):
         return term
