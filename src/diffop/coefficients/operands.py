@@ -160,13 +160,13 @@ def _product(left: Operand, right: Operand, wanted: set[int], how: dict[str, Any
     shared = [n for n in left.names if n in right.names]
     batch = [n for n in shared if n in wanted]
     inner = [n for n in shared if n not in wanted]
-    if not inner:
+    if not inner or (batch and len(shared) == len(left.names) == len(right.names)):
         names = (*left.names, *(n for n in right.names if n not in left.names))
         if len(left.names) == 1 and len(right.names) == 2 and right.names[:1] == left.names:
             return Operand(call("scaled rows", _scaled, left.array, right.array), right.names)
         if set(names) == set(right.names):
             names = right.names
-        return Operand(product_of(laid(left, names), laid(right, names)), names)
+        return _sum(Operand(product_of(laid(left, names), laid(right, names)), names), wanted, None)
     places = [
         [[each.names.index(n) for n in ns] for each in (left, right)] for ns in (inner, batch)
     ]
