@@ -68,20 +68,3 @@ def test_nothing_as_long_as_the_point_is_sorted(function, operator, sorted_sizes
 def test_sorting_would_be_noticed(sorted_sizes):
     np.unique(NUMBERS)
     assert sorted_sizes == [D]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 9, 12])
-@pytest.mark.parametrize("shape", [(), (50,), (5, 4)])
-def test_numbers_of_entries_beside_sets(count, shape):
-    """What is asked of numbers, by Python's sets."""
-    array = np.random.default_rng(count).integers(-1, count + 3, size=(count, *shape))
-    numbers = do.taylor.Numbers(array)
-    entries = array.reshape(count, -1).T.tolist()
-    known = [[n for n in entry if n >= 0] for entry in entries]
-    assert numbers.different == all(len(set(each)) == len(each) for each in known)
-    every = [n for each in known for n in each]
-    assert numbers.injective == (len(set(every)) == len(every))
-    united = numbers.united.array
-    assert united.shape == (max(1, *(len(set(each)) for each in known), 0), *shape)
-    for got, each in zip(united.reshape(united.shape[0], -1).T.tolist(), known, strict=True):
-        assert got == sorted(set(each)) + [-1] * (len(got) - len(set(each)))

@@ -22,7 +22,8 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 # Which rooms each room may import. Nobody imports upwards.
 ARROWS = {
     "kernels": set(),
-    "taylor": {"kernels"},
+    "coefficients": {"kernels"},
+    "taylor": {"kernels", "coefficients"},
     "jets": {"taylor"},
     "quadrature": set(),
     "terms": {"taylor", "jets"},

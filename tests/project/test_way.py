@@ -12,7 +12,7 @@ MOST = {
     "functions on the way": 137,
     "files on the way": 40,
     "isinstance of kinds": 188,
-    "fields of coefficients": 29,
+    "fields of coefficients": 28,
     "primitives": 1,
 }
 """What these numbers may be; they only go down."""

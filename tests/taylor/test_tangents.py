@@ -6,16 +6,12 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop import taylor
 
 
-def by_direction(positions, values=None):
+def entries(positions, values=None, shape=(3,)):
     positions = np.asarray(positions)
-    values = jnp.ones(positions.shape) if values is None else values
-    return do.taylor.ByDirection(positions, values, distinct=True)
-
-
-def by_entry(numbers, size=2, values=None):
-    return do.taylor.ByEntry(values, do.taylor.Numbers(np.asarray(numbers)), size)
+    return taylor.entries(positions, np.ones(positions.shape) if values is None else values, shape)
 
 
 def pushed(tangent):
@@ -24,37 +20,25 @@ def pushed(tangent):
     return do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]
 
 
+OUTSIDE = r"positions in an argument of shape \(3,\) must be from 0 to 2; got {}\."
 REFUSED = {
-    "position": (
-        by_direction([[0], [5]]),
-        r"positions in an argument of shape \(3,\) must be from 0 to 2; got 5\.",
-    ),
-    "negative position": (
-        by_direction([[-1], [2]]),
-        r"positions in an argument of shape \(3,\) must be from 0 to 2; got -1\.",
-    ),
-    "traced position": (
-        do.taylor.ByDirection(jnp.array([[0], [3]]), jnp.ones((2, 1))),
-        r"must be from 0 to 2; got 3\.",
+    "position": (lambda: entries([[0], [5]]), OUTSIDE.format(5)),
+    "negative position": (lambda: entries([[-1], [2]]), OUTSIDE.format(-1)),
+    "position of an array": (
+        lambda: taylor.entries(jnp.array([[0], [3]]), jnp.ones((2, 1)), (3,)),
+        OUTSIDE.format(3),
     ),
     "one entry more": (
-        by_direction([[0], [1]], jnp.ones((2, 2))),
-        r"one shape \(2, s\) here, for s entries of each jet; got values \(2, 2\) and positions "
-        r"\(2, 1\)\.",
+        lambda: entries([[0], [1]], jnp.ones((2, 2))),
+        r"one shape \(n, s\); got positions \(2, 1\) and values \(2, 2\)\.",
     ),
-    "no axis for entries": (by_direction([0, 1]), r"got values \(2,\) and positions \(2,\)\."),
-    "number": (
-        by_entry([[0, 1, 2]]),
-        r"numbers of directions, −1 for none, must be from -1 to 1; got 2\.",
+    "another shape": (
+        lambda: entries([[0], [3]], shape=(2, 2)),
+        r"blocks must be directions of shape \(2, 3\) here; got \(2, 2, 2\)\.",
     ),
-    "shape of numbers": (
-        by_entry([[0, 1]]),
-        r"numbers of a ByEntry must have the shape of its argument, \(3,\), behind an axis; "
-        r"got \(1, 2\)\.",
-    ),
-    "shape of values": (
-        by_entry([[0, 1, -1]], values=jnp.ones((2, 3))),
-        r"values of a ByEntry must have the shape of its numbers, \(1, 3\); got \(2, 3\)\.",
+    "as many directions as jets": (
+        lambda: taylor.basis((3,)),
+        r"weights must have one entry for each of the 3 jets; got shape \(2,\)\.",
     ),
 }
 
@@ -63,14 +47,14 @@ REFUSED = {
 def test_what_does_not_fit(name):
     tangent, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
-        pushed(tangent)
+        pushed(tangent())
 
 
-def test_as_many_directions_as_jets():
+def test_as_many_directions_for_each_argument():
     vectors = jnp.ones((2, 3))
-    jets = do.taylor.Jets(((vectors, by_entry([[0, 1, 2]], 3)), (None, None)))
+    jets = do.taylor.Jets(((vectors, taylor.basis((3,))), (None, None)))
     x = jnp.ones(3)
-    with pytest.raises(ValueError, match=r"in shape \(2,\) here; got size=3\."):
+    with pytest.raises(ValueError, match=r"of shape \(2, 3\) here; got \(3, 3\)\."):
         do.taylor.push(lambda x, y: jnp.sum(x * y), (x, x), [jets])
 
 
@@ -78,16 +62,28 @@ def test_as_many_directions_as_jets():
 def test_values_of_another_kind(kind):
     message = rf"its argument's type, float32, can hold; got {kind}\."
     with pytest.raises(TypeError, match=message):
-        pushed(by_direction([[0], [1]], jnp.ones((2, 1), kind)))
-    with pytest.raises(TypeError, match=message):
-        pushed(by_entry([[0, 1, -1]], values=jnp.ones((1, 3), kind)))
+        pushed(entries([[0], [1]], jnp.ones((2, 1), kind)))
 
 
 def test_what_fits():
     """Σ 6 x_i v_i² for x = (1, 2, 3)."""
     ones = jnp.ones((2, 1), int)
-    assert float(pushed(by_direction([[0], [2]], ones))) == 24
-    assert float(pushed(by_entry([[0, -1, 1]]))) == 24
-    assert float(pushed(by_entry([[0, -1, 1]], values=2 * jnp.ones((1, 3), "int32")))) == 96
-    under = jax.jit(lambda p: pushed(do.taylor.ByDirection(p, jnp.ones((2, 1)))))
+    assert float(pushed(entries([[0], [2]]))) == 24
+    assert float(pushed(entries([[0], [2]], ones))) == 24
+    assert float(pushed(entries([[0], [2]], 2 * np.ones((2, 1), "int32")))) == 96
+    assert float(pushed(entries([[0, 2], [1, 1]]))) == 6 * (1 + 3 + 4 * 2)
+    under = jax.jit(lambda p: pushed(taylor.entries(p, jnp.ones((2, 1)), (3,))))
     assert float(under(jnp.array([[0], [2]]))) == 24
+
+
+def test_a_position_that_is_not_there_moves_nothing():
+    """What is known when run only cannot be refused."""
+    under = jax.jit(lambda p: pushed(taylor.entries(p, jnp.ones((2, 1)), (3,))))
+    assert float(under(jnp.array([[3], [1]]))) == 12
+    assert float(under(jnp.array([[-1], [1]]))) == 12
+
+
+def test_directions_without_entries():
+    jets = do.taylor.Jets(((entries(np.zeros((2, 0), int)),), (None,)), weights=np.ones(2))
+    _, (orders,) = do.taylor.push(lambda x: jnp.sum(x**3), (jnp.ones(3),), [jets])
+    assert [float(np.sum(np.abs(each))) for each in orders] == [0, 0]

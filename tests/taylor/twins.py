@@ -16,22 +16,24 @@ import numpy as np
 from jax import lax
 
 from diffop import taylor
+from diffop.taylor import Blocks
 from diffop.taylor.bundle import Bundle, Family
 from diffop.taylor.coefficients import Full, Sets, Zero
 from diffop.taylor.interpreter import interpret
 from diffop.taylor.replacing.second_moments import DiagonalMatrix, SecondMoment
 from diffop.taylor.truncation import Truncation
 
-Shape = tuple[int, ...]
-Rng = np.random.Generator
-
-
-def number(rng: Rng, low: int, high: int) -> int:
-    return int(rng.integers(low, high + 1))
-
-
-def flag(rng: Rng) -> bool:
-    return bool(rng.integers(2))
+from ..coefficients.blocks import (
+    Rng,
+    Shape,
+    definition,
+    flag,
+    number,
+    random_blocks,
+    random_entries,
+    with_other_values,
+)
+from ..coefficients.windows import windows
 
 
 def shape_of(rng: Rng, least: int = 0, most: int = 3) -> Shape:
@@ -252,60 +254,27 @@ def dynamic_update_slice(rng: Rng):
     return [shape, part], lambda x, y, i: lax.dynamic_update_slice(x, y, at(i))
 
 
-def windows(rng: Rng):
-    """Windows of an array at indices, some of them outside: its shape, the indices, and their
-    dimension numbers as of a gather and as of a scatter.
-    """
-    shape = shape_of(rng, 1)
-    batched = (0,) if flag(rng) and len(shape) > 1 else ()
-    others = [axis for axis in range(len(shape)) if axis not in batched]
-    axes = tuple(map(int, rng.permutation(others)[: number(rng, 1, len(others))]))
-    sizes = [1 if a in batched else number(rng, 1, n) for a, n in enumerate(shape)]
-    collapsed = tuple(a for a in others if sizes[a] == 1 and flag(rng))
-    rows = (*(shape[a] for a in batched), number(rng, 1, 3))
-    inside = [a for a in range(len(shape)) if a not in collapsed + batched]
-    places = rng.permutation(len(inside) + len(rows))[: len(inside)]
-    offsets = tuple(sorted(map(int, places)))
-    indices = rng.integers(-1, max(shape), size=(*rows, len(axes))).astype(np.int32)
-    of_batches = tuple(range(len(batched)))
-    gathering = lax.GatherDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
-    scattering = lax.ScatterDimensionNumbers(offsets, collapsed, axes, batched, of_batches)
-    out = jax.eval_shape(
-        lambda x: lax.gather(x, indices, gathering, sizes, mode="clip"),
-        jax.ShapeDtypeStruct(shape, float),
-    )
-    return shape, indices, gathering, scattering, sizes, out.shape
-
-
-MODES = ("clip", "fill", "promise_in_bounds")
-
-
-def _mode(rng: Rng, shape: Shape, indices: Any, sizes: Sequence[int]) -> tuple[str, Any]:
-    """A mode, and indices inside of the array where it promises that."""
-    mode = MODES[number(rng, 0, 2)]
-    return mode, indices * 0 if mode == "promise_in_bounds" else indices
-
-
 def gather(rng: Rng):
-    shape, indices, numbers, _, sizes, _ = windows(rng)
-    mode, indices = _mode(rng, shape, indices, sizes)
+    found = windows(rng, shape_of(rng, 1))
+    mode, indices = found.with_mode(rng)
     fill, known = [None, 0.0, 5.0][number(rng, 0, 2)], flag(rng)
 
     def function(x, i):
         at = indices if known else jnp.asarray(indices) + 0 * i
-        found = lax.gather(x, at, numbers, sizes, mode=mode, fill_value=fill)
-        return jnp.where(jnp.isnan(found), jnp.ones_like(found), found)
+        each = lax.gather(x, at, found.gathering, found.sizes, mode=mode, fill_value=fill)
+        return jnp.where(jnp.isnan(each), jnp.ones_like(each), each)
 
-    return [shape], function
+    return [found.shape], function
 
 
 def scatter(how: Callable) -> Callable:
     def equation(rng: Rng):
-        shape, indices, _, numbers, sizes, part = windows(rng)
-        mode, indices = _mode(rng, shape, indices, sizes)
+        found = windows(rng, shape_of(rng, 1))
+        mode, indices = found.with_mode(rng)
         known = flag(rng)
         at = lambda i: indices if known else jnp.asarray(indices) + 0 * i
-        return [shape, part], lambda x, y, i: how(x, at(i), y, numbers, mode=mode)
+        function = lambda x, y, i: how(x, at(i), y, found.scattering, mode=mode)
+        return [found.shape, found.whole], function
 
     return equation
 
@@ -471,66 +440,24 @@ class Coefficients(NamedTuple):
     twin: Full | Zero | Sets
 
 
-def _scattered(positions: np.ndarray, values: np.ndarray, shape: Shape) -> np.ndarray:
-    """Entries `(…, s)` at flat positions, added up."""
-    positions = np.broadcast_to(positions, values.shape).reshape(-1, values.shape[-1])
-    flat = values.reshape(-1, values.shape[-1])
-    array = np.zeros((len(flat), math.prod(shape)))
-    for row, entry in np.ndindex(*flat.shape):
-        array[row, positions[row, entry]] += flat[row, entry]
-    return array.reshape(*values.shape[:-1], *shape)
-
-
-def _by_direction(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any]) -> Coefficients:
-    """Some entries, known or not, at positions that another operand may have, too."""
-    size = math.prod(shape)
-    if (shape, count) not in pool or flag(rng):
-        entries = number(rng, 1, 3)
-        distinct = number(rng, 0, 3) > 0 and entries <= size
-        rows = [rng.permutation(size)[:entries] for _ in range(count)]
-        positions = rng.integers(0, size, (count, entries)) if not distinct else np.array(rows)
-        positions = positions.astype(np.int32)
-        whole = taylor.ByDirection(
-            positions if pool["known"] else jnp.asarray(positions),
-            jnp.zeros(positions.shape),
-            distinct or entries == 1,
-        )
-        pool[shape, count] = positions, whole
-    positions, whole = pool[shape, count]
-    values = rng.normal(size=positions.shape)
-    twin = Full(jnp.asarray(_scattered(positions, values, shape)))
-    return Coefficients(whole.with_values(jnp.asarray(values)), twin)
-
-
-def _numbers(rng: Rng, shape: Shape, count: int) -> np.ndarray:
-    """Directions of each entry: all one after another, or any, some of them missing."""
-    size = math.prod(shape)
-    if count == size and flag(rng):
-        return np.arange(size).reshape(1, *shape)
-    numbers = rng.integers(-1, count, (number(rng, 1, 2), *shape))
-    if flag(rng) and len(shape):  # as of a layer whose weights are shared along an axis
-        axis = number(rng, 0, len(shape) - 1) + 1
-        numbers = np.broadcast_to(np.take(numbers, [0], axis), numbers.shape)
-    return numbers
-
-
-def _by_entry(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any]) -> Coefficients:
-    key = "numbers", shape, count
+def _made(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any], kind: str) -> Coefficients:
+    """Blocks of a kind, at times at the places of another operand's."""
+    key = kind, shape, count
     if key not in pool or flag(rng):
-        pool[key] = _numbers(rng, shape, count)
-    numbers, factor = pool[key], float(rng.choice([1.0, -2.0]))
-    kind = number(rng, 0, 2)
-    values = rng.normal(size=numbers.shape) if kind else np.ones(numbers.shape)
-    values = values * (numbers >= 0)
-    given = None if kind == 0 else jnp.asarray(values)
-    if kind == 2 and len(numbers) == 1:
-        given = jnp.asarray(values[0])
-    array = np.zeros((count, *shape))
-    for place in np.ndindex(*numbers.shape):
-        if numbers[place] >= 0:
-            array[(numbers[place], *place[1:])] += factor * values[place]
-    coefficient = taylor.ByEntry(given, taylor.Numbers(numbers), count, factor)
-    return Coefficients(coefficient, Full(jnp.asarray(array)))
+        pool[key] = _new(rng, shape, count, pool["known"], kind)
+    else:
+        parts = [with_other_values(rng, part) for part in pool[key].parts]
+        pool[key] = Blocks(tuple(parts), pool[key].shape)
+    c = pool[key]
+    return Coefficients(c, Full(jnp.asarray(definition(c))))
+
+
+def _new(rng: Rng, shape: Shape, count: int, known: bool, kind: str) -> Blocks:
+    if kind == "blocks":
+        return random_blocks(rng, shape, count, known)
+    if count == math.prod(shape) and flag(rng):
+        return taylor.basis(shape)
+    return random_entries(rng, shape, count, known)
 
 
 def _full(rng: Rng, shape: Shape, lead: Shape) -> Coefficients:
@@ -538,15 +465,13 @@ def _full(rng: Rng, shape: Shape, lead: Shape) -> Coefficients:
     return Coefficients(Full(jnp.asarray(base), factor), Full(jnp.asarray(factor * base)))
 
 
-KINDS = ("by_direction", "by_entry", "full")
+KINDS = ("entries", "blocks", "full")
 
 
 def _lower(rng: Rng, shape: Shape, count: int, pool: dict[Any, Any], kind: str) -> Coefficients:
     """A coefficient held jet by jet."""
-    if kind == "by_direction":
-        return _by_direction(rng, shape, count, pool)
-    if kind == "by_entry":
-        return _by_entry(rng, shape, count, pool)
+    if kind in ("entries", "blocks"):
+        return _made(rng, shape, count, pool, kind)
     return _full(rng, shape, (count,)) if kind == "full" else Coefficients(Zero(), Zero())
 
 
@@ -561,14 +486,9 @@ def _top(rng: Rng, family: Family, shape: Shape, place: int, pool: dict[Any, Any
         return Coefficients(Zero(), Zero())
     if family.weights is None and family.moment is None:
         return _lower(rng, shape, lead[0], pool, _any_kind(rng))
-    if family.moment is None and flag(rng):
-        positions = rng.integers(0, math.prod(shape), (family.size, 2)).astype(np.int32)
-        values = rng.normal(size=(*lead, *positions.shape))
-        array = _scattered(positions, values, shape).sum(axis=len(lead))
-        positions = positions if flag(rng) else jnp.asarray(positions)
-        return Coefficients(
-            taylor.ByDirection(positions, jnp.asarray(values)), Full(jnp.asarray(array))
-        )
+    if flag(rng):
+        blocks, twin = _made(rng, shape, math.prod(lead), pool, "blocks")
+        return Coefficients(blocks, Full(twin.array.reshape(*lead, *shape)))
     return _full(rng, shape, lead)
 
 

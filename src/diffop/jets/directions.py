@@ -15,6 +15,7 @@ from jaxtyping import Array
 from .. import taylor
 from ..array_types import Entries, PerDirection, Positions, RowArray
 from ..taylor.coefficients import Coefficient
+from ..taylor.seeds import of_part
 from .point import Point
 
 
@@ -279,45 +280,10 @@ def _leaf_tangent(
     if isinstance(rows, DenseRows):
         part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
         return taylor.Full(part.reshape(part.shape[0], *shape).astype(dtype))
-    positions, values = rows.positions, rows.values
-    if isinstance(positions, np.ndarray) and positions.shape[1] == 1:
-        diagonal = _diagonal(positions[:, 0], values[:, 0], start, stop, shape, dtype)
-        if diagonal is not None:
-            return diagonal
-    positions, values = positions.astype(np.int32), jnp.asarray(values).astype(dtype)
-    inside = (positions >= start) & (positions < stop)
-    if not isinstance(inside, np.ndarray) or not inside.all():
-        values = jnp.where(inside, values, jnp.zeros((), dtype))
-        positions = (positions - start).clip(0, stop - start - 1)
-    elif start:
-        positions = positions - start
-    return taylor.ByDirection(positions, values, positions.shape[1] == 1)
-
-
-def _diagonal(
-    positions: np.ndarray,
-    values: Any,
-    start: int,
-    stop: int,
-    shape: tuple[int, ...],
-    dtype: Any,
-) -> Coefficient | None:
-    """Known basis directions as a diagonal, where they are different and at least half of all."""
-    here = np.flatnonzero((positions >= start) & (positions < stop))
-    places = positions[here] - start
-    if 2 * here.size < stop - start:
-        return None
-    numbers = np.full(stop - start, -1)
-    numbers[places] = here
-    if np.count_nonzero(numbers >= 0) < here.size:
-        return None
-    array: Any = None
+    values = rows.values
     if not (isinstance(values, np.ndarray) and (values == 1).all()):
-        array = jnp.asarray(values).astype(dtype)
-        if not np.array_equal(numbers, np.arange(positions.size)):
-            array = jnp.zeros(stop - start, dtype).at[places].set(array[here])
-        array = array.reshape(1, *shape)
-    return taylor.ByEntry(array, taylor.Numbers(numbers.reshape(1, *shape)), positions.size)
+        values = jnp.asarray(values).astype(dtype)
+    return of_part(rows.positions, values, start, shape)
 
 
 def project(directions: Directions, argnum: int, outputs: RowArray) -> PerDirection:

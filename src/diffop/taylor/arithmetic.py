@@ -14,15 +14,15 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from ..arrays import as_array, plus, type_of, zeros_like
+from ..coefficients.block import Block, of_array
+from ..coefficients.blocks import Blocks, collected, dense as dense_array, moved
 from ..versions import varying_axes
-from .arrays import as_array, plus, type_of, zeros_like
+from . import places, products
 from .coefficients import (
-    ByDirection,
-    ByEntry,
     Coefficient,
     Full,
     Sets,
-    Structured,
     Zero,
     all_zero,
     each_set,
@@ -31,10 +31,10 @@ from .coefficients import (
     varying,
     zero_array,
 )
+from .dense import dense
 from .equation import BilinearMap, LinearMap
+from .notes import noted_product, noted_sum
 from .primitive import Form
-from .sparsity import by_direction, by_entry, contractions
-from .sparsity.dense import dense
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
@@ -47,17 +47,16 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
     """A structured coefficient as an array; `name` is the primitive that asks for it."""
     if isinstance(coefficient, Sets):
         return each_set(lambda part: densify(part, lead, primal, name), coefficient)
-    if not isinstance(coefficient, Structured):
+    if not isinstance(coefficient, Blocks):
         return coefficient
-    shape, dtype = jnp.shape(primal), type_of(primal)
-    if name is not None and len(shape) > 0:
+    if name is not None and jnp.ndim(primal) > 0:
         _log(name if isinstance(name, str) else name.described)
-    if isinstance(coefficient, ByDirection):
-        dense = by_direction.to_dense(coefficient, lead, shape)
-    else:
-        assert isinstance(coefficient, ByEntry)
-        dense = by_entry.to_dense(coefficient, dtype)
-    return varying(dense, varying_axes(primal))
+    c, factor = coefficient, 1
+    if len(c.parts) == 1:
+        (part,) = c.parts
+        c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
+    array = dense_array(c, type_of(primal))
+    return varying(Full(array if lead == 1 else array[0], factor), varying_axes(primal))
 
 
 def _log(name: str) -> None:
@@ -83,15 +82,11 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
     if isinstance(left, Sets) and isinstance(right, Sets):
         pairs = zip(left.parts, right.parts, strict=True)
         return sets([total(pair, 1, primal, name) for pair in pairs])
-    if {type(left), type(right)} == {ByDirection, ByEntry}:
-        dtype = type_of(primal)
-        left, right = (
-            by_entry.as_sparse(c, dtype) if isinstance(c, ByEntry) else c for c in (left, right)
-        )
-    if isinstance(left, ByDirection) and isinstance(right, ByDirection):
-        return _unless_full(by_direction.add(left, right), lead, primal)
-    if isinstance(left, ByEntry) and isinstance(right, ByEntry):
-        return _unless_full(by_entry.add(left, right, type_of(primal)), lead, primal)
+    if isinstance(left, Blocks) and isinstance(right, Blocks):
+        sums = collected([*left.parts, *right.parts], left.shape)
+        if left.source is not None and left.source == right.source:
+            sums = Blocks(sums.parts, sums.shape, left.source)
+        return unless_full(sums, lead, primal)
     if isinstance(left, Full) and isinstance(right, Full) and left.image and right.image:
         if left.image.source == right.image.source:
             return Full(left.base, left.factor + right.factor, left.image)
@@ -100,14 +95,11 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
     return Full(plus(first, second))
 
 
-def _unless_full(coefficient: Coefficient, lead: int, primal: Any) -> Coefficient:
-    """Entries are told apart only while there are fewer of them than the array has."""
-    full = False
-    if isinstance(coefficient, ByDirection):
-        full = by_direction.size_of(coefficient, lead) >= max(1, jnp.size(primal))
-    elif isinstance(coefficient, ByEntry):
-        full = coefficient.numbers.count >= coefficient.size
-    return densify(coefficient, lead, primal) if full else coefficient
+def unless_full(c: Blocks, lead: int, primal: Any, name: Asker = None) -> Coefficient:
+    """Blocks are kept only while they are fewer numbers than an array."""
+    if not c.parts:
+        return Zero()
+    return c if c.is_sparse else densify(c, lead, primal, name)
 
 
 def linear_map(
@@ -122,18 +114,17 @@ def linear_map(
     if signs is not None and _same_types(function):
         (output,) = function.outputs
         signed = [
-            contractions.broadcast(
+            products.broadcast(
                 scale(c, sign), lead, jnp.shape(function.primal(k)), jnp.shape(output)
             )
             for k, (c, sign) in enumerate(zip(operands, signs, strict=True))
         ]
         return [total(signed, lead, output, function)]
-    operands = _alike(operands, lead)
+    operands = _alike(operands, lead, function)
     per_operand = []
     for k, operand in enumerate(operands):
-        if isinstance(operand, Structured):
-            moved = _structured(function, k, operand, lead)
-            per_operand.append(moved)
+        if isinstance(operand, Blocks):
+            per_operand.append(_structured(function, k, operand, lead))
             operands = [Zero() if j == k else each for j, each in enumerate(operands)]
     per_operand.append(_dense(function, lead, operands))
     return [
@@ -142,19 +133,21 @@ def linear_map(
     ]
 
 
-def _alike(operands: Sequence[Coefficient], lead: int) -> list[Coefficient]:
-    """A few entries beside sparse ones are sparse, too: all of them, for each direction."""
-    counts = [
-        c.values.shape[1]
-        for c in operands
-        if isinstance(c, ByDirection) and lead == 1 and c.values.ndim == 2
-    ]
-    if not counts:
-        return list(operands)
+def _alike(operands: Sequence[Coefficient], lead: int, function: LinearMap) -> list[Coefficient]:
+    """A few entries beside blocks are a block, too."""
+    most = sum(c.size for c in operands if isinstance(c, Blocks))
     return [
-        by_direction.of_array(c) if isinstance(c, Full) and c.base[0].size <= max(counts) else c
-        for c in operands
+        as_block(c, jnp.shape(function.primal(k)))
+        if isinstance(c, Full) and c.base.size <= most
+        else c
+        for k, c in enumerate(operands)
     ]
+
+
+def as_block(c: Full, shape: tuple[int, ...]) -> Blocks:
+    """An array behind a leading axis, or none, as a coefficient of one block."""
+    array = c.array.reshape(-1, *shape)
+    return Blocks((of_array(array),), array.shape)
 
 
 def _same_types(function: LinearMap) -> bool:
@@ -172,21 +165,34 @@ def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coeff
     return [sets(parts) for parts in zip(*columns, strict=True)]
 
 
-def _structured(function: LinearMap, k: int, operand: Coefficient, lead: int) -> list[Coefficient]:
-    """One structured coefficient through the map, the others being zero."""
-    moved = None
-    if isinstance(operand, ByDirection) and function.record.by_direction is not None:
-        moved = function.record.by_direction(function, k, operand, lead)
-    elif isinstance(operand, ByEntry) and function.record.by_entry is not None:
-        moved = function.record.by_entry(function, k, operand)
-    if moved is not None:
-        return [
-            _unless_full(each, lead, output)
-            for each, output in zip(moved, function.outputs, strict=True)
-        ]
+def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list[Coefficient]:
+    """Blocks through the map, the other operands being zero."""
+    relations = function.moves(k)
+    primals = function.outputs
+    if relations is not None:
+        kinds = [type_of(primal) for primal in primals]
+        found = [moved(operand, r, kind) for r, kind in zip(relations, kinds, strict=True)]
+        known = [each for each in found if each is not None]
+        if len(known) == len(found):
+            pairs = zip(known, primals, strict=True)
+            images = [unless_full(each, lead, output, function) for each, output in pairs]
+            if function.record.moves is places.summed:
+                return [noted_sum(operand, images[0], function.outputs[0])]
+            return images
+    elif function.record.on_values:
+        parts = [part.with_values(_image(function, part)) for part in operand.parts]
+        return [Blocks(tuple(parts), operand.shape)]
     array = densify(operand, lead, function.primal(k), function)
     count = len(function.chosen)
     return _dense(function, lead, [array if j == k else Zero() for j in range(count)])
+
+
+def _image(function: LinearMap, part: Block) -> Any:
+    """Values that change, each where it is."""
+    values, kind = part.values, type_of(function.primal(0))
+    if values is None:
+        values = jnp.ones((1,) * len(part.axes), kind)
+    return function.at([values])[0]
 
 
 def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> list[Coefficient]:
@@ -219,10 +225,11 @@ def bilinear_map(
         return Zero()
     if isinstance(left, Sets) or isinstance(right, Sets):
         return _by_set(product, left, right, leads)
-    if isinstance(left, Structured) or isinstance(right, Structured):
-        result = contractions.structured(product, left, right, leads)
+    if isinstance(left, Blocks) or isinstance(right, Blocks):
+        result = products.of_blocks(product, (left, right), leads)
         if result is not None:
-            return _unless_full(result, max(leads), product.output)
+            made = unless_full(result, max(leads), product.output)
+            return noted_product(product, (left, right), leads, made)
         pairs = zip((left, right), leads, product.operands, strict=True)
         left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
     assert isinstance(left, Full) and isinstance(right, Full)

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.extend.core as jex
-import jax.numpy as jnp
 from jax.extend import source_info_util
 
 from ..devices import varying_alike, varying_over
@@ -34,19 +33,6 @@ def bind_program(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
     """
     outputs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outputs) if eqn.primitive.multiple_results else [outputs]
-
-
-_FOLDED = 64
-"""XLA may compute with constants of so many entries while it compiles."""
-
-
-def at_run_time(array: Any) -> Any:
-    """A large array that may be known, with which XLA is kept from computing while it compiles: it
-    is slow at that (a cumulative sum of the identity of a thousand directions takes it a minute),
-    and the result would be part of the program.
-    """
-    array = jnp.asarray(array)
-    return array if array.size <= _FOLDED else jax.lax.optimization_barrier(array)
 
 
 def bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:

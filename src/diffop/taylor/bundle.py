@@ -9,13 +9,16 @@ import jax
 import jax.numpy as jnp
 
 from ..array_types import AnyArray, CollapsingWeights
+from ..arrays import as_array, summed, type_of, weighted
+from ..coefficients import blocks
+from ..coefficients.blocks import Blocks
 from ..devices import divided_along, is_divided
+from ..record import record, static
+from ..source import Source
 from ..versions import varying_axes
-from .arithmetic import bilinear_map, densify, instantiate, total
-from .arrays import as_array, summed, type_of, weighted
+from . import products
+from .arithmetic import bilinear_map, densify, instantiate, total, unless_full
 from .coefficients import (
-    ByDirection,
-    ByEntry,
     Coefficient,
     Full,
     Series,
@@ -27,11 +30,8 @@ from .coefficients import (
     zeros,
 )
 from .equation import BilinearMap
-from .record import record, static
+from .products import broadcast
 from .replacing.second_moments import SecondMoment
-from .sparsity import by_direction, by_entry
-from .sparsity.contractions import broadcast
-from .sparsity.source import Source
 from .truncation import Truncation
 
 
@@ -113,7 +113,7 @@ class Family:
         """Whether the powers of its directions are squares, or sums of them with one known weight:
         of real arrays none is below 0, but for the number that is kept apart.
         """
-        alike = self.weights is None or by_entry.uniform(self.weights) is not None
+        alike = self.weights is None or blocks.uniform(self.weights) is not None
         return self.truncation == Truncation.curve(2) and self.moment is None and alike
 
     @property
@@ -138,10 +138,10 @@ class Family:
         """Σ_r w_r c_r of a coefficient held jet by jet."""
         if self.weights is None or isinstance(coefficient, Zero):
             return coefficient
-        if isinstance(coefficient, ByDirection):
-            return by_direction.collapse(coefficient, self.weights)
-        if isinstance(coefficient, ByEntry):
-            return by_entry.collapse(coefficient, self.weights, type_of(primal))
+        if isinstance(coefficient, Blocks):
+            weights = self._each_weight
+            sums = blocks.collapsed(coefficient, weights, type_of(primal))
+            return unless_full(sums, len(self.weights.shape) - 1, primal)
         assert isinstance(coefficient, Full)
         return _weighted_sum(self.weights, coefficient)
 
@@ -157,7 +157,31 @@ class Family:
         if self.moment is not None:
             terms = [scale(self.moment.contract(product, a, b), k) for k, a, b in pairs]
             return total(terms, self.lead(place), product.output)
-        return self.collapse(self._products(product, pairs), product.output)
+        if self.weights is None:
+            return self._products(product, pairs)
+        structured = [p for p in pairs if any(isinstance(c, Blocks) for c in p[1:])]
+        terms = [scale(self._met(product, a, b, place), k) for k, a, b in structured]
+        others = [pair for pair in pairs if pair not in structured]
+        if others:
+            terms.append(self.collapse(self._products(product, others), product.output))
+        return total(terms, self.lead(place), product.output)
+
+    @property
+    def _each_weight(self) -> Any:
+        """The weights of directions, or a number where it is known that they are all the same."""
+        number = blocks.uniform(self.weights)
+        return self.weights if number is None else number
+
+    def _met(
+        self, product: BilinearMap, left: Coefficient, right: Coefficient | None, place: int
+    ) -> Coefficient:
+        """Σ_r w_r B(a_r, b_r) of blocks, which is formed without the products of each direction."""
+        pair = (left, left if right is None else right)
+        leads = (self.curves, self.curves)
+        met = products.of_blocks(product, pair, leads, self._each_weight, summed=True)
+        if met is None:
+            return self.collapse(bilinear_map(product, *pair, leads), product.output)
+        return unless_full(met, self.lead(place), product.output)
 
     def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
         """Products that are taken equally often are summed before they are multiplied with that."""
@@ -172,7 +196,7 @@ class Family:
 
 def _weighted_sum(weights: Any, coefficient: Full) -> Full:
     """Σ_r w_r c_r."""
-    number = by_entry.uniform(weights)
+    number = blocks.uniform(weights)
     if number is not None:
         return Full(summed(coefficient.base, (0,)), coefficient.factor * number)
     return Full(weighted(jnp.asarray(weights), coefficient.base), coefficient.factor)

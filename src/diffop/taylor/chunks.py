@@ -10,12 +10,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import PyTree
 
+from ..coefficients.blocks import Blocks, some
 from ..devices import start_of_sum
-from .coefficients import ByDirection, ByEntry, Full
-from .sparsity.by_entry import as_sparse
+from .coefficients import Full
 
 
 def in_chunks(
@@ -23,25 +24,37 @@ def in_chunks(
 ) -> PyTree:
     """Σ over chunks of `sum_over(tangents, weights)`.
 
-    `tangents` are arrays with n rows (see `by_direction`), `weights` are `(*m, n)`. The last chunk
-    is filled up with directions of weight zero.
+    `tangents` are arrays with n rows (see `as_rows`) or blocks of n directions, `weights` are
+    `(*m, n)`. The last chunk is filled up with directions of weight zero.
     """
     count = weights.shape[-1]
     chunks = -(-count // size)
-    cut = jax.tree.map(lambda leaf: _cut(leaf, chunks, size), tangents)
+    leaves, structure = jax.tree.flatten(tangents, is_leaf=_is_blocks)
+    rows = [None if _is_blocks(leaf) else _cut(leaf, chunks, size) for leaf in leaves]
     weights = _cut(jnp.moveaxis(jnp.asarray(weights), -1, 0), chunks, size)
+    numbers = np.arange(chunks * size, dtype=np.int32).clip(0, count - 1).reshape(chunks, size)
 
     @jax.checkpoint
-    def one(part: tuple[PyTree, Any]) -> PyTree:
-        return sum_over(part[0], jnp.moveaxis(part[1], 0, -1))
+    def one(part: tuple[PyTree, Any, Any]) -> PyTree:
+        rows, weights, numbers = part
+        filled = [
+            some(leaf, numbers) if row is None else row
+            for leaf, row in zip(leaves, rows, strict=True)
+        ]
+        return sum_over(jax.tree.unflatten(structure, filled), jnp.moveaxis(weights, 0, -1))
 
-    first = jax.tree.map(lambda leaf: leaf[0], (cut, weights))
+    every = (rows, weights, jnp.asarray(numbers))
+    first = jax.tree.map(lambda leaf: leaf[0], every)
     zeros = start_of_sum(lambda: one(first))
 
-    def step(total: PyTree, part: tuple[PyTree, Any]) -> tuple[PyTree, None]:
+    def step(total: PyTree, part: tuple[PyTree, Any, Any]) -> tuple[PyTree, None]:
         return jax.tree.map(jnp.add, total, one(part)), None
 
-    return lax.scan(step, zeros, (cut, weights))[0]
+    return lax.scan(step, zeros, every)[0]
+
+
+def _is_blocks(leaf: Any) -> bool:
+    return isinstance(leaf, Blocks)
 
 
 def _cut(leaf: Any, chunks: int, size: int) -> Any:
@@ -53,11 +66,6 @@ def _cut(leaf: Any, chunks: int, size: int) -> Any:
     return leaf.reshape(chunks, size, *leaf.shape[1:])
 
 
-def by_direction(coefficient: Any, dtype: Any) -> Any:
-    """A tangent whose arrays have one row for each direction."""
-    if isinstance(coefficient, Full):
-        return Full(coefficient.array)
-    c = as_sparse(coefficient, dtype) if isinstance(coefficient, ByEntry) else coefficient
-    if not isinstance(c, ByDirection):
-        return c
-    return ByDirection(jnp.asarray(c.positions), c.values, c.distinct)
+def as_rows(coefficient: Any) -> Any:
+    """A tangent that is an array, without what is known of it."""
+    return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient

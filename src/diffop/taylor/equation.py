@@ -7,10 +7,11 @@ import jax
 import jax.extend.core as jex
 from jax import lax
 
+from ..coefficients.relations import Relation
 from ..devices import is_explicit
+from ..source import Source
 from .binding import bind, described, partially_bound
 from .primitive import Form, Primitive, of
-from .sparsity.source import Source
 
 
 @final
@@ -61,6 +62,16 @@ class LinearMap:
             return None
         return self.eqn.primitive.bind(array, **{**params, **later(params, array.shape[:lead])})
 
+    def moves(self, k: int) -> list[Relation] | None:
+        """Where the entries of the k-th linear operand go, in each output; None where that is not
+        known.
+        """
+        if self.record.moves is None:
+            return None
+        if k not in self.memo:
+            self.memo[k] = self.record.moves(self, k)
+        return self.memo[k]
+
     def at(self, values: Sequence[Any]) -> list[Any]:
         """The map at other linear operands, whose shapes need not be those of the primals."""
         return bind(self.eqn, values)
@@ -89,6 +100,7 @@ class BilinearMap:
         self.primal = primal
         self.sources = sources
         self.output = jax.eval_shape(function, *operands) if primal is None else primal
+        self.relation: Relation | None = None
         self._eqn = eqn
         self._made: dict[tuple[int, tuple[int, ...]], tuple[Any, Any]] = {}
 

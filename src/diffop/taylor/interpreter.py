@@ -10,7 +10,9 @@ from jax import lax
 from jax.core import Tracer
 from jax.extend import source_info_util
 
+from ..coefficients.blocks import Blocks
 from ..devices import is_divided
+from ..source import Source
 from .arithmetic import densify
 from .binding import bind
 from .bundle import (
@@ -26,10 +28,9 @@ from .bundle import (
     primal_of,
     with_joined,
 )
-from .coefficients import Coefficient, Full, Sets, Structured
+from .coefficients import Coefficient, Full, Sets
 from .primitive import of, rule_of
 from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
-from .sparsity.source import Source
 
 
 def interpret(
@@ -153,7 +154,7 @@ def _takes_rows(value: Value | None) -> bool:
         for c in series
         for part in (c.parts if isinstance(c, Sets) else (c,))
     ]
-    return value.primal.size <= _FEW or not any(isinstance(part, Structured) for part in parts)
+    return value.primal.size <= _FEW or not any(isinstance(part, Blocks) for part in parts)
 
 
 def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) -> Value:

@@ -60,8 +60,8 @@ class Primitive:
     - `signs`: of a sum, the signs of its terms.
     - `scalars`: whether a number may stand for an array among its operands.
     - `behind`: what changes in its parameters where its operand has rows in front.
-    - `by_direction`, `by_entry`: what becomes of structured coefficients of a linear operand, see
-        `by_direction_maps` and `by_entry_maps`. None where they become arrays.
+    - `moves`: of a linear one, where the entries of an operand go, as relations, see `places`.
+    - `on_values`: whether it is a function of each entry by itself.
     - `form`: of a bilinear one, which product it is.
     - `summed`: of a product that sums over axes, how many terms an equation sums for each entry.
     - `entrywise`: whether each entry of the output depends on one entry of each operand, for all
@@ -90,8 +90,8 @@ class Primitive:
     signs: tuple[int, ...] | None = None
     scalars: bool = False
     behind: Callable[[dict[str, Any], tuple[int, ...]], dict[str, Any]] | None = None
-    by_direction: Callable[..., Any] | None = None
-    by_entry: Callable[..., Any] | None = None
+    moves: Callable[..., Any] | None = None
+    on_values: bool = False
     form: Form | None = None
     summed: Callable[[jex.JaxprEqn], int] | None = None
     entrywise: bool | Callable[[jex.JaxprEqn], bool] = False

@@ -12,13 +12,13 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
+from ..arrays import type_of
 from ..kernels import call
 from ..precision import full_precision
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
-from .arrays import type_of
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of, with_joined
-from .chunks import by_direction, in_chunks
+from .chunks import as_rows, in_chunks
 from .coefficients import Series, all_zero, scale
 from .program import own_policy
 from .replacing.walk import interpret_replacing
@@ -168,11 +168,8 @@ def _push_in_chunks(
 
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
     """The tangent of an argument with one row for each jet in every array."""
-    leaves, structure = jax.tree.flatten(arg)
-    rows = [
-        by_direction(entry, jnp.asarray(leaf).dtype)
-        for leaf, entry in zip(leaves, entries(arg, tangent), strict=True)
-    ]
+    structure = jax.tree.structure(arg)
+    rows = [as_rows(entry) for entry in entries(arg, tangent)]
     return jax.tree.unflatten(structure, rows)
 
 

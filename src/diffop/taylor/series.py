@@ -14,12 +14,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from ..arrays import as_array
+from ..coefficients.blocks import Blocks
 from .arithmetic import bilinear_map, known_scalar, multiplication, total
-from .arrays import as_array
 from .bundle import Family, Pair
 from .coefficients import (
-    ByDirection,
-    ByEntry,
     Coefficient,
     Full,
     Image,
@@ -341,7 +340,7 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
         return scale(coefficient, inverse)
     if isinstance(coefficient, Sets):
         return each_set(lambda part: divided(part, lead, denominator, primal), coefficient)
-    if isinstance(coefficient, ByDirection | ByEntry):
+    if isinstance(coefficient, Blocks):
         array = Full(jnp.ones((), primal.dtype) / jnp.asarray(denominator))
         return bilinear_map(multiplication(primal), coefficient, array, (lead, 0))
     if not isinstance(coefficient, Full):

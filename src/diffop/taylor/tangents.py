@@ -1,6 +1,5 @@
 """What is pushed: jets and their tangents, in the shape of a function's arguments."""
 
-import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, final
@@ -9,16 +8,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
 from ..array_types import AnyArray, CollapsingWeights
+from ..arrays import at_run_time
+from ..coefficients.block import Block
+from ..coefficients.blocks import Blocks
 from .arithmetic import instantiate
-from .binding import at_run_time
 from .bundle import Family, Joined
 from .coefficients import (
-    ByDirection,
-    ByEntry,
     Coefficient,
     Full,
     Series,
@@ -85,7 +83,7 @@ class Jets(eqx.Module):
     - `tangents`: for each order k = 1 … K (each monomial of the truncation) the tangents $v_k$: a
         tuple with one entry for each argument of the function, like that argument but with a
         leading axis of n directions on each leaf, or with a structured coefficient in a leaf's
-        place ([`diffop.taylor.ByDirection`][], [`diffop.taylor.ByEntry`][]); `None` for an argument
+        place ([`diffop.taylor.basis`][], [`diffop.taylor.entries`][]); `None` for an argument
         that does not move at this order.
     - `weights`: order K (each maximal monomial) is returned as the sums $Σ_r w_r$ (order K of jet
         r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
@@ -168,10 +166,8 @@ class Jets(eqx.Module):
     def size(self) -> int:
         """The number n of jets."""
         for leaf in jax.tree.leaves(self.tangents, is_leaf=_is_tangent):
-            if isinstance(leaf, ByEntry):
-                return leaf.size
-            if isinstance(leaf, ByDirection):
-                return leaf.positions.shape[0]
+            if isinstance(leaf, Blocks):
+                return leaf.shape[0]
             if leaf is not None:
                 return (leaf.array if isinstance(leaf, Full) else leaf).shape[0]
         raise ValueError("Jets need at least one tangent that is not None.")
@@ -324,16 +320,15 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     if tangent is None or isinstance(tangent, Zero):
         return Zero()
     shape = jnp.shape(leaf)
-    if isinstance(tangent, ByEntry):
-        numbers, size = tangent.numbers.array, tangent.size
-        within = numbers.min(initial=-1) == -1 and numbers.max(initial=-1) < size
-        if lead_shape != (size,) or numbers.shape[1:] != shape or not within:
-            _refuse_numbers(tangent, lead_shape, shape)
-        return tangent if tangent.values is None else _with_own_values(tangent, leaf)
     dtype = as_differentiable(leaf).dtype
-    if isinstance(tangent, ByDirection):
-        _check_positions(tangent, lead_shape, shape)
-        return tangent.with_values(at_run_time(_typed(tangent.values, dtype)))
+    if isinstance(tangent, Blocks):
+        if tangent.shape != (*lead_shape, *shape):
+            raise ValueError(
+                f"blocks must be directions of shape {(*lead_shape, *shape)} here; got "
+                f"{tangent.shape}."
+            )
+        parts = tuple(_typed_block(part, dtype) for part in tangent.parts)
+        return Blocks(parts, tangent.shape) if parts else Zero()
     if isinstance(tangent, Coefficient):
         return tangent
     array = jnp.asarray(tangent, dtype=dtype)
@@ -343,28 +338,13 @@ def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) 
     return Full(at_run_time(array))
 
 
-def _with_own_values(tangent: ByEntry, leaf: Any) -> ByEntry:
-    """The values that belong to directions, in the leaf's type: the engine reads zeros where there
-    are none.
-    """
-    values: Any = tangent.values
-    numbers, dtype = tangent.numbers, as_differentiable(leaf).dtype
-    if values.shape not in (numbers.array.shape, numbers.shape):
-        raise ValueError(
-            f"values of a ByEntry must have the shape of its numbers, {numbers.array.shape}; "
-            f"got {values.shape}."
-        )
-    typed = _typed(values, dtype)
-    if not numbers.full:
-        known = numbers.known[0] if tangent.is_lone else numbers.known
-        typed = jnp.where(known, typed, jnp.zeros((), dtype))
-    return tangent if typed is values else tangent.with_values(typed)
-
-
-def _typed(values: Any, dtype: Any) -> Any:
-    """Values of a structured tangent in the leaf's type."""
+def _typed_block(part: Block, dtype: Any) -> Block:
+    """A block of a structured tangent in the leaf's type."""
+    values = part.values
+    if values is None:
+        return part
     if values.dtype == dtype:
-        return values
+        return part.with_values(at_run_time(values))
     number = jnp.issubdtype(values.dtype, jnp.number)
     cut = jnp.iscomplexobj(values) and not jnp.issubdtype(dtype, jnp.complexfloating)
     if cut or not number:
@@ -372,45 +352,4 @@ def _typed(values: Any, dtype: Any) -> Any:
             f"values of a structured tangent must be numbers that its argument's type, {dtype}, "
             f"can hold; got {values.dtype}."
         )
-    return values.astype(dtype)
-
-
-def _check_positions(
-    tangent: ByDirection, lead_shape: tuple[int, ...], shape: tuple[int, ...]
-) -> None:
-    """Where positions are known."""
-    known = tangent.source.numbers
-    positions = tangent.positions if known is None else known.array
-    values = tangent.values
-    if positions.shape[:-1] != lead_shape or positions.shape != values.shape:
-        expected = ", ".join(map(str, (*lead_shape, "s")))
-        raise ValueError(
-            f"a ByDirection must have values and positions of one shape ({expected}) here, for s "
-            f"entries of each jet; got values {values.shape} and positions {positions.shape}."
-        )
-    _check_range(positions, 0, math.prod(shape), f"positions in an argument of shape {shape}")
-
-
-def _refuse_numbers(tangent: ByEntry, lead_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    numbers = tangent.numbers.array
-    if lead_shape != (tangent.size,):
-        raise ValueError(
-            f"a ByEntry must be of as many directions as there are jets, in shape {lead_shape} "
-            f"here; got size={tangent.size}."
-        )
-    if numbers.shape[1:] != shape:
-        raise ValueError(
-            f"numbers of a ByEntry must have the shape of its argument, {shape}, behind an axis; "
-            f"got {numbers.shape}."
-        )
-    _check_range(numbers, -1, tangent.size, "numbers of directions, −1 for none,")
-
-
-def _check_range(array: Any, least: int, end: int, what: str) -> None:
-    """Of an array that is known while tracing."""
-    if isinstance(array, Tracer):
-        return
-    known = np.asarray(array)
-    outside = known[(known < least) | (known >= end)]
-    if outside.size:
-        raise ValueError(f"{what} must be from {least} to {end - 1}; got {outside[0]}.")
+    return part.with_values(at_run_time(values.astype(dtype)))

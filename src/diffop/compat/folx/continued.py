@@ -6,9 +6,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ...arrays import at_run_time
 from ...precision import full_precision
 from ...taylor import Full
-from ...taylor.binding import at_run_time
 from ...taylor.coefficients import Series, scale
 from .arrays import FwdLaplArray, with_rows
 from .plan import Rows, by_plan

@@ -6,10 +6,9 @@ from typing import Protocol, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Inexact, Int
 
-from ...taylor import ByDirection, ByEntry, Jets, Numbers, push
+from ...taylor import Jets, basis, entries, push
 from .interpreter import forward_laplacian
 
 Function: TypeAlias = Callable[[Array], Array]
@@ -91,7 +90,7 @@ class LoopLaplacianOperator(eqx.Module):
         @jax.jit
         def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
             def along(number: Int[Array, ""]) -> tuple[Array, Array]:
-                one = ByDirection(number.reshape(1, 1), jnp.ones((1, 1), x.dtype), distinct=True)
+                one = entries(number.reshape(1, 1), jnp.ones((1, 1), x.dtype), x.shape)
                 first, second = push(f, (x,), [Jets(((one,), (None,)))]).derivatives[0]
                 return second[0], first[0]
 
@@ -122,8 +121,7 @@ class ParallelLaplacianOperator(eqx.Module):
     def __call__(self, f: Function) -> Laplacian:
         @jax.jit
         def laplacian(x: Inexact[Array, "..."]) -> tuple[Array, Array]:
-            basis = ByEntry(None, Numbers(np.arange(x.size)[None]), x.size)
-            jets = Jets(((basis,), (None,)))
+            jets = Jets(((basis((x.size,)),), (None,)))
             first, second = push(f, (x.reshape(-1),), [jets]).derivatives[0]
             return second, first
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import jax.extend.core as jex
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
-from ...taylor import ByEntry, Numbers
+from ...taylor import Block, Blocks, basis
 from ...taylor.coefficients import Series, Zero, zeros
 from .arrays import FwdLaplArray
 from .plan import Rows, by_plan
@@ -38,8 +37,9 @@ def _like(weight: Any, x: Array) -> Array | None:
 def _basis(x: Array, weight: Array | None, start: int, size: int) -> Series:
     if not x.size:
         return zeros(2)
-    numbers = Numbers(start + np.arange(x.size).reshape(1, *x.shape))
-    return ByEntry(weight, numbers, size), Zero()
+    (part,) = basis(x.shape).parts
+    part = Block(weight, part.axes, (start, *part.origin[1:]))
+    return Blocks((part,), (size, *x.shape)), Zero()
 
 
 def _by_entry(row: Array, x: Array, weight: Array | None) -> Array:

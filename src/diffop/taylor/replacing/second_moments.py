@@ -18,6 +18,7 @@ differ in size as much as they like.
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
@@ -28,16 +29,17 @@ from jax import lax
 from jaxtyping import Array
 
 from ...array_types import AnyArray
+from ...arrays import times, type_of
+from ...coefficients.block import Block
+from ...coefficients.blocks import Blocks, Matrix, applied, dense, uniform
+from ...coefficients.relations import entrywise, outer
 from ...kernels import call
-from ..arithmetic import densify, instantiate, total
-from ..arrays import times
-from ..coefficients import ByEntry, Coefficient, Full, Sets, Zero, each_set
+from ...record import record, static
+from ..arithmetic import as_block, densify, instantiate, total
+from ..coefficients import Coefficient, Full, Sets, Zero, each_set
 from ..equation import BilinearMap
 from ..primitive import Form
-from ..record import record, static
-from ..sparsity import by_entry
-from ..sparsity.contractions import broadcast
-from ..sparsity.numbers import Numbers
+from ..products import broadcast, of_blocks
 from .forms import alike, flat, form, gram
 
 
@@ -110,11 +112,6 @@ class SecondMoment:
         """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj), of a alone where there is no b."""
         symmetric = product.form is Form.ENTRYWISE and right is None
         right = left if right is None else right
-        if product.form is Form.ENTRYWISE:
-            left, right = (
-                broadcast(c, 1, jnp.shape(x), product.output.shape)
-                for c, x in zip((left, right), product.operands, strict=True)
-            )
         if isinstance(left, Zero) or isinstance(right, Zero):
             return Zero()
         assert isinstance(left, Sets) and isinstance(right, Sets)
@@ -134,13 +131,17 @@ class SecondMoment:
         if matrix is None or isinstance(left, Zero) or isinstance(right, Zero):
             return None
         entrywise = product.form is Form.ENTRYWISE
-        if entrywise and isinstance(left, ByEntry) and isinstance(right, ByEntry):
-            if left.numbers.count * right.numbers.count <= 16:
-                return _entrywise(matrix, left, right, product.output.dtype)
-        first, second = (
-            densify(c, 1, product.output if entrywise else x)  # broadcast before
-            for c, x in zip((left, right), product.operands, strict=True)
-        )
+        if isinstance(left, Blocks) and isinstance(right, Blocks):
+            weights = matrix.entries if isinstance(matrix, DiagonalMatrix) else Matrix(matrix)
+            met = of_blocks(product, (left, right), (1, 1), weights, summed=True)
+            if met is not None:
+                array = dense(met, product.output.dtype)
+                return array.reshape(*self.sums, *product.output.shape)
+        pairs = list(zip((left, right), product.operands, strict=True))
+        if entrywise:
+            whole = product.output
+            pairs = [(broadcast(c, 1, jnp.shape(x), whole.shape), whole) for c, x in pairs]
+        first, second = (densify(c, 1, x) for c, x in pairs)
         assert isinstance(first, Full) and isinstance(second, Full)
         if same and not isinstance(matrix, DiagonalMatrix):
             result = form(matrix, first).astype(product.output.dtype)
@@ -162,17 +163,14 @@ class SecondMoment:
             tuple(instantiate(c, (n,), primal) for c, n in zip(parts, self.sizes, strict=True))
         )
 
-    def _arrays(self, coefficient: Coefficient, primal: Any) -> list[Array]:
-        parts = self.instantiate(coefficient, primal).parts
-        return [each.array for each in parts if isinstance(each, Full)]
-
     def as_pairs(
         self, parts: Sequence[Coefficient], primals: Sequence[Any]
     ) -> list[tuple[Array, Array]]:
         """Pairs of directions `(n, *shape)`, `(*sums, n, *shape)` of several values, with the same
         second moment: Σ_ij M_ij f''(e_i, e_j) = Σ_i f''(e_i, (M e)_i).
         """
-        rows = [self._arrays(c, x) for c, x in zip(parts, primals, strict=True)]
+        sets = [self.instantiate(c, x).parts for c, x in zip(parts, primals, strict=True)]
+        rows = [[each.array for each in own if isinstance(each, Full)] for own in sets]
         half = self.matrix(0, 1) if self.is_of_pairs else None
         if half is not None:
             return [(a, 2 * apply(half, Full(b))) for a, b in rows]
@@ -203,38 +201,6 @@ def apply(matrix: Between, coefficient: Full) -> Array:
     else:
         weighted = jnp.tensordot(*alike(matrix, coefficient.base), axes=1)
     return times(weighted, coefficient.factor)
-
-
-def _entrywise(matrix: Between, left: ByEntry, right: ByEntry, dtype: Any) -> Array:
-    """Entries that move along few directions meet in few entries of the matrix."""
-    terms = []
-    for j in range(left.numbers.count):
-        for k in range(right.numbers.count):
-            a, b = (by_entry.column(c, i, dtype) for c, i in ((left, j), (right, k)))
-            rows, columns = (
-                np.asarray(np.maximum(c.numbers.array[i], 0)) for c, i in ((left, j), (right, k))
-            )
-            entries = _entries(matrix, rows, columns).astype(dtype)
-            shape = (1,) * (entries.ndim - a.ndim) + a.shape
-            terms.append(a.reshape(shape) * entries * b.reshape(shape))  # a b may underflow
-    factor = left.factor * right.factor
-    result = sum(terms[1:], terms[0])
-    return times(result, factor)
-
-
-def _entries(matrix: Between, rows: np.ndarray, columns: np.ndarray) -> Array:
-    if isinstance(matrix, DiagonalMatrix):
-        numbers = Numbers(rows[None])
-        entries = by_entry.weights_at(matrix.entries, numbers)
-        entries = entries.reshape(*matrix.entries.shape[:-1], *rows.shape)
-        same = rows == columns
-        return entries if same.all() else jnp.where(same, entries, jnp.zeros((), entries.dtype))
-    everything = np.arange(matrix.shape[-1])
-    if matrix.shape[-1] == matrix.shape[-2] and all(
-        np.array_equal(index.reshape(-1), everything) for index in (rows, columns)
-    ):
-        return jnp.diagonal(matrix, axis1=-2, axis2=-1).reshape(*matrix.shape[:-2], *rows.shape)
-    return matrix[..., rows, columns]
 
 
 def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
@@ -339,55 +305,50 @@ def _in_whole(matrix: Between) -> Array:
     return entries[..., None] * jnp.expand_dims(unit, range(entries.ndim - 1))
 
 
-def is_separate(coefficient: Coefficient) -> bool:
-    """Whether no direction moves two entries."""
-    return isinstance(coefficient, ByEntry) and coefficient.numbers.injective
+def is_separate(c: Coefficient) -> bool:
+    """Whether no direction moves two entries, as far as is known."""
+    if not isinstance(c, Blocks):
+        return False
+    parts = tuple(part.with_values(None, 1) for part in c.parts)
+    shape = c.shape[1:]
+    met = applied([Blocks(parts, c.shape)] * 2, [None, None], outer(shape, shape), 1.0, None, True)
+    return met is not None and all(_is_diagonal(part, len(shape)) for part in met.parts)
 
 
-def _gram(
-    weights: Any, left: Coefficient, x: Any, right: Coefficient, y: Any, same: bool
-) -> Between:
+def _is_diagonal(part: Block, rank: int) -> bool:
+    """Whether entries of two values are the same, wherever they meet."""
+    ends = part.origin[1 : rank + 1], part.origin[rank + 1 :]
+    adds = all(axis.adds[1 : rank + 1] == axis.adds[rank + 1 :] for axis in part.axes)
+    return adds and ends[0] == ends[1]
+
+
+def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> Between:
     """Σ_r w_r a_r ⊗ b_r as a matrix; `same` if a is b."""
-    if isinstance(left, ByEntry) and is_separate(left) and same:
-        return DiagonalMatrix(_separate_squares(weights, left, jnp.result_type(x)))
-    if isinstance(left, ByEntry) and is_separate(left) and isinstance(right, Full):
-        return _separate_rows(weights, left, right, jnp.result_type(x))
-    if isinstance(right, ByEntry) and is_separate(right) and isinstance(left, Full):
-        return jnp.swapaxes(_separate_rows(weights, right, left, jnp.result_type(y)), -1, -2)
+    number, shapes = uniform(weights), (jnp.shape(x), jnp.shape(y))
+    if isinstance(left, Blocks) or isinstance(right, Blocks):
+        blocks = [
+            c if isinstance(c, Blocks) else as_block(c, shape)
+            for c, shape in zip((left, right), shapes, strict=True)
+        ]
+        kind = jnp.promote_types(type_of(x), type_of(y))
+        diagonal = same and is_separate(left)
+        relation = entrywise(shapes[0], shapes) if diagonal else outer(*shapes)
+        met = applied(
+            blocks, [None, None], relation, weights if number is None else number, kind, True
+        )
+        if met is not None:
+            array, sums = dense(met, kind), weights.shape[:-1]
+            sizes = tuple(map(math.prod, shapes))[: 1 if diagonal else 2]
+            array = array.reshape(*sums, *sizes)
+            return DiagonalMatrix(array) if diagonal else array
     left, right = densify(left, 1, x), densify(right, 1, y)
     assert isinstance(left, Full) and isinstance(right, Full)
-    number = by_entry.uniform(weights)
     if number is not None:
         number = number * left.factor * right.factor
         return times(_unweighted(left, right, same), number)
     a, b = alike(flat(left.array), flat(right.array))
     weights = jnp.asarray(weights).astype(a.dtype)
     return jnp.einsum("...r,ra,rb->...ab", weights, a, b)
-
-
-def _separate_squares(weights: Any, coefficient: ByEntry, dtype: Any) -> Array:
-    """Σ_j w v_j² for each entry: `(*sums, entries)`."""
-    squares = by_entry.product(coefficient, coefficient, dtype)
-    assert squares is not None
-    if squares.is_ones:
-        squares = ByEntry(
-            jnp.asarray(squares.numbers.known, dtype), squares.numbers, squares.size, squares.factor
-        )
-    collapsed = by_entry.collapse(squares, weights, dtype).array
-    return collapsed.reshape(*weights.shape[:-1], -1)
-
-
-def _separate_rows(weights: Any, coefficient: ByEntry, rows: Full, dtype: Any) -> Array:
-    """Σ_j w v_j ⊗ (the row of the other coefficient for that direction): `(*sums, entries, k)`."""
-    numbers = coefficient.numbers
-    values = by_entry.values_of(coefficient, dtype).reshape(numbers.count, -1)
-    values, other = alike(values, by_entry.rows_at(flat(rows.array), numbers))
-    number = by_entry.uniform(weights)
-    if number is not None:
-        return number * jnp.einsum("je,jek->ek", values, other)
-    at = by_entry.weights_at(weights, numbers).astype(values.dtype)
-    at = at.reshape(*weights.shape[:-1], numbers.count, -1)
-    return jnp.einsum("...je,je,jek->...ek", at, values, other)
 
 
 def _unweighted(left: Full, right: Full, same: bool) -> Array:

@@ -21,24 +21,23 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ...coefficients.blocks import Blocks, moves_several
 from ...devices import is_divided
 from ..arithmetic import densify
 from ..bundle import Bundle, Families, Family, Value, bundle
 from ..coefficients import (
-    ByEntry,
     Coefficient,
     Full,
     Image,
     Series,
     Sets,
-    Structured,
     Zero,
     all_zero,
     each_set,
 )
 from ..interpreter import Walk, interpret
 from ..program import Step, flatten, stretches
-from ..sparsity import by_entry
+from ..seeds import basis
 from ..truncation import Truncation
 from .cost import Live
 from .schedule import Carried, Schedule, real_size, scheduled
@@ -131,7 +130,7 @@ class _Replacement:
             if family.moment is not None:
                 continue
             first = {v: self._lower(v, index) for v in sorted(self.walk.moving)}
-            structured = [v for v, c in first.items() if isinstance(c, Structured)]
+            structured = [v for v, c in first.items() if isinstance(c, Blocks)]
             if len(structured) != 1 or not _is_merging(first[structured[0]]):
                 continue
             moving = tuple(v for v, c in first.items() if not isinstance(c, Zero))
@@ -183,9 +182,10 @@ def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
     """Whether what reads it runs first: what is structured; where directions meet by a matrix, not
     what has several of them for an entry, as each two of these would meet.
     """
-    parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Structured)]
-    several = [part for part in parts if isinstance(part, ByEntry) and part.numbers.count > 1]
-    return len(parts) > len(several) or (bool(several) and not _meets_by_matrix(family))
+    parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Blocks)]
+    if family.moment is None or family.moment.is_diagonal:
+        return bool(parts)
+    return not all(map(moves_several, parts))
 
 
 def _meets_by_matrix(family: Family) -> bool:
@@ -214,7 +214,7 @@ _SCALARS = 4
 
 def _is_merging(coefficient: Coefficient) -> bool:
     """Whether entries are moved by several directions each, and by different ones."""
-    several = isinstance(coefficient, ByEntry) and coefficient.numbers.count > 1
+    several = isinstance(coefficient, Blocks) and moves_several(coefficient)
     return several and is_separate(coefficient)
 
 
@@ -244,17 +244,18 @@ def _units(
     one = jnp.ones((1, *shape), dtype)
     unit: Any = Full(one if length is None else one * length)
     if size > 1:
-        unit = by_entry.identity(size, shape)
+        unit = basis(shape)
     units = {place: unit}
     if jnp.iscomplexobj(primal):
         units[place + 1] = _times_i(unit, dtype)
     return Sets(tuple(units.get(other, Zero()) for other in range(len(sizes))))
 
 
-def _times_i(unit: Full | ByEntry, dtype: Any) -> Full | ByEntry:
+def _times_i(unit: Full | Blocks, dtype: Any) -> Coefficient:
     if isinstance(unit, Full):
         return Full(unit.base * jnp.asarray(1j, dtype))
-    return by_entry.times_array(unit, jnp.asarray(1j, dtype))
+    parts = [part.with_values(jnp.full((1,) * len(part.axes), 1j, dtype)) for part in unit.parts]
+    return Blocks(tuple(parts), unit.shape)
 
 
 def _directions(family: Family) -> int:

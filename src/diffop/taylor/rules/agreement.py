@@ -6,64 +6,58 @@ devices on one path only (`jax.shard_map`) is said to vary on all. Branches may 
 each then gives the entries of all. What a loop carries are arrays.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...arrays import times
+from ...coefficients.block import Axis, Block
+from ...coefficients.blocks import Blocks
+from ...coefficients.index import Traced
+from ...source import Source
 from ...versions import varying_axes
 from ..arithmetic import densify
 from ..bundle import Families, Family, Value, bundle, plain, primal_of, series_of
-from ..coefficients import ByDirection, ByEntry, Coefficient, Sets, Zero, each_set, sets, varying
-from ..sparsity import by_entry
-from ..sparsity.numbers import Numbers
-from ..sparsity.source import Source
+from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying
 
 
-class Columns(NamedTuple):
-    """A coefficient by entry with columns for those of every branch."""
-
-    numbers: Numbers
-    size: int
-
-    def of(self, term: Coefficient, primal: Any) -> Coefficient:
-        dtype = jnp.result_type(primal)
-        zero = jnp.zeros(self.numbers.shape, dtype)
-        columns = [zero] * self.numbers.count
-        if isinstance(term, ByEntry):
-            values = by_entry.values_of(term, dtype)
-            for j, place in enumerate(_places(list(self.numbers.array), term.numbers)):
-                columns[place] = values[j]
-        return ByEntry(jnp.stack(columns), self.numbers, self.size)
+def _at_places(common: Blocks, term: Coefficient, primal: Any) -> Blocks:
+    """A coefficient as blocks at the places of those of every branch."""
+    own, dtype = _by_kind(term) if isinstance(term, Blocks) else {}, jnp.result_type(primal)
+    parts = [_filled(own.get(kind), each, dtype) for kind, each in _by_kind(common).items()]
+    return Blocks(tuple(parts), common.shape)
 
 
-class Entries(NamedTuple):
-    """A coefficient by direction with as many entries as any branch gives, wherever they are."""
-
-    positions: tuple[int, ...]
-    kind: Any
-    values: tuple[int, ...]
-    distinct: bool
-    source: Source
-
-    def of(self, term: Coefficient, primal: Any) -> Coefficient:
-        if isinstance(term, ByDirection):
-            missing = self.positions[-1] - term.positions.shape[-1]
-            positions, values = (
-                jnp.pad(jnp.asarray(each), [(0, 0)] * (each.ndim - 1) + [(0, missing)])
-                for each in (term.positions, term.values)
-            )
-        else:
-            positions = jnp.zeros(self.positions, self.kind)
-            values = jnp.zeros(self.values, jnp.result_type(primal))
-        return ByDirection(positions, values, self.distinct, self.source)
+def _filled(part: Block | None, place: Block, dtype: Any) -> Block:
+    """A block with a number for each place, zeros where there is none."""
+    values, axes = jnp.zeros((), dtype), place.axes
+    if part is not None:
+        values = jnp.ones((), dtype) if part.values is None else part.values
+        values = times(values, part.factor)
+        axes = jax.tree.unflatten(jax.tree.structure(axes), jax.tree.leaves(part.axes))
+    return Block(jnp.broadcast_to(values, [axis.size for axis in axes]), axes, place.origin)
 
 
-Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Columns | Entries
+def _by_kind(c: Blocks) -> dict[Hashable, Block]:
+    """Blocks by all that is known of their places, and the how manyth of that kind each is."""
+    found: dict[Hashable, Block] = {}
+    for part in c.parts:
+        adds = tuple(
+            (axis.size, *("traced" if isinstance(index, Traced) else index for index in axis.adds))
+            for axis in part.axes
+        )
+        kind = (adds, part.origin)
+        found[kind, sum(each[0] == kind for each in found)] = part  # pyright: ignore
+    return found
+
+
+Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Blocks
 """The axes of devices that a coefficient's array varies over, None where there is no array; for
-sets, a tuple of answers.
+sets, a tuple of answers; for sparse ones, the places of those of every branch.
 """
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
@@ -101,65 +95,57 @@ def _wider(kinds: Sequence[Any]) -> Any:
     return frozenset().union(*arrays) if arrays else None
 
 
-def agreed(families: Families, outcomes: Sequence[Value], junction: object) -> Structure:
+def agreed(families: Families, outcomes: Sequence[Value]) -> Structure:
     """What branches agree on, for one output: coefficients stay sparse where all can be."""
     return tuple(
         tuple(
-            _common(terms, junction)
+            _common(terms)
             for terms in zip(*(series_of(v, families, index) for v in outcomes), strict=True)
         )
         for index in range(len(families))
     )
 
 
-def _common(terms: Sequence[Coefficient], junction: object) -> Any:
+def _common(terms: Sequence[Coefficient]) -> Any:
     moving = [term for term in terms if not isinstance(term, Zero)]
-    diagonals = [term for term in moving if isinstance(term, ByEntry)]
-    sparse = [term for term in moving if isinstance(term, ByDirection)]
-    common = None
-    if diagonals and len(diagonals) == len(moving):
-        common = _columns(diagonals)
-    if sparse and len(sparse) == len(moving):
-        common = _entries(terms, sparse, junction)
-    return _wider([_kind(term) for term in terms]) if common is None else common
+    blocks = [term for term in moving if isinstance(term, Blocks)]
+    if blocks and len(blocks) == len(moving):
+        common = _places(blocks, len(moving) == len(terms))
+        if common.is_sparse:
+            return common
+    return _wider([_kind(term) for term in terms])
 
 
-def _columns(terms: Sequence[ByEntry]) -> Columns | None:
-    columns: list[np.ndarray] = []
-    for term in terms:
-        _places(columns, term.numbers)
-    size = terms[0].size
-    return Columns(Numbers(np.stack(columns)), size) if len(columns) < size else None
+def _places(blocks: Sequence[Blocks], everywhere: bool) -> Blocks:
+    """The places of all branches."""
+    kinds = [_by_kind(term) for term in blocks]
+    alike = {kind: [own[kind] for own in kinds if kind in own] for own in kinds for kind in own}
+    axes = [_axes(each, everywhere and len(each) == len(blocks)) for each in alike.values()]
+    origins = [each[0].origin for each in alike.values()]
+    return Blocks(tuple(map(partial(Block, None), axes, origins)), blocks[0].shape)
 
 
-def _places(columns: list[np.ndarray], numbers: Numbers) -> list[int]:
-    """Which of the columns those of a coefficient are; new ones are appended."""
-    places: list[int] = []
-    for column in numbers.array:
-        same = (i for i, c in enumerate(columns) if i not in places and np.array_equal(c, column))
-        place = next(same, len(columns))
-        if place == len(columns):
-            columns.append(column)
-        places.append(place)
-    return places
+def _axes(parts: Sequence[Block], everywhere: bool) -> tuple[Axis, ...]:
+    """Axes like those of several blocks, with names of their own for numbers that are not the same
+    in all of them.
+    """
 
+    def common(size: int, *indices: Any) -> Any:
+        if not isinstance(indices[0], Traced):
+            return indices[0]
+        same = everywhere and len({index.source for index in indices}) == 1
+        source = indices[0].source if same else Source()
+        low, high = min(i.low for i in indices), max(i.high for i in indices)
+        return Traced(np.zeros(size, np.int32), source, low, high)
 
-def _entries(
-    terms: Sequence[Coefficient], sparse: Sequence[ByDirection], junction: object
-) -> Entries | None:
-    shapes = {(c.positions.shape[:-1], c.values.shape[:-1]) for c in sparse}
-    if len(shapes) > 1:
-        return None
-    ((positions, values),) = shapes
-    count = max(c.positions.shape[-1] for c in sparse)
-    sources = tuple(c.source if isinstance(c, ByDirection) else None for c in terms)
-    source = sources[0] if len(set(sources)) == 1 else None
-    return Entries(
-        (*positions, count),
-        sparse[0].positions.dtype,
-        (*values, count),
-        all(c.distinct for c in sparse),
-        source or Source((junction, sources)),
+    return tuple(
+        Axis(
+            axes[0].size,
+            tuple(
+                common(axes[0].size, *each) for each in zip(*(a.adds for a in axes), strict=True)
+            ),
+        )
+        for axes in zip(*(part.axes for part in parts), strict=True)
     )
 
 
@@ -181,8 +167,8 @@ def conform(value: Value, structure: Structure, families: Families, name: str) -
 def _instantiated(
     family: Family, term: Coefficient, kind: Any, place: int, primal: Any, name: str
 ) -> Coefficient:
-    if isinstance(kind, Columns | Entries):
-        return kind.of(term, primal)
+    if isinstance(kind, Blocks):
+        return _at_places(kind, term, primal)
     term = densify(term, family.lead(place), primal, name)
     if kind is None or (isinstance(kind, tuple) and all(each is None for each in kind)):
         return term

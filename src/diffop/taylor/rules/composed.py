@@ -31,8 +31,8 @@ import jax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
+from ...arrays import times
 from ..arithmetic import total
-from ..arrays import times
 from ..bundle import Family
 from ..coefficients import Coefficient, Full, Series, Zero, scale
 from ..replacing.forms import PRODUCTS

@@ -71,8 +71,8 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
     index, *arguments = operands
     pushed = [_traced(_branch(each, families), arguments) for each in eqn.params["branches"]]
     outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
-    junction, name = object(), described(eqn)
-    structures = [agreed(families, outcome, junction) for outcome in outcomes]
+    name = described(eqn)
+    structures = [agreed(families, outcome) for outcome in outcomes]
 
     def conforming(branch: Callable[[list[Value]], list[Value]]) -> Callable[..., list[Value]]:
         return lambda values: conform_all(branch(values), structures, families, name)

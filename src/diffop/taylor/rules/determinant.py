@@ -20,10 +20,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from ...coefficients.block import Block
+from ...coefficients.blocks import Blocks
 from ..arithmetic import total
 from ..binding import bind
 from ..bundle import Bundle, Families, Family, Value, expand, is_moving, primal_of, series_of
-from ..coefficients import ByEntry, Coefficient, Series, Zero, scale, zeros
+from ..coefficients import Coefficient, Series, Zero, scale, zeros
 from ..equation import BilinearMap
 from ..primitive import Form
 from .decomposed import pushed_as
@@ -72,7 +74,15 @@ def _moves_one(matrix: Value, families: Families, line: str) -> bool:
         if not isinstance(term, Zero)
     ]
     return bool(terms) and all(
-        isinstance(term, ByEntry) and term.numbers.along(axis) is not None for term in terms
+        isinstance(term, Blocks) and all(_is_along(part, axis) for part in term.parts)
+        for term in terms
+    )
+
+
+def _is_along(part: Block, axis: int) -> bool:
+    """Whether the direction does not change along an axis of the value."""
+    return not any(
+        each.adds[0] is not None and each.adds[axis + 1] is not None for each in part.axes
     )
 
 

@@ -12,8 +12,10 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ...arrays import as_array, product_of, type_of
+from ...coefficients.block import Block
+from ...coefficients.blocks import Blocks, entries_at
 from ..arithmetic import bilinear_map, multiplication
-from ..arrays import as_array, type_of
 from ..binding import bind
 from ..bundle import (
     Bundle,
@@ -27,14 +29,11 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import ByDirection, ByEntry, Coefficient, Full, Series, Zero
+from ..coefficients import Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, live_equations
 from ..series import faa_di_bruno, integral, logarithm, powers
-from ..sparsity.by_direction import entries_at, times_values
-from ..sparsity.by_entry import values_of
-from ..sparsity.source import Source
 from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, piecewise_linear
 from .composed import composed, way
@@ -84,6 +83,7 @@ def along_one(
             primals,
             output,
             settled,
+            few=True,
         )
     else:  # a custom rule was traced for the shape of the whole operand
         found = programs.first_coefficients(eqn, primals, position, order)
@@ -168,18 +168,10 @@ def _integrated(
         factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it chooses, as in relu
             whole = EntryFactor(factor)
-            moving = tuple(settle(c, _factor_of(c, whole)) for c in moving)
+            moving = tuple(settle(c, whole) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
-
-
-def _factor_of(coefficient: Coefficient, factor: "EntryFactor") -> "EntryFactor":
-    """What a coefficient's entries are multiplied with."""
-    if isinstance(coefficient, ByDirection):
-        array = factor.array
-        return EntryFactor(entries_at(array, coefficient.positions, array.shape))
-    return factor
 
 
 def is_narrow(x: Any) -> bool:
@@ -214,14 +206,16 @@ def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool]:
 
 
 def _is_sparse(value: Bundle) -> bool:
-    """Whether derivatives are needed at the positions of sparse coefficients only."""
-    return all(isinstance(term, ByDirection | Zero) for series in value.series for term in series)
+    """Whether derivatives are needed at the places of a few blocks only."""
+    terms = [term for series in value.series for term in series if not isinstance(term, Zero)]
+    few = jnp.size(value.primal) // 2
+    return all(isinstance(term, Blocks) and term.size <= few for term in terms)
 
 
 @final
 class Derivatives:
     """The Taylor coefficients c_1, …, c_K of φ, computed by a program from primals where they are
-    needed: at all entries of the primal, or at the positions of sparse coefficients only.
+    needed: at all entries of the primal, or at those of blocks where these are `few`.
     """
 
     def __init__(
@@ -230,21 +224,23 @@ class Derivatives:
         primals: Sequence[Any],
         output: Any,
         settled: Settled,
+        few: bool = False,
     ) -> None:
         self.program = program
         self.primals = primals
         self.output = output
         self.settled = settled
+        self.few = few
         self._everywhere: Sequence[EntryFactor] | None = None
-        self._at_positions: dict[Source, Sequence[EntryFactor]] = {}
+        self._at: dict[Any, Sequence[Array]] = {}
 
     def times(self, power: int, coefficient: Coefficient, lead: int) -> Coefficient:
         """c_power times a coefficient."""
         if isinstance(coefficient, Zero):
             return coefficient
-        if isinstance(coefficient, ByDirection):
-            factor = self._at(coefficient)[power - 1]
-            return times_values(self._guarded(power, coefficient, factor), factor.array)
+        if isinstance(coefficient, Blocks) and self.few:
+            parts = [self._times_few(power, part) for part in coefficient.parts]
+            return Blocks(tuple(parts), coefficient.shape)
         if self._everywhere is None:
             self._everywhere = [EntryFactor(each) for each in self.program(self.primals)]
         factor = self._everywhere[power - 1]
@@ -258,13 +254,20 @@ class Derivatives:
         """The first power is the user's own: what JAX makes of it is made of it here."""
         return coefficient if power == 1 else self.settled(coefficient, factor)
 
-    def _at(self, coefficient: ByDirection) -> Sequence[EntryFactor]:
-        source = coefficient.source
-        if source not in self._at_positions:
-            positions, shape = coefficient.positions, jnp.shape(self.output)
-            entries = [entries_at(p, positions, shape) for p in self.primals]
-            self._at_positions[source] = [EntryFactor(each) for each in self.program(entries)]
-        return self._at_positions[source]
+    def _times_few(self, power: int, part: Block) -> Block:
+        """The same with the derivatives at the entries of a block."""
+        if part.place not in self._at:
+            shape = jnp.shape(self.output)
+            entries = [
+                jnp.asarray(x) if jnp.ndim(x) == 0 else entries_at(part, jnp.broadcast_to(x, shape))
+                for x in self.primals
+            ]
+            self._at[part.place] = self.program(entries)
+        array = self._at[part.place][power - 1]
+        values = _values(part, array.dtype)
+        if power > 1:
+            values = _at_entries(self.settled, values, array)
+        return part.with_values(product_of(values, array))
 
 
 def _are_rows(array: Any, factor: EntryFactor) -> bool:
@@ -280,14 +283,30 @@ def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -
     derivatives underflow together.
     """
     c = coefficient
-    if isinstance(c, ByDirection):
-        return c.with_values(factor.settled(c.values, whole))
-    if isinstance(c, ByEntry):
-        if not c.is_lone:
-            c = ByEntry(values_of(c, factor.array.dtype), c.numbers, c.size)
-        own: Any = c.values
-        return ByEntry(factor.settled(own, whole), c.numbers, c.size, c.factor)
+    if isinstance(c, Blocks):
+        return Blocks(tuple(_settled(part, factor, whole) for part in c.parts), c.shape)
     return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
+
+
+def _settled(part: Block, factor: EntryFactor, whole: bool) -> Block:
+    array = factor.array
+    if array.ndim:
+        array = entries_at(part, array)
+    values, array = jnp.broadcast_arrays(_values(part, array.dtype), array)
+    return part.with_values(EntryFactor(array).settled(values, whole))
+
+
+def _values(part: Block, dtype: Any) -> Array:
+    """The values of a block, also where they are ones."""
+    return jnp.ones((1,) * len(part.axes), dtype) if part.values is None else part.values
+
+
+def _at_entries(settled: Settled, values: Array, array: Array) -> Array:
+    """Values that meet numbers of their own, as `settled` makes them of coefficients."""
+    values, array = jnp.broadcast_arrays(values, array)
+    made = settled(Full(values), EntryFactor(array))
+    assert isinstance(made, Full)
+    return made.array
 
 
 def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:

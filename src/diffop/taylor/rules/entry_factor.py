@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from ..arrays import is_finite, product_of, shifted, times, zeros_like
+from ...arrays import is_finite, product_of, shifted, times, zeros_like
 
 
 @final

@@ -11,16 +11,15 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array
 
+from .. import places
 from ..arithmetic import linear_map
 from ..binding import bind, vary
 from ..bundle import Families, Family, Value, expand, is_moving, primal_of
 from ..coefficients import Series
 from ..equation import LinearMap
 from ..interpreter import interpret
+from ..places import writes_apart
 from ..primitive import Primitive, Rule, enter
-from ..sparsity import by_direction_maps, by_entry_maps
-from ..sparsity.by_direction_maps import ByDirectionMap, IndexMap, by_position, writes_apart
-from ..sparsity.by_entry_maps import ByEntryMap
 from .by_jvp import fallback
 
 EquationMap: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]
@@ -102,15 +101,6 @@ def _enter(names: str, linear_in: slice = _ALL, rule: Rule | None = None, **know
     enter(names.split(), Primitive(rule, "linear", linear_in=linear_in, **known))
 
 
-def _moves(
-    index_map: IndexMap,
-    by_entry: ByEntryMap = by_entry_maps.moved,
-    otherwise: ByDirectionMap | None = None,
-) -> dict[str, Any]:
-    """What becomes of structured coefficients: where their entries go."""
-    return {"by_direction": by_position(index_map, otherwise), "by_entry": by_entry}
-
-
 def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
     """Axes behind rows."""
     return tuple(int(axis) + len(rows) for axis in axes)
@@ -119,8 +109,6 @@ def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
 def _and_rows(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
     return (*range(len(rows)), *_later(axes, rows))
 
-
-_VALUES = {"by_direction": by_direction_maps.on_values, "by_entry": by_entry_maps.on_values}
 
 # sums
 _enter("add", signs=(1, 1), scalars=True, entrywise=True, on_indices=True)
@@ -132,7 +120,7 @@ _enter("name", signs=(1,))
 _enter(
     "reduce_sum",
     behind=lambda params, rows: {"axes": _later(params["axes"], rows)},
-    **_moves(by_direction_maps.summed, by_entry_maps.summed),
+    moves=places.summed,
 )
 _enter("cumsum reduce_window_sum fft")
 
@@ -142,9 +130,9 @@ _enter(
     behind=lambda params, rows: {},
     entrywise=True,
     on_indices=True,
-    **_VALUES,
+    on_values=True,
 )
-_enter("real imag conj reduce_precision", **_VALUES)
+_enter("real imag conj reduce_precision", on_values=True)
 _enter("complex")
 
 # the places of entries
@@ -152,20 +140,20 @@ _enter(
     "reshape",
     behind=lambda params, rows: {"new_sizes": (*rows, *params["new_sizes"])},
     on_indices=True,
-    **_moves(by_direction_maps.kept),
+    moves=places.reshaped,
 )
-_enter("squeeze", on_indices=True, **_moves(by_direction_maps.kept))
-_enter("slice", on_indices=True, **_moves(by_direction_maps.sliced))
-_enter("rev", on_indices=True, **_moves(by_direction_maps.flipped))
+_enter("squeeze", on_indices=True, moves=places.reshaped)
+_enter("slice", on_indices=True, moves=places.sliced)
+_enter("rev", on_indices=True, moves=places.flipped)
 _enter(
     "transpose",
     behind=lambda params, rows: {"permutation": _and_rows(params["permutation"], rows)},
     on_indices=True,
-    **_moves(by_direction_maps.transposed),
+    moves=places.transposed,
 )
-_enter("concatenate", on_indices=True, **_moves(by_direction_maps.concatenated))
-_enter("split", **_moves(by_direction_maps.split))
-_enter("pad", on_indices=True, **_moves(by_direction_maps.padded, by_entry_maps.padded))
+_enter("concatenate", on_indices=True, moves=places.concatenated)
+_enter("split", moves=places.split)
+_enter("pad", on_indices=True, moves=places.padded)
 _enter(
     "broadcast_in_dim",
     behind=lambda params, rows: {
@@ -174,34 +162,32 @@ _enter(
     },
     entrywise=lambda eqn: not eqn.invars[0].aval.shape,
     on_indices=True,
-    **_moves(by_direction_maps.broadcast),
+    moves=places.broadcast,
 )
 
 # by indices
-_enter("dynamic_slice", _FIRST, **_moves(by_direction_maps.dynamically_sliced))
+_enter("dynamic_slice", _FIRST, moves=places.dynamically_sliced)
 _enter(
     "gather",
     _FIRST,
     linear(_FIRST, _filled_with_zeros),
     on_indices=True,
-    **_moves(by_direction_maps.gathered, otherwise=by_direction_maps.compared),
+    moves=places.gathered,
 )
 _enter(
     "dynamic_update_slice",
     _FIRST_TWO,
-    **_moves(by_direction_maps.updated, by_entry_maps.overwritten),
+    moves=places.updated,
 )
-_enter(
-    "scatter", _UPDATED, scatter, **_moves(by_direction_maps.overwritten, by_entry_maps.overwritten)
-)
-_enter("scatter-add", _UPDATED, **_moves(by_direction_maps.added, by_entry_maps.added))
-_enter("scatter-sub", _UPDATED, **_moves(by_direction_maps.subtracted, by_entry_maps.subtracted))
+_enter("scatter", _UPDATED, scatter, moves=places.overwritten)
+_enter("scatter-add", _UPDATED, moves=places.added)
+_enter("scatter-sub", _UPDATED, moves=places.subtracted)
 _enter(
     "select_n",
     slice(1, None),
     entrywise=True,
     on_indices=True,
-    **_moves(by_direction_maps.selected, by_entry_maps.selected),
+    moves=places.selected,
 )
 
 # between devices and layouts

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from ...arrays import times
 from ..arithmetic import known_scalar
-from ..arrays import times
 from ..binding import bind
 from ..bundle import Families, Family, Value, broadcast_series, expand, is_moving, primal_of
 from ..coefficients import Series, zeros

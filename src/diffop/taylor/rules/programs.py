@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ...arrays import as_array, times
+from .. import places
 from ..arithmetic import instantiate
-from ..arrays import as_array, times
 from ..binding import bind, partially_bound, read
 from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
 from ..program import live_equations
-from ..sparsity.by_entry_maps import moved
 from ..truncation import Truncation
 from .recurrences import Recurrence, coefficients
 
@@ -127,7 +127,7 @@ def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
             if not others and factor.aval == product.aval:
                 same[product] = factor
                 continue
-        elif record.by_entry is moved and len(atoms) == 1:
+        elif record.moves not in (None, places.summed) and len(atoms) == 1:
             if isinstance(atoms[0], jex.Literal):
                 numbers[eqn.outvars[0]] = atoms[0]
             if _is_one(atoms[0], ones):

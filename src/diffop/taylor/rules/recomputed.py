@@ -18,9 +18,9 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from ...source import Source
 from ..coefficients import Full, Image, Series, Sets, Zero
 from ..program import own_policy
-from ..sparsity.source import Source
 
 
 def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree) -> PyTree:

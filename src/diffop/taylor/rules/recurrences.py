@@ -34,7 +34,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array
 
-from ..arrays import plus, shifted, times
+from ...arrays import plus, shifted, times
 
 Recurrence: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""

@@ -16,7 +16,7 @@ import jax
 from jax import lax
 from jaxtyping import Array
 
-from ..arrays import plus, shifted, times
+from ...arrays import plus, shifted, times
 from .recurrences import Recurrence
 
 Slope: TypeAlias = Callable[[Array], Array]

@@ -3,10 +3,6 @@
 from collections.abc import Hashable
 from typing import Any, final
 
-import numpy as np
-
-from .numbers import Numbers
-
 
 @final
 class Source:
@@ -21,12 +17,6 @@ class Source:
     def __init__(self, step: Hashable = None, parent: "Source | None" = None) -> None:
         self.step = object() if step is None else step
         self.parent = parent
-        self.numbers: Numbers | None = None
-        """The array itself, where that is known while tracing; −1 for what is not there."""
-        if isinstance(step, Numbers):
-            self.numbers = step
-        elif isinstance(step, Joined):
-            self.numbers = step.numbers
         self._hash = hash((self.step, parent))
 
     def __hash__(self) -> int:
@@ -42,13 +32,3 @@ class Source:
                 return False
             a, b = a.parent, b.parent
         return True
-
-
-@final
-class Joined(tuple):
-    """The step of positions side by side: the source and the number of each set of them."""
-
-    @property
-    def numbers(self) -> Numbers | None:
-        arrays = [source.numbers.array for source, _ in self if source.numbers is not None]
-        return Numbers(np.concatenate(arrays, axis=-1)) if len(arrays) == len(self) else None

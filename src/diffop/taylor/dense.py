@@ -6,11 +6,11 @@ import jax
 from jax import lax
 from jaxtyping import Array
 
-from ...kernels import call
 from ..arrays import as_array, product_of
-from ..coefficients import Full
-from ..equation import BilinearMap
-from ..primitive import Form
+from ..kernels import call
+from .coefficients import Full
+from .equation import BilinearMap
+from .primitive import Form
 
 
 def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from ..devices import is_explicit
+from .devices import is_explicit
 
 
 def as_array(value: Any) -> jax.Array:
@@ -28,9 +28,15 @@ def type_of(value: Any) -> np.dtype:
 
 
 def times(array: Any, number: float | int) -> Any:
-    """An array times a Python number, in the array's type."""
+    """An array times a Python number, in the array's type, in which the number itself may be out of
+    range.
+    """
     if number == 1:
         return array
+    limits = jnp.finfo(array.dtype)
+    if number and not float(limits.tiny) <= abs(number) <= float(limits.max):
+        root = abs(number) ** 0.5
+        return times(times(array, root), number / root)
     if not isinstance(array, Tracer) or array.weak_type:
         return array * number
     return lax.neg(array) if number == -1 else lax.mul(array, array.dtype.type(number))
@@ -96,3 +102,16 @@ def zeros_like(array: Any) -> jax.Array:
     if is_explicit(kind):
         return lax.full_like(array, 0)
     return lax.broadcast_in_dim(kind.dtype.type(0), kind.shape, ())
+
+
+_FOLDED = 64
+"""XLA may compute with constants of so many entries while it compiles."""
+
+
+def at_run_time(array: Any) -> Any:
+    """A large array that may be known, with which XLA is kept from computing while it compiles: it
+    is slow at that (a cumulative sum of the identity of a thousand directions takes it a minute),
+    and the result would be part of the program.
+    """
+    array = jnp.asarray(array)
+    return array if array.size <= _FOLDED else lax.optimization_barrier(array)

@@ -1,0 +1,93 @@
+"""Coefficients as arrays whose axes say which direction and which entry they are.
+
+A coefficient of a value is an array c with a coordinate for the direction and one along each axis
+of the value. A block is a part of it,
+
+    c[o + Σ_a i_a(k_a)] += factor · values[k],
+
+in which each axis a of `values` adds an index i_a to the direction, to coordinates of the entry, to
+several of them or to all, and o is the `origin`. What is sparse for different reasons is of this
+one kind, see [blocks](../../devdocs/blocks.md).
+"""
+
+import math
+from typing import Any, final
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..array_types import AnyArray
+from ..record import record, static
+from .index import Index, Range
+
+
+@final
+@record
+class Axis:
+    """An axis of so many places, and the index that it adds to each coordinate, None for nothing:
+    to the direction first, then along each axis of the value.
+    """
+
+    size: int = static()
+    adds: tuple[Index | None, ...]
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Axis) and self.size == other.size
+        return same and self.adds == other.adds  # pyright: ignore
+
+    def __hash__(self) -> int:
+        return hash((self.size, self.adds))
+
+
+@final
+@record
+class Block:
+    """A part of a coefficient: `values`, which may have size one along an axis where they are all
+    the same, and None for ones.
+    """
+
+    values: AnyArray | None
+    axes: tuple[Axis, ...]
+    origin: tuple[int, ...] = static()
+    factor: float | int = static(default=1)
+
+    @property
+    def size(self) -> int:
+        """How many places of the coefficient it is."""
+        return math.prod(axis.size for axis in self.axes)
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What blocks have in common that are added entry by entry."""
+        return self.axes, self.origin
+
+    def with_values(self, values: Any, factor: float | int | None = None) -> "Block":
+        """Other values at the same places."""
+        factor = self.factor if factor is None else factor
+        return Block(values, self.axes, self.origin, factor)
+
+
+def of_array(array: Any) -> Block:
+    """An array `(n, *shape)` as a block."""
+    shape = jnp.shape(array)
+    axes = tuple(
+        Axis(size, tuple(Range() if u == v else None for u in range(len(shape))))
+        for v, size in enumerate(shape)
+    )
+    return Block(array, axes, (0,) * len(shape))
+
+
+def coordinates(block: Block) -> list[Any]:
+    """The coordinates of each place, as arrays that broadcast to the block's axes."""
+    rank = len(block.axes)
+    found: list[Any] = []
+    for c, first in enumerate(block.origin):
+        total: Any = np.full((1,) * rank, first, np.int32)
+        for a, axis in enumerate(block.axes):
+            index = axis.adds[c]
+            if index is not None:
+                total = total + index.numbers(axis.size).reshape(
+                    [-1 if b == a else 1 for b in range(rank)]
+                )
+        found.append(total)
+    return found

@@ -1,0 +1,323 @@
+"""Coefficients that are sums of blocks."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias, final
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..arrays import at_run_time, plus, times
+from ..devices import zeros_for
+from ..record import record, static
+from ..source import Source
+from .block import Block, coordinates
+from .index import Range, Traced
+from .joint import Joint, Sum, Unstructured
+from .operands import Operand, laid, sliced
+from .relations import Relation, unchanged
+
+_PARTS = 64
+"""More blocks than this are an array."""
+
+
+@final
+@record
+class Blocks:
+    """A coefficient as a sum of blocks, of the `shape` of a value behind a number of directions.
+    Where it has a number for each basis vector, `source` is the name of these numbers.
+
+    !!! example
+
+        ```python
+        import jax.numpy as jnp
+        import diffop as do
+
+        # all the basis vectors of a million variables, without a number for each
+        basis = do.taylor.basis((1_000_000,))
+        jets = do.taylor.Jets(((basis,), (None,)), weights=jnp.ones(1_000_000), top_only=True)
+        x = jnp.ones(1_000_000)
+        do.taylor.push(lambda x: jnp.sum(x**3), (x,), [jets]).derivatives[0][1]  # 6000000
+        ```
+    """
+
+    parts: tuple[Block, ...]
+    shape: tuple[int, ...] = static()
+    source: Source | None = static(default=None)
+
+    @property
+    def size(self) -> int:
+        """How many places of the coefficient there are blocks at, and more where these overlap."""
+        return sum(part.size for part in self.parts)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are fewer numbers than an array."""
+        return self.size < math.prod(self.shape) and len(self.parts) <= _PARTS
+
+
+def collected(parts: Sequence[Block | None], shape: tuple[int, ...]) -> Blocks:
+    """The sum of blocks: those at the same places are added."""
+    found: list[Block] = []
+    for part in parts:
+        if part is None:
+            continue
+        same = [i for i, each in enumerate(found) if each.place == part.place]
+        if same:
+            found[same[0]] = _added(found[same[0]], part)
+        else:
+            found.append(part)
+    return Blocks(tuple(found), shape)
+
+
+def _added(left: Block, right: Block) -> Block:
+    if left.values is right.values:
+        return left.with_values(left.values, left.factor + right.factor)
+    if left.factor == right.factor and left.values is not None and right.values is not None:
+        return left.with_values(plus(left.values, right.values))
+    first, second = (
+        each.factor if each.values is None else times(each.values, each.factor)
+        for each in (left, right)
+    )
+    return left.with_values(first + second, 1)
+
+
+Weights: TypeAlias = Any
+"""How the directions of two coefficients meet: None for each one by itself, a number for a sum of
+as many times each, an array `(n,)` for a weighted one, `(m, n)` for m of them; `Matrix` for each
+with each.
+"""
+
+
+def uniform(weights: Any) -> float | None:
+    """The one value of weights that are known, real and all equal."""
+    known = isinstance(weights, np.ndarray) and not np.iscomplexobj(weights)
+    if not known or weights.ndim != 1 or weights.size == 0:
+        return None
+    return float(weights[0]) if (weights == weights[0]).all() else None
+
+
+@final
+class Matrix:
+    """Numbers `(n, n)` or `(m, n, n)` by which each direction meets each."""
+
+    def __init__(self, entries: Any) -> None:
+        self.entries = entries
+
+
+def moved(c: Blocks, relation: Relation, dtype: Any) -> Blocks | None:
+    """The image of a coefficient under a linear relation; None where it is an array."""
+    return applied([c], [None], relation, None, dtype)
+
+
+def collapsed(c: Blocks, weights: Weights, dtype: Any) -> Blocks:
+    """Σ_r w_r c_r."""
+    result = applied([c], [None], unchanged(c.shape[1:]), weights, dtype, summed=True)
+    assert result is not None
+    return result
+
+
+def applied(
+    coefficients: Sequence[Blocks | None],
+    arrays: Sequence[Any],
+    relation: Relation,
+    weights: Weights,
+    dtype: Any,
+    summed: bool = False,
+    **how: Any,
+) -> Blocks | None:
+    """A relation of coefficients, and of arrays that stand still where these are None: direction
+    by direction, or `summed` over all of them by weights; None where it is an array.
+    """
+    moving = [each for each in coefficients if each is not None]
+    count = math.prod(_lead(weights)) if summed else moving[0].shape[0]
+    given = coefficients, arrays, relation, weights if summed else None, dtype, summed, how
+    try:
+        parts = [_part(pair, *given) for pair in itertools.product(*(c.parts for c in moving))]
+    except Unstructured:
+        return None
+    return collected(parts, (count, *relation.shape))
+
+
+def _lead(weights: Weights) -> tuple[int, ...]:
+    """The axes of the sums that weights are of."""
+    if isinstance(weights, Matrix):
+        return jnp.shape(weights.entries)[:-2]
+    return jnp.shape(weights)[:-1]
+
+
+def _part(
+    pair: Sequence[Block],
+    coefficients: Sequence[Blocks | None],
+    arrays: Sequence[Any],
+    relation: Relation,
+    weights: Weights,
+    dtype: Any,
+    summed: bool,
+    how: dict[str, Any],
+) -> Block | None:
+    """The relation of one block of each coefficient that moves."""
+    joint, blocks = Joint(), iter(pair)
+    found = [[] if c is None else joint.block(next(blocks)) for c in coefficients]
+    directions, places = [each[0] for each in found if each], [each[1:] for each in found]
+    output = relation.tie(joint, places, arrays)
+    joint.outputs = [_direction(joint, directions, weights, summed), *output]
+    return joint.result(dtype, **how)
+
+
+def _direction(joint: Joint, directions: list[Sum], weights: Weights, summed: bool) -> Sum:
+    """The coordinate of what comes of directions that meet."""
+    if isinstance(weights, Matrix):
+        entries, met = weights.entries, directions
+    else:
+        for other in directions[1:]:
+            joint.equate(directions[0], other)
+        if not summed:
+            return directions[0]
+        if np.ndim(weights) == 0:
+            joint.number *= float(weights)
+            return Sum(0, {})
+        entries, met = weights, directions[:1]
+    if math.prod(_lead(weights)) == 1:
+        joint.array(jnp.reshape(entries, jnp.shape(entries)[-len(met) :]), met)
+        return Sum(0, {})
+    entries = jnp.reshape(entries, (-1, *jnp.shape(entries)[-len(met) :]))
+    row = Sum(0, {joint.axis(entries.shape[0]): Range()})
+    joint.array(entries, [row, *met])
+    return row
+
+
+def moves_several(c: Blocks) -> bool:
+    """Whether entries are moved by several directions each."""
+    alone = any(
+        axis.adds[0] is not None and not any(each is not None for each in axis.adds[1:])
+        for part in c.parts
+        for axis in part.axes
+    )
+    return alone or len(c.parts) > 1
+
+
+def some(c: Blocks, numbers: Any) -> Blocks:
+    """Some directions, by numbers that are known when run."""
+    name = Source()
+
+    def part(block: Block) -> Block | None:
+        joint = Joint()
+        direction, *places = joint.block(block)
+        new = joint.axis(numbers.size)
+        joint.equate(direction, Sum(0, {new: Traced(numbers, name, 0, c.shape[0] - 1)}))
+        joint.outputs = [Sum(0, {new: Range()}), *places]
+        return joint.result(None)
+
+    return collected(list(map(part, c.parts)), (numbers.size, *c.shape[1:]))
+
+
+def entries_at(block: Block, array: Any) -> Any:
+    """An array's entries at those of a block, so that they broadcast to its values: cut out where
+    each axis of the array is one of the block, looked up elsewhere.
+    """
+    axes = [
+        [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
+        for c in range(1, array.ndim + 1)
+    ]
+    used = [a for each in axes for a in each]
+    places = [_cut(block, c + 1, each, array.shape[c]) for c, each in enumerate(axes)]
+    if len(set(used)) < len(used) or None in places:
+        return array.at[tuple(coordinates(block)[1:])].get(mode="clip")
+    for c, (index, size) in enumerate(places):  # pyright: ignore
+        array = sliced(array, c, index, size)
+    names = [each[0] if each else len(block.axes) + c for c, each in enumerate(axes)]
+    kept = [c for c, name in enumerate(names) if name < len(block.axes)]
+    array = array.reshape([array.shape[c] for c in kept])
+    return laid(Operand(array, tuple(names[c] for c in kept)), range(len(block.axes)))
+
+
+def _cut(block: Block, c: int, axes: list[int], size: int) -> tuple[Range, int] | None:
+    """The places along an axis of an array, if they are evenly spaced and within its size."""
+    if not axes:
+        return Range(block.origin[c]), 1
+    (axis,), count = (block.axes[a] for a in axes[:1]), block.axes[axes[0]].size
+    index = axis.adds[c]
+    if len(axes) > 1 or not isinstance(index, Range) or (index.step == 0 and count > 1):
+        return None
+    index = Range(index.start + block.origin[c], index.step or 1)
+    low, high = index.bounds(count)
+    return (index, count) if low >= 0 and high < size else None
+
+
+def dense(c: Blocks, dtype: Any) -> Any:
+    """The coefficient as an array `(n, *shape)`."""
+    arrays = [_dense(part, c.shape, dtype) for part in c.parts]
+    if not arrays:
+        return jnp.zeros(c.shape, dtype)
+    total = arrays[0]
+    for each in arrays[1:]:
+        total = plus(total, each)
+    return total
+
+
+def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Axes that have a coordinate to themselves are padded to its size, others are scattered."""
+    own = {c: a for c in range(len(shape)) for a in [_alone(block, c)] if a is not None}
+    linked = [a for a in range(len(block.axes)) if a not in own.values()]
+    touched = [
+        c for c in range(len(shape)) if any(block.axes[a].adds[c] is not None for a in linked)
+    ]
+    rest = [c for c in range(len(shape)) if c not in touched]
+    sizes = tuple(axis.size for axis in block.axes)
+    values = jnp.ones((), dtype) if block.values is None else block.values.astype(dtype)
+    array = jnp.broadcast_to(times(values, block.factor), sizes)
+    if array.size > values.size:
+        array = at_run_time(array)
+    array = lax.transpose(array, [*linked, *(own[c] for c in rest if c in own)])
+    missing = [len(linked) + i for i, c in enumerate(rest) if c not in own]
+    array = lax.expand_dims(array, missing) if missing else array
+    array = _padded(array, [(own.get(c), c) for c in rest], block, shape, len(linked))
+    if linked:
+        target = zeros_for(array, tuple(shape[c] for c in (*touched, *rest)), dtype)
+        array = target.at[_places(block, linked, touched)].add(array)
+    order = [*touched, *rest]
+    return lax.transpose(array, [order.index(c) for c in range(len(shape))])
+
+
+def _alone(block: Block, c: int) -> int | None:
+    """The axis that has a coordinate to itself, and adds to no other."""
+    adding = [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
+    if len(adding) != 1:
+        return None
+    axis = block.axes[adding[0]]
+    index, others = axis.adds[c], [index for index in axis.adds if index is not None]
+    steps = isinstance(index, Range) and (index.step != 0 or axis.size == 1)
+    return adding[0] if steps and len(others) == 1 else None
+
+
+def _padded(
+    array: Any,
+    axes: Sequence[tuple[int | None, int]],
+    block: Block,
+    shape: tuple[int, ...],
+    lead: int,
+) -> Any:
+    """An array with each axis at its place along a coordinate."""
+    pads, turned = [(0, 0, 0)] * lead, []
+    for i, (a, c) in enumerate(axes):
+        size = array.shape[lead + i]
+        index = Range(0, 0) if a is None else block.axes[a].adds[c]
+        assert isinstance(index, Range)
+        if index.step < 0:
+            turned.append(lead + i)
+        low, high = index.scaled(1, block.origin[c]).bounds(size)
+        pads.append((low, shape[c] - 1 - high, max(abs(index.step), 1) - 1 if size > 1 else 0))
+    if turned:
+        array = lax.rev(array, turned)
+    if all(pad == (0, 0, 0) for pad in pads):
+        return array
+    return lax.pad(array, array.dtype.type(0), pads)
+
+
+def _places(block: Block, linked: Sequence[int], touched: Sequence[int]) -> tuple[Any, ...]:
+    part = Block(None, tuple(block.axes[a] for a in linked), block.origin)
+    found = coordinates(part)
+    return tuple(found[c] for c in touched)

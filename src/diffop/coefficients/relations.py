@@ -1,0 +1,175 @@
+"""Relations between the places of operands and of an output: a multilinear map whose array of
+numbers is zeros and ones, by sums of indices.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import jax.numpy as jnp
+
+from .index import Index, Range
+from .joint import Joint, Sum
+
+
+@final
+class Relation(NamedTuple):
+    """out[o(k)] = Σ_k Π_i operand_i[a_i(k)] over all places k of variables, of some `sizes`, that
+    fulfil the `equations`, times a `sign`; but for those at which an array is false (`keep`, with a
+    sum for each of its axes).
+
+    `operands` and `output` are a sum of the variables for each axis; `shape` is the output's.
+    """
+
+    sizes: tuple[int, ...]
+    operands: tuple[tuple[Sum, ...], ...]
+    output: tuple[Sum, ...]
+    shape: tuple[int, ...]
+    equations: tuple[tuple[Sum, Sum], ...] = ()
+    keep: tuple[Any, tuple[Sum, ...]] | None = None
+    sign: int = 1
+
+    def tie(
+        self, joint: Joint, coordinates: Sequence[Sequence[Sum]], arrays: Sequence[Any]
+    ) -> list[Sum]:
+        """The coordinates of the output, where operands are blocks, by their coordinates, or
+        arrays.
+        """
+        names = [joint.axis(size) for size in self.sizes]
+
+        def named(total: Sum) -> Sum:
+            return Sum(total.const, {names[n]: index for n, index in total.terms.items()})
+
+        for places, own, array in zip(self.operands, coordinates, arrays, strict=True):
+            if array is not None:
+                joint.array(array, [named(place) for place in places[: jnp.ndim(array)]])
+                continue
+            for place, coordinate in zip(places, own, strict=True):
+                joint.equate(coordinate, named(place))
+        for left, right in self.equations:
+            joint.equate(named(left), named(right))
+        output = [named(place) for place in self.output]
+        if self.keep is not None:
+            joint.mask(self.keep[0], [named(place) for place in self.keep[1]])
+        joint.number *= self.sign
+        return output
+
+
+def along(variable: int, step: int = 1, start: int = 0) -> Sum:
+    """A variable, times a step, and more."""
+    return Sum(start, {variable: Range(0, step)})
+
+
+def at(variable: int, index: Index) -> Sum:
+    """An index of a variable."""
+    return Sum(0, {variable: index})
+
+
+NOWHERE = Sum(0, {})
+"""Along an axis of one place."""
+
+
+def unchanged(shape: tuple[int, ...], keep: Any = None) -> Relation:
+    """Each entry to its own place."""
+    variables = tuple(along(v) for v in range(len(shape)))
+    where = None if keep is None else (keep, variables if jnp.ndim(keep) else ())
+    return Relation(shape, (variables,), variables, shape, keep=where)
+
+
+def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Relation:
+    """Operands that are broadcast to a shape, along axes of size one and from scalars."""
+
+    def places(own: tuple[int, ...]) -> tuple[Sum, ...]:
+        first = len(shape) - len(own)
+        return tuple(
+            along(first + v) if size == shape[first + v] else NOWHERE for v, size in enumerate(own)
+        )
+
+    output = tuple(along(v) for v in range(len(shape)))
+    return Relation(shape, tuple(map(places, operands)), output, shape)
+
+
+def outer(left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
+    """Each entry of one operand times each of another."""
+    sizes = (*left, *right)
+    output = tuple(along(v) for v in range(len(sizes)))
+    return Relation(sizes, (output[: len(left)], output[len(left) :]), output, sizes)
+
+
+def dot(dimension_numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
+    """A `dot_general`."""
+    (contract, batch), shapes = dimension_numbers, (left, right)
+    sizes: list[int] = []
+    places: list[dict[int, Sum]] = [{}, {}]
+    output: list[Sum] = []
+    for axes, stays in ((batch, True), (contract, False)):
+        for pair in zip(*axes, strict=True):
+            variable = along(len(sizes))
+            sizes.append(left[pair[0]])
+            output += [variable] if stays else []
+            for own, axis in zip(places, pair, strict=True):
+                own[axis] = variable
+    for own, shape in zip(places, shapes, strict=True):
+        for axis, size in enumerate(shape):
+            if axis not in own:
+                own[axis] = along(len(sizes))
+                output.append(own[axis])
+                sizes.append(size)
+    operands = tuple(tuple(own[a] for a in range(len(own))) for own in places)
+    shape = tuple(sizes[next(iter(place.terms))] for place in output)
+    return Relation(tuple(sizes), operands, tuple(output), shape)
+
+
+def convolution(
+    params: dict[str, Any], left: tuple[int, ...], right: tuple[int, ...], shape: tuple[int, ...]
+) -> Relation:
+    """A `conv_general_dilated`: dilation · i = stride · o + dilation · k − padding along each
+    spatial axis.
+    """
+    lhs, rhs, out = params["dimension_numbers"]
+    groups, batches = params["feature_group_count"], params["batch_group_count"]
+    features = right[rhs[0]] // (groups * batches)
+    batch, channels = left[lhs[0]] // batches, right[rhs[1]]
+    # group of features, group of the batch, output feature, batch, channel of the group
+    sizes = [groups, batches, features, batch, channels]
+    output_feature = Sum(0, {0: Range(0, batches * features), 1: Range(0, features), 2: Range()})
+    operands: list[dict[int, Sum]] = [
+        {
+            lhs[0]: Sum(0, {1: Range(0, batch), 3: Range()}),
+            lhs[1]: Sum(0, {0: Range(0, channels), 4: Range()}),
+        },
+        {rhs[0]: output_feature, rhs[1]: along(4)},
+    ]
+    output, equations = {out[0]: along(3), out[1]: output_feature}, []
+    for axis in range(len(lhs) - 2):
+        i, k, o = range(len(sizes), len(sizes) + 3)
+        sizes += [left[lhs[2 + axis]], right[rhs[2 + axis]], shape[out[2 + axis]]]
+        low, stride = int(params["padding"][axis][0]), int(params["window_strides"][axis])
+        spread, between = int(params["lhs_dilation"][axis]), int(params["rhs_dilation"][axis])
+        reached: dict[int, Index] = {o: Range(0, stride), k: Range(0, between)}
+        equations.append((along(i, spread), Sum(-low, reached)))
+        operands[0][lhs[2 + axis]], operands[1][rhs[2 + axis]] = along(i), along(k)
+        output[out[2 + axis]] = along(o)
+    ordered = (tuple(each[a] for a in range(len(each))) for each in (*operands, output))
+    first, second, places = ordered
+    return Relation(tuple(sizes), (first, second), places, shape, tuple(equations))
+
+
+def reshape(before: tuple[int, ...], after: tuple[int, ...]) -> Relation:
+    """Entries in row-major order in another shape. Axes are taken apart where both shapes can be
+    made of the same parts.
+    """
+    sizes = (*before, *after)
+    count = len(before)
+
+    def flat(shape: tuple[int, ...], first: int) -> Sum:
+        terms: dict[int, Index] = {}
+        step = 1
+        for v in reversed(range(len(shape))):
+            terms[first + v] = Range(0, step)
+            step *= shape[v]
+        return Sum(0, terms)
+
+    equation = (flat(before, 0), flat(after, count))
+    operand = tuple(along(v) for v in range(count))
+    output = tuple(along(count + v) for v in range(len(after)))
+    return Relation(sizes, (operand,), output, after, (equation,))

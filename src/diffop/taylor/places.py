@@ -1,0 +1,289 @@
+"""Where entries go under primitives that only move entries about, as relations of places: one for
+each output, of the k-th linear operand, the others being zero.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+
+from ..coefficients.index import Traced, known
+from ..coefficients.joint import Sum
+from ..coefficients.relations import NOWHERE, Relation, along, at, reshape, unchanged
+from ..source import Source
+from .equation import LinearMap
+
+Relations: TypeAlias = list[Relation] | None
+
+
+def _shapes(function: LinearMap, k: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return jnp.shape(function.primal(k)), jnp.shape(function.outputs[0])
+
+
+def reshaped(function: LinearMap, k: int) -> Relations:
+    return [reshape(*_shapes(function, k))]
+
+
+def transposed(function: LinearMap, k: int) -> Relations:
+    before, after = _shapes(function, k)
+    operand = tuple(along(v) for v in range(len(before)))
+    output = tuple(operand[axis] for axis in function.params["permutation"])
+    return [Relation(before, (operand,), output, after)]
+
+
+def summed(function: LinearMap, k: int) -> Relations:
+    before, after = _shapes(function, k)
+    operand = tuple(along(v) for v in range(len(before)))
+    output = tuple(each for v, each in enumerate(operand) if v not in function.params["axes"])
+    return [Relation(before, (operand,), output, after)]
+
+
+def broadcast(function: LinearMap, k: int) -> Relations:
+    before, after = _shapes(function, k)
+    axes = function.params["broadcast_dimensions"]
+    operand = tuple(
+        along(int(axis)) if size == after[axis] else NOWHERE
+        for axis, size in zip(axes, before, strict=True)
+    )
+    return [Relation(after, (operand,), tuple(along(v) for v in range(len(after))), after)]
+
+
+def flipped(function: LinearMap, k: int) -> Relations:
+    shape, _ = _shapes(function, k)
+    turned = function.params["dimensions"]
+    output = tuple(
+        along(v, -1, size - 1) if v in turned else along(v) for v, size in enumerate(shape)
+    )
+    return [Relation(shape, (tuple(along(v) for v in range(len(shape))),), output, shape)]
+
+
+def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int]) -> Relation:
+    """An output of this shape that reads its operand at start + stride · place."""
+    operand = tuple(
+        _from(v, start, size, stride)
+        for v, (start, size, stride) in enumerate(zip(starts, shape, strides, strict=True))
+    )
+    return Relation(shape, (operand,), tuple(along(v) for v in range(len(shape))), shape)
+
+
+def _written(before: tuple[int, ...], starts: Sequence[Any], after: tuple[int, ...]) -> Relation:
+    """An operand that is written from a place on."""
+    operand = tuple(along(v) for v in range(len(before)))
+    output = tuple(
+        _from(v, start, size, 1) for v, (start, size) in enumerate(zip(starts, before, strict=True))
+    )
+    return Relation(before, (operand,), output, after)
+
+
+def _from(variable: int, start: Any, size: int, stride: int) -> Sum:
+    if isinstance(start, _Start):
+        places = start.number + jnp.arange(size, dtype=np.int32)
+        most = start.most + size - 1
+        return at(variable, Traced(places, Source(("from", size), start.source), 0, most))
+    return along(variable, stride, int(start))
+
+
+def sliced(function: LinearMap, k: int) -> Relations:
+    _, after = _shapes(function, k)
+    strides = function.params["strides"] or (1,) * len(after)
+    return [_read(after, function.params["start_indices"], list(map(int, strides)))]
+
+
+def split(function: LinearMap, k: int) -> Relations:
+    axis, start, parts = function.params["axis"], 0, []
+    for shape in map(jnp.shape, function.outputs):
+        starts = [start if v == axis else 0 for v in range(len(shape))]
+        parts.append(_read(shape, starts, (1,) * len(shape)))
+        start += shape[axis]
+    return parts
+
+
+def concatenated(function: LinearMap, k: int) -> Relations:
+    before, after = _shapes(function, k)
+    axis = function.params["dimension"]
+    start = sum(jnp.shape(function.primal(j))[axis] for j in range(k))
+    starts = [start if v == axis else 0 for v in range(len(before))]
+    return [_written(before, starts, after)]
+
+
+def padded(function: LinearMap, k: int) -> Relations:
+    """Low, high and between entries; what is cut off is not in the output."""
+    if k != 0:
+        return None
+    before, after = _shapes(function, k)
+    count = len(before)
+    equations = tuple(
+        (along(v, int(between) + 1, int(low)), along(count + v))
+        for v, (low, _, between) in enumerate(function.params["padding_config"])
+    )
+    operand = tuple(along(v) for v in range(count))
+    output = tuple(along(count + v) for v in range(count))
+    return [Relation((*before, *after), (operand,), output, after, equations)]
+
+
+class _Start:
+    """The first place of a slice, known when run, at most so much."""
+
+    def __init__(self, number: Any, most: int) -> None:
+        self.number, self.most, self.source = number, most, Source()
+
+
+def _starts(numbers: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
+    """Start indices as dynamic slices use them: moved so that the slice fits."""
+    starts: list[Any] = []
+    for number, size, length in zip(numbers, whole, part, strict=True):
+        most = size - length
+        if isinstance(number, Tracer):
+            starts.append(_Start(jnp.clip(number.astype(np.int32), 0, most), most))
+        else:
+            starts.append(int(np.clip(np.asarray(number), 0, most)))
+    return starts
+
+
+def dynamically_sliced(function: LinearMap, k: int) -> Relations:
+    before, after = _shapes(function, k)
+    return [_read(after, _starts(function.operands[1:], before, after), (1,) * len(after))]
+
+
+def updated(function: LinearMap, k: int) -> Relations:
+    whole, update = jnp.shape(function.operands[0]), jnp.shape(function.operands[1])
+    if k == 0:
+        return [unchanged(whole, _left_as_it_is(function))]
+    return [_written(update, _starts(function.operands[2:], whole, update), whole)]
+
+
+def selected(function: LinearMap, k: int) -> Relations:
+    which = function.operands[0]
+    which = which if isinstance(which, Tracer) else np.asarray(which)
+    return [unchanged(jnp.shape(function.outputs[0]), which.astype(np.int32) == k)]
+
+
+def overwritten(function: LinearMap, k: int) -> Relations:
+    """Entries under the updates are lost."""
+    if k == 0:
+        return [unchanged(jnp.shape(function.operands[0]), _left_as_it_is(function))]
+    return added(function, k)
+
+
+def added(function: LinearMap, k: int) -> Relations:
+    shape = jnp.shape(function.operands[0])
+    if k == 0:
+        return [unchanged(shape)]
+    numbers = function.params["dimension_numbers"]
+    indexing = lax.GatherDimensionNumbers(
+        offset_dims=numbers.update_window_dims,
+        collapsed_slice_dims=numbers.inserted_window_dims,
+        start_index_map=numbers.scatter_dims_to_operand_dims,
+        operand_batching_dims=numbers.operand_batching_dims,
+        start_indices_batching_dims=numbers.scatter_indices_batching_dims,
+    )
+    update = jnp.shape(function.operands[2])
+    windows = iter([update[axis] for axis in numbers.update_window_dims])
+    single = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    slices = [1 if axis in single else next(windows) for axis in range(len(shape))]
+    return _indexed(function, indexing, slices, shape, update, writes=True)
+
+
+def gathered(function: LinearMap, k: int) -> Relations:
+    shape, after = _shapes(function, k)
+    params = function.params
+    return _indexed(
+        function, params["dimension_numbers"], params["slice_sizes"], shape, after, writes=False
+    )
+
+
+def subtracted(function: LinearMap, k: int) -> Relations:
+    return [each._replace(sign=-1 if k else 1) for each in added(function, k) or ()]
+
+
+def _indexed(
+    function: LinearMap,
+    numbers: lax.GatherDimensionNumbers,
+    slices: Sequence[int],
+    shape: tuple[int, ...],
+    windows: tuple[int, ...],
+    writes: bool,
+) -> Relations:
+    """Between an array of a `shape`, and windows of it at some indices: a gather reads them, a
+    scatter writes them. Windows that are not inside are cut off at the border, or not there.
+    """
+    indices, mode = function.operands[1], function.params["mode"]
+    batch = [axis for axis in range(len(windows)) if axis not in numbers.offset_dims]
+    count = math.prod(windows[axis] for axis in batch)
+    traced = isinstance(indices, Tracer)
+    flat = indices if traced else np.asarray(indices)
+    flat = flat.reshape(count, jnp.shape(indices)[-1]).astype(np.int32)
+    most = [shape[axis] - slices[axis] for axis in numbers.start_index_map]
+    columns = [flat[:, i] for i in range(len(most))]
+    inside: Any = np.ones(count, bool)
+    for column, last in zip(columns, most, strict=True):
+        inside = inside & (column >= 0) & (column <= last)
+    columns = [column.clip(0, last) for column, last in zip(columns, most, strict=True)]
+    # the first variable is the number of a window, its coordinates along the batch follow from it
+    grid = np.indices([windows[axis] for axis in batch], np.int32).reshape(len(batch), count)
+    free = numbers.offset_dims
+    kept = [
+        axis
+        for axis in range(len(shape))
+        if axis not in numbers.collapsed_slice_dims and axis not in numbers.operand_batching_dims
+    ]
+    places = [NOWHERE] * len(shape)
+    outside = [NOWHERE] * len(windows)
+    for variable, (axis, own) in enumerate(zip(free, kept, strict=True), start=1):
+        outside[axis] = along(variable)
+        places[own] = along(variable)
+    for axis, row in zip(batch, grid, strict=True):
+        outside[axis] = at(0, known(row))
+    for i, axis in enumerate(numbers.start_index_map):
+        source = Source(("indices", i), _source(function))
+        index = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
+        places[axis] = Sum(0, {**places[axis].terms, 0: index})
+    batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
+    for own, axis in zip(*batching, strict=True):
+        places[own] = at(0, known(grid[axis]))
+    sizes = (count, *(windows[axis] for axis in free))
+    keep, drops = (
+        None,
+        mode == lax.GatherScatterMode.FILL_OR_DROP
+        or (writes and mode != lax.GatherScatterMode.CLIP),
+    )
+    if drops and not (isinstance(inside, np.ndarray) and inside.all()):
+        keep = inside, (along(0),)
+    ends = (tuple(outside), tuple(places)) if writes else (tuple(places), tuple(outside))
+    return [Relation(sizes, (ends[0],), ends[1], shape if writes else windows, keep=keep)]
+
+
+def _source(function: LinearMap) -> Source:
+    return function.memo.setdefault("indices", Source())
+
+
+def _left_as_it_is(function: LinearMap) -> Any:
+    """Where a `scatter` or a `dynamic_update_slice` leaves its first linear operand as it is."""
+    operands = list(function.operands)
+    for k, array in enumerate((jnp.ones, jnp.zeros)):
+        operands[function.chosen[k]] = array(jnp.shape(function.primal(k)), bool)
+    if any(isinstance(operand, Tracer) for operand in operands):
+        return function.at(operands)[0]
+    with jax.ensure_compile_time_eval():
+        return np.asarray(function.at(operands)[0])
+
+
+def writes_apart(params: dict[str, Any], operand: Any, indices: Any, updates: Any) -> bool:
+    """Whether a scatter is known to write no entry twice."""
+    if params["unique_indices"] or jnp.size(updates) <= 1:
+        return True
+    if isinstance(indices, Tracer):
+        return False
+    with jax.ensure_compile_time_eval():
+        ones, zeros = (
+            array(jnp.shape(each), np.int32)
+            for array, each in ((jnp.ones, updates), (jnp.zeros, operand))
+        )
+        numbers, mode = params["dimension_numbers"], params["mode"]
+        counts = lax.scatter_add(zeros, jnp.asarray(indices), ones, numbers, mode=mode)
+        return bool((np.asarray(counts) <= 1).all())

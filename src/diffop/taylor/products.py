@@ -1,0 +1,91 @@
+"""Products of coefficients of which one at least is blocks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from ..arrays import at_run_time
+from ..coefficients import relations
+from ..coefficients.block import of_array
+from ..coefficients.blocks import Blocks, Weights, applied, moved
+from ..coefficients.relations import Relation
+from .coefficients import Coefficient, Full, Sets, sets
+from .equation import BilinearMap
+from .primitive import Form
+
+
+def of_blocks(
+    product: BilinearMap,
+    operands: Sequence[Coefficient],
+    leads: tuple[int, int],
+    weights: Weights = None,
+    summed: bool = False,
+) -> Blocks | None:
+    """B of two coefficients, or of one and a primal, direction by direction or `summed` by weights;
+    None where it has to become an array.
+    """
+    relation, kind = relation_of(product), product.output.dtype
+    if relation is None:
+        return None
+    with jax.numpy_dtype_promotion("standard"):
+        if jnp.result_type(*product.operands, kind) != kind:
+            return None  # the user wants fewer digits than the operands have
+    blocks: list[Blocks | None] = []
+    arrays: list[Any] = []
+    for operand, lead, primal in zip(operands, leads, product.operands, strict=True):
+        moving = isinstance(operand, Blocks) or lead > 0
+        array = None
+        if isinstance(operand, Full) and moving:
+            rows = operand.array.reshape(-1, *jnp.shape(primal))
+            operand = Blocks((of_array(rows),), rows.shape)
+        elif isinstance(operand, Full):
+            array = operand.array if isinstance(primal, Tracer) else at_run_time(operand.array)
+        blocks.append(operand if isinstance(operand, Blocks) else None)
+        arrays.append(array)
+    how = {} if product.form is Form.ENTRYWISE else _how(product)
+    return applied(blocks, arrays, relation, weights, kind, summed, **how)
+
+
+def _how(product: BilinearMap) -> dict[str, Any]:
+    names = ("precision", "preferred_element_type")
+    return {name: product.params[name] for name in names if name in product.params}
+
+
+def relation_of(product: BilinearMap) -> Relation | None:
+    """How places of a product's operands meet, if that is known."""
+    if product.relation is None:
+        product.relation = _relation(product)
+    return product.relation
+
+
+def _relation(product: BilinearMap) -> Relation | None:
+    shapes = left, right = tuple(jnp.shape(operand) for operand in product.operands)
+    if product.form is Form.ENTRYWISE:
+        return relations.entrywise(product.output.shape, shapes)
+    if product.form is Form.DOT:
+        return relations.dot(product.params["dimension_numbers"], left, right)
+    if product.form is Form.CONVOLUTION:
+        return relations.convolution(product.params, left, right, product.output.shape)
+    return None
+
+
+def broadcast(
+    c: Coefficient, lead: int, before: tuple[int, ...], after: tuple[int, ...]
+) -> Coefficient:
+    """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
+    if before == after:
+        return c
+    if isinstance(c, Sets):  # each part has to see whether it is a scalar's
+        return sets([broadcast(part, 1, before, after) for part in c.parts])
+    if isinstance(c, Blocks):
+        spread = moved(c, relations.entrywise(after, [before]), None)
+        assert spread is not None
+        return spread
+    if isinstance(c, Full):
+        rows, before = c.base.shape[:lead], before or (1,) * len(after)
+        array = jnp.broadcast_to(c.base.reshape(*rows, *before), (*rows, *after))
+        return Full(array, c.factor)
+    return c

@@ -1,1 +1,0 @@
-"""Coefficients that are mostly zeros: of what, and where they go."""
