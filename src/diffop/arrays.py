@@ -33,9 +33,9 @@ def times(array: Any, number: float | int) -> Any:
     """
     if number == 1:
         return array
-    limits = jnp.finfo(array.dtype)
-    if number and not float(limits.tiny) <= abs(number) <= float(limits.max):
-        root = abs(number) ** 0.5
+    limits, size = jnp.finfo(array.dtype), abs(number)
+    if 0 < size < float(limits.tiny) or float(limits.max) < size < np.inf:
+        root = size**0.5
         return times(times(array, root), number / root)
     if not isinstance(array, Tracer) or array.weak_type:
         return array * number
