@@ -14,6 +14,10 @@ from .index import Index, Range, Traced
 
 _SLICES = 16
 """Windows of so many places are cut out one by one: a gather is slow, and its gradient slower."""
+_LONG = 256
+"""One place of a longer axis is no slice, whose transpose is a pad: devices that share the axis
+would fill in all of it.
+"""
 
 
 @final
@@ -102,9 +106,7 @@ class Operand(NamedTuple):
         if name not in self.names:
             return self
         axis = self.names.index(name)
-        size = self.array.shape[axis]
-        missing = -size % by
-        array = self.array
+        array, missing = self.array, -self.array.shape[axis] % by
         if missing:
             pads = [(0, missing if a == axis else 0, 0) for a in range(array.ndim)]
             array = lax.pad(array, array.dtype.type(0), pads)
@@ -119,6 +121,8 @@ def sliced(array: Any, axis: int, index: Range, size: int) -> Any:
     last = start + step * (size - 1)
     if (start, step, size) == (0, 1, array.shape[axis]):
         return array
+    if size == 1 and array.shape[axis] > _LONG:
+        return lax.dynamic_slice_in_dim(array, np.int32(start), 1, axis)
     cut = lax.slice_in_dim(array, min(start, last), max(start, last) + 1, abs(step), axis)
     return lax.rev(cut, (axis,)) if step < 0 else cut
 
@@ -140,16 +144,15 @@ def contracted(operands: Sequence[Operand], kept: Collection[int], **how: Any) -
     while len(left) > 1:
         first, second, *left = left
         wanted = set(kept).union(*(each.names for each in left))
-        left.insert(
-            0, _product(_sum(first, wanted, second), _sum(second, wanted, first), wanted, how)
-        )
-    return _sum(left[0], set(kept), None)
+        pairs = (first, second), (second, first)
+        summed_up = [_sum(each, wanted.union(other.names)) for each, other in pairs]
+        left.insert(0, _product(*summed_up, wanted, how))
+    return _sum(left[0], set(kept))
 
 
-def _sum(operand: Operand, wanted: set[int], other: Operand | None) -> Operand:
+def _sum(operand: Operand, wanted: set[int]) -> Operand:
     """Without the axes that nobody else has."""
-    others = () if other is None else other.names
-    axes = [a for a, n in enumerate(operand.names) if n not in wanted and n not in others]
+    axes = [a for a, n in enumerate(operand.names) if n not in wanted]
     if not axes:
         return operand
     names = tuple(n for a, n in enumerate(operand.names) if a not in axes)
@@ -166,7 +169,7 @@ def _product(left: Operand, right: Operand, wanted: set[int], how: dict[str, Any
             return Operand(call("scaled rows", _scaled, left.array, right.array), right.names)
         if set(names) == set(right.names):
             names = right.names
-        return _sum(Operand(product_of(laid(left, names), laid(right, names)), names), wanted, None)
+        return _sum(Operand(product_of(laid(left, names), laid(right, names)), names), wanted)
     places = [
         [[each.names.index(n) for n in ns] for each in (left, right)] for ns in (inner, batch)
     ]
