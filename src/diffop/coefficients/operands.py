@@ -145,8 +145,8 @@ def contracted(operands: Sequence[Operand], kept: Collection[int], **how: Any) -
         first, second, *left = left
         wanted = set(kept).union(*(each.names for each in left))
         pairs = (first, second), (second, first)
-        summed_up = [_sum(each, wanted.union(other.names)) for each, other in pairs]
-        left.insert(0, _product(*summed_up, wanted, how))
+        first, second = (_sum(each, wanted.union(other.names)) for each, other in pairs)
+        left.insert(0, _product(first, second, wanted, how))
     return _sum(left[0], set(kept))
 
 
