@@ -48,7 +48,7 @@ def test_all_faces_of_a_box():
 
 def test_a_ball_and_its_sphere(getkey):
     center = np.array(DISC.center)
-    radii = np.linalg.norm(np.asarray(DISC.sample(getkey(), 1000)) - center, axis=1)
+    radii = np.linalg.norm(np.asarray(DISC.sample_by_radius(getkey(), 1000)) - center, axis=1)
     # uniform radius; four standard deviations
     assert radii.max() < 0.5 and abs(radii.mean() - 0.25) < 4 * 0.5 / np.sqrt(12 * 1000)
     sphere = DISC.boundary
@@ -66,7 +66,7 @@ def test_the_divergence_theorem(getkey):
     sphere, count = DISC.boundary, 200_000
     points = sphere.sample(getkey(), count)
     flux = np.asarray(jax.vmap(lambda x: u(x) @ sphere.normal(x))(points)) * 2 * np.pi * 0.5
-    inside = DISC.sample(getkey(), count)  # density 1/(2πr·R) in the plane
+    inside = DISC.sample_by_radius(getkey(), count)  # density 1/(2πr·R) in the plane
     radii = np.linalg.norm(np.asarray(inside) - np.array(DISC.center), axis=1)
     sources = np.asarray(jax.vmap(do.Divergence().exact(u))(inside)) * 2 * np.pi * radii * 0.5
     error = np.hypot(flux.std(), sources.std()) / np.sqrt(count)

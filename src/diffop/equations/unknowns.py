@@ -19,13 +19,13 @@ class Divided(eqx.Module):
     """
 
     learnt: PyTree
-    _known: "_Held" = eqx.field(static=True)
+    _known: "Held" = eqx.field(static=True)
 
     def __init__(self, tree: PyTree, asked: PyTree):
         chosen, left = eqx.partition(tree, asked)
         self.learnt, rest = eqx.partition(chosen, eqx.is_inexact_array)
         # what is given as it is, where it can be: programs tell held objects apart by identity
-        self._known = _Held(eqx.combine(rest, left) if jax.tree.leaves(self.learnt) else tree)
+        self._known = Held(eqx.combine(rest, left) if jax.tree.leaves(self.learnt) else tree)
 
     def whole(self) -> Any:
         """The pytree, with the arrays that are learnt as they are now."""
@@ -79,14 +79,14 @@ def fields(module: eqx.Module, names: str | tuple[str, ...]) -> PyTree:
 
 
 @final
-class _Held:
+class Held:
     """An object compared by identity: arrays can not be hashed, as a program's structure is."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and self.value is other.value
+        return isinstance(other, Held) and self.value is other.value
 
     def __hash__(self) -> int:
         return id(self.value)

@@ -45,7 +45,16 @@ from .conditions.prescribed import (
 from .convection_diffusion import ConvectionDiffusion as ConvectionDiffusion
 from .domains.ball import Ball as Ball, Sphere as Sphere
 from .domains.box import Box as Box, Face as Face, Faces as Faces
-from .domains.domain import AbstractDomain as AbstractDomain, AbstractPart as AbstractPart
+from .domains.cloud import CloudBoundary as CloudBoundary, PointCloud as PointCloud
+from .domains.combined import Combined as Combined, Complement as Complement
+from .domains.domain import (
+    AbstractDomain as AbstractDomain,
+    AbstractPart as AbstractPart,
+    Where as Where,
+)
+from .domains.implicit import Implicit as Implicit
+from .domains.polygon import Polygon as Polygon
+from .domains.shape import AbstractShape as AbstractShape, Surface as Surface
 from .domains.space_time import Instant as Instant, Lasting as Lasting, SpaceTime as SpaceTime
 from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
 from .kovasznay import Kovasznay as Kovasznay

@@ -22,7 +22,7 @@ from ...scalars import is_number, plain
 from ...streams import stream
 from ...terms.arguments import checked_entry, is_function
 from ...terms.entries import Entry
-from ..domains.domain import AbstractPart
+from ..domains.domain import AbstractDomain, AbstractPart
 
 Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[..., Any]
 """What is prescribed: a number or an array, the same everywhere, or a function of the point."""
@@ -156,6 +156,15 @@ def check_part(whose: Any, part: Any) -> None:
             f"{type(whose).__name__} expects a part of a boundary, such as box.face(0, 'lower') or "
             f"ball.boundary, got {part!r}."
         )
+
+
+def check_place(whose: Any, place: Any) -> None:
+    """Refuses what is neither a part of a boundary nor a domain.
+
+    **Raises:** `TypeError` naming the condition.
+    """
+    if not isinstance(place, AbstractDomain):
+        check_part(whose, place)
 
 
 def check_normal(whose: Any, part: Any) -> None:

@@ -1,7 +1,7 @@
 """Values that are given: of u, of its normal derivative, of anything else."""
 
 from abc import abstractmethod
-from typing import final
+from typing import TypeAlias, final
 
 import equinox as eqx
 from jaxtyping import PRNGKeyArray
@@ -12,7 +12,7 @@ from ...operators.elementary import Identity
 from ...operators.nonlinear import NonlinearOperator
 from ...scalars import plain
 from ...terms.arguments import checked_integer, is_operator
-from ..domains.domain import AbstractPart
+from ..domains.domain import AbstractDomain, AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (
     AbstractCondition,
@@ -21,15 +21,18 @@ from .base import (
     as_value,
     at_points,
     check_normal,
-    check_part,
+    check_place,
 )
+
+Place: TypeAlias = AbstractPart | AbstractDomain
+"""A part of a boundary, or the inside of a domain."""
 
 
 class _AbstractPrescribed(AbstractCondition):
     """What an operator makes of u has given values."""
 
     @abstractmethod
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
         """The operator, of all of u, what it has to give, and where."""
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition]:
@@ -41,7 +44,8 @@ class _AbstractPrescribed(AbstractCondition):
 
 @final
 class Prescribed(_AbstractPrescribed):
-    """`operator.exact(u) = value` on a part of a boundary, for any operator.
+    """`operator.exact(u) = value` on a part of a boundary or inside of a domain, for any operator:
+    an equation that holds in a region of its own, a jump at an interface.
 
     **Arguments:**
 
@@ -66,28 +70,29 @@ class Prescribed(_AbstractPrescribed):
 
     operator: Operator | NonlinearOperator
     value: Value = eqx.field(converter=as_value)
-    on: AbstractPart = eqx.field(kw_only=True)
+    on: Place = eqx.field(kw_only=True)
 
     def __check_init__(self) -> None:
-        check_part(self, self.on)
+        check_place(self, self.on)
         if not is_operator(self.operator):
             raise TypeError(
                 f"Prescribed expects an operator, such as diffop.Partial(0), got {self.operator!r}."
             )
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
         return self.operator, self.value, self.on
 
 
 @final
 class Dirichlet(_AbstractPrescribed):
-    """u = value on a part of a boundary.
+    """u = value on a part of a boundary, or inside of a domain.
 
     **Arguments:**
 
     - `value`: a number, an array, or a function of the point that returns one: in the shape of u,
         or of its component.
-    - `on`: the part, such as `box.face(0, "lower")` or `ball.boundary`.
+    - `on`: the part, such as `box.face(0, "lower")` or `ball.boundary`; or a domain, for all of its
+        inside.
     - `component`: of which entry of a vector-valued u, as [`diffop.Component`][] takes it: a
         number, a name, or a tuple of these; all of u if it is not given.
     - `weight`: how much it counts beside the others.
@@ -112,12 +117,12 @@ class Dirichlet(_AbstractPrescribed):
     """
 
     value: Value = eqx.field(converter=as_value)
-    on: AbstractPart = eqx.field(kw_only=True)
+    on: Place = eqx.field(kw_only=True)
 
     def __check_init__(self) -> None:
-        check_part(self, self.on)
+        check_place(self, self.on)
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
         return Identity(), self.value, self.on
 
 
@@ -147,7 +152,7 @@ class Neumann(_AbstractPrescribed):
     def __check_init__(self) -> None:
         check_normal(self, self.on)
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
         return along_normal(self.on), self.value, self.on
 
 
@@ -180,7 +185,7 @@ class Robin(_AbstractPrescribed):
     def __check_init__(self) -> None:
         check_normal(self, self.on)
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
         mixed = self.a * Identity() + self.b * along_normal(self.on)
         return mixed, self.value, self.on
 
@@ -219,5 +224,5 @@ class Initial(_AbstractPrescribed):
                 f"Initial expects a domain with time, a diffop.pde.SpaceTime, got {self.on!r}."
             )
 
-    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, AbstractPart]:
+    def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
         return self.on.rate(self.order), self.value, self.on.initial

@@ -1,18 +1,22 @@
 """A ball and its sphere."""
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...quadrature import Disc
 from ...scalars import plain, several
+from ...streams import stream
 from ..sampling.ball import unit_ball
 from ..sampling.normal import normal
-from .domain import AbstractDomain, AbstractPart
+from .domain import AbstractPart
+from .shape import AbstractShape, Bounds
 
 
 def _as_center(center: Iterable[Any] | None) -> tuple[int | float, ...] | None:
@@ -20,10 +24,8 @@ def _as_center(center: Iterable[Any] | None) -> tuple[int | float, ...] | None:
 
 
 @final
-class Ball(AbstractDomain):
+class Ball(AbstractShape):
     """The points with |x − center| ≤ `radius`.
-
-    Points inside have a uniform *radius*, as those of [`diffop.pde.unit_ball`][].
 
     **Arguments:**
 
@@ -73,12 +75,42 @@ class Ball(AbstractDomain):
         return jnp.zeros(self.dim) if self.center is None else jnp.array(self.center, float)
 
     @property
+    def bounds(self) -> Bounds:
+        """The cube around it."""
+        center = self.center or (0.0,) * self.dim
+        return tuple(c - self.radius for c in center), tuple(c + self.radius for c in center)
+
+    @property
+    def area(self) -> float:
+        """Of the sphere; 2, its ends, in one coordinate."""
+        unit = 2 * math.pi ** (self.dim / 2) / math.gamma(self.dim / 2)
+        return unit * self.radius ** (self.dim - 1)
+
+    def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """The distance to the sphere, negative inside."""
+        squares = jnp.sum((x - self.middle.astype(x.dtype)) ** 2)
+        distance = jnp.sqrt(jnp.where(squares > 0, squares, 1.0))
+        return jnp.where(squares > 0, distance, 0.0) - self.radius
+
+    def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform on the sphere."""
+        return self.boundary.sample(key, count)
+
+    @property
     def region(self) -> Disc:
         """What an integral over it is taken over, by points that are uniform in it."""
         return Disc(self.radius, self.center or (0.0,) * self.dim)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` points, with uniform direction and uniform radius."""
+        """`count` points, uniform inside: in many coordinates near the sphere."""
+        directions = self.surface(stream(key, "directions in a ball"), count)
+        radii = jax.random.uniform(stream(key, "radii in a ball"), (count, 1)) ** (1 / self.dim)
+        return self.middle[None] + radii * (directions - self.middle[None])
+
+    def sample_by_radius(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points with uniform direction and uniform *radius*, as those of
+        [`diffop.pde.unit_ball`][]: as many at each distance from the center.
+        """
         return self.middle[None] + self.radius * unit_ball(key, count, self.dim)
 
 

@@ -3,23 +3,26 @@
 from typing import Literal, TypeAlias, final
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...quadrature import Limits
 from ...scalars import plain, several
+from ...streams import stream
 from ..problem import Section
 from ..sampling.box import Unit, box, box_boundary, uniform
-from .domain import AbstractDomain, AbstractPart
+from .domain import AbstractPart
 from .sections import AXES, section
+from .shape import AbstractShape, Bounds
 
 End: TypeAlias = Literal["lower", "upper"]
 ENDS = ("lower", "upper")
 
 
 @final
-class Box(AbstractDomain):
+class Box(AbstractShape):
     """The points with `lower` ≤ x ≤ `upper`; with one coordinate an interval.
 
     **Arguments:**
@@ -67,6 +70,37 @@ class Box(AbstractDomain):
     def boundary(self) -> "Faces":
         """All faces together; no normal, as there is none at a corner."""
         return Faces(self)
+
+    @property
+    def bounds(self) -> Bounds:
+        """Its ends."""
+        return self.lower, self.upper
+
+    @property
+    def area(self) -> float:
+        """Of all faces; 2, its ends, in one coordinate."""
+        return float(2 * self._face_areas.sum())
+
+    @property
+    def _face_areas(self) -> np.ndarray:
+        lengths = np.subtract(self.upper, self.lower, dtype=float)
+        return np.array([np.prod(np.delete(lengths, axis)) for axis in range(self.dim)])
+
+    def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """The distance to the nearest plane of a face, negative inside; outside, to the farthest of
+        those that are passed.
+        """
+        lower, upper = (jnp.array(ends, x.dtype) for ends in self.bounds)
+        return jnp.max(jnp.maximum(lower - x, x - upper))
+
+    def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform on all faces by area."""
+        points = self.sample(stream(key, "inside of faces by area"), count)
+        chances = jnp.log(jnp.array(self._face_areas, float))
+        axis = jax.random.categorical(stream(key, "axis by area"), chances, shape=(count,))
+        upper = jax.random.bernoulli(stream(key, "end of a face by area"), shape=(count,))
+        ends = [jnp.array(each, float)[axis] for each in self.bounds]
+        return points.at[jnp.arange(count), axis].set(jnp.where(upper, ends[1], ends[0]))
 
     @property
     def region(self) -> Limits:

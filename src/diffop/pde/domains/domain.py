@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, final
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ...complete import Complete
 from ...equations.points import Point, Points
+from ...terms.arguments import is_function
+from ..sampling.rejection import restricted
 
 Normal: TypeAlias = Float[Array, " dim"] | Callable[..., Float[Array, " dim"]]
 """As `diffop.Directional` takes it: the same everywhere, or a function of the point."""
@@ -51,6 +53,66 @@ class AbstractPart(Complete):
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` random points of this part."""
+
+    def where(self, function: Callable[..., Bool[Array, ""]]) -> "Where":
+        """The points of it at which a function of the point is true.
+
+        !!! example
+
+            ```python
+            import diffop as do
+
+            left = do.pde.Box((0.0, 0.0), (1.0, 1.0)).face(0, "lower")
+            inlet = left.where(lambda x: abs(x[1] - 0.5) < 0.1)
+            ```
+        """
+        return Where(self, function)
+
+
+@final
+class Where(AbstractPart):
+    """The points of a part at which a function is true; made by its method `where`.
+
+    Points are drawn until they are such ones.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        upper = do.pde.Ball(2).boundary.where(lambda x: x[1] > 0)
+        upper.sample(jax.random.key(0), 100)  # half of a circle
+        ```
+    """
+
+    part: AbstractPart
+    function: Callable[..., Bool[Array, ""]]
+
+    def __check_init__(self) -> None:
+        if not is_function(self.function):
+            raise TypeError(
+                f"where expects a function of the point that returns whether it is kept; got "
+                f"{self.function!r}."
+            )
+
+    @property
+    def normal(self) -> Normal | None:
+        """That of the whole part."""
+        return self.part.normal
+
+    @property
+    def across(self) -> Point | None:
+        """That of the whole part."""
+        return self.part.across
+
+    @property
+    def argnum(self) -> int:
+        return self.part.argnum
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Points:
+        """`count` points of the part, distributed as its own are among those that are kept."""
+        return restricted(key, lambda key: self.part.sample(key, count), self.function)
 
 
 class AbstractDomain(Complete):

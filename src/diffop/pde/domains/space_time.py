@@ -15,10 +15,10 @@ from ...operators.elementary import Identity, Partial
 from ...scalars import plain
 from ...streams import stream
 from ..problem import Section
-from .ball import Ball
 from .box import Box, End
 from .domain import AbstractDomain, AbstractPart, Normal
 from .sections import AXES, section
+from .shape import AbstractShape
 
 
 @final
@@ -31,7 +31,7 @@ class SpaceTime(AbstractDomain):
 
     **Arguments:**
 
-    - `space`: a [`diffop.pde.Box`][] or a [`diffop.pde.Ball`][].
+    - `space`: a [`diffop.pde.AbstractShape`][], such as a box, a ball, or a combination.
     - `duration`: the last time, positive.
     - `argnum`: which argument of u is time: 1 for $u(x, t)$, 0 for $u(t, x)$; None for a
       coordinate.
@@ -54,7 +54,7 @@ class SpaceTime(AbstractDomain):
         ```
     """
 
-    space: Box | Ball
+    space: AbstractShape
     duration: int | float = eqx.field(static=True, converter=plain)
     argnum: int | None = eqx.field(static=True, converter=plain, default=None)
 

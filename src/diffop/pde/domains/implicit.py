@@ -1,0 +1,65 @@
+"""Shapes by an inequality."""
+
+from collections.abc import Callable
+from typing import final
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...scalars import several
+from .box import Box
+from .shape import AbstractShape, Bounds
+
+
+@final
+class Implicit(AbstractShape):
+    """The points of a box at which a function is negative.
+
+    The boundary is where it is zero, and where it is cut off by the box. Its points are crossings
+    with random lines, found to the digits of the type, in a few dimensions.
+
+    **Arguments:**
+
+    - `function`: of the point, a scalar; its gradient must not vanish where it is zero.
+    - `lower`, `upper`: the ends of the box.
+
+    **Raises:** `ValueError` for ends that are no box.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        def torus(x):
+            return (jnp.hypot(x[0], x[1]) - 1) ** 2 + x[2] ** 2 - 0.09
+
+        domain = do.pde.Implicit(torus, (-1.3, -1.3, -0.3), (1.3, 1.3, 0.3))
+        domain.boundary.sample(jax.random.key(0), 10)  # (10, 3)
+        ```
+    """
+
+    function: Callable[[Float[Array, " dim"]], Float[Array, ""]]
+    lower: tuple[int | float, ...] = eqx.field(static=True, converter=several)
+    upper: tuple[int | float, ...] = eqx.field(static=True, converter=several)
+
+    def __check_init__(self) -> None:
+        self._box  # refuses what is none
+
+    @property
+    def _box(self) -> Box:
+        return Box(self.lower, self.upper)
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+        return len(self.lower)
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.lower, self.upper
+
+    def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.maximum(self.function(x), self._box.level(x))

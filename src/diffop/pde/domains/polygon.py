@@ -1,0 +1,164 @@
+"""Polygons, with holes."""
+
+from typing import Any, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ...scalars import several
+from ...streams import stream
+from .shape import AbstractShape, Bounds
+
+Corners: TypeAlias = tuple[tuple[int | float, ...], ...]
+
+
+def _ring(corners: Any) -> Corners:
+    return tuple(several(corner) for corner in corners)
+
+
+def _rings(holes: Any) -> tuple[Corners, ...]:
+    return tuple(map(_ring, holes))
+
+
+@final
+class Polygon(AbstractShape):
+    """The inside of a polygon, without holes that are polygons.
+
+    **Arguments:**
+
+    - `corners`: at least three points of the plane, in order, either way round; the last is joined
+        to the first.
+    - `holes`: the corners of each.
+
+    **Raises:** `ValueError` for other corners, for edges that cross, and for holes that are not
+    inside.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        house = do.pde.Polygon([(0, 0), (2, 0), (2, 1), (1, 2), (0, 1)])
+        house.sample(jax.random.key(0), 100)  # (100, 2)
+        roof = house.boundary.where(lambda x: x[1] > 1)
+        ```
+    """
+
+    corners: Corners = eqx.field(static=True, converter=_ring)
+    holes: tuple[Corners, ...] = eqx.field(static=True, default=(), converter=_rings)
+
+    def __check_init__(self) -> None:
+        for ring in (self.corners, *self.holes):
+            flat = all(len(corner) == 2 for corner in ring)
+            if len(ring) < 3 or not (flat and np.isfinite(ring).all()):
+                raise ValueError(
+                    f"Polygon expects at least three corners of two finite numbers; got {ring}."
+                )
+        if _cross(*self._edges):
+            raise ValueError(
+                "Polygon expects edges that do not cross or touch but at corners, and holes inside "
+                f"that are apart; got corners {self.corners} and holes {self.holes}."
+            )
+
+    @staticmethod
+    def from_shapely(polygon: Any) -> "Polygon":
+        """A `shapely.Polygon` as one of ours, such as one that `shapely` has simplified or read.
+
+        **Arguments:**
+
+        - `polygon`: with attributes `exterior` and `interiors`, of which `coords` end where they
+            begin.
+        """
+        rings = [list(ring.coords)[:-1] for ring in (polygon.exterior, *polygon.interiors)]
+        return Polygon(rings[0], tuple(rings[1:]))
+
+    @property
+    def dim(self) -> int:
+        """2."""
+        return 2
+
+    @property
+    def bounds(self) -> Bounds:
+        columns = list(zip(*self.corners, strict=True))
+        return tuple(map(min, columns)), tuple(map(max, columns))
+
+    @property
+    def area(self) -> float:
+        """The length of all edges."""
+        return float(self._lengths.sum())
+
+    @property
+    def _edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where edges begin and end, the inside to the left of them."""
+        ends = []
+        for ring, wanted in [(self.corners, 1), *((hole, -1) for hole in self.holes)]:
+            points = np.asarray(ring, float)
+            points = points if _orientation(points) == wanted else points[::-1]
+            ends.append((points, np.roll(points, -1, axis=0)))
+        starts, stops = zip(*ends, strict=True)
+        return np.concatenate(starts), np.concatenate(stops)
+
+    @property
+    def _lengths(self) -> np.ndarray:
+        starts, stops = self._edges
+        return np.linalg.norm(stops - starts, axis=1)
+
+    def level(self, x: Float[Array, "2"]) -> Float[Array, ""]:
+        """The distance to the nearest edge; beside an edge that is linear, so that there is a
+        gradient on it.
+        """
+        starts, stops = (jnp.asarray(ends, x.dtype) for ends in self._edges)
+        steps, lengths = stops - starts, jnp.asarray(self._lengths, x.dtype)
+        x_row = x[None]
+        along = jnp.sum((x_row - starts) * steps, axis=1) / lengths**2
+        nearest = starts + jnp.clip(along, 0, 1)[:, None] * steps
+        squares = jnp.sum((x_row - nearest) ** 2, axis=1)
+        edge = jnp.argmin(squares)
+        outward = jnp.stack([steps[:, 1], -steps[:, 0]], axis=1) / lengths[:, None]
+        beside = jnp.sum((x_row - starts) * outward, axis=1)[edge]
+        to_corner = jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)
+        to_corner = jnp.where(self._is_inside(x, starts, stops), -1.0, 1.0) * to_corner[edge]
+        is_beside = (along[edge] > 0) & (along[edge] < 1)
+        return jnp.where(is_beside, beside, to_corner)
+
+    @staticmethod
+    def _is_inside(x: Array, starts: Array, stops: Array) -> Array:
+        """Whether a ray crosses an odd number of edges."""
+        spans = (starts[:, 1] > x[1]) != (stops[:, 1] > x[1])
+        rise = jnp.where(spans, stops[:, 1] - starts[:, 1], 1.0)
+        at = starts[:, 0] + (x[1] - starts[:, 1]) / rise * (stops[:, 0] - starts[:, 0])
+        return jnp.sum(spans & (x[0] < at)) % 2 == 1
+
+    def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count 2"]:
+        """`count` points, uniform on the edges by length."""
+        starts, stops = (jnp.array(ends, float) for ends in self._edges)
+        chances = jnp.log(jnp.array(self._lengths, float))
+        edge = jax.random.categorical(stream(key, "edge"), chances, shape=(count,))
+        along = jax.random.uniform(stream(key, "along an edge"), (count, 1))
+        return starts[edge] + along * (stops - starts)[edge]
+
+
+def _orientation(points: np.ndarray) -> int:
+    """1 for corners that go round counterclockwise, −1 for others."""
+    x, y = points.T
+    return 1 if np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) > 0 else -1
+
+
+def _cross(starts: np.ndarray, stops: np.ndarray) -> bool:
+    """Whether two edges meet elsewhere than where one begins and the other ends."""
+
+    def side(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """On which side of each line a–b each point c is."""
+        first, second = (b - a)[:, None], c[None] - a[:, None]
+        return np.sign(first[..., 0] * second[..., 1] - first[..., 1] * second[..., 0])
+
+    of_starts, of_stops = side(starts, stops, starts), side(starts, stops, stops)
+    across = of_starts * of_stops <= 0
+    met = across & across.T & ~((of_starts == 0) & (of_stops == 0))
+    follows = (stops[:, None] == starts[None]).all(-1)
+    np.fill_diagonal(met, False)
+    return bool((met & ~follows & ~follows.T).any())

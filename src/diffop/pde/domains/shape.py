@@ -1,0 +1,190 @@
+"""Domains that tell what is inside, can be combined, and have points on all of their boundary."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from ...quadrature import AbstractRegion, Limits, Within
+from ..sampling.box import box
+from ..sampling.lines import on_level_set
+from ..sampling.rejection import restricted
+from .domain import AbstractDomain, AbstractPart
+
+if TYPE_CHECKING:
+    from .combined import Combined, Complement
+
+Bounds: TypeAlias = tuple[tuple[int | float, ...], tuple[int | float, ...]]
+"""The lower and the upper ends of a box."""
+
+
+class AbstractShape(AbstractDomain):
+    """A domain that is the set of points with `level(x) < 0`.
+
+    Shapes combine to shapes: `a | b` are the points of either, `a & b` those of both, `a - b` those
+    of a that are not of b, and `~b` all that are not, for use with `&`. Points inside are uniform,
+    and so are those on the boundary by area.
+
+    - `bounds`: the lower and the upper ends of a box around it.
+    - `area`: of its boundary, in two coordinates a length; None where it is not known.
+
+    A subclass is final, has a `dim`, and defines `bounds` and `level`. Where it knows `area`, it
+    defines `surface`, too.
+
+    !!! example
+
+        ```python
+        import jax
+        import diffop as do
+
+        plate = do.pde.Box((0.0, 0.0), (2.0, 1.0)) - do.pde.Ball(2, 0.2, center=(0.5, 0.5))
+        plate.sample(jax.random.key(0), 100)  # (100, 2)
+        hole = plate.boundary.where(lambda x: abs(x[0] - 0.5) < 0.3)
+        hole = hole.where(lambda x: abs(x[1] - 0.5) < 0.3)
+        hole.sample(jax.random.key(1), 100)  # on the circle
+        ```
+    """
+
+    if TYPE_CHECKING:  # who takes it for a field gives it to all constructors
+
+        @property
+        def dim(self) -> int: ...
+    else:
+        dim: eqx.AbstractVar[int]
+
+    @property
+    @abstractmethod
+    def bounds(self) -> Bounds:
+        """The lower and the upper ends of a box around it."""
+
+    @abstractmethod
+    def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """Negative inside, positive outside, with the outward normal as the direction of its
+        gradient on the boundary.
+        """
+
+    @property
+    def area(self) -> float | None:
+        """Of the boundary; None where it is not known."""
+        return None
+
+    def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform on the boundary by area: crossings with random lines, so that it
+        is for a few dimensions.
+        """
+        return on_level_set(key, count, self.level, *self.bounds)
+
+    def pieces(self) -> tuple["Piece", ...]:
+        """What the boundary is made of."""
+        return (Piece(self),)
+
+    def contains(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
+        """Whether a point is inside."""
+        return self.level(x) < 0
+
+    @property
+    def boundary(self) -> AbstractPart:
+        """All of the boundary; take parts of it by its method `where`."""
+        return Surface(self)
+
+    @property
+    def region(self) -> AbstractRegion:
+        """What an integral over it is taken over."""
+        return Within(Limits(*self.bounds), self.contains)
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform inside: of those of the box around it.
+
+        **Raises:** `ValueError` for what is outside of a shape, which has no end.
+        """
+        if not all(map(math.isfinite, sum(self.bounds, ()))):
+            raise ValueError(
+                "what is outside of a shape has no uniform points; intersect it with another, as "
+                "in box & ~ball, or box - ball."
+            )
+        return restricted(key, lambda key: box(key, count, *self.bounds), self.contains)
+
+    def __or__(self, other: "AbstractShape") -> "Combined":
+        return _combined(self, other, "|")
+
+    def __and__(self, other: "AbstractShape") -> "Combined":
+        return _combined(self, other, "&")
+
+    def __sub__(self, other: "AbstractShape") -> "Combined":
+        return _combined(self, ~other, "&") if isinstance(other, AbstractShape) else NotImplemented
+
+    def __invert__(self) -> "Complement":
+        from .combined import Complement
+
+        return Complement(self)
+
+
+def _combined(first: AbstractShape, second: AbstractShape, how: str) -> "Combined":
+    from .combined import Combined
+
+    return Combined(first, second, how) if isinstance(second, AbstractShape) else NotImplemented
+
+
+class Piece(NamedTuple):
+    """A part of a boundary: of a `shape`, turned inside out if `sign` is −1, the points that
+    several functions want to keep.
+    """
+
+    shape: AbstractShape
+    sign: int = 1
+    keeps: tuple[Callable[[Float[Array, " dim"]], Bool[Array, ""]], ...] = ()
+
+    def kept(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
+        """Whether a point of the shape's boundary is kept."""
+        return jnp.all(jnp.array([True, *(keeps(x) for keeps in self.keeps)]))
+
+    def gradient(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        """A vector that points outwards."""
+        return self.sign * jax.grad(self.shape.level)(x)
+
+
+@final
+class Surface(AbstractPart):
+    """The boundary of a shape; made by its property `boundary`.
+
+    !!! example
+
+        ```python
+        import jax
+        import jax.numpy as jnp
+        import diffop as do
+
+        ring = do.pde.Ball(2) - do.pde.Ball(2, 0.5)
+        ring.boundary.normal(jnp.array([0.5, 0.0]))  # [-1, 0]: into the hole
+        ```
+    """
+
+    shape: AbstractShape
+
+    @property
+    def normal(self) -> Callable[[Float[Array, " dim"]], Float[Array, " dim"]]:
+        """The direction of the gradient of the shape's level."""
+        return _Outward(self.shape)
+
+    @property
+    def across(self) -> None:
+        """None: there is no opposite face."""
+        return None
+
+    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
+        """`count` points, uniform by area."""
+        return self.shape.surface(key, count)
+
+
+@final
+class _Outward(eqx.Module):
+    shape: AbstractShape
+
+    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        gradient = jax.grad(self.shape.level)(x)
+        return gradient / jnp.linalg.norm(gradient)

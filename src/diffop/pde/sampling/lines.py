@@ -1,0 +1,106 @@
+"""Points of a surface of which nothing is known but on which side of it a point is."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ...streams import stream
+from .normal import normal
+from .rejection import Attempt, accepted
+
+CROSSINGS = 8
+"""How often a line may cross a surface."""
+_STEPS = 128
+"""On how many intervals of a line a change of sign is looked for."""
+
+
+def on_level_set(
+    key: PRNGKeyArray,
+    count: int,
+    level: Callable[[Float[Array, " dim"]], Float[Array, ""]],
+    lower: Sequence[int | float],
+    upper: Sequence[int | float],
+) -> Float[Array, "count dim"]:
+    """Points of the surface where `level` changes its sign, uniform by area.
+
+    By the formula of Cauchy and Crofton the crossings of a surface with lines that are uniform in
+    position and direction are uniform by area. A line is drawn through the ball around a box, and
+    one of at most eight places; it gives a point if it crosses the surface so often. Changes of
+    sign are looked for on 128 intervals and bisected, so that two crossings that are nearer to each
+    other are missed: grazing lines, a part of the order of the square of an interval's length.
+
+    Source: Santaló 1976, "Integral geometry and geometric probability", chapters 3 and 12.
+
+    **Arguments:**
+
+    - `key`: a key from `jax.random.key`.
+    - `count`: how many.
+    - `level`: a function of the point.
+    - `lower`, `upper`: the ends of a box around the surface.
+
+    **Raises:** a runtime error where there is no such surface, or a line crosses it more than eight
+    times.
+    """
+    first, last = jnp.array(lower, float), jnp.array(upper, float)
+    middle, radius = (first + last) / 2, jnp.linalg.norm(last - first) / 2
+    levels = jax.vmap(level)
+
+    def attempt(key: PRNGKeyArray) -> Attempt:
+        direction, offset = _line(key, count, len(lower))
+        start = middle[None] + radius * offset
+        shift = jax.random.uniform(stream(key, "grid of a line"), (count, 1)) - 1
+        grid = jnp.arange(_STEPS + 2, dtype=shift.dtype)
+        places = radius * (2 * (grid[None] + shift) / _STEPS - 1)
+
+        def inside(at: Float[Array, " count"]) -> Array:
+            return levels(start + at[:, None] * direction) < 0
+
+        signs = jax.vmap(inside, 1, 1)(places)
+        changes = signs[:, 1:] != signs[:, :-1]
+        order = jnp.cumsum(changes, axis=1)
+        which = jax.random.randint(stream(key, "crossing"), (count, 1), 1, CROSSINGS + 1)
+        index = jnp.argmax(changes & (order == which), axis=1)[:, None]
+        ends = [jnp.take_along_axis(places, index + k, 1)[:, 0] for k in (0, 1)]
+        began = jnp.take_along_axis(signs, index, 1)[:, 0]
+        at = _bisected(inside, began, *ends)
+        sound = jnp.all(order[:, -1] <= CROSSINGS)
+        return Attempt(start + at[:, None] * direction, order[:, -1] >= which[:, 0], sound)
+
+    return accepted(
+        key,
+        attempt,
+        f"a line crosses the boundary of a domain more than {CROSSINGS} times, so that its points "
+        "would not be uniform; give the domain as a union of simpler ones.",
+    )
+
+
+def _line(key: PRNGKeyArray, count: int, dim: int) -> tuple[Array, Array]:
+    """Directions, and uniform points of the unit ball at right angles to them."""
+    given = normal(stream(key, "direction of a line"), (count, dim))
+    direction = given / jnp.linalg.norm(given, axis=1, keepdims=True)
+    if dim == 1:
+        return direction, jnp.zeros_like(direction)
+    across = normal(stream(key, "offset of a line"), (count, dim))
+    across = across - jnp.sum(across * direction, axis=1, keepdims=True) * direction
+    across = across / jnp.linalg.norm(across, axis=1, keepdims=True)
+    far = jax.random.uniform(stream(key, "distance of a line"), (count, 1))
+    return direction, far ** (1 / (dim - 1)) * across
+
+
+def _bisected(
+    inside: Callable[[Array], Array], began: Array, low: Array, high: Array
+) -> Float[Array, " count"]:
+    """Where it is no longer as at the beginning."""
+
+    def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        same = inside(middle) == began
+        return jnp.where(same, middle, low), jnp.where(same, high, middle)
+
+    low, high = lax.fori_loop(0, jnp.finfo(low.dtype).nmant, halved, (low, high))
+    return (low + high) / 2

@@ -1,0 +1,212 @@
+"""Shapes and their combinations: uniform points inside and on the boundary, normals, integrals."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+SQUARE = do.pde.Box((-1.0, -1.0), (1.0, 1.0))
+HOLE = do.pde.Ball(2, 0.5, center=(0.2, -0.1))
+L = SQUARE - do.pde.Box((0.0, 0.0), (1.0, 1.0))
+TRIANGLE = do.pde.Polygon([(0.0, 0.0), (4.0, 0.0), (0.0, 3.0)])
+FRAME = do.pde.Polygon([(0, 0), (0, 3), (3, 3), (3, 0)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])
+ELLIPSOID = do.pde.Implicit(
+    lambda x: x[0] ** 2 / 4 + x[1] ** 2 + x[2] ** 2 - 1, (-2.1, -1.1, -1.1), (2.1, 1.1, 1.1)
+)
+_E = math.sqrt(1 - 1 / 4)
+
+# For each shape its volume, and the area of its boundary.
+KNOWN = {
+    "box": (do.pde.Box((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)), 6.0, 22.0),
+    "ball": (do.pde.Ball(3, 2.0), 32 / 3 * np.pi, 16 * np.pi),
+    "interval": (do.pde.Box((0.0,), (3.0,)), 3.0, 2.0),
+    "two intervals": (do.pde.Box((0.0,), (1.0,)) | do.pde.Box((2.0,), (4.0,)), 3.0, 4.0),
+    "triangle": (TRIANGLE, 6.0, 12.0),
+    "frame": (FRAME, 8.0, 16.0),
+    "plate with a hole": (SQUARE - HOLE, 4 - np.pi / 4, 8 + np.pi),
+    "L": (L, 3.0, 8.0),
+    "side by side": (
+        do.pde.Box((0.0, 0.0), (1.0, 1.0)) | do.pde.Box((1.0, 0.0), (2.0, 1.0)), 2.0, 6.0
+    ),
+    "one upon the other": (
+        do.pde.Box((0.0, 0.0), (2.0, 1.0)) | do.pde.Box((1.0, 0.0), (3.0, 1.0)), 3.0, 8.0
+    ),
+    "lens": (
+        do.pde.Ball(2) & do.pde.Ball(2, center=(1.0, 0.0)),
+        2 * np.pi / 3 - math.sqrt(3) / 2,
+        4 * np.pi / 3,
+    ),
+    "three circles": (
+        do.pde.Ball(2, 2.0) - do.pde.Ball(2, 0.5) - do.pde.Ball(2, 0.25, center=(1.0, 0.0)),
+        np.pi * (4 - 1 / 4 - 1 / 16),
+        2 * np.pi * 2.75,
+    ),
+    "ellipsoid": (
+        ELLIPSOID, 8 / 3 * np.pi, 2 * np.pi * (1 + 2 * math.asin(_E) / _E)
+    ),
+    "half of an ellipsoid": (
+        ELLIPSOID - do.pde.Box((-3.0, -3.0, -3.0), (3.0, 3.0, 0.0)),
+        4 / 3 * np.pi,
+        np.pi * (1 + 2 * math.asin(_E) / _E) + 2 * np.pi,
+    ),
+}  # fmt: skip
+
+
+def _field(x):
+    """A vector field, and its divergence below."""
+    return jnp.sin(x + 0.3) * jnp.roll(jnp.cos(x), 1) + x**3 if x.size > 1 else jnp.sin(x) + x**3
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_divergence_theorem(name, getkey):
+    """∫ ∇·f inside is ∫ f·n on the boundary: both draws, both measures and all normals; at four and
+    a half standard deviations.
+    """
+    shape, volume, area = KNOWN[name]
+    count = 5_000
+    inside, edge = shape.sample(getkey(), count), shape.surface(getkey(), count)
+    assert inside.shape == edge.shape == (count, shape.dim)
+    assert jax.vmap(shape.contains)(inside).all()
+    np.testing.assert_allclose(jax.vmap(shape.level)(edge), 0, atol=1e-9)
+    normals = jax.vmap(do.pde.Surface(shape).normal)(edge)
+    np.testing.assert_allclose(jnp.linalg.norm(normals, axis=1), 1, rtol=1e-9)
+    sources = volume * np.asarray(jax.vmap(do.Divergence().exact(_field))(inside))
+    flux = area * np.asarray(jnp.sum(jax.vmap(_field)(edge) * normals, axis=1))
+    error = np.hypot(sources.std(), flux.std()) / np.sqrt(count)
+    assert abs(sources.mean() - flux.mean()) < 4.5 * error
+    assert shape.area is None or math.isclose(shape.area, area)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_points_are_uniform(name, getkey):
+    """Means of a few functions beside those of points of a grid, and ∫ n = 0."""
+    shape, volume, area = KNOWN[name]
+    count = 5_000
+    points = np.asarray(shape.sample(getkey(), count))
+    lower, upper = map(np.array, shape.bounds)
+    steps = int(400_000 ** (1 / shape.dim))
+    axes = [
+        low + (np.arange(steps) + 0.5) / steps * (high - low) for low, high in zip(lower, upper)
+    ]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, shape.dim)
+    within = grid[np.asarray(jax.vmap(shape.contains)(grid))]
+    assert abs(np.prod(upper - lower) * len(within) / len(grid) - volume) < 0.04 * volume
+    for moment in (lambda x: x[:, 0], lambda x: x[:, -1] ** 2, lambda x: np.cos(3 * x.sum(1))):
+        found, error = moment(points).mean(), moment(points).std() / np.sqrt(count)
+        assert abs(found - moment(within).mean()) < 4.5 * error + 0.02
+    edge = shape.surface(getkey(), count)
+    normals = np.asarray(jax.vmap(do.pde.Surface(shape).normal)(edge))
+    assert (np.abs(normals.mean(0)) < 4.5 * normals.std(0) / np.sqrt(count)).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_points_of_a_ball_are_uniform(dim, getkey):
+    """Powers d of their radii are; those by radius have uniform radii."""
+    ball, count = do.pde.Ball(dim, 2.0, center=(1.0,) * dim), 5_000
+    for draw, power in ((ball.sample, dim), (ball.sample_by_radius, 1)):
+        radii = np.linalg.norm(np.asarray(draw(getkey(), count)) - 1.0, axis=1) / 2
+        assert abs((radii**power).mean() - 0.5) < 4.5 / np.sqrt(12 * count)
+
+
+def test_parts_of_a_boundary(getkey):
+    plate = SQUARE - HOLE
+    on_hole = plate.boundary.where(lambda x: jnp.abs(HOLE.level(x)) < 1e-6)
+    points = np.asarray(on_hole.sample(getkey(), 500))
+    np.testing.assert_allclose(np.linalg.norm(points - [0.2, -0.1], axis=1), 0.5)
+    normals = jax.vmap(on_hole.normal)(points)
+    np.testing.assert_allclose(normals, -(points - [0.2, -0.1]) / 0.5, atol=1e-9)
+    upper = SQUARE.face(0, "lower").where(lambda x: x[1] > 0.5)
+    assert upper.across is not None and (np.asarray(upper.sample(getkey(), 100))[:, 1] > 0.5).all()
+    rod = do.pde.SpaceTime(plate, 2.0, argnum=1)
+    late = rod.boundary.where(lambda x, t: t > 1)
+    x, t = late.sample(getkey(), 50)
+    assert x.shape == (50, 2) and (np.asarray(t) > 1).all() and late.argnum == 0
+
+
+def test_points_by_jit_and_in_single_precision(getkey):
+    key = getkey()
+    for part in (L, do.pde.Surface(L), FRAME.boundary):
+        alone = part.sample(key, 64)
+        together = jax.jit(lambda key, part=part: part.sample(key, 64))(key)
+        np.testing.assert_allclose(alone, together, rtol=1e-9, atol=1e-9)
+    with jax.enable_x64(False):
+        points = do.pde.Surface(L).sample(jax.random.key(1), 2_000)
+        assert points.dtype == jnp.float32
+        np.testing.assert_allclose(jax.vmap(L.level)(points), 0, atol=1e-6)
+        inner = jnp.abs(points[:, 0]) < 1e-6
+        assert abs(jnp.mean(inner) - 1 / 8) < 0.04  # no wall at x = 1, y > 0
+
+
+def test_integrals_over_a_shape(getkey):
+    """Draws are unbiased; a rule has two digits."""
+    lens, volume, _ = KNOWN["lens"]
+    integral = do.Integral(lens.region)
+    assert abs(integral.exact(lambda x: 1.0)(jnp.zeros(2)) - volume) < 0.05 * volume
+    keys = jax.random.split(getkey(), 200)
+    draws = np.asarray(
+        jax.vmap(lambda key: integral.estimate(key, 50).exact(lambda x: 1.0)(jnp.zeros(2)))(keys)
+    )
+    assert abs(draws.mean() - volume) < 4.5 * draws.std() / np.sqrt(200)
+
+
+def test_a_cloud(getkey):
+    angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    disc = do.pde.PointCloud(circle / 2, on_boundary=circle, normals=circle)
+    assert disc.dim == 2
+    np.testing.assert_allclose(np.linalg.norm(disc.sample(getkey(), 100), axis=1), 0.5)
+    points = disc.boundary.sample(getkey(), 100)
+    assert len(np.unique(points, axis=0)) > 40
+    flux = do.pde.Neumann(2.0, on=disc.boundary)
+    (condition,) = flux.draw(getkey(), 100)
+    assert condition.misfit(lambda x: x @ x) < 1e-20
+    equation = do.nn.Equation.linear(
+        jnp.array(1.0) * do.Laplacian(), lambda x: 4.0,
+        conditions=do.pde.Conditions(flux), trainable=True,
+    )  # fmt: skip
+    assert [leaf.shape for leaf in jax.tree.leaves(equation)] == [()]  # points are no unknowns
+
+
+def test_from_shapely():
+    class Ring:
+        def __init__(self, coords):
+            self.coords = coords
+
+    class Shapely:
+        exterior = Ring([(0, 0), (3, 0), (3, 3), (0, 3), (0, 0)])
+        interiors = (Ring([(1, 1), (1, 2), (2, 2), (2, 1), (1, 1)]),)
+
+    assert do.pde.Polygon.from_shapely(Shapely()).area == FRAME.area
+
+
+def test_what_is_refused(getkey):
+    with pytest.raises(ValueError, match="as many coordinates; got 2 and 3"):
+        SQUARE | do.pde.Ball(3)
+    with pytest.raises(ValueError, match="must meet"):
+        SQUARE & do.pde.Ball(2, center=(5.0, 0.0))
+    with pytest.raises(ValueError, match="has no uniform points"):
+        (~HOLE).sample(getkey(), 3)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        SQUARE - 3  # pyright: ignore
+    with pytest.raises(ValueError, match="three corners"):
+        do.pde.Polygon([(0, 0), (1, 0)])
+    with pytest.raises(ValueError, match="do not cross"):
+        do.pde.Polygon([(0, 0), (1, 1), (1, 0), (0, 1)])
+    with pytest.raises(ValueError, match="do not cross"):
+        do.pde.Polygon([(0, 0), (1, 0), (1, 1), (0, 1)], holes=[[(2, 0), (0.5, 0.4), (0.5, 0.6)]])
+    with pytest.raises(ValueError, match="a normal for each point"):
+        do.pde.PointCloud([[0.0]], normals=[[1.0]])
+    with pytest.raises(ValueError, match="has a boundary where it is given"):
+        do.pde.PointCloud([[0.0]]).boundary
+    empty = do.pde.Ball(2) - do.pde.Ball(2, 1.5)
+    with pytest.raises(Exception, match="did not give the points"):
+        jax.block_until_ready(empty.sample(getkey(), 3))
+    comb = do.pde.Implicit(lambda x: jnp.sin(40 * x[0]), (-1.0, -1.0), (1.0, 1.0))
+    with pytest.raises(Exception, match="more than 8 times"):
+        jax.block_until_ready(comb.surface(getkey(), 30))
