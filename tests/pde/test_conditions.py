@@ -237,9 +237,9 @@ def test_a_loss_takes_them(getkey):
             r"^Robin expects a part with an outward normal, got Instant\(",
         ),
         (
-            lambda key: do.pde.Dirichlet(0.0, on=SQUARE),
+            lambda key: do.pde.Neumann(0.0, on=SQUARE),
             TypeError,
-            r"^Dirichlet expects a part of a boundary, such as box.face\(0, 'lower'\) or "
+            r"^Neumann expects a part of a boundary, such as box.face\(0, 'lower'\) or "
             r"ball.boundary, got Box\(",
         ),
         (

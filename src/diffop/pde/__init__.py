@@ -54,7 +54,11 @@ from .domains.domain import (
 )
 from .domains.implicit import Implicit as Implicit
 from .domains.polygon import Polygon as Polygon
-from .domains.shape import AbstractShape as AbstractShape, Surface as Surface
+from .domains.shape import (
+    AbstractShape as AbstractShape,
+    Piece as Piece,
+    Surface as Surface,
+)
 from .domains.space_time import Instant as Instant, Lasting as Lasting, SpaceTime as SpaceTime
 from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
 from .kovasznay import Kovasznay as Kovasznay

@@ -130,9 +130,22 @@ def _combined(first: AbstractShape, second: AbstractShape, how: str) -> "Combine
     return Combined(first, second, how) if isinstance(second, AbstractShape) else NotImplemented
 
 
+@final
 class Piece(NamedTuple):
-    """A part of a boundary: of a `shape`, turned inside out if `sign` is −1, the points that
-    several functions want to keep.
+    """A part of the boundary of what is combined, from the boundary of one shape.
+
+    - `shape`: whose boundary it is of.
+    - `sign`: −1 where that is turned inside out.
+    - `keeps`: functions of the point; those points are kept at which all are true.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        ring = do.pde.Ball(2) - do.pde.Ball(2, 0.5)
+        [piece.sign for piece in ring.pieces()]  # [1, -1]
+        ```
     """
 
     shape: AbstractShape
