@@ -129,6 +129,19 @@ def test_parts_of_a_boundary(getkey):
     assert x.shape == (50, 2) and (np.asarray(t) > 1).all() and late.argnum == 0
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_shapes_of_any_size(size, getkey):
+    """In single precision: an eighth of the boundary of an L is one of its inner walls, and none is
+    where the corner was.
+    """
+    with jax.enable_x64(False):
+        square, corner = (do.pde.Box((low * size,) * 2, (2.0 * size,) * 2) for low in (0.0, 1.0))
+        x, y = np.asarray((square - corner).boundary.sample(jax.random.key(2), 4_000)).T / size
+        assert abs(np.mean((np.abs(x - 1) < 1e-5) & (y > 1)) - 1 / 8) < 4.5 * 0.33 / 4_000**0.5
+        assert not np.any((np.abs(x - 2) < 1e-5) & (y > 1.001))
+    assert 0 < do.pde.Ball(400, 1.0).area < 1e-200
+
+
 def test_points_by_jit_and_in_single_precision(getkey):
     key = getkey()
     for part in (L, do.pde.Surface(L), FRAME.boundary):
@@ -190,8 +203,17 @@ def test_what_is_refused(getkey):
         SQUARE | do.pde.Ball(3)
     with pytest.raises(ValueError, match="must meet"):
         SQUARE & do.pde.Ball(2, center=(5.0, 0.0))
-    with pytest.raises(ValueError, match="has no uniform points"):
-        (~HOLE).sample(getkey(), 3)
+    for outside in (~HOLE, ~HOLE & ~SQUARE):
+        with pytest.raises(ValueError, match="has no end"):
+            outside.sample(getkey(), 3)
+        with pytest.raises(ValueError, match="has no end"):
+            outside.region  # noqa: B018
+    with pytest.raises(ValueError, match=r"takes \(x, t\), and here it gets 1 argument"):
+        L.boundary.where(lambda x, t: t > 0).sample(getkey(), 3)
+    with pytest.raises(ValueError, match=r"one truth value for a point; got .* shape \(2,\)"):
+        L.boundary.where(lambda x: x > 0).sample(getkey(), 3)
+    with pytest.raises(ValueError, match="truth value for a point; got an array of type float64"):
+        L.boundary.where(lambda x: x[0]).sample(getkey(), 3)
     with pytest.raises(TypeError, match="unsupported operand"):
         SQUARE - 3  # pyright: ignore
     with pytest.raises(ValueError, match="three corners"):

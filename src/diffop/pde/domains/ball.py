@@ -16,7 +16,7 @@ from ...streams import stream
 from ..sampling.ball import unit_ball
 from ..sampling.normal import normal
 from .domain import AbstractPart
-from .shape import AbstractShape, Bounds
+from .shape import AbstractShape, Bounds, Outward
 
 
 def _as_center(center: Iterable[Any] | None) -> tuple[int | float, ...] | None:
@@ -83,8 +83,10 @@ class Ball(AbstractShape):
     @property
     def area(self) -> float:
         """Of the sphere; 2, its ends, in one coordinate."""
-        unit = 2 * math.pi ** (self.dim / 2) / math.gamma(self.dim / 2)
-        return unit * self.radius ** (self.dim - 1)
+        half = self.dim / 2
+        unit = math.log(2) + half * math.log(math.pi) - math.lgamma(half)
+        with np.errstate(over="ignore"):
+            return float(np.exp(unit + (self.dim - 1) * math.log(self.radius)))
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         """The distance to the sphere, negative inside."""
@@ -135,7 +137,7 @@ class Sphere(AbstractPart):
     @property
     def normal(self) -> Callable[[Float[Array, " dim"]], Float[Array, " dim"]]:
         """The function x ↦ (x − center) / |x − center|."""
-        return _Outward(self.ball)
+        return Outward(self.ball)
 
     @property
     def across(self) -> None:
@@ -147,12 +149,3 @@ class Sphere(AbstractPart):
         directions = normal(key, (count, self.ball.dim))
         lengths = jnp.linalg.norm(directions, axis=1, keepdims=True)
         return self.ball.middle[None] + self.ball.radius * directions / lengths
-
-
-@final
-class _Outward(eqx.Module):
-    ball: Ball
-
-    def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        step = x - self.ball.middle.astype(x.dtype)
-        return step / jnp.linalg.norm(step)

@@ -94,20 +94,29 @@ class AbstractShape(AbstractDomain):
 
     @property
     def region(self) -> AbstractRegion:
-        """What an integral over it is taken over."""
-        return Within(Limits(*self.bounds), self.contains)
+        """What an integral over it is taken over.
+
+        **Raises:** `ValueError` for what is outside of a shape, which has no end.
+        """
+        return Within(Limits(*self._ends), self.contains)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points, uniform inside: of those of the box around it.
 
         **Raises:** `ValueError` for what is outside of a shape, which has no end.
         """
+        ends = self._ends
+        return restricted(key, lambda key: box(key, count, *ends), self.contains)
+
+    @property
+    def _ends(self) -> Bounds:
+        """The bounds, if they are finite."""
         if not all(map(math.isfinite, sum(self.bounds, ()))):
             raise ValueError(
-                "what is outside of a shape has no uniform points; intersect it with another, as "
-                "in box & ~ball, or box - ball."
+                "what is outside of a shape has no end, and neither uniform points nor integrals "
+                "over it; intersect it with another, as in box & ~ball, or box - ball."
             )
-        return restricted(key, lambda key: box(key, count, *self.bounds), self.contains)
+        return self.bounds
 
     def __or__(self, other: "AbstractShape") -> "Combined":
         return _combined(self, other, "|")
@@ -182,7 +191,7 @@ class Surface(AbstractPart):
     @property
     def normal(self) -> Callable[[Float[Array, " dim"]], Float[Array, " dim"]]:
         """The direction of the gradient of the shape's level."""
-        return _Outward(self.shape)
+        return Outward(self.shape)
 
     @property
     def across(self) -> None:
@@ -195,7 +204,9 @@ class Surface(AbstractPart):
 
 
 @final
-class _Outward(eqx.Module):
+class Outward(eqx.Module):
+    """The unit vector along the gradient of a shape's level."""
+
     shape: AbstractShape
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:

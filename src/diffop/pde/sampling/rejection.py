@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, PRNGKeyArray
 
-from ...equations.points import Points, at_each
+from ...equations.points import Points, at_each, check_arguments
 from ...streams import stream
 
 ATTEMPTS = 10_000
@@ -76,11 +76,21 @@ def restricted(
     draw: Callable[[PRNGKeyArray], Points],
     where: Callable[..., Bool[Array, ""]],
 ) -> Points:
-    """Points at which a function of the point is true."""
+    """Points at which a function of the point is true.
+
+    **Raises:** `ValueError` for a function of other arguments, or that returns anything else.
+    """
 
     def attempt(key: PRNGKeyArray) -> Attempt:
         points = draw(key)
-        return Attempt(points, at_each(where, points))
+        check_arguments("the function of a part", where, points)
+        kept = at_each(where, points)
+        if kept.ndim != 1 or kept.dtype != bool:
+            raise ValueError(
+                "the function of a part must return one truth value for a point; got an array of "
+                f"type {kept.dtype} and shape {kept.shape[1:]}."
+            )
+        return Attempt(points, kept)
 
     return accepted(key, attempt)
 
