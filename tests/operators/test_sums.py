@@ -39,7 +39,7 @@ SUMS: dict[str, tuple[list[dict[str, float]], int]] = {
     "both read": ([{"t": 1, "xx": -0.5}, {"t": 1}], 3),
     "other numbers": ([{"yt": 1, "xxxy": 3, "xxx": 2, "t": 1}], 8),  # 1 : 3 is not 1 : 2
     "one number": ([{"yt": 2, "xxxy": 3, "xxx": 6, "t": 4}], 7),  # t goes with xxx
-    "too high": ([{"xxxx": 1, "xxt": 1, "tt": 5}], 6),  # t twice: nothing is lifted
+    "t twice": ([{"xxxx": 1, "xxt": 1, "tt": 5}], 5),  # x, xx, t, xxx with xt, the sum
     "two lifts": ([{"xxxx": 1, "xy": 2, "xt": -3}], 4),
     "two orders": ([{"xxx": 1, "t": 2}, {"xx": 1, "y": 1}], 4),  # only one of them
     "two sums": ([{"xxx": 1, "yy": 2}, {"xxy": 1, "tt": 1}], 7),
@@ -218,13 +218,3 @@ def test_where_layers_are_saturated(name):
     L = operator(sums)
     assert L.exact(u)(x) == 0
     assert not np.any(jax.grad(L.exact(u))(x))
-
-
-def test_joined_at_wrong_places():
-    tangents = ((jnp.eye(3)[:1],), (jnp.eye(3)[1:2],), (None,), (None,))
-    truncation = do.taylor.Truncation.closure([(2, 0), (0, 2)])
-    assert truncation.tops == {2, 3}
-    do.taylor.Jets(tangents, truncation=truncation, joined=((2, 3, 0.5),))
-    for joined in (((0, 3, 1.0),), ((2, 3, 1.0), (3, 2, 1.0)), ((2, 3, 1.0), (2, 3, 1.0))):
-        with pytest.raises(ValueError, match="maximal ones are at"):
-            do.taylor.Jets(tangents, truncation=truncation, joined=joined)

@@ -14,7 +14,7 @@ from jax import lax
 from scipy import special
 
 import diffop as do
-from diffop.taylor import Truncation, primitive
+from diffop.taylor import Algebra, primitive
 
 from .. import jaxprs
 
@@ -58,65 +58,65 @@ FUNCTIONS = {  # φ, and φ, φ′ and φ″ for complex numbers
     "erfc": (lax.erfc, special.erfc, lambda z: -_bell(z), lambda z: 2 * z * _bell(z)),
 }
 JETS, WIDTH = 3, 4
-TRUNCATIONS = {
-    "4": Truncation.curve(4),
-    "5": Truncation.curve(5),
-    "8": Truncation.curve(8),
-    "2,1": Truncation.closure([(2, 1)]),
-    "3,2": Truncation.closure([(3, 2)]),
-    "3,1 and 0,4": Truncation.closure([(3, 1), (0, 4)]),
-    "2,1,1": Truncation.closure([(2, 1, 1)]),
+ALGEBRAS = {
+    "4": Algebra.curve(4),
+    "5": Algebra.curve(5),
+    "8": Algebra.curve(8),
+    "2,1": Algebra.closure([(2, 1)]),
+    "3,2": Algebra.closure([(3, 2)]),
+    "3,1 and 0,4": Algebra.closure([(3, 1), (0, 4)]),
+    "2,1,1": Algebra.closure([(2, 1, 1)]),
 }
 
 
-def jets_through(truncation, seed=0):
+def jets_through(algebra, seed=0):
     """A point, and Taylor coefficients of all orders."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-0.6, 0.6, WIDTH)
-    return x, rng.uniform(-0.5, 0.5, (len(truncation), JETS, WIDTH))
+    return x, rng.uniform(-0.5, 0.5, (len(algebra), JETS, WIDTH))
 
 
-def pushed(function, truncation, weights=None):
+def pushed(function, algebra, weights=None):
     """The coefficients behind a function; the maximal ones summed with weights."""
-    factorials = [truncation.factorial(place) for place in range(len(truncation))]
+    factorials = [algebra.factorial(place) for place in range(len(algebra))]
 
     def of(x, coefficients):
         tangents = tuple((n * c,) for n, c in zip(factorials, coefficients, strict=True))
-        jets = do.taylor.Jets(tangents, weights, truncation=truncation)
+        jets = do.taylor.Jets(tangents, weights, algebra=algebra)
         derivatives = do.taylor.push(function, (x,), [jets]).derivatives[0]
         return [d / n for n, d in zip(factorials, derivatives, strict=True)]
 
     return of
 
 
-def by_contours(function, truncation, x, coefficients):
+def by_contours(function, algebra, x, coefficients):
     """[t^γ] f(x(t)) by the trapezoidal rule on circles: by a discrete Fourier transform."""
-    parameters, radius = len(truncation.monomials[0]), 0.3
+    parameters, radius = len(algebra.monomials[0]), 0.3
     count = 24 if parameters > 2 else 64
     circle = radius * np.exp(2j * np.pi * np.arange(count) / count)
     grid = np.meshgrid(*[circle] * parameters, indexing="ij")
     z = x + 0j
-    for monomial, c in zip(truncation.monomials, coefficients, strict=True):
+    for monomial, c in zip(algebra.monomials, coefficients, strict=True):
         power = np.prod([t**k for t, k in zip(grid, monomial, strict=True)], axis=0)
         z = z + power[..., None, None] * c
     transformed = np.fft.fftn(function(z), axes=tuple(range(parameters))) / count**parameters
     found = [transformed[(0,) * parameters]]
-    found += [transformed[monomial] / radius ** sum(monomial) for monomial in truncation.monomials]
+    found += [transformed[monomial] / radius ** sum(monomial) for monomial in algebra.monomials]
     return [each.real for each in found]
 
 
 @pytest.fixture(scope="module")
 def every():
-    """The coefficients of every function along jets of a truncation: one program for each."""
+    """The coefficients of every function along jets of a algebra: one program for each."""
     made = {}
 
     def of(name):
         if name not in made:
-            truncation = TRUNCATIONS[name]
-            ways = {each: pushed(f, truncation) for each, (f, *_) in FUNCTIONS.items()}
+            algebra = ALGEBRAS[name]
+            ways = {each: pushed(f, algebra) for each, (f, *_) in FUNCTIONS.items()}
             with jax.enable_x64(True):
                 values = jax.jit(lambda *a: {each: way(*a) for each, way in ways.items()})
-                made[name] = values(*jets_through(truncation))
+                made[name] = values(*jets_through(algebra))
         return made[name]
 
     return of
@@ -129,10 +129,10 @@ def test_all_are_here():
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("name", TRUNCATIONS)
+@pytest.mark.parametrize("name", ALGEBRAS)
 def test_coefficients(name, function, every):
-    truncation = TRUNCATIONS[name]
-    _, *expected = by_contours(FUNCTIONS[function][1], truncation, *jets_through(truncation))
+    algebra = ALGEBRAS[name]
+    _, *expected = by_contours(FUNCTIONS[function][1], algebra, *jets_through(algebra))
     np.testing.assert_allclose(every(name)[function], expected, rtol=1e-11, atol=1e-12)
 
 
@@ -141,18 +141,18 @@ def test_first_and_second_derivatives(name):
     """dy = p dx and d²y = q dx² + p d²x as products of series, with p = φ′(x(t)), q = φ″(x(t)):
     reverse mode, and forward mode over it.
     """
-    truncation = TRUNCATIONS[name]
-    x, c = jets_through(truncation)
+    algebra = ALGEBRAS[name]
+    x, c = jets_through(algebra)
     rng = np.random.default_rng(1)
     moved, along = rng.normal(size=(2, len(c) + 1, JETS, WIDTH))
     moved[0], along[0] = moved[0, :1], along[0, :1]  # the point is that of all jets
     bars = rng.normal(size=c.shape)
     weights = np.array([0.5, -2.0, 1.0])
 
-    tops = truncation.tops
+    tops = algebra.tops
 
     def gradient_and_its_derivative(function):
-        way = pushed(function, truncation, weights)
+        way = pushed(function, algebra, weights)
 
         def scalar(x, c):
             return sum(
@@ -169,7 +169,7 @@ def test_first_and_second_derivatives(name):
 
     def convolved(left, right):
         """The product of two series, constant terms first."""
-        monomials = [(0,) * len(truncation.monomials[0]), *truncation.monomials]
+        monomials = [(0,) * len(algebra.monomials[0]), *algebra.monomials]
         result = np.zeros_like(moved)
         for (i, a), (j, b) in itertools.product(enumerate(monomials), repeat=2):
             whole = tuple(s + t for s, t in zip(a, b, strict=True))
@@ -186,7 +186,7 @@ def test_first_and_second_derivatives(name):
         )
 
     for function, (_, _, slope, second) in FUNCTIONS.items():
-        p, q = (by_contours(f, truncation, x, c) for f in (slope, second))
+        p, q = (by_contours(f, algebra, x, c) for f in (slope, second))
         for (x_bar, c_bar), expected in zip(
             got[function], (paired(p, moved), paired(q, convolved(moved, along))), strict=True
         ):
@@ -223,8 +223,8 @@ def test_single_precision_beside_nested_jvp(function, kept):
     order, points = 5, np.float32([-3.0, -0.4, 0.0, 1e-6, 0.65, 1.2, 4.0])
     rng = np.random.default_rng(2)
     c = np.float32(rng.uniform(-1, 1, (order, 1, len(points))))
-    truncation = Truncation.curve(order)
-    got = jax.jit(pushed(f, truncation))(points, c)
+    algebra = Algebra.curve(order)
+    got = jax.jit(pushed(f, algebra))(points, c)
 
     def nested(x):
         def orders(t):
@@ -238,7 +238,7 @@ def test_single_precision_beside_nested_jvp(function, kept):
 
     same = kept(lambda: jax.jit(nested)(points))
     wide = points.astype(float), c.astype(float)
-    truth = np.stack(by_contours(by_numpy, truncation, *wide)[1:])[:, 0]
+    truth = np.stack(by_contours(by_numpy, algebra, *wide)[1:])[:, 0]
     size = np.maximum.accumulate(np.abs(truth))
     allowed = 8 * np.abs(same - truth) + 4 * np.finfo(np.float32).eps * size
     assert (np.abs(np.stack(got)[:, 0] - truth) <= allowed).all()
@@ -247,7 +247,7 @@ def test_single_precision_beside_nested_jvp(function, kept):
 @pytest.mark.parametrize("order", [3, 4, 8])
 def test_where_the_slope_vanishes(order):
     """There the function does not change, however large the orders are: 0 · ∞ stands for 0."""
-    truncation = Truncation.curve(order)
+    algebra = Algebra.curve(order)
     large = np.full((order, 2, 1), 1e30, np.float32)
     large[-1] = 0  # of the last order JAX makes what it makes
     infinite = np.where(np.arange(order)[:, None, None] == 1, np.float32(np.inf), large)
@@ -256,7 +256,7 @@ def test_where_the_slope_vanishes(order):
 
     @jax.jit
     def every(c, along):
-        ways = {f: pushed(f, truncation, np.ones(2)) for f in points}
+        ways = {f: pushed(f, algebra, np.ones(2)) for f in points}
 
         def last(c):
             return [way(jnp.float32([points[f]]), c)[-1] for f, way in ways.items()]
@@ -271,7 +271,7 @@ def products(function, order, moving=None):
     """How many arrays of jets × width are products of two arrays, in a program of one function of a
     value with coefficients of the orders up to `moving`, by default all.
     """
-    x, c = jets_through(Truncation.curve(order))
+    x, c = jets_through(Algebra.curve(order))
     tangents = tuple((each if k < (moving or order) else None,) for k, each in enumerate(c))
     jets = do.taylor.Jets(tangents, np.array([0.5, -2.0, 1.0]), top_only=True)
     equations = jaxprs.of(lambda x: do.taylor.push(function, (x,), [jets]).derivatives, x)
@@ -305,7 +305,7 @@ def test_how_many_are_settled():
     """One for each lower order that comes in or comes back, not one for each product: in the pass
     forwards, again in reverse mode, and what comes back.
     """
-    x, (*lower, top) = jets_through(Truncation.curve(4))
+    x, (*lower, top) = jets_through(Algebra.curve(4))
 
     def scalar(lower):
         jets = do.taylor.Jets(tuple((c,) for c in (*lower, top)), np.ones(JETS), top_only=True)

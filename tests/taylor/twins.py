@@ -21,7 +21,7 @@ from diffop.taylor.bundle import Bundle, Family
 from diffop.taylor.coefficients import Full, Sets, Zero
 from diffop.taylor.interpreter import interpret
 from diffop.taylor.replacing.second_moments import DiagonalMatrix, SecondMoment
-from diffop.taylor.truncation import Truncation
+from diffop.algebra.algebra import Algebra
 
 from ..coefficients.blocks import (
     Rng,
@@ -499,7 +499,7 @@ def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
     kind = number(rng, 0, 5)
     if kind == 5:
         weights = rng.normal(size=(2, count) if flag(rng) else count)
-        return Family(None, Truncation.curve(2), None, SecondMoment.pairs(weights))
+        return Family(None, Algebra.curve(2), None, SecondMoment.pairs(weights))
     if kind == 4:
         counts = [count, number(rng, 1, 3)]
         sums = (2,) if flag(rng) else ()
@@ -509,9 +509,9 @@ def family_of(rng: Rng, shapes: Sequence[Shape]) -> Family:
             own[0] = DiagonalMatrix(jnp.asarray(rng.normal(size=(*sums, counts[0]))))
         beside = jnp.asarray(rng.normal(size=(*sums, *counts))) if flag(rng) else None
         moment = SecondMoment(((own[0], beside), (own[1],)), tuple(counts), sums)
-        return Family(None, Truncation.curve(2), None, moment)
+        return Family(None, Algebra.curve(2), None, moment)
     every: list[Any] = [None, np.ones(count), rng.normal(size=count), rng.normal(size=(2, count))]
-    return Family(every[kind], Truncation.curve(number(rng, 2, 3)), count)
+    return Family(every[kind], Algebra.curve(number(rng, 2, 3)), count)
 
 
 def operand(

@@ -19,7 +19,7 @@ from collections.abc import Set
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias, final
 
-from ..taylor.truncation import Exponents, Truncation
+from ..algebra.algebra import Algebra, Exponents
 from .scheme import Jet, Scheme
 
 # Chosen by hand for layers about a hundred wide, to one digit; no plan of the tests hangs on more.
@@ -28,7 +28,7 @@ ARRAY = 0.3
 DIGITS = 8
 """So many digits lost double the price."""
 
-Shape: TypeAlias = tuple[tuple[Exponents, ...], Truncation]
+Shape: TypeAlias = tuple[tuple[Exponents, ...], Algebra]
 """Where the tangents are and what is carried: jets of one shape are pushed side by side."""
 
 
@@ -89,7 +89,7 @@ def cost(scheme: Scheme) -> Cost:
     return Cost(coefficients, products, arrays, scheme.amplification)
 
 
-def _readers(scheme: Scheme, jets: Set[Jet], kept: Truncation, place: int) -> int:
+def _readers(scheme: Scheme, jets: Set[Jet], kept: Algebra, place: int) -> int:
     """How many different sums are read of one output."""
     output = kept.monomials[place]
     return sum(
@@ -99,7 +99,7 @@ def _readers(scheme: Scheme, jets: Set[Jet], kept: Truncation, place: int) -> in
 
 
 @functools.cache
-def _depths(tangents: tuple[Exponents, ...], kept: Truncation) -> tuple[int, ...]:
+def _depths(tangents: tuple[Exponents, ...], kept: Algebra) -> tuple[int, ...]:
     """For each place the largest number of tangents that add up to it: 0 where nothing moves.
 
     [t^γ] δ^j is not zero for all j up to it, as soon as products have filled the places between.
@@ -117,7 +117,7 @@ def _depths(tangents: tuple[Exponents, ...], kept: Truncation) -> tuple[int, ...
 
 
 @functools.cache
-def _products(depths: tuple[int, ...], kept: Truncation) -> int:
+def _products(depths: tuple[int, ...], kept: Algebra) -> int:
     """In a nonlinearity in the middle of u."""
     total = 0
     for place, depth in enumerate(depths):

@@ -27,9 +27,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..algebra.span import Span
 from .directions import SparseRows
 from .index_terms import PowerSum
-from .planner.solve import solve
 from .point import Point
 from .probes.base import Factors
 from .weighted_jets import WeightedJets, terms_along
@@ -134,9 +134,9 @@ def _solved(target: dict[Parts, Fraction], d: int) -> list[tuple[Parts, Fraction
     solution = None
     while solution is None:
         chosen.append(next(vectors))
-        columns = [{part: Fraction(_coefficient(v, part, d)) for part in target} for v in chosen]
-        solution = solve(columns, target)
-    return list(zip(chosen, solution, strict=True))
+        columns = ({part: Fraction(_coefficient(v, part, d)) for part in target} for v in chosen)
+        solution = Span(zip(chosen, columns, strict=True)).coordinates(target)
+    return [(v, solution.get(v, Fraction(0))) for v in chosen]
 
 
 def _partitions(total: int, length: int, largest: int | None = None) -> Iterator[Parts]:

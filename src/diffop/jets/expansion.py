@@ -21,7 +21,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, final
 
-from ..taylor.truncation import Exponents
+from ..algebra.algebra import Exponents
 from .notation import variable_symbol
 
 Direction: TypeAlias = tuple[tuple[Hashable, int], ...]

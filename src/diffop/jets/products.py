@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..taylor.truncation import Exponents, Truncation
+from ..algebra.algebra import Algebra, Exponents
 from .cost import shapes
 from .directions import Directions, basis, combine, interleave
 from .even_powers import even_powers
@@ -116,7 +116,7 @@ def planned_jets(
 
 def _coefficients(jets: Sequence[WeightedJets]) -> int:
     """At least so many have to be carried, top sums not counted."""
-    return sum(each.size * (len(Truncation.closure([each.output])) - 1) for each in jets)
+    return sum(each.size * (len(Algebra.closure([each.output])) - 1) for each in jets)
 
 
 def _of_pattern(jets: WeightedJets, kind: Kind, point: Point) -> list[WeightedJets]:

@@ -14,34 +14,40 @@ from typing import Any, NamedTuple, final
 import jax.numpy as jnp
 import numpy as np
 
+from ..algebra.algebra import Algebra, Exponents
+from ..algebra.apolar import apolar
 from ..taylor import Jets, Matrix
-from ..taylor.truncation import Exponents, Truncation
-from . import sums
 from .directions import Directions, combine, stack, to_tangents
 from .expansion import units
 from .identity import connected
 from .point import Point
+from .sums import Sum, added_up
 from .weighted_jets import WeightedJets
 
 
 @final
-class Reading(NamedTuple):
-    """Where weighted jets are read.
+class Output(NamedTuple):
+    """Where a derivative is read, and what it is multiplied with.
 
-    - `pushed`: the number of the engine's jets.
-    - `place`: that of the output among their monomials.
+    - `place`: that of the output among the basis elements.
+    - `number`: times what.
     - `rows`: which of its leading entries: sums where it is `summed`, else jets.
-    - `joined`: it is not read at all, being a part of what is read of another of its sum.
+    """
+
+    place: int
+    number: float
+    rows: EllipsisType | int | slice
+    summed: bool
+
+
+@final
+class Reading(NamedTuple):
+    """Where weighted jets are read: the number of the engine's jets, and the outputs that
+    are added up. There are none where what is read for others contains it.
     """
 
     pushed: int
-    place: int
-    rows: EllipsisType | int | slice
-    summed: bool
-    joined: bool = False
-
-
-_UNREAD = Reading(-1, -1, ..., False, joined=True)
+    outputs: tuple[Output, ...] = ()
 
 
 def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], dict[int, Reading]]:
@@ -75,80 +81,81 @@ def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Je
     }
     ends = list(itertools.accumulate(member.size for member in members))
     readings = [
-        Reading(number, 0, slice(end - member.size, end), False)
+        Reading(number, (Output(0, 1, slice(end - member.size, end), False),))
         for member, end in zip(members, ends, strict=True)
     ]
     return Jets((to_tangents(directions, point),)), readings
 
 
 def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
-    """Jets with common tangents.
+    """Jets with common tangents, in the algebra of all that is read of them.
 
-    The maximal outputs are collapsed with one row of weights for each member that reads one, where
-    that makes fewer sums than jets. Other outputs, and those contracted with their directions, are
-    read from the coefficients that are kept jet by jet. Of outputs that are only added up one is
-    read for several (`sums`).
+    The tops are collapsed with one row of weights for each sum that reads one, where that makes
+    fewer sums than jets. Other outputs, and those contracted with their directions, are read from
+    the coefficients that are kept jet by jet.
     """
-    most = _most(members, point)
-    tangents, outputs, lifted = _lifted(members, *_common(members), point, most)
-    apart = [place for place in range(len(members)) if place not in lifted]
-    truncation = Truncation.closure(outputs[place] for place in apart)
-    places = {member: truncation.places[outputs[member]] for member in apart}
-    joined = sums.joined(members, places, truncation, most)
-    read = [member for member in apart if member not in {part for part, *_ in joined}]
-    heights = _sums([members[i] for i in read], [places[i] for i in read], truncation)
+    tangents, sums, algebra = _carried(members, _most(members, point))
+    places = [_places(each, algebra) for each in sums]
+    firsts = [members[each.members[0]] for each in sums]
+    heights = _heights(firsts, places, algebra)
     several = heights.count(0) < len(heights) - 1
-    readings: dict[int, Reading] = {}
-    rows, end = [], 0
-    for i, height in zip(read, heights, strict=True):
+    readings = [Reading(number) for _ in members]
+    rows, end, alone = [], 0, True
+    for each, first, read, height in zip(sums, firsts, places, heights, strict=True):
         where: EllipsisType | int | slice = ...
         if height:
             end += height
-            rows.append(members[i].weights)
+            rows.append(first.weights)
         if height and several:
-            where = end - 1 if np.ndim(members[i].weights) == 1 else slice(end - height, end)
-        readings[i] = Reading(number, places[i], where, height > 0)
-    still = (None,) * len(point.args)
-    moving = [
-        to_tangents(tangents[monomial], point) if monomial in tangents else still
-        for monomial in truncation.monomials
-    ]
+            where = end - 1 if np.ndim(first.weights) == 1 else slice(end - height, end)
+        read_at = []
+        for place, ratio in read:
+            summed = height > 0 and place in algebra.tops
+            alone = alone and summed
+            read_at.append(Output(place, ratio, where if summed else ..., summed))
+        readings[each.members[0]] = Reading(number, tuple(read_at))
     weights = _stacked_weights(rows) if several else next(iter(rows), None)
     if members[0].matrix is not None:
         weights = Matrix(members[0].matrix)
-    added = tuple((places[part], places[into], ratio) for part, into, ratio in joined)
-    jets = Jets(tuple(moving), weights, 0 not in heights, truncation, added)
-    return jets, [readings.get(i, _UNREAD) for i in range(len(members))]
+    return Jets(_moving(tangents, algebra, point), weights, alone, algebra), readings
 
 
-def _lifted(
-    members: Sequence[WeightedJets],
-    tangents: dict[Exponents, Directions],
-    outputs: list[Exponents],
-    point: Point,
-    most: float,
-) -> tuple[dict[Exponents, Directions], list[Exponents], frozenset[int]]:
-    """Tangents and outputs without the parameters that can be lifted, and which outputs are parts
-    of others for that.
-    """
-    lifts = sums.lifts(members, outputs, most)
-    if not lifts:
-        return tangents, outputs, frozenset()
-    gone = {lift.parameter for lift in lifts}
-    parameters = [p for p in range(len(outputs[0])) if p not in gone]
+def _carried(
+    members: Sequence[WeightedJets], most: float
+) -> tuple[dict[Exponents, Directions], list[Sum], Algebra]:
+    """The tangents of all, the sums that are read, and the algebra that carries them."""
+    tangents, outputs = _common(members)
+    sums = added_up(members, outputs, most)
+    return tangents, sums, apolar([each.polynomial for each in sums], most)
 
-    def without(exponents: Exponents) -> Exponents:
-        return tuple(exponents[p] for p in parameters)
 
-    kept = {
-        without(exponents): slot for exponents, slot in tangents.items() if any(without(exponents))
-    }
-    one = units(len(outputs[0]))
-    power = tuple(lifts[0].power * exponent for exponent in without(one[lifts[0].base]))
-    slots = [tangents[one[lift.parameter]] for lift in lifts]
-    kept[power] = combine([lift.ratio for lift in lifts], slots, point)
-    parts = frozenset[int]().union(*(lift.parts for lift in lifts))
-    return kept, [without(output) for output in outputs], parts
+def _places(each: Sum, algebra: Algebra) -> list[tuple[int, float]]:
+    """Where p(∂) is read: p(∂) t^γ at 0 is γ! times its number, and 0 where it has none."""
+    return [
+        (algebra.places[monomial], float(number))
+        for monomial, number in each.polynomial.items()
+        if monomial in algebra.places
+    ]
+
+
+def _moving(
+    tangents: dict[Exponents, Directions], algebra: Algebra, point: Point
+) -> tuple[Any, ...]:
+    """The tangents of each basis element: where t^γ is a sum of several, v_γ t^γ/γ! is as well."""
+    parts: dict[int, list[tuple[float, Directions]]] = {}
+    for exponents, slot in tangents.items():
+        share = math.prod(map(math.factorial, exponents))
+        for place, number in algebra.sums.get(exponents, ()):
+            parts.setdefault(place, []).append((number * algebra.factorial(place) / share, slot))
+    still = (None,) * len(point.args)
+    return tuple(
+        _tangent(parts[place], point) if place in parts else still for place in range(len(algebra))
+    )
+
+
+def _tangent(parts: Sequence[tuple[float, Directions]], point: Point) -> tuple[Any, ...]:
+    numbers, slots = zip(*parts, strict=True)
+    return to_tangents(slots[0] if numbers == (1,) else combine(numbers, slots, point), point)
 
 
 def _most(members: Sequence[WeightedJets], point: Point) -> float:
@@ -161,15 +168,20 @@ def _most(members: Sequence[WeightedJets], point: Point) -> float:
     return math.sqrt(min((float(jnp.finfo(kind).max) for kind in floating), default=1.0))
 
 
-def _sums(members: list[WeightedJets], places: Sequence[int], truncation: Truncation) -> list[int]:
-    """How many sums each member reads, 0 where it reads jet by jet."""
-    if truncation.degree == 1 and len(members) > 1:
-        return [0] * len(members)
-    sums = []
-    for member, place in zip(members, places, strict=True):
-        height = 1 if np.ndim(member.weights) == 1 else member.weights.shape[0]
-        sums.append(height if place in truncation.tops and not member.contracted else 0)
-    return sums if sum(sums) <= members[0].size else [0] * len(members)
+def _heights(
+    firsts: Sequence[WeightedJets],
+    places: Sequence[Sequence[tuple[int, float]]],
+    algebra: Algebra,
+) -> list[int]:
+    """How many sums over the jets are read for each, 0 where they are read jet by jet."""
+    if algebra.degree == 1 and len(firsts) > 1:
+        return [0] * len(firsts)
+    heights = []
+    for first, read in zip(firsts, places, strict=True):
+        height = 1 if np.ndim(first.weights) == 1 else first.weights.shape[0]
+        at_top = any(place in algebra.tops for place, _ in read)
+        heights.append(height if at_top and not first.contracted else 0)
+    return heights if sum(heights) <= firsts[0].size else [0] * len(firsts)
 
 
 def _stacked_weights(weights: Sequence[Any]) -> Any:
@@ -187,9 +199,9 @@ def coefficients(jets: Sequence[WeightedJets]) -> int:
     """How many there are beside the primal, the maximal ones collapsed to one sum each."""
     total = 0
     for members in grouped(jets):
-        truncation = Truncation.closure(_common(members)[1])
-        tops = len(truncation.tops)
-        total += members[0].size * (len(truncation) - tops) + tops
+        *_, algebra = _carried(members, math.inf)
+        tops = len(algebra.tops)
+        total += members[0].size * (len(algebra) - tops) + tops
     return total
 
 

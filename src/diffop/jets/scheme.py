@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, final
 
+from ..algebra.algebra import Algebra, Exponents
 from ..scalars import plain
-from ..taylor.truncation import Exponents, Truncation
 from .expansion import (
     Alpha,
     Direction,
@@ -192,13 +192,13 @@ class Scheme:
         )
 
     @property
-    def jets(self) -> dict[Jet, Truncation]:
+    def jets(self) -> dict[Jet, Algebra]:
         """Each jet with the monomials that have to be carried."""
         wanted: dict[Jet, list[Exponents]] = {}
         for readout in self.readouts.values():
             for _, jet, order in readout.terms:
                 wanted.setdefault(jet, []).append(order)
-        return {jet: Truncation.closure(orders) for jet, orders in wanted.items()}
+        return {jet: Algebra.closure(orders) for jet, orders in wanted.items()}
 
     @property
     def amplification(self) -> Fraction:
@@ -262,7 +262,7 @@ def _product(number: Fraction, what: str) -> str:
     return what if number == 1 else f"{number} {what}"
 
 
-def _pushed(jet: Jet, kept: Truncation) -> str:
+def _pushed(jet: Jet, kept: Algebra) -> str:
     if kept.is_curve:
         return f"{jet}, order {kept.degree}"
     tops = ", ".join(str(kept.monomials[place]) for place in sorted(kept.tops))

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..algebra.algebra import Exponents
 from ..array_types import SquareArray, Weights
-from ..taylor.truncation import Exponents
 from .design import Design
 from .directions import Directions, count, divided, largest_entries, rows_at, sum_of
 from .expansion import units

@@ -2,6 +2,7 @@
 collapsed.
 """
 
+from ..algebra.algebra import Algebra as Algebra
 from ..coefficients.block import Axis as Axis, Block as Block
 from ..coefficients.blocks import Blocks as Blocks
 from ..coefficients.index import Range as Range, Table as Table, Traced as Traced
@@ -12,4 +13,3 @@ from .pushforward import Pushed as Pushed, jet as jet, push as push
 from .rules.by_jvp import UnsupportedPrimitiveError as UnsupportedPrimitiveError
 from .seeds import basis as basis, entries as entries
 from .tangents import Jets as Jets, Matrix as Matrix
-from .truncation import Truncation as Truncation

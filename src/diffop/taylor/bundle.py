@@ -3,11 +3,12 @@ them.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
 
+from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
 from ..arrays import as_array, summed, type_of, weighted
 from ..coefficients import blocks
@@ -32,19 +33,6 @@ from .coefficients import (
 from .equation import BilinearMap
 from .products import broadcast
 from .replacing.second_moments import SecondMoment
-from .truncation import Truncation
-
-
-@final
-class Joined(NamedTuple):
-    """The coefficient of a maximal monomial, times a number, as a part of another one's: both are
-    only wanted in one sum.
-    """
-
-    place: int
-    into: int
-    number: float
-
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
 """A product to be formed: a number of times, and its two factors, None for the same twice."""
@@ -56,13 +44,12 @@ class Family:
     """Jets x(t) = x + Σ_γ t^γ x_γ through one point, pushed together: curves, or jets with several
     parameters.
 
-    Every value of the program has a coefficient for each monomial of the `truncation`, in its
-    order, its place: for each of the `size` jets, but of the maximal monomials (order K of a curve)
+    Every value of the program has a coefficient for each basis element of the `algebra`, in its
+    order, its place: for each of the `size` jets, but of the tops (order K of a curve)
     only the sums Σ_r w_r x_{γ,r}. They enter every rule linearly, so their weighted sum can be
     carried in their stead (the collapse). With `weights` of shape (m, size) there are m such sums;
     with `weights=None` all is kept jet by jet. `size=None` is a lone jet without an axis for
-    directions. Maximal monomials that are `joined` with others are summed up with them as well, and
-    have no coefficient of their own between two steps.
+    directions.
 
     Of pairs of directions, and where directions were replaced, there is a `moment` instead of
     weights, the jets are curves of order two, and coefficients of order one are `Sets`. They may be
@@ -71,24 +58,23 @@ class Family:
     """
 
     weights: CollapsingWeights | None
-    truncation: Truncation = static()
+    algebra: Algebra = static()
     size: int | None = static()
     moment: SecondMoment | None = None
     replaceable: bool = static(default=False)
     price: float = static(default=0.0)
-    joined: tuple[Joined, ...] = static(default=())
 
     @property
     def order(self) -> int:
         """The largest total order K."""
-        return self.truncation.degree
+        return self.algebra.degree
 
     @property
     def places(self) -> range:
-        return range(len(self.truncation))
+        return range(len(self.algebra))
 
     def is_top(self, place: int) -> bool:
-        return place in self.truncation.tops
+        return place in self.algebra.tops
 
     def lead(self, place: int) -> int:
         """How many axes stand before the primal's in the coefficient at a place."""
@@ -114,7 +100,7 @@ class Family:
         of real arrays none is below 0, but for the number that is kept apart.
         """
         alike = self.weights is None or blocks.uniform(self.weights) is not None
-        return self.truncation == Truncation.curve(2) and self.moment is None and alike
+        return self.algebra == Algebra.curve(2) and self.moment is None and alike
 
     @property
     def below(self) -> "Family":
@@ -122,7 +108,7 @@ class Family:
         the rules need of a factor of what does move.
         """
         size = self.size if self.moment is None else sum(self.moment.sizes)
-        return Family(weights=None, truncation=self.truncation.below, size=size)
+        return Family(weights=None, algebra=self.algebra.below, size=size)
 
     def series_below(self, series: Series) -> Series:
         """The coefficients that belong to `below`."""
@@ -233,7 +219,7 @@ def series_of(value: Value, families: Families, index: int) -> Series:
     """The series along one family; zeros for a value that does not move."""
     if isinstance(value, Bundle):
         return value.series[index]
-    return zeros(len(families[index].truncation))
+    return zeros(len(families[index].algebra))
 
 
 def is_moving(value: Value) -> bool:
@@ -271,26 +257,6 @@ def each_term(
         for family, terms in zip(families, value.series, strict=True)
     )
     return Bundle(value.primal, series)
-
-
-def with_joined(families: Families, value: Value) -> Value:
-    """A value with the sums of maximal monomials that are joined. Each enters every rule linearly,
-    so a rule may be given the sum at the place of one and nothing at the others.
-    """
-    if not isinstance(value, Bundle) or not any(family.joined for family in families):
-        return value
-    pairs = zip(families, value.series, strict=True)
-    series = tuple(_joined(family, terms, value.primal) for family, terms in pairs)
-    return Bundle(value.primal, series, value.source)
-
-
-def _joined(family: Family, series: Series, primal: Any) -> Series:
-    sums = dict(enumerate(series))
-    for place, into, number in family.joined:
-        terms = [sums[into], scale(sums[place], number)]
-        sums[into] = total(terms, family.lead(into), primal)
-        sums[place] = Zero()
-    return tuple(sums.values())
 
 
 def dense_value(value: Value, families: Families, name: str) -> Value:
@@ -350,7 +316,7 @@ def expand(
     for index, family in enumerate(families):
         series = [series_of(operand, families, index) for operand in operands]
         if all(map(all_zero, series)):
-            per_family.append([zeros(len(family.truncation))] * len(primals_out))
+            per_family.append([zeros(len(family.algebra))] * len(primals_out))
         else:
             per_family.append(expansion(family, series))
     return [

@@ -26,7 +26,6 @@ from .bundle import (
     is_moving,
     laid_out,
     primal_of,
-    with_joined,
 )
 from .coefficients import Coefficient, Full, Sets
 from .primitive import of, rule_of
@@ -184,8 +183,7 @@ def push_equation(
     the same line of the user's program.
     """
     with source_info_util.user_context(eqn.source_info.traceback), eqn.ctx.manager:
-        outputs = _outputs(families, eqn, values)
-        return [with_joined(families, output) for output in outputs]
+        return list(_outputs(families, eqn, values))
 
 
 def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:

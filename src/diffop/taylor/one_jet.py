@@ -8,7 +8,9 @@ program for the interpreter:
     y_{γ+e_i} = g_γ / (γ_i + 1),        ∂_i x(t) = Σ_γ (γ_i + 1) x_{γ+e_i} t^γ.
 
 What does not contain t_i is a jet with fewer parameters. Along a curve there is one parameter, and
-nothing is left over: y_k = g_{k−1} / k.
+nothing is left over: y_k = g_{k−1} / k. Where the algebra has relations, t_i ∂_i need not be a
+derivation of it. The jet is pushed without relations then, each monomial by itself, and the series
+that comes out is that of the algebra by its relations: it is a quotient.
 
 Each primitive's jvp rule usually contains that primitive once (tanh' = 1 − tanh²), so the cost is
 polynomial in K, where jvp nested K times would grow exponentially. Custom derivative rules are
@@ -21,11 +23,11 @@ from typing import Any, TypeAlias
 import jax
 from jaxtyping import Array
 
-from .arithmetic import instantiate
+from ..algebra.algebra import Algebra, Exponents
+from .arithmetic import instantiate, total
 from .bundle import Family, bundle, primal_of, series_of
-from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale
+from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale, zeros
 from .interpreter import interpret
-from .truncation import Exponents, Truncation
 
 Function: TypeAlias = Callable[..., list[Any]]
 
@@ -34,7 +36,7 @@ def push_jet(
     function: Function,
     primals: Sequence[Array],
     series: Sequence[Series],
-    truncation: Truncation,
+    algebra: Algebra,
 ) -> list[Series]:
     """The output series of a function along one jet.
 
@@ -43,40 +45,56 @@ def push_jet(
     - `function`: takes the primals, returns a list of inexact arrays.
     - `primals`, `series`: the point and, for each argument, its Taylor coefficients (no leading
         axes).
-    - `truncation`: which monomials they belong to.
+    - `algebra`: which monomials they belong to.
 
     **Returns:**
 
     The Taylor coefficients of each output.
     """
-    terms = [dict(zip(truncation.monomials, each, strict=True)) for each in series]
-    pushed: list[dict[Exponents, Coefficient]] = [{} for _ in jax.eval_shape(function, *primals)]
-    rest = truncation
+    (still,), free = zeros(1), algebra.free
+    terms = [
+        dict.fromkeys(free.monomials, still) | dict(zip(algebra.monomials, each, strict=True))
+        for each in series
+    ]
+    shapes = jax.eval_shape(function, *primals)
+    pushed: list[dict[Exponents, Coefficient]] = [{} for _ in shapes]
+    rest = free
     while rest.monomials:
         parameter = max(p for m in rest.monomials for p, exponent in enumerate(m) if exponent)
         integrals = _integrals(function, primals, terms, rest, parameter)
         for known, new in zip(pushed, integrals, strict=True):
             known.update(new)
-        rest = Truncation(tuple(m for m in rest.monomials if not m[parameter]))
-    return [tuple(known[monomial] for monomial in truncation.monomials) for known in pushed]
+        rest = Algebra(tuple(m for m in rest.monomials if not m[parameter]))
+    return [_in_quotient(algebra, *each) for each in zip(pushed, shapes, strict=True)]
+
+
+def _in_quotient(
+    algebra: Algebra, known: dict[Exponents, Coefficient], shape: jax.ShapeDtypeStruct
+) -> Series:
+    """A series of the algebra without relations as one of its quotient."""
+    sums: list[list[Coefficient]] = [[] for _ in algebra.monomials]
+    for monomial, terms in algebra.sums.items():
+        for place, number in terms:
+            sums[place].append(scale(known[monomial], number))
+    return tuple(total(terms, 0, shape) for terms in sums)
 
 
 def _integrals(
     function: Function,
     primals: Sequence[Array],
     terms: Sequence[dict[Exponents, Coefficient]],
-    truncation: Truncation,
+    algebra: Algebra,
     parameter: int,
 ) -> list[dict[Exponents, Coefficient]]:
     """The coefficients of all monomials that contain a parameter."""
-    raised = [monomial for monomial in truncation.monomials if monomial[parameter]]
+    raised = [monomial for monomial in algebra.monomials if monomial[parameter]]
     if all_zero([each[monomial] for each in terms for monomial in raised]):
         count = len(jax.eval_shape(function, *primals))
         return [dict.fromkeys(raised, Zero()) for _ in range(count)]
-    kept = truncation.derivative(parameter)
+    kept = algebra.derivative(parameter)
     unit = next(monomial for monomial in raised if sum(monomial) == 1)
     velocities = [instantiate(t[unit], (), x).array for t, x in zip(terms, primals, strict=True)]
-    families = (Family(weights=None, truncation=kept, size=None),)
+    families = (Family(weights=None, algebra=kept, size=None),)
     operands = [
         bundle(x, [tuple(t[m] for m in kept.monomials)])
         for x, t in zip(primals, terms, strict=True)

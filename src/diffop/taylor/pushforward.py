@@ -12,12 +12,13 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
+from ..algebra.algebra import Algebra
 from ..arrays import type_of
 from ..kernels import call
 from ..precision import full_precision
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
-from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of, with_joined
+from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
 from .chunks import as_rows, in_chunks
 from .coefficients import Series, all_zero, scale
 from .program import own_policy
@@ -33,7 +34,6 @@ from .tangents import (
     places_read,
     tangent_of,
 )
-from .truncation import Truncation
 
 
 class Pushed(NamedTuple):
@@ -42,7 +42,7 @@ class Pushed(NamedTuple):
     `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the
     jets of family f, each leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)`
     where the family has weights. With several parameters there is one entry for each monomial of
-    the truncation, the derivative $∂^γ$ by t at 0, and the maximal ones are collapsed.
+    the algebra, the derivative $∂^γ$ by t at 0, and the maximal ones are collapsed.
     """
 
     value: PyTree
@@ -248,7 +248,7 @@ def jet(
             f"jet needs series of one length K >= 1 for all primals; got lengths {sorted(orders)}."
         )
     (order,) = orders
-    family = Family(weights=None, truncation=Truncation.curve(order), size=None)
+    family = Family(weights=None, algebra=Algebra.curve(order), size=None)
     leaves = jax.tree.leaves(primals)
     coefficients = [
         tuple(
@@ -306,10 +306,10 @@ def push_series(
         return u(*jax.tree.unflatten(structure, filled))
 
     for family in families:
-        if family.truncation.degree > _ALWAYS_IN_RANGE:
-            _check_range(family.truncation.degree, [type_of(leaves[p]) for p in moving])
+        if family.algebra.degree > _ALWAYS_IN_RANGE:
+            _check_range(family.algebra.degree, [type_of(leaves[p]) for p in moving])
     closed, shape = jax.make_jaxpr(traced, return_shape=True)(*(leaves[p] for p in moving))
-    bundles = [with_joined(families, bundle(leaves[p], along[p])) for p in moving]
+    bundles = [bundle(leaves[p], along[p]) for p in moving]
     operands = [laid_out(families, each) for each in bundles]
     values = interpret_replacing(closed, families, operands)
     out = jax.tree.structure(shape)
@@ -364,6 +364,6 @@ def derivative_of(leaf: SeriesLeaf, families: Families, index: int, place: int) 
     """∂^γ by t at 0: γ! times the Taylor coefficient."""
     family = families[index]
     primal = jnp.asarray(primal_of(leaf.value))
-    factorial = float(family.truncation.factorial(place))  # an integer may not fit
+    factorial = float(family.algebra.factorial(place))  # an integer may not fit
     term = scale(series_of(leaf.value, families, index)[place], factorial)
     return instantiate(term, family.lead_shape(place), primal).array

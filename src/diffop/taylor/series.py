@@ -1,9 +1,11 @@
 """Arithmetic of truncated Taylor series x(t) = x_0 + Σ_γ x_γ t^γ along a family of jets.
 
-Coefficients are Taylor coefficients (no factorials), so products are plain convolutions. With one
-parameter, γ = 1 … K. In every formula a maximal γ (order K) splits into the part linear in the
-operands' own top coefficients, which are collapsed already, and the rest, products of lower
-coefficients, which the family collapses.
+Coefficients are Taylor coefficients (no factorials), so products are plain convolutions: by sums
+over α + β = γ are meant all products of basis elements that γ is a part of, with their numbers, as
+the algebra lists them. With one parameter, γ = 1 … K. D is a derivation of the algebra, w_γ is the
+rate with which it multiplies γ; one t_i ∂_i and γ_i where there are no relations. In every formula a
+top γ (order K) splits into the part linear in the operands' own top coefficients, which are
+collapsed already, and the rest, products of lower coefficients, which the family collapses.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from ..algebra.algebra import Algebra, Exponents
 from ..arrays import as_array
 from ..coefficients.blocks import Blocks
 from .arithmetic import bilinear_map, known_scalar, multiplication, total
@@ -31,7 +34,6 @@ from .coefficients import (
 )
 from .equation import BilinearMap
 from .primitive import Form
-from .truncation import Truncation
 
 
 def leibniz(family: Family, product: BilinearMap, left: Series, right: Series) -> Series:
@@ -76,7 +78,7 @@ def _inner(
     family: Family, product: BilinearMap, left: Series, right: Series, place: int
 ) -> Coefficient:
     """Σ B(a_α, b_β) over α + β = γ, neither of them 0; collapsed at a top place."""
-    pairs = [(k, left[i], right[j]) for k, i, j in family.truncation.products(place)]
+    pairs = [(k, left[i], right[j]) for k, i, j in family.algebra.products(place)]
     return family.combine(product, pairs, place)
 
 
@@ -97,7 +99,7 @@ def quotient(
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
-        known = tuple(result) + zeros(len(family.truncation) - len(result))
+        known = tuple(result) + zeros(len(family.algebra) - len(result))
         terms = [
             right[place],
             scale(bilinear_map(product, left[place], solution, (lead, 0)), -1),
@@ -141,9 +143,9 @@ def faa_di_bruno(
     their product does; `integral` and `ratio_power` never form them.
     """
     result = []
-    for place, monomial in enumerate(family.truncation.monomials):
+    for place, depth in enumerate(family.algebra.depths):
         lead = family.lead(place)
-        most = min(sum(monomial), len(powers))
+        most = min(depth, len(powers))
         terms = [times(j, powers[j - 1][place], lead) for j in range(1, most + 1)]
         result.append(total(terms, lead, primal))
     return tuple(result)
@@ -162,7 +164,7 @@ def logarithm(
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
-        known = tuple(result) + zeros(len(family.truncation) - len(result))
+        known = tuple(result) + zeros(len(family.algebra) - len(result))
         square = family.combine(product, _pairs(family, known, known, place, 2), place)
         terms = [times(1, series[place], lead), scale(square, -rate / 2)]
         result.append(total(terms, lead, primal))
@@ -171,15 +173,15 @@ def logarithm(
 
 def integral(family: Family, slope: Array, slopes: Series, series: Series) -> Series:
     """The series of y = ∫ p dx for a p(t) with the primal `slope`, that of y = φ(x(t)) if
-    p(t) = φ′(x(t)): y_γ = Σ_α (α_i/γ_i) x_α p_{γ−α}, by ∂_i y = p ∂_i x for any one parameter t_i.
+    p(t) = φ′(x(t)): y_γ = Σ (w_α/w_γ) x_α p_β, by D y = p D x for any one derivation D.
 
     The series of p belongs to `below(family)`. Every product is one term of a derivative of φ along
     these jets, so it has about the size of the result.
     """
     product, own = multiplication(slope), Full(slope)
-    known = dict(zip(family.truncation.below.monomials, slopes, strict=True))
-    factors = [known.get(monomial, Zero()) for monomial in family.truncation.monomials]
-    rates = _Rates(family.truncation, series)
+    known = dict(zip(family.algebra.below.monomials, slopes, strict=True))
+    factors = [known.get(monomial, Zero()) for monomial in family.algebra.monomials]
+    rates = _Rates(family.algebra, series)
     result = []
     for place in family.places:
         lead = family.lead(place)
@@ -202,19 +204,19 @@ def solution(
     p = a + λ y + μ y², μ being the `square`; x has no top coefficients.
 
     `by_slope(coefficient, lead)` is p_0 times a coefficient, `by_turn` is λ + 2 μ y_0 times it. By
-    ∂_i y = p ∂_i x for any one parameter t_i,
+    D y = p D x for any one derivation D,
 
-        γ_i y_γ = γ_i p_0 x_γ + Σ_α α_i x_α p_{γ−α},    p_γ = (λ + 2μ y_0) y_γ + μ [t^γ] (y − y_0)²,
+        w_γ y_γ = w_γ p_0 x_γ + Σ w_α x_α p_β,    p_γ = (λ + 2μ y_0) y_γ + μ [t^γ] (y − y_0)²,
 
     in turns: what y_γ needs of p is of lower order, so that top places of p may be left out
     (`slopes_below`). Every term is one of a derivative of φ along
     these jets, so it has about the size of the result.
     """
-    product, rates = multiplication(primal), _Rates(family.truncation, series)
+    product, rates = multiplication(primal), _Rates(family.algebra, series)
     values: list[Coefficient] = []
     slopes: list[Coefficient] = []
     for place in family.places:
-        lead, later = family.lead(place), zeros(len(family.truncation) - place)
+        lead, later = family.lead(place), zeros(len(family.algebra) - place)
         rest = _integrated(family, product, rates, [*slopes, *later], place)
         values.append(_summed([by_slope(series[place], lead), rest], lead, primal))
         if slopes_below and family.is_top(place):
@@ -253,31 +255,27 @@ def derivative_along(
     return tuple(result)
 
 
-def products_by_powers(truncation: Truncation) -> int:
+def products_by_powers(algebra: Algebra) -> int:
     """How many products of arrays `faa_di_bruno` forms for each direction. Of K orders of a curve
 
     Σ_{m≤K} ⌊m/2⌋  squares  +  K (K−1) (K−2)/6  for higher powers  +  K (K−1)/2  with the c_j.
     """
     powers = (
-        len(truncation.powers(place, power))
-        for place, monomial in enumerate(truncation.monomials)
-        for power in range(2, sum(monomial) + 1)
+        len(algebra.powers(place, power))
+        for place, depth in enumerate(algebra.depths)
+        for power in range(2, depth + 1)
     )
-    lower = (sum(monomial) for monomial in truncation.below.monomials)
-    return sum(powers) + sum(lower)
+    return sum(powers) + sum(algebra.below.depths)
 
 
-def products_by_solution(truncation: Truncation, square: int) -> int:
+def products_by_solution(algebra: Algebra, square: int) -> int:
     """How many products of arrays `solution` forms for each direction. Of K orders of a curve
 
     K (K−1)/2 + K−1  for y, and  Σ_{m<K} (1 + ⌊m/2⌋)  for p, if μ is not 0.
     """
-    steps = sum(
-        sum(1 for share, *_ in truncation.shares(place) if share)
-        for place in range(len(truncation))
-    )
-    lower = [place for place in range(len(truncation)) if place not in truncation.tops]
-    bends = sum(1 + len(truncation.powers(place, 2)) for place in lower) if square else 0
+    steps = sum(sum(1 for share in algebra.shares(place) if share) for place in range(len(algebra)))
+    lower = [place for place in range(len(algebra)) if place not in algebra.tops]
+    bends = sum(1 + len(algebra.powers(place, 2)) for place in lower) if square else 0
     return steps + len(lower) + bends
 
 
@@ -289,17 +287,17 @@ def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient
 
 @final
 class _Rates:
-    """The coefficients α_i x_α of t_i ∂_i x, each made once."""
+    """The coefficients w_α x_α of a derivative D x, each made once."""
 
-    def __init__(self, truncation: Truncation, series: Series) -> None:
-        self._monomials = truncation.monomials
+    def __init__(self, algebra: Algebra, series: Series) -> None:
+        self._algebra = algebra
         self._series = series
-        self._made: dict[tuple[int, int], Coefficient] = {}
+        self._made: dict[tuple[int, Exponents], Coefficient] = {}
 
-    def of(self, place: int, parameter: int) -> Coefficient:
-        key = place, parameter
+    def of(self, place: int, derivation: Exponents) -> Coefficient:
+        key = place, derivation
         if key not in self._made:
-            rate = scale(self._series[place], self._monomials[place][parameter])
+            rate = scale(self._series[place], self._algebra.rate(place, derivation))
             self._made[key] = Full(rate.array) if isinstance(rate, Full) else rate
         return self._made[key]
 
@@ -307,18 +305,23 @@ class _Rates:
 def _integrated(
     family: Family, product: BilinearMap, rates: _Rates, slopes: Sequence[Coefficient], place: int
 ) -> Coefficient:
-    """Σ_α (α_i/γ_i) x_α p_{γ−α} with nonconstant factors, for any one parameter t_i."""
-    parameter = family.truncation.parameter(place)
-    shares = family.truncation.shares(place)
-    pairs = [(1, rates.of(i, parameter), slopes[j]) for share, i, j in shares if share]
-    exponent = family.truncation.monomials[place][parameter]
-    return scale(family.combine(product, pairs, place), 1 / exponent)
+    """Σ_α (w_α/w_γ) x_α p_β over the products α β that γ is a part of, by a derivation of weights
+    w.
+    """
+    algebra = family.algebra
+    derivation = algebra.derivation(place)
+    pairs = [
+        (n, rates.of(i, derivation), slopes[j])
+        for n, i, j in algebra.products(place)
+        if algebra.rate(i, derivation)
+    ]
+    return scale(family.combine(product, pairs, place), 1 / algebra.rate(place, derivation))
 
 
 def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:
     """The series of y = x(t)^a from that of x/x_0.
 
-    By x ∂_i y = a y ∂_i x, y_γ = Σ_α ((a + 1) α_i/γ_i − 1) q_α y_{γ−α} with q_α = x_α/x_0. The
+    By x D y = a y D x, y_γ = Σ ((a + 1) w_α/w_γ − 1) q_α y_β with q_α = x_α/x_0. The
     factors are numbers without a unit and derivatives of a lower order, which are in range where
     the result is. For an a near 1, 2, … the sum would cancel, so that a is below ½ here.
     """
@@ -326,8 +329,10 @@ def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) 
     result: list[Coefficient] = []
     for place in family.places:
         lead = family.lead(place)
-        shares = family.truncation.shares(place)
-        pairs = [((exponent + 1) * share - 1, ratios[i], result[j]) for share, i, j in shares]
+        terms = zip(family.algebra.shares(place), family.algebra.products(place), strict=True)
+        pairs = [
+            (n * ((exponent + 1) * share - 1), ratios[i], result[j]) for share, (n, i, j) in terms
+        ]
         linear = scale(bilinear_map(product, own, ratios[place], (0, lead)), exponent)
         result.append(total([linear, family.combine(product, pairs, place)], lead, primal))
     return tuple(result)
@@ -367,5 +372,5 @@ def _pairs(family: Family, left: Series, right: Series, place: int, power: int) 
     """The products of [t^γ] δ^j, left being δ and right δ^{j−1}."""
     return [
         (k, left[i], None if power == 2 and i == j else right[j])
-        for k, i, j in family.truncation.powers(place, power)
+        for k, i, j in family.algebra.powers(place, power)
     ]

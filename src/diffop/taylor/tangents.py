@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from ..algebra.algebra import Algebra
 from ..array_types import AnyArray, CollapsingWeights
 from ..arrays import at_run_time
 from ..coefficients.block import Block
 from ..coefficients.blocks import Blocks
 from .arithmetic import instantiate
-from .bundle import Family, Joined
+from .bundle import Family
 from .coefficients import (
     Coefficient,
     Full,
@@ -26,7 +27,6 @@ from .coefficients import (
     scale,
 )
 from .replacing.second_moments import SecondMoment
-from .truncation import Truncation
 
 
 @final
@@ -80,7 +80,7 @@ class Jets(eqx.Module):
 
     **Arguments:**
 
-    - `tangents`: for each order k = 1 … K (each monomial of the truncation) the tangents $v_k$: a
+    - `tangents`: for each order k = 1 … K (each basis element of the algebra) the tangents $v_k$: a
         tuple with one entry for each argument of the function, like that argument but with a
         leading axis of n directions on each leaf, or with a structured coefficient in a leaf's
         place ([`diffop.taylor.basis`][], [`diffop.taylor.entries`][]); `None` for an argument
@@ -93,13 +93,10 @@ class Jets(eqx.Module):
     - `top_only`: order K (the maximal monomials) is all that is wanted. Curves of order two, and
         pairs (s, t) of which s t is read, may then be replaced by fewer ones with the same second
         moment on the way, so the orders below are returned as `None`.
-    - `truncation`: the monomials of jets with several parameters; by default the orders 1 … K of
+    - `algebra`: what jets with several parameters are computed in; by default the orders 1 … K of
         curves.
-    - `joined`: triples (place, into, number): the derivative at the place of one maximal monomial,
-        times a number, is added to that of another, and returned with it. The engine carries the
-        sum alone; `None` is returned in its own place.
 
-    **Raises:** `ValueError` for no tangents at all, or not as many as the truncation has monomials,
+    **Raises:** `ValueError` for no tangents at all, or not as many as the algebra has monomials,
     and for a `Matrix` with others than straight lines of which only order two is wanted.
 
     !!! example
@@ -114,53 +111,43 @@ class Jets(eqx.Module):
         jets = do.taylor.Jets(tangents=((jnp.eye(3),), (None,)), weights=jnp.ones(3))
         value, [(gradient, laplacian)] = do.taylor.push(u, (jnp.ones(3),), [jets])
 
-        both = do.taylor.Truncation.closure([(1, 2)])  # ∂_s ∂_t² along x + s e_0 + t e_1
+        both = do.taylor.Algebra.closure([(1, 2)])  # ∂_s ∂_t² along x + s e_0 + t e_1
         e0, e1 = jnp.eye(3)[:1], jnp.eye(3)[1:2]
         still = (None,)
-        mixed = do.taylor.Jets(((e1,), (e0,), still, still, still), truncation=both)
+        mixed = do.taylor.Jets(((e1,), (e0,), still, still, still), algebra=both)
         ```
     """
 
     tangents: tuple[tuple[PyTree, ...], ...]
     weights: CollapsingWeights | Matrix | None = None
     top_only: bool = eqx.field(static=True, default=False)
-    truncation: Truncation = eqx.field(static=True, default=None)  # pyright: ignore
-    joined: tuple[tuple[int, int, float], ...] = eqx.field(static=True, default=())
+    algebra: Algebra = eqx.field(static=True, default=None)  # pyright: ignore
 
     def __post_init__(self) -> None:
-        if self.truncation is None:
-            self.truncation = Truncation.curve(len(self.tangents))
+        if self.algebra is None:
+            self.algebra = Algebra.curve(len(self.tangents))
 
     def __check_init__(self) -> None:
         if not self.tangents:
             raise ValueError("Jets need at least one order of tangents; got an empty tuple.")
-        if len(self.tangents) != len(self.truncation):
+        if len(self.tangents) != len(self.algebra):
             raise ValueError(
-                f"Jets need tangents for each of the {len(self.truncation)} monomials of their "
-                f"truncation; got {len(self.tangents)}."
+                f"Jets need tangents for each of the {len(self.algebra)} monomials of their "
+                f"algebra; got {len(self.tangents)}."
             )
         if isinstance(self.weights, Matrix):
-            lines = self.truncation == _CURVE and not jax.tree.leaves(self.tangents[1])
+            lines = self.algebra == _CURVE and not jax.tree.leaves(self.tangents[1])
             if not (lines and self.top_only):
                 raise ValueError(
                     "directions meet by a Matrix where they are those of straight lines and only "
                     "order two is wanted: tangents of order one, and None for all arguments at "
                     "order two, with top_only=True."
                 )
-        own = {place for place, *_ in self.joined}
-        tops = self.truncation.tops
-        if len(own) < len(self.joined) or any(
-            not {place, into} <= tops or into in own for place, into, _ in self.joined
-        ):
-            raise ValueError(
-                "Jets join each maximal monomial with one other, which is not joined itself; the "
-                f"maximal ones are at {sorted(tops)}, got {self.joined}."
-            )
 
     @property
     def order(self) -> int:
         """The largest total order K."""
-        return self.truncation.degree
+        return self.algebra.degree
 
     @property
     def size(self) -> int:
@@ -173,7 +160,7 @@ class Jets(eqx.Module):
         raise ValueError("Jets need at least one tangent that is not None.")
 
 
-_CURVE, _PAIR = Truncation.curve(2), Truncation.closure([(1, 1)])
+_CURVE, _PAIR = Algebra.curve(2), Algebra.closure([(1, 1)])
 
 
 def family_of(jets: Jets) -> Family:
@@ -185,15 +172,10 @@ def family_of(jets: Jets) -> Family:
         moment = SecondMoment.between(jets.weights.symmetric)
         return Family(None, _CURVE, None, moment, replaceable=True)
     replaceable = jets.top_only and jets.weights is not None
-    if replaceable and jets.truncation == _PAIR:
+    if replaceable and jets.algebra == _PAIR:
         return Family(None, _CURVE, None, SecondMoment.pairs(jets.weights), replaceable=True)
-    replaceable = replaceable and jets.truncation == _CURVE
-    factorial = jets.truncation.factorial
-    joined = tuple(
-        Joined(place, into, number * (factorial(place) / factorial(into)))
-        for place, into, number in jets.joined
-    )
-    return Family(jets.weights, jets.truncation, jets.size, replaceable=replaceable, joined=joined)
+    replaceable = replaceable and jets.algebra == _CURVE
+    return Family(jets.weights, jets.algebra, jets.size, replaceable=replaceable)
 
 
 def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
@@ -218,12 +200,10 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
 
 def places_read(jets: Jets, family: Family) -> list[int | None]:
     """For each monomial the place where its derivative is read, None where it is not returned."""
-    joined = {place for place, *_ in jets.joined}
-    tops = jets.truncation.tops
-    hidden = joined if not jets.top_only else joined | (set(jets.truncation.places.values()) - tops)
-    pairs = family.moment is not None and jets.truncation == _PAIR
-    carried = (0, 0, 1) if pairs else range(len(jets.truncation))
-    return [None if place in hidden else at for place, at in enumerate(carried)]
+    tops = jets.algebra.tops if jets.top_only else range(len(jets.algebra))
+    pairs = family.moment is not None and jets.algebra == _PAIR
+    carried = (0, 0, 1) if pairs else range(len(jets.algebra))
+    return [at if place in tops else None for place, at in enumerate(carried)]
 
 
 def is_inexact(leaf: Any) -> bool:
@@ -247,7 +227,7 @@ def flat_tangents(
 ) -> list[Series]:
     """For each leaf of the arguments its Taylor coefficients v_k / k!, the top one collapsed."""
     size, weights = jets.size, jets.weights
-    given = Family(None if isinstance(weights, Matrix) else weights, jets.truncation, size)
+    given = Family(None if isinstance(weights, Matrix) else weights, jets.algebra, size)
     if weights is not None and weights.shape[-1] != size:
         raise ValueError(
             f"weights must have one entry for each of the {size} jets; got shape {weights.shape}."
@@ -259,10 +239,10 @@ def flat_tangents(
                 f"tangents of order {_order(jets, place)} must have one entry for each of the "
                 f"{len(args)} arguments (None where nothing moves); got {len(tangents)}."
             )
-        share, terms = 1 / given.truncation.factorial(place), []
+        share, terms = 1 / given.algebra.factorial(place), []
         for leaf, tangent in zip(leaves, chain(*map(entries, args, tangents)), strict=True):
             term = scale(tangent_of(tangent, (size,), leaf, "tangents"), share)
-            is_top = place in given.truncation.tops
+            is_top = place in given.algebra.tops
             terms.append(given.collapse(term, leaf) if is_top else term)
         columns.append(terms)
     series = [tuple(each) for each in zip(*columns, strict=True)]
@@ -288,7 +268,7 @@ def _in_sets(series: Sequence[Any]) -> Series:
 
 
 def _order(jets: Jets, place: int) -> Any:
-    monomial = jets.truncation.monomials[place]
+    monomial = jets.algebra.monomials[place]
     return monomial[0] if len(monomial) == 1 else monomial
 
 

@@ -23,7 +23,7 @@ from ..jets.fields import Number
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.products import coordinate_jets, exact_jets, is_drawn, sampled_jets
-from ..jets.pushes import Reading, to_push
+from ..jets.pushes import Output, Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
@@ -200,7 +200,7 @@ def _values(
     for (segment, draw), wanted in zip(requests, jets, strict=True):
         if wanted is not None:
             found = [(each, readings[id(each)]) for each in wanted]
-            own = [_read(pushed, *each, segment, point) for each in found if not each[1].joined]
+            own = [_read(pushed, *each, segment, point) for each in found if each[1].outputs]
             results.append(summed(own) if own else None)
         elif segment.factors:
             results.append(_without_jets(segment, u, point, draw, per_draw))
@@ -271,10 +271,27 @@ def _read(
     pushed: taylor.Pushed, jets: WeightedJets, reading: Reading, segment: Segment, point: Point
 ) -> PyTree:
     """Σ_r w_r (output of jet r), of the entries that the segment acts on, from what was pushed."""
-    derivatives = pushed.derivatives[reading.pushed][reading.place]
-    outputs = jax.tree.map(lambda leaf: leaf[reading.rows], derivatives)
+    derivatives = pushed.derivatives[reading.pushed]
+    values = []
+    for output in reading.outputs:
+        value = _read_output(derivatives[output.place], output, pushed, jets, segment, point)
+        if output.number != 1:
+            value = jax.tree.map(lambda leaf, n=output.number: times(leaf, n), value)
+        values.append(value)
+    return summed(values)
+
+
+def _read_output(
+    derivatives: PyTree,
+    output: Output,
+    pushed: taylor.Pushed,
+    jets: WeightedJets,
+    segment: Segment,
+    point: Point,
+) -> PyTree:
+    outputs = jax.tree.map(lambda leaf: leaf[output.rows], derivatives)
     outputs = taken(segment.entries, outputs, pushed.value)
-    if reading.summed:
+    if output.summed:
         return outputs
     if jets.contracted:
         outputs = _contract(outputs, jets, segment, point)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ...operators.vector import Gradient
-from ...taylor import Truncation
+from ...taylor import Algebra
 from ...taylor.bundle import Bundle, Family, is_moving, primal_of
 from ...taylor.coefficients import Series, Sets
 from ...taylor.pushforward import SeriesLeaf, at_a_point, derivative_of, push_series
@@ -42,7 +42,7 @@ def by_plan(
     """
     function = jex.jaxpr_as_fun(program)
     price = _BACKWARDS * _numbers(program) * evaluation(program.jaxpr)
-    given = np.ones(size, np.int32), Truncation.curve(2), size
+    given = np.ones(size, np.int32), Algebra.curve(2), size
     family = Family(*given, replaceable=along is not None, price=price)
 
     def pushed() -> list[tuple[Array | None, ...]]:

@@ -20,10 +20,10 @@ import functools
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ...algebra.span import Span
 from ..expansion import Alpha, Direction, bell, direction_of, word_of
 from ..polarisation import polarisation
 from ..scheme import Jet, Readout, Scheme
-from .solve import solve
 
 
 def power(wanted: Sequence[Alpha]) -> Scheme:
@@ -51,12 +51,10 @@ def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, F
     variables = [variable for variable, _ in alpha]
     usable = [d for d in directions if all(v in variables for v, _ in d)]
     order = (sum(order for _, order in alpha),)
-    powers = [bell((((1,), direction),), order) for direction in usable]
-    columns = [{beta: Fraction(number) for beta, number in power} for power in powers]
-    solution = solve(columns, {alpha: Fraction(1)})
-    if solution is None:
-        return None
-    return {d: w for d, w in zip(usable, solution, strict=True) if w}
+    powers = {direction: bell((((1,), direction),), order) for direction in usable}
+    span = Span((d, {beta: Fraction(n) for beta, n in power}) for d, power in powers.items())
+    found = span.coordinates({alpha: Fraction(1)})
+    return None if found is None else {d: found[d] for d in usable if d in found}
 
 
 @functools.cache

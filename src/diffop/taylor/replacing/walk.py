@@ -21,6 +21,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ...algebra.algebra import Algebra
 from ...coefficients.blocks import Blocks, moves_several
 from ...devices import is_divided
 from ..arithmetic import densify
@@ -38,7 +39,6 @@ from ..coefficients import (
 from ..interpreter import Walk, interpret
 from ..program import Step, flatten, stretches
 from ..seeds import basis
-from ..truncation import Truncation
 from .cost import Live
 from .schedule import Carried, Schedule, real_size, scheduled
 from .second_moments import SecondMoment, is_separate, replaced_moments, unit_of
@@ -152,7 +152,7 @@ class _Replacement:
         pairs = given.is_of_pairs
         lengths = [unit_of(*each, pairs) if len(of) == 1 else None for of in parts for each in of]
         moment = replaced_moments(given, lower, primals, lengths)
-        self.walk.families[index] = Family(None, Truncation.curve(2), None, moment)
+        self.walk.families[index] = Family(None, Algebra.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
             variable: _units(self._primal(variable), place, moment.sizes, lengths)

@@ -19,6 +19,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from ...algebra.algebra import Algebra
 from ..arithmetic import instantiate, linear_map, total
 from ..binding import bind, partially_bound, where
 from ..bundle import (
@@ -36,7 +37,6 @@ from ..equation import LinearMap
 from ..one_jet import push_jet
 from ..primitive import Primitive, enter, enter_others
 from ..replacing.second_moments import SecondMoment
-from ..truncation import Truncation
 
 _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
@@ -147,7 +147,7 @@ def _expand(part: _MovingPart, family: Family, series: Sequence[Series]) -> list
     """Split the tops: y_K = J x̄_K + Σ_r w_r (order K of jet r with x_K = 0), x̄_K being collapsed
     already; in the same way for each maximal monomial.
     """
-    own = {place: part.mapped(family, series, place) for place in family.truncation.tops}
+    own = {place: part.mapped(family, series, place) for place in family.algebra.tops}
     lower = [
         tuple(Zero() if family.is_top(place) else c for place, c in enumerate(terms))
         for terms in series
@@ -170,7 +170,7 @@ def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[
         return list(zip(part.mapped(family, series, 0), second, strict=True))
 
     def push(terms: Any) -> list[Series]:
-        return push_jet(part.function, part.point, terms, family.truncation)
+        return push_jet(part.function, part.point, terms, family.algebra)
 
     each = jax.vmap(push)(series) if family.curves else push(series)
     return [
@@ -182,7 +182,7 @@ def _lower(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[
     ]
 
 
-_PAIR = Truncation.closure([(1, 1)])
+_PAIR = Algebra.closure([(1, 1)])
 
 
 def _second_order(

@@ -31,6 +31,7 @@ import jax
 from jax.ad_checkpoint import checkpoint_name
 from jaxtyping import Array
 
+from ...algebra.algebra import Algebra
 from ...arrays import times
 from ..arithmetic import total
 from ..bundle import Family
@@ -44,7 +45,6 @@ from ..series import (
     products_by_solution,
     solution,
 )
-from ..truncation import Truncation
 from .entry_factor import EntryFactor
 from .recomputed import Constant
 from .recurrences import KNOWN_ZEROS, Quadratic, Recurrence, coefficients
@@ -121,17 +121,17 @@ Way: TypeAlias = ByPowers | ByEquation
 def way(recurrence: Recurrence, equation: Quadratic | None, family: Family, series: Series) -> Way:
     """The equation where it is shorter and loses no digits, for arrays of all lower orders."""
     every = all(isinstance(c, Full) for c in family.series_below(series))
-    if equation is None or not every or not _is_shorter(equation, family.truncation):
+    if equation is None or not every or not _is_shorter(equation, family.algebra):
         return ByPowers(recurrence)
     return ByEquation(equation)
 
 
 @functools.cache
-def _is_shorter(equation: Quadratic, truncation: Truncation) -> bool:
+def _is_shorter(equation: Quadratic, algebra: Algebra) -> bool:
     square = equation.square
-    if square and truncation.degree <= KNOWN_ZEROS:
+    if square and algebra.degree <= KNOWN_ZEROS:
         return False
-    return products_by_solution(truncation, square) < products_by_powers(truncation)
+    return products_by_solution(algebra, square) < products_by_powers(algebra)
 
 
 def composed(way: Way, family: Family, primals: Sequence[Array], series: Series) -> Series:
@@ -147,7 +147,7 @@ def composed(way: Way, family: Family, primals: Sequence[Array], series: Series)
     }
     known = family.weights is not None and not isinstance(family.weights, jax.Array)
     weights = Constant(family.weights) if known else None
-    jets = _Jets(way, family.truncation, family.size, weights, tuple(lower))
+    jets = _Jets(way, family.algebra, family.size, weights, tuple(lower))
     result: list[Coefficient] = []
     for place, array in enumerate(_composed(jets, *primals, *lower.values())):
         found: Coefficient = Zero() if array is None else Full(array)
@@ -168,7 +168,7 @@ class _Jets:
     """
 
     way: Way
-    truncation: Truncation
+    algebra: Algebra
     size: int | None
     weights: Constant | None
     present: tuple[int, ...]
@@ -176,12 +176,12 @@ class _Jets:
     @property
     def family(self) -> Family:
         weights = None if self.weights is None else self.weights.array
-        return Family(weights=weights, truncation=self.truncation, size=self.size)
+        return Family(weights=weights, algebra=self.algebra, size=self.size)
 
     def series(self, lower: Sequence[Array | None]) -> Series:
         """Arrays of the lower orders as a series without top coefficients."""
         found = {p: Full(a) for p, a in zip(self.present, lower, strict=True) if a is not None}
-        return tuple(found.get(place, Zero()) for place in range(len(self.truncation)))
+        return tuple(found.get(place, Zero()) for place in range(len(self.algebra)))
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))

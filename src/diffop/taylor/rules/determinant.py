@@ -99,9 +99,7 @@ def _traces_of_powers(families: Families, relative: Value) -> Value:
             terms = [series[1][place]]
             for m, power in enumerate(powers, start=2):
                 # as powers of numbers, since a trace does not see where a product begins
-                pairs = [
-                    (k, series[0][i], power[j]) for k, i, j in family.truncation.powers(place, m)
-                ]
+                pairs = [(k, series[0][i], power[j]) for k, i, j in family.algebra.powers(place, m)]
                 terms.append(scale(family.combine(meeting, pairs, place), (-1) ** (m + 1) / m))
             return total(terms, family.lead(place), zero)
 
@@ -125,7 +123,7 @@ def _summed_powers(families: Families, matrix: Value, relative: Value) -> Value:
         ]
 
         def coefficient(place: int) -> Coefficient:
-            products = family.truncation.products(place)
+            products = family.algebra.products(place)
             pairs = [(k, moved[i], factor[j]) for k, i, j in products]
             own = family.combine(product, pairs, place)
             return total([moved[place], own], family.lead(place), primal)
@@ -145,7 +143,7 @@ def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series
             tuple(
                 below.combine(
                     product,
-                    [(k, own[i], powers[-1][j]) for k, i, j in below.truncation.products(place)],
+                    [(k, own[i], powers[-1][j]) for k, i, j in below.algebra.products(place)],
                     place,
                 )
                 for place in below.places
@@ -155,9 +153,9 @@ def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series
 
 
 def _at_all_places(family: Family, power: Series) -> Series:
-    known = dict(zip(family.truncation.below.monomials, power, strict=True))
+    known = dict(zip(family.algebra.below.monomials, power, strict=True))
     (none,) = zeros(1)
-    return tuple(known.get(monomial, none) for monomial in family.truncation.monomials)
+    return tuple(known.get(monomial, none) for monomial in family.algebra.monomials)
 
 
 def _matrix_product(n: Array) -> BilinearMap:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ...algebra.algebra import Algebra
 from ...arrays import as_array, times
 from .. import places
 from ..arithmetic import instantiate
@@ -20,7 +21,6 @@ from ..coefficients import Full, Series, zeros
 from ..one_jet import push_jet
 from ..primitive import Form, of
 from ..program import live_equations
-from ..truncation import Truncation
 from .recurrences import Recurrence, coefficients
 
 
@@ -81,7 +81,7 @@ def _along_line(function: Callable[..., list[Any]], x: Array, degree: int) -> li
     if degree == 0:
         return []
     line: Series = (Full(jnp.ones_like(x)), *zeros(degree - 1))
-    (series,) = push_jet(function, (x,), (line,), Truncation.curve(degree))
+    (series,) = push_jet(function, (x,), (line,), Algebra.curve(degree))
     return [instantiate(term, (), x).array for term in series]
 
 

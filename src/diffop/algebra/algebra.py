@@ -1,0 +1,312 @@
+"""What a jet carries: the algebra that its parameters are computed in.
+
+A curve x(t) has one parameter and carries the orders 1 … K. A jet with several parameters,
+
+    x(t) = x + Σ_γ v_γ t^γ / γ!,        t = (t_1, …, t_m),
+
+is computed in R[t]/I for an ideal I: every value of a program is a sum of basis elements with a
+Taylor coefficient for each. The basis consists of monomials t^γ, with the divisors of each. All
+other monomials are 0, but for those that a relation makes a sum of basis elements. Without relations
+I is spanned by monomials, and with v_{e_j} = y_j and no other tangents the coefficient of t^γ is
+Π_j (y_j·∇)^{γ_j} u / γ!, a mixed derivative by itself. So the basis {t_1, t_1², t_2, t_1 t_2,
+t_1² t_2} is a jet of order one of a jet of order two, in one pass. With relations coefficients are
+sums of mixed derivatives (`apolar.py` says which relations are worth having).
+
+A basis element that vanishes when it is multiplied with any nonconstant one is a top: no product
+has a nonconstant factor besides it, so its coefficient enters every rule linearly. That is what
+allows its weighted sum over directions to be carried in its stead (the collapse).
+
+A derivation of the algebra is D = Σ_i w_i t_i ∂_i with integer weights for which all relations are
+homogeneous: it multiplies each basis element with its weighted degree, its rate. By D y = φ'(x) D x
+series are integrated. Without relations every single t_i ∂_i is one.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, final
+
+Exponents: TypeAlias = tuple[int, ...]
+Product: TypeAlias = tuple[int | float, int, int]
+"""A number and the places of two factors."""
+Sum: TypeAlias = tuple[tuple[int, int | float], ...]
+"""A sum of basis elements: places with numbers."""
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Algebra:
+    """R[t]/I by a basis of monomials t^γ without the constant one, and relations.
+
+    **Arguments:**
+
+    - `monomials`: the exponents $γ$ of the basis, each behind all of its divisors.
+        `Algebra.closure` makes them from the maximal ones.
+    - `relations`: pairs (γ, ((place, number), …)): monomials that are not in the basis, as sums of
+        basis elements at these places. All others are 0.
+    - `grading`: a positive integer for each parameter, by which all relations are homogeneous; by
+        default ones.
+
+    **Raises:** `ValueError` where a divisor is missing, or a monomial stands before its divisors,
+    and for a relation that is not homogeneous.
+
+    Source: Macaulay's inverse systems; forward Laplacians and collapsed Taylor mode are examples.
+
+    !!! example
+
+        ```python
+        import diffop as do
+
+        do.taylor.Algebra.closure([(2, 1)]).monomials  # (0,1), (1,0), (1,1), (2,0), (2,1)
+        do.taylor.Algebra(((1, 0), (0, 1), (2, 0)), (((0, 2), ((2, 1),)),))  # t_2² = t_1²
+        ```
+    """
+
+    monomials: tuple[Exponents, ...]
+    relations: tuple[tuple[Exponents, Sum], ...] = ()
+    grading: Exponents = ()
+
+    def __post_init__(self) -> None:
+        seen: set[Exponents] = set()
+        for monomial in self.monomials:
+            missing = [divisor for divisor in _divided(monomial) if divisor not in seen]
+            if missing or not sum(monomial):
+                found = f"{missing} before {monomial}" if missing else "the constant one"
+                raise ValueError(
+                    "an algebra has nonconstant monomials for a basis, each behind all its "
+                    f"divisors; got {self.monomials}, "
+                    + (
+                        f"without {found}. Algebra.closure adds what is missing."
+                        if missing
+                        else f"with {found}."
+                    )
+                )
+            seen.add(monomial)
+        if not self.grading and self.monomials:
+            object.__setattr__(self, "grading", (1,) * len(self.monomials[0]))
+        for monomial, terms in self.relations:
+            degrees = {self.rate(place, self.grading) for place, _ in terms}
+            if degrees != {weighted(self.grading, monomial)}:
+                raise ValueError(
+                    f"a relation must be homogeneous by the grading {self.grading}; got that of "
+                    f"{monomial} with {terms}."
+                )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self) -> int:
+        return hash((self.monomials, self.relations, self.grading))
+
+    @classmethod
+    def curve(cls, order: int) -> "Algebra":
+        """The orders 1 … K of one parameter."""
+        return _curve(order)
+
+    @classmethod
+    def closure(cls, maximal: Iterable[Exponents]) -> "Algebra":
+        """The monomials that divide one of these, and no relations."""
+        return _closure(frozenset(maximal))
+
+    def __len__(self) -> int:
+        return len(self.monomials)
+
+    @functools.cached_property
+    def places(self) -> dict[Exponents, int]:
+        """Where each monomial of the basis stands."""
+        return {monomial: place for place, monomial in enumerate(self.monomials)}
+
+    @functools.cached_property
+    def sums(self) -> dict[Exponents, Sum]:
+        """Every monomial that is not 0 as a sum of basis elements."""
+        own = {monomial: ((place, 1),) for monomial, place in self.places.items()}
+        return own | dict(self.relations)
+
+    @functools.cached_property
+    def degree(self) -> int:
+        """The largest number of nonconstant factors that a product may have."""
+        return max(self.depths, default=0)
+
+    @functools.cached_property
+    def depths(self) -> tuple[int, ...]:
+        """For each basis element the largest number of nonconstant factors of which it is a part
+        of the product. Without relations that is its total degree.
+        """
+        depths: list[int] = []
+        for place in range(len(self)):
+            depths.append(
+                max((depths[i] + depths[j] for _, i, j in self.products(place)), default=1)
+            )
+        return tuple(depths)
+
+    @functools.cached_property
+    def tops(self) -> frozenset[int]:
+        """The places of the basis elements that vanish when they are multiplied."""
+        factors = {i for products in self._table for _, i, _ in products}
+        return frozenset(range(len(self))) - factors
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether there is one parameter."""
+        return not self.monomials or len(self.monomials[0]) == 1
+
+    def factorial(self, place: int) -> int:
+        """$γ!$: a derivative is so many Taylor coefficients."""
+        return math.prod(map(math.factorial, self.monomials[place]))
+
+    @functools.cached_property
+    def _table(self) -> tuple[tuple[Product, ...], ...]:
+        """For each basis element the products of two nonconstant ones that it is a part of."""
+        table: list[list[Product]] = [[] for _ in self.monomials]
+        for i, first in enumerate(self.monomials):
+            for j, second in enumerate(self.monomials):
+                whole = tuple(a + b for a, b in zip(first, second, strict=True))
+                for place, number in self.sums.get(whole, ()):
+                    table[place].append((number, i, j))
+        return tuple(map(tuple, table))
+
+    def products(self, place: int) -> tuple[Product, ...]:
+        """The products of two nonconstant basis elements that a basis element is a part of, in both
+        orders: $[b] xy = Σ number · x_i y_j$.
+        """
+        return self._table[place]
+
+    def powers(self, place: int, power: int) -> tuple[Product, ...]:
+        """The products of $[b] δ^j = Σ number · δ_i [b_k] δ^{j−1}$, as few as there can be.
+
+        The square is symmetric. For higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ` only
+        those δ_i count whose rate is not zero. Where none is, the plain product has smaller numbers.
+        """
+        return _powers(self, place, power)
+
+    def shares(self, place: int) -> tuple[float, ...]:
+        """For each of the `products` the first factor's share of the rate of `derivation(place)`."""
+        return _shares(self, place)
+
+    def derivation(self, place: int) -> Exponents:
+        """The weights of a derivation that multiplies a basis element with a positive rate, and
+        most others with zero: t_i ∂_i for the parameter with the smallest exponent of those in the
+        monomial, the grading where none of these is a derivation.
+        """
+        monomial, found = self.monomials[place], self.grading
+        for unit in self._units:
+            if rate := weighted(unit, monomial):
+                if found is self.grading or rate < weighted(found, monomial):
+                    found = unit
+        return found
+
+    @functools.cached_property
+    def _units(self) -> tuple[Exponents, ...]:
+        """The derivations t_i ∂_i."""
+        return tuple(
+            unit
+            for unit in _units(len(self.grading))
+            if all(
+                self.rate(place, unit) == weighted(unit, monomial)
+                for monomial, terms in self.relations
+                for place, _ in terms
+            )
+        )
+
+    def rate(self, place: int, derivation: Exponents) -> int:
+        """What a derivation multiplies a basis element with."""
+        return weighted(derivation, self.monomials[place])
+
+    @functools.cached_property
+    def below(self) -> "Algebra":
+        """All but the tops: what a factor of these is known to."""
+        kept = [place for place in range(len(self)) if place not in self.tops]
+        now = {place: number for number, place in enumerate(kept)}
+        relations = (
+            (monomial, tuple((now[place], number) for place, number in terms if place in now))
+            for monomial, terms in self.relations
+        )
+        monomials = tuple(self.monomials[place] for place in kept)
+        return _of(monomials, tuple(each for each in relations if each[1]), self.grading)
+
+    @functools.cached_property
+    def free(self) -> "Algebra":
+        """The algebra of all monomials that are not 0, without relations. This one is a quotient of
+        it: what is true of the one is true of the other, by `sums`.
+        """
+        return self if not self.relations else _closure(frozenset(self.sums))
+
+    def derivative(self, parameter: int) -> "Algebra":
+        """What a derivative by one parameter is known to, where there are no relations: $γ − e_i$
+        for each $γ$ with $γ_i > 0$.
+        """
+        lowered = (_lowered(monomial, parameter) for monomial in self.monomials)
+        return _of(tuple(m for m in lowered if m is not None and any(m)))
+
+
+@functools.cache
+def _of(
+    monomials: tuple[Exponents, ...],
+    relations: tuple[tuple[Exponents, Sum], ...] = (),
+    grading: Exponents = (),
+) -> Algebra:
+    """An algebra, checked once, however often it is asked for."""
+    return Algebra(monomials, relations, grading)
+
+
+@functools.cache
+def _curve(order: int) -> Algebra:
+    return _of(tuple((k,) for k in range(1, order + 1)))
+
+
+@functools.cache
+def _closure(maximal: frozenset[Exponents]) -> Algebra:
+    kept = {
+        divisor
+        for monomial in maximal
+        for divisor in itertools.product(*(range(power + 1) for power in monomial))
+    }
+    return _of(tuple(sorted(filter(any, kept), key=lambda monomial: (sum(monomial), monomial))))
+
+
+@functools.cache
+def _units(parameters: int) -> tuple[Exponents, ...]:
+    """The exponents of each parameter by itself."""
+    return tuple(tuple(int(p == place) for p in range(parameters)) for place in range(parameters))
+
+
+def weighted(weights: Sequence[int], monomial: Exponents) -> int:
+    return sum(weight * exponent for weight, exponent in zip(weights, monomial, strict=True))
+
+
+def _lowered(monomial: Exponents, parameter: int) -> Exponents | None:
+    if not monomial[parameter]:
+        return None
+    return (*monomial[:parameter], monomial[parameter] - 1, *monomial[parameter + 1 :])
+
+
+def _divided(monomial: Exponents) -> list[Exponents]:
+    """The nonconstant monomials t^γ / t_i."""
+    lowered = (_lowered(monomial, parameter) for parameter in range(len(monomial)))
+    return [each for each in lowered if each is not None and any(each)]
+
+
+@functools.cache
+def _powers(algebra: Algebra, place: int, power: int) -> tuple[Product, ...]:
+    products = algebra.products(place)
+    if power == 2:
+        return tuple((n if i == j else 2 * n, i, j) for n, i, j in products if i <= j)
+    derivation = algebra.derivation(place)
+    whole = algebra.rate(place, derivation)
+    rates = [algebra.rate(i, derivation) for _, i, _ in products]
+    fewer = not all(rates)
+    return tuple(
+        (n * power * rate / whole if fewer else n, i, j)
+        for rate, (n, i, j) in zip(rates, products, strict=True)
+        if algebra.depths[j] >= power - 1 and (rate or not fewer)
+    )
+
+
+@functools.cache
+def _shares(algebra: Algebra, place: int) -> tuple[float, ...]:
+    derivation = algebra.derivation(place)
+    whole = algebra.rate(place, derivation)
+    return tuple(algebra.rate(i, derivation) / whole for _, i, _ in algebra.products(place))

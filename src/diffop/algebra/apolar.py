@@ -1,0 +1,168 @@
+"""The least algebra that carries operators with constant coefficients: their apolar algebra.
+
+An operator with constant coefficients is a polynomial p, as p(∂). What is read of u(x + Σ t_i v_i)
+in R[t]/I is p(∂_t) at t = 0, a linear functional of the series; it can be read if it vanishes on I.
+The largest ideal on which it does is
+
+    Ann(p) = {g : g(∂) p = 0},
+
+since g h is mapped to (h(∂) g(∂) p)(0), and a polynomial all of whose derivatives vanish at 0 is 0.
+So no pass of this kind carries fewer coefficients than R[t]/Ann(p) has. A monomial t^α is as good as
+the polynomial ∂^α p, and monomials are equal to sums of others as their polynomials are: linear
+algebra in fractions. Several operators are read in R[t] by the intersection of their ideals, where
+t^α is as good as the list of ∂^α p_k.
+
+    Δ in d dimensions             d + 1 coefficients: the forward Laplacian
+    Σ_r w_r ∂_r^K                 n (K − 1) + 1: collapsed Taylor mode
+    Δ² in d dimensions            d + d (d+1)/2 + d + 1
+    u_ty + u_xxxy                 t is ⅙ x³: a tangent at x³ is all of it
+
+A polynomial whose parts are of different degrees is read part by part, so that the algebra is graded
+(`grading.py` finds degrees by which most are of one).
+
+Numbers of relations may be of different signs, so that what they make of derivatives cancels where
+the operator itself does not. The amplification bounds by how much: in the product of two series all
+of whose derivatives have size one, the sum of all that is added up, by magnitude, against what it
+would be without relations.
+"""
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from .algebra import Algebra, Exponents, Sum, weighted
+from .grading import gradings
+from .span import Span, Vector
+
+Polynomial: TypeAlias = Mapping[Exponents, Fraction | float]
+"""Numbers by monomials."""
+Terms: TypeAlias = tuple[tuple[Exponents, Fraction], ...]
+
+LARGEST = 4
+"""The amplification up to which relations are worth their digits."""
+
+
+def apolar(polynomials: Sequence[Polynomial], most: float = math.inf) -> Algebra:
+    """R[t] by the intersection of the Ann(p); all their monomials by themselves where relations
+    would cost digits, or have a number beyond `most`, or its inverse.
+
+    !!! example
+
+        ```python
+        import diffop as do
+        from diffop.algebra.apolar import apolar
+
+        square = {(4, 0): 1, (2, 2): 2, (0, 4): 1}  # Δ² in the plane
+        len(apolar([square])), len(do.taylor.Algebra.closure(square))  # 8, 12
+        ```
+    """
+    return _apolar(tuple(map(_terms, polynomials)), most)
+
+
+def least(polynomials: Iterable[Polynomial]) -> int:
+    """How many coefficients any pass carries, beside the primal, from which all p(∂) are read."""
+    return len(_basis(tuple(map(_terms, polynomials)), lambda m: (sum(m), m))[0])
+
+
+def _terms(polynomial: Polynomial) -> Terms:
+    """In one order, the largest number first."""
+    exact = {monomial: Fraction(number) for monomial, number in polynomial.items() if number}
+    return tuple(sorted(exact.items(), key=lambda term: (-abs(term[1]), term[0])))
+
+
+@functools.lru_cache(maxsize=1024)
+def _apolar(polynomials: tuple[Terms, ...], most: float) -> Algebra:
+    monomials = [[monomial for monomial, _ in terms] for terms in polynomials]
+    plain = Algebra.closure(itertools.chain(*monomials))
+    if all(len(each) == 1 for each in monomials):
+        return plain
+    found = gradings(monomials, len(monomials[0][0]))
+    algebra = min((_graded(polynomials, plain, grading) for grading in found), key=len)
+    numbers = [abs(number) for _, terms in algebra.relations for _, number in terms]
+    in_range = all(1 / most <= number <= most for number in numbers)
+    return algebra if in_range and amplification(algebra) <= LARGEST else plain
+
+
+def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents) -> Algebra:
+    parts = [part for terms in polynomials for part in _parts(terms, grading)]
+    basis, span = _basis(parts, functools.partial(_rank, grading, [part[0][0] for part in parts]))
+    places = {monomial: place for place, monomial in enumerate(basis)}
+    relations: list[tuple[Exponents, Sum]] = []
+    for monomial in plain.monomials:
+        sums = span.coordinates(_derivatives(parts, monomial))
+        assert sums is not None  # the basis spans all
+        if monomial not in places and sums:
+            terms = ((places[each], _number(c)) for each, c in sums.items())
+            relations.append((monomial, tuple(sorted(terms))))
+    return Algebra(basis, tuple(relations), grading)
+
+
+def _parts(terms: Terms, grading: Exponents) -> list[Terms]:
+    """The homogeneous parts of a polynomial."""
+    parts: dict[int, list[tuple[Exponents, Fraction]]] = {}
+    for monomial, number in terms:
+        parts.setdefault(weighted(grading, monomial), []).append((monomial, number))
+    return [tuple(part) for part in parts.values()]
+
+
+def _rank(
+    grading: Exponents, largest: Sequence[Exponents], monomial: Exponents
+) -> tuple[int, bool, Exponents]:
+    """By degree, those first that divide what has the largest number in its polynomial."""
+    divides = any(all(map(operator.le, monomial, each)) for each in largest)
+    return weighted(grading, monomial), not divides, monomial
+
+
+def _basis(
+    polynomials: Sequence[Terms], rank: Callable[[Exponents], Any]
+) -> tuple[tuple[Exponents, ...], Span]:
+    """Monomials in an order in which the degree comes first, those that the ones before them do not
+    span: only multiples of these can be among them.
+    """
+    parameters = len(polynomials[0][0][0])
+    span, basis, waiting = Span(), list[Exponents](), {(0,) * parameters}
+    while waiting:
+        monomial = min(waiting, key=rank)
+        waiting.remove(monomial)
+        if span.add(monomial, _derivatives(polynomials, monomial)):
+            basis.append(monomial)
+            waiting.update(_times(monomial, i) for i in range(parameters))
+    return tuple(basis[1:]), span
+
+
+def _derivatives(polynomials: Sequence[Terms], by: Exponents) -> Vector:
+    """∂^α of each polynomial, by divided powers t^γ/γ!."""
+    return {
+        (k, tuple(map(operator.sub, monomial, by))): number
+        * math.prod(map(math.factorial, monomial))
+        for k, terms in enumerate(polynomials)
+        for monomial, number in terms
+        if all(map(operator.le, by, monomial))
+    }
+
+
+def _times(monomial: Exponents, parameter: int) -> Exponents:
+    return (*monomial[:parameter], monomial[parameter] + 1, *monomial[parameter + 1 :])
+
+
+def _number(c: Fraction) -> int | float:
+    return int(c) if c.denominator == 1 else float(c)
+
+
+def amplification(algebra: Algebra) -> float:
+    """How much larger rounding errors may be than without relations, at most: see above."""
+    size, plain = [0.0] * len(algebra), [0.0] * len(algebra)
+    for monomial, terms in algebra.sums.items():
+        pairs = math.prod(exponent + 1 for exponent in monomial) - 2
+        for place, number in terms:
+            size[place] += abs(number)
+            plain[place] += abs(number) * pairs
+    made = [
+        sum(abs(n) * size[i] * size[j] for n, i, j in algebra.products(place))
+        for place in range(len(algebra))
+    ]
+    return max((a / b for a, b in zip(made, plain, strict=True) if b), default=1.0)
