@@ -20,7 +20,7 @@ import diffop as do
 from .way import of_the_laplacian
 
 ROOT = Path(do.__file__).parent
-ROOMS = ("coefficients", "taylor", "jets", "kernels")
+ROOMS = ("algebra", "coefficients", "taylor", "jets", "kernels")
 BELOW = ("arrays.py", "record.py", "source.py")
 KINDS = {
     *("Full", "Image", "Blocks", "Block", "Axis", "Range", "Table", "Traced", "Sets", "Zero"),

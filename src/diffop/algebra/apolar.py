@@ -42,7 +42,7 @@ Polynomial: TypeAlias = Mapping[Exponents, Fraction | float]
 """Numbers by monomials."""
 Terms: TypeAlias = tuple[tuple[Exponents, Fraction], ...]
 
-LARGEST = 4
+LARGEST = 16
 """The amplification up to which relations are worth their digits."""
 
 
@@ -63,9 +63,12 @@ def apolar(polynomials: Sequence[Polynomial], most: float = math.inf) -> Algebra
     return _apolar(tuple(map(_terms, polynomials)), most)
 
 
-def least(polynomials: Iterable[Polynomial]) -> int:
-    """How many coefficients any pass carries, beside the primal, from which all p(∂) are read."""
-    return len(_basis(tuple(map(_terms, polynomials)), lambda m: (sum(m), m))[0])
+def least(polynomials: Iterable[Polynomial], most: float = math.inf) -> int:
+    """How many coefficients any pass carries, beside the primal, from which all p(∂) are read; more
+    than `most` are not counted to the end.
+    """
+    basis, _ = _basis(tuple(map(_terms, polynomials)), lambda m: (sum(m), m), most)
+    return len(basis)
 
 
 def _terms(polynomial: Polynomial) -> Terms:
@@ -80,16 +83,25 @@ def _apolar(polynomials: tuple[Terms, ...], most: float) -> Algebra:
     plain = Algebra.closure(itertools.chain(*monomials))
     if all(len(each) == 1 for each in monomials):
         return plain
-    found = gradings(monomials, len(monomials[0][0]))
-    algebra = min((_graded(polynomials, plain, grading) for grading in found), key=len)
+    found = [
+        _graded(polynomials, plain, grading, sign)
+        for grading in gradings(monomials, len(monomials[0][0]))
+        for sign in (1, -1)
+    ]
+    algebra = min(found, key=lambda each: (len(each), amplification(each)))
     numbers = [abs(number) for _, terms in algebra.relations for _, number in terms]
     in_range = all(1 / most <= number <= most for number in numbers)
     return algebra if in_range and amplification(algebra) <= LARGEST else plain
 
 
-def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents) -> Algebra:
+def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, sign: int) -> Algebra:
+    """By a grading, with a basis of monomials that are the first of a degree, or the last."""
+
+    def rank(monomial: Exponents) -> tuple[int, Exponents]:
+        return weighted(grading, monomial), tuple(sign * exponent for exponent in monomial)
+
     parts = [part for terms in polynomials for part in _parts(terms, grading)]
-    basis, span = _basis(parts, functools.partial(_rank, grading, [part[0][0] for part in parts]))
+    basis, span = _basis(parts, rank)
     places = {monomial: place for place, monomial in enumerate(basis)}
     relations: list[tuple[Exponents, Sum]] = []
     for monomial in plain.monomials:
@@ -109,23 +121,15 @@ def _parts(terms: Terms, grading: Exponents) -> list[Terms]:
     return [tuple(part) for part in parts.values()]
 
 
-def _rank(
-    grading: Exponents, largest: Sequence[Exponents], monomial: Exponents
-) -> tuple[int, bool, Exponents]:
-    """By degree, those first that divide what has the largest number in its polynomial."""
-    divides = any(all(map(operator.le, monomial, each)) for each in largest)
-    return weighted(grading, monomial), not divides, monomial
-
-
 def _basis(
-    polynomials: Sequence[Terms], rank: Callable[[Exponents], Any]
+    polynomials: Sequence[Terms], rank: Callable[[Exponents], Any], most: float = math.inf
 ) -> tuple[tuple[Exponents, ...], Span]:
-    """Monomials in an order in which the degree comes first, those that the ones before them do not
-    span: only multiples of these can be among them.
+    """Monomials in an order that multiplication keeps, those that the ones before them do not span:
+    only multiples of these can be among them, and their divisors are.
     """
     parameters = len(polynomials[0][0][0])
     span, basis, waiting = Span(), list[Exponents](), {(0,) * parameters}
-    while waiting:
+    while waiting and len(basis) <= most + 1:
         monomial = min(waiting, key=rank)
         waiting.remove(monomial)
         if span.add(monomial, _derivatives(polynomials, monomial)):

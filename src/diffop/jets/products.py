@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.algebra import Algebra, Exponents
+from .by_coordinates import Polynomial, polynomial_of
 from .cost import shapes
 from .directions import Directions, basis, combine, interleave
 from .even_powers import even_powers
@@ -33,6 +34,8 @@ def order_of(factors: Factors) -> int:
 def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]:
     """All the jets of a product of factors."""
     several = len(factors) > 1 or factors[0][1] > 1
+    if kind == "auto" and (polynomial := carried_as_polynomial(factors, point)) is not None:
+        return _read_together(polynomial, point)
     even = even_powers(factors, point) if several and kind in ("auto", "power") else None
     if even is not None:
         return [even]
@@ -46,6 +49,25 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
         alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
         return [jets if alone else added_up([(1, jets)], point)]
     return planned_jets(jets, point, kind, merging=True)
+
+
+def carried_as_polynomial(factors: Factors, point: Point) -> Polynomial | None:
+    """A product of factors by coordinates, if that is how it is pushed: a sum of powers of single
+    directions has no fewer coefficients so, and second derivatives have other ways.
+    """
+    powers = len(factors) == factors[0][1] == 1 and len(factors[0][0].exponents) == 1
+    if powers or order_of(factors) < 3:
+        return None
+    return polynomial_of(factors, point)
+
+
+def _read_together(polynomial: Polynomial, point: Point) -> list[WeightedJets]:
+    addend, planned = (object(), 1), coordinate_jets(tuple(polynomial), point, "nested")
+    return [
+        dataclasses.replace(each, weights=each.weights * float(number), addend=addend)  # pyright: ignore
+        for alpha, number in polynomial.items()
+        for each in planned[alpha]
+    ]
 
 
 def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: Kind) -> list[WeightedJets]:

@@ -75,9 +75,9 @@ def apply_all(
 
 
 def _addend(position: int, term: Term) -> Addend | None:
-    """A term as a part of its operator, if it is a derivative times a known number."""
+    """A term as a part of its operator, if it is multiplied with nothing but a known number."""
     number = plain(term.coefficient)
-    if term.head.derivative is None or term.head.functions or not isinstance(number, int | float):
+    if term.head.functions or not isinstance(number, int | float):
         return None
     return (position, term.head.entries), number
 
@@ -169,8 +169,12 @@ def head_values(
     written = written_out(requests, point)
     jets = segment_jets(written, point, per_draw)
     if addends:
-        together = zip(gathered(requests, jets, point), addends, strict=True)
-        jets = [_added(each, addend) for (_, own), addend in together for each in own]
+        together = zip(requests, gathered(requests, jets, point), addends, strict=True)
+        jets = [
+            _added(each, addend, segment)
+            for (segment, _), (_, own), addend in together
+            for each in own
+        ]
     values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
     found = []
     for factor, parts in gathered(requests, list(values), point):
@@ -180,10 +184,18 @@ def head_values(
     return found
 
 
-def _added(wanted: list[WeightedJets] | None, addend: Addend | None) -> list[WeightedJets] | None:
+def _added(
+    wanted: list[WeightedJets] | None, addend: Addend | None, segment: Segment
+) -> list[WeightedJets] | None:
+    """What is read for a segment as a part of its operator, if it is derivatives by coordinates."""
     if wanted is None or addend is None:
         return wanted
-    return [dataclasses.replace(each, addend=addend) for each in wanted]  # pyright: ignore
+    return [
+        each
+        if segment.derivative is None and each.addend is None
+        else dataclasses.replace(each, addend=addend)  # pyright: ignore
+        for each in wanted
+    ]
 
 
 def _values(

@@ -44,6 +44,7 @@ from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.probes.base import Draw
+from ..jets.products import carried_as_polynomial
 from ..jets.scheme import Scheme
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
@@ -230,4 +231,6 @@ def _is_large(segment: Segment, point: Point) -> bool:
     (factor,) = segment.factors
     if not isinstance(factor, Terms) or factor.order != 2:
         return False
-    return factor.constant and factor.count(point) >= MANY
+    if not factor.constant or factor.count(point) < MANY:
+        return False
+    return point.plan != "auto" or carried_as_polynomial(segment.product, point) is None
