@@ -16,12 +16,12 @@ import numpy as np
 from jax import lax
 
 from diffop import taylor
+from diffop.algebra.algebra import Algebra
 from diffop.taylor import Blocks
 from diffop.taylor.bundle import Bundle, Family
 from diffop.taylor.coefficients import Full, Sets, Zero
 from diffop.taylor.interpreter import interpret
 from diffop.taylor.replacing.second_moments import DiagonalMatrix, SecondMoment
-from diffop.algebra.algebra import Algebra
 
 from ..coefficients.blocks import (
     Rng,

@@ -6,11 +6,12 @@ A curve x(t) has one parameter and carries the orders 1 … K. A jet with severa
 
 is computed in R[t]/I for an ideal I: every value of a program is a sum of basis elements with a
 Taylor coefficient for each. The basis consists of monomials t^γ, with the divisors of each. All
-other monomials are 0, but for those that a relation makes a sum of basis elements. Without relations
-I is spanned by monomials, and with v_{e_j} = y_j and no other tangents the coefficient of t^γ is
-Π_j (y_j·∇)^{γ_j} u / γ!, a mixed derivative by itself. So the basis {t_1, t_1², t_2, t_1 t_2,
-t_1² t_2} is a jet of order one of a jet of order two, in one pass. With relations coefficients are
-sums of mixed derivatives (`apolar.py` says which relations are worth having).
+other monomials are 0, but for those that a relation makes a sum of basis elements.
+
+Without relations I is spanned by monomials, and with v_{e_j} = y_j and no other tangents the
+coefficient of t^γ is Π_j (y_j·∇)^{γ_j} u / γ!, a mixed derivative by itself. So the basis
+{t_1, t_1², t_2, t_1 t_2, t_1² t_2} is a jet of order one of a jet of order two, in one pass. With
+relations coefficients are sums of mixed derivatives (`apolar.py` says which are worth having).
 
 A basis element that vanishes when it is multiplied with any nonconstant one is a top: no product
 has a nonconstant factor besides it, so its coefficient enters every rule linearly. That is what
@@ -177,13 +178,14 @@ class Algebra:
     def powers(self, place: int, power: int) -> tuple[Product, ...]:
         """The products of $[b] δ^j = Σ number · δ_i [b_k] δ^{j−1}$, as few as there can be.
 
-        The square is symmetric. For higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ` only
-        those δ_i count whose rate is not zero. Where none is, the plain product has smaller numbers.
+        The square is symmetric. For higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ$ only
+        those $δ_i$ count whose rate is not zero. Where all do, the plain product has smaller
+        numbers.
         """
         return _powers(self, place, power)
 
     def shares(self, place: int) -> tuple[float, ...]:
-        """For each of the `products` the first factor's share of the rate of `derivation(place)`."""
+        """Of each of `products` the first factor's share of the rate, by `derivation(place)`."""
         return _shares(self, place)
 
     def derivation(self, place: int) -> Exponents:

@@ -6,19 +6,19 @@ The largest ideal on which it does is
 
     Ann(p) = {g : g(∂) p = 0},
 
-since g h is mapped to (h(∂) g(∂) p)(0), and a polynomial all of whose derivatives vanish at 0 is 0.
-So no pass of this kind carries fewer coefficients than R[t]/Ann(p) has. A monomial t^α is as good as
-the polynomial ∂^α p, and monomials are equal to sums of others as their polynomials are: linear
-algebra in fractions. Several operators are read in R[t] by the intersection of their ideals, where
-t^α is as good as the list of ∂^α p_k.
+since g h is mapped to (h(∂) g(∂) p)(0), and a polynomial all of whose derivatives vanish at 0 is
+0. So no pass of this kind carries fewer coefficients than R[t]/Ann(p) has. A monomial t^α is as
+good as the polynomial ∂^α p, and monomials are equal to sums of others as their polynomials are:
+linear algebra in fractions. Several operators are read in R[t] by the intersection of their ideals,
+where t^α is as good as the list of ∂^α p_k.
 
     Δ in d dimensions             d + 1 coefficients: the forward Laplacian
     Σ_r w_r ∂_r^K                 n (K − 1) + 1: collapsed Taylor mode
     Δ² in d dimensions            d + d (d+1)/2 + d + 1
-    u_ty + u_xxxy                 t is ⅙ x³: a tangent at x³ is all of it
+    u_ty + u_xxxy                 t is ⅙ x³
 
-A polynomial whose parts are of different degrees is read part by part, so that the algebra is graded
-(`grading.py` finds degrees by which most are of one).
+A polynomial whose parts are of different degrees is read part by part, so that the algebra is
+graded (`grading.py` finds degrees by which most are of one).
 
 Numbers of relations may be of different signs, so that what they make of derivatives cancels where
 the operator itself does not. The amplification bounds by how much: in the product of two series all

@@ -2,9 +2,9 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
-Vector: TypeAlias = dict[Hashable, Fraction]
+Vector: TypeAlias = dict[Any, Fraction]
 """Entries by their names; those that are missing are 0."""
 
 
@@ -14,26 +14,26 @@ class Span:
     it do not span a reduced form is kept, with what it is a combination of.
     """
 
-    def __init__(self, vectors: Iterable[tuple[Hashable, Mapping[Hashable, Fraction]]] = ()):
+    def __init__(self, vectors: Iterable[tuple[Hashable, Mapping[Any, Fraction]]] = ()):
         self._rows: dict[Hashable, tuple[Vector, Vector]] = {}
         for name, vector in vectors:
             self.add(name, vector)
 
-    def add(self, name: Hashable, vector: Mapping[Hashable, Fraction]) -> bool:
+    def add(self, name: Hashable, vector: Mapping[Any, Fraction]) -> bool:
         """Whether a vector was not in the span before; it is now."""
         rest, combination = self._reduced(vector)
         if rest:
             self._rows[next(iter(rest))] = rest, {name: Fraction(1)} | combination
         return bool(rest)
 
-    def coordinates(self, vector: Mapping[Hashable, Fraction]) -> Vector | None:
+    def coordinates(self, vector: Mapping[Any, Fraction]) -> Vector | None:
         """A vector as a combination of those that were added; None for one outside of their span.
         Those that depended on earlier ones have no part in it.
         """
         rest, combination = self._reduced(vector)
         return None if rest else {name: -number for name, number in combination.items()}
 
-    def _reduced(self, vector: Mapping[Hashable, Fraction]) -> tuple[Vector, Vector]:
+    def _reduced(self, vector: Mapping[Any, Fraction]) -> tuple[Vector, Vector]:
         """The vector less multiples of the reduced ones, so that it has none of their pivots, and
         what was added to it for that.
         """

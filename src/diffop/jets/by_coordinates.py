@@ -6,17 +6,19 @@ than twice as many coefficients as the d + d (d+1)/2 + d + 1 of the algebra. Eac
 array by itself, so that programs grow with their number: beyond a limit terms are pushed as rows.
 """
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from jax.core import Tracer
 
+from ..algebra.algebra import Exponents
 from ..algebra.apolar import apolar, least
 from .directions import Directions, SparseRows
-from .expansion import Alpha, alpha_of, word_of
+from .expansion import Alpha, alpha_of, units
 from .point import Point
 from .probes.base import Factors
 from .terms import Terms
@@ -24,6 +26,10 @@ from .weighted_jets import WeightedJets
 
 Polynomial: TypeAlias = dict[Alpha, Fraction]
 """Numbers by derivatives, of variables (argnum, coordinate)."""
+Variables: TypeAlias = Mapping[tuple[int, int], int]
+"""The places of variables."""
+Powers: TypeAlias = dict[Exponents, Fraction]
+"""Numbers by derivatives, as exponents of variables."""
 
 MOST = 64
 """How many arrays a program may carry in the place of rows."""
@@ -33,76 +39,72 @@ def polynomial_of(factors: Factors, point: Point) -> Polynomial | None:
     """The derivatives that a product of factors is the sum of; None where its terms are not known
     numbers of derivatives by coordinates, or where what is carried of them is too many arrays.
     """
-    parts: list[Polynomial] = []
+    sets: list[tuple[WeightedJets, int]] = []
     for terms, power in factors:
-        known = isinstance(terms, Terms) and terms.constant and terms.count(point) <= 4 * MOST
-        polynomial = _polynomial(terms.take(point, None)) if known else None
-        if polynomial is None:
+        if not isinstance(terms, Terms) or not terms.constant or terms.count(point) > 4 * MOST:
             return None
-        parts += [polynomial] * power
-    variables = {variable for part in parts for alpha in part for variable, _ in alpha}
+        sets.append((terms.take(point, None), power))
+    if not all(_is_known(jets) for jets, _ in sets):
+        return None
+    variables = sorted({each for jets, _ in sets for slot in jets.slots for each in _places(slot)})
     if 2 * len(variables) > MOST:  # of degree one, and as many of one less than the order
         return None
-    total = reduce(_product, parts)
-    if not total:
+    places = {variable: place for place, variable in enumerate(variables)}
+    total = reduce(_product, [_sum(jets, places) for jets, power in sets for _ in range(power)])
+    if not total or least([total], MOST) > MOST or len(apolar([total])) > MOST:
         return None
-    polynomial = [_in_parameters(total, sorted(variables))]
-    few = least(polynomial, MOST) <= MOST and len(apolar(polynomial)) <= MOST
-    return total if few else None
+    return {
+        alpha_of(dict(zip(variables, exponents, strict=True))): number
+        for exponents, number in total.items()
+    }
 
 
-def _polynomial(jets: WeightedJets) -> Polynomial | None:
-    """A sum of terms Π_j (v_j·∇)^{p_j} with weights and directions that are known."""
-    slots = [_linear_forms(slot) for slot in jets.slots]
-    if jets.contracted or isinstance(jets.weights, Tracer) or None in slots:
-        return None
-    total: Polynomial = {}
-    for weight, *forms in zip(np.asarray(jets.weights), *slots, strict=True):  # pyright: ignore
-        number: Polynomial = {(): Fraction(float(weight))}
-        powers = [
-            form for form, power in zip(forms, jets.output, strict=True) for _ in range(power)
-        ]
-        _add(total, reduce(_product, powers, number))
-    return {alpha: number for alpha, number in total.items() if number}
+def _is_known(jets: WeightedJets) -> bool:
+    """Whether the terms are numbers times derivatives by coordinates that are known."""
+    rows = [each for slot in jets.slots for each in slot.values()]
+    directions = all(
+        isinstance(each, SparseRows)
+        and isinstance(each.positions, np.ndarray)
+        and isinstance(each.values, np.ndarray)
+        for each in rows
+    )
+    return directions and not jets.contracted and not isinstance(jets.weights, Tracer)
 
 
-def _linear_forms(slot: Directions) -> list[Polynomial] | None:
-    """Each direction as a derivative of order one, where all of them are known."""
-    forms: list[Polynomial] = []
+def _places(slot: Directions) -> set[tuple[int, int]]:
+    return {(argnum, i) for argnum, rows in slot.items() for i in rows.positions.ravel().tolist()}  # pyright: ignore
+
+
+def _sum(jets: WeightedJets, places: Variables) -> Powers:
+    """Σ_r w_r Π_j (v_rj·∇)^{p_j}."""
+    total: Powers = {}
+    for row, weight in enumerate(np.asarray(jets.weights).tolist()):
+        term: Powers = {(0,) * len(places): Fraction(weight)}
+        for slot, power in zip(jets.slots, jets.output, strict=True):
+            for _ in range(power):
+                term = _product(term, _linear_form(slot, row, places))
+        _add(total, term)
+    return {exponents: number for exponents, number in total.items() if number}
+
+
+def _linear_form(slot: Directions, row: int, places: Variables) -> Powers:
+    """v·∇."""
+    form: Powers = {}
     for argnum, rows in slot.items():
-        if not isinstance(rows, SparseRows) or not _are_known(rows):
-            return None
-        forms = forms or [{} for _ in rows.positions]
-        for form, positions, values in zip(forms, rows.positions, rows.values, strict=True):
-            for position, value in zip(positions.tolist(), values.tolist(), strict=True):
-                _add(form, {(((argnum, position), 1),): Fraction(value)})
-    return forms
+        assert isinstance(rows, SparseRows)  # by _is_known
+        for i, value in zip(rows.positions[row].tolist(), rows.values[row].tolist(), strict=True):
+            _add(form, {units(len(places))[places[argnum, i]]: Fraction(value)})
+    return form
 
 
-def _are_known(rows: SparseRows) -> bool:
-    return isinstance(rows.positions, np.ndarray) and isinstance(rows.values, np.ndarray)
-
-
-def _add(total: Polynomial, other: Polynomial) -> None:
-    for alpha, number in other.items():
-        total[alpha] = total.get(alpha, Fraction(0)) + number
-
-
-def _product(left: Polynomial, right: Polynomial) -> Polynomial:
-    total: Polynomial = {}
+def _product(left: Powers, right: Powers) -> Powers:
+    total: Powers = {}
     for first, a in left.items():
         for second, b in right.items():
-            _add(total, {alpha_of(word_of(first) + word_of(second)): a * b})
+            _add(total, {tuple(map(operator.add, first, second)): a * b})
     return total
 
 
-def _in_parameters(polynomial: Polynomial, variables: Sequence[Any]) -> dict[Any, Fraction]:
-    """The same with the exponent of each variable in the place of names."""
-    places = {variable: place for place, variable in enumerate(variables)}
-    found = {}
-    for alpha, number in polynomial.items():
-        exponents = [0] * len(variables)
-        for variable, order in alpha:
-            exponents[places[variable]] = order
-        found[tuple(exponents)] = number
-    return found
+def _add(total: Powers, other: Powers) -> None:
+    for exponents, number in other.items():
+        total[exponents] = total.get(exponents, Fraction(0)) + number

@@ -16,7 +16,6 @@ from ..algebra.algebra import Algebra, Exponents
 from .by_coordinates import Polynomial, polynomial_of
 from .cost import shapes
 from .directions import Directions, basis, combine, interleave
-from .even_powers import even_powers
 from .expansion import Alpha, Direction
 from .merging import merged
 from .planner import KINDS, Kind, plan
@@ -34,11 +33,8 @@ def order_of(factors: Factors) -> int:
 def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]:
     """All the jets of a product of factors."""
     several = len(factors) > 1 or factors[0][1] > 1
-    if kind == "auto" and (polynomial := carried_as_polynomial(factors, point)) is not None:
+    if several and (polynomial := as_polynomial(factors, point, kind)) is not None:
         return _read_together(polynomial, point)
-    even = even_powers(factors, point) if several and kind in ("auto", "power") else None
-    if even is not None:
-        return [even]
     sets = [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
     if several:
         jets = reduce(outer, (power_of(factor.take(point, None), power) for factor, power in sets))
@@ -48,17 +44,18 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
     if jets.output == (1,) and not jets.contracted:
         alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
         return [jets if alone else added_up([(1, jets)], point)]
+    if len(jets.tangents) > 1 and not several:
+        polynomial = as_polynomial(factors, point, kind)
+        if polynomial is not None:
+            return _read_together(polynomial, point)
     return planned_jets(jets, point, kind, merging=True)
 
 
-def carried_as_polynomial(factors: Factors, point: Point) -> Polynomial | None:
-    """A product of factors by coordinates, if that is how it is pushed: a sum of powers of single
-    directions has no fewer coefficients so, and second derivatives have other ways.
+def as_polynomial(factors: Factors, point: Point, kind: Kind) -> Polynomial | None:
+    """A product of factors by coordinates, if that is how it is pushed: second derivatives have
+    other ways.
     """
-    powers = len(factors) == factors[0][1] == 1 and len(factors[0][0].exponents) == 1
-    if powers or order_of(factors) < 3:
-        return None
-    return polynomial_of(factors, point)
+    return polynomial_of(factors, point) if kind == "auto" and order_of(factors) > 2 else None
 
 
 def _read_together(polynomial: Polynomial, point: Point) -> list[WeightedJets]:

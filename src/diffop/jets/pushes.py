@@ -8,6 +8,7 @@ are outputs t_1² and t_1² t_2 of the same jets.
 import itertools
 import math
 from collections.abc import Hashable, Sequence
+from fractions import Fraction
 from types import EllipsisType
 from typing import Any, NamedTuple, final
 
@@ -81,7 +82,7 @@ def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Je
     }
     ends = list(itertools.accumulate(member.size for member in members))
     readings = [
-        Reading(number, (Output(0, 1, slice(end - member.size, end), False),))
+        Reading(number, (Output(0, 1.0, slice(end - member.size, end), False),))
         for member, end in zip(members, ends, strict=True)
     ]
     return Jets((to_tangents(directions, point),)), readings
@@ -125,6 +126,8 @@ def _carried(
 ) -> tuple[dict[Exponents, Directions], list[Sum], Algebra]:
     """The tangents of all, the sums that are read, and the algebra that carries them."""
     tangents, outputs = _common(members)
+    if len(members) == 1:
+        return tangents, [Sum((0,), {outputs[0]: Fraction(1)})], Algebra.closure(outputs)
     sums = added_up(members, outputs, most)
     return tangents, sums, apolar([each.polynomial for each in sums], most)
 

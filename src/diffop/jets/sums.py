@@ -8,7 +8,7 @@ coefficient, and that t needs none of its own beside x³, are relations of it.
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def _ratio(member: WeightedJets, other: WeightedJets) -> float | None:
     return None if factor is None or not number else float(member.addend[1]) / number * factor
 
 
-def _proportion(weights: object, others: object) -> float | None:
+def _proportion(weights: Any, others: Any) -> float | None:
     known = isinstance(weights, np.ndarray) and isinstance(others, np.ndarray)
     if not known or weights.shape != others.shape or weights.ndim != 1 or not others[0]:
         return None

@@ -1,11 +1,11 @@
 """Arithmetic of truncated Taylor series x(t) = x_0 + Σ_γ x_γ t^γ along a family of jets.
 
-Coefficients are Taylor coefficients (no factorials), so products are plain convolutions: by sums
-over α + β = γ are meant all products of basis elements that γ is a part of, with their numbers, as
-the algebra lists them. With one parameter, γ = 1 … K. D is a derivation of the algebra, w_γ is the
-rate with which it multiplies γ; one t_i ∂_i and γ_i where there are no relations. In every formula a
-top γ (order K) splits into the part linear in the operands' own top coefficients, which are
-collapsed already, and the rest, products of lower coefficients, which the family collapses.
+Coefficients are Taylor coefficients (no factorials), so products are plain convolutions: a sum over
+α + β = γ is one over all products of basis elements that γ is a part of, with their numbers, as the
+algebra lists them. With one parameter, γ = 1 … K. D is a derivation of the algebra, w_γ the rate
+with which it multiplies γ: without relations some t_i ∂_i and γ_i. In every formula a top γ (order
+K) splits into the part linear in the operands' own top coefficients, which are collapsed already,
+and the rest, products of lower coefficients, which the family collapses.
 """
 
 from collections.abc import Callable, Sequence

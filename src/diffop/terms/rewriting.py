@@ -44,7 +44,7 @@ from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.probes.base import Draw
-from ..jets.products import carried_as_polynomial
+from ..jets.products import as_polynomial
 from ..jets.scheme import Scheme
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
@@ -233,4 +233,4 @@ def _is_large(segment: Segment, point: Point) -> bool:
         return False
     if not factor.constant or factor.count(point) < MANY:
         return False
-    return point.plan != "auto" or carried_as_polynomial(segment.product, point) is None
+    return as_polynomial(segment.product, point, point.plan) is None

@@ -1,10 +1,8 @@
 """The rows of a plan: what the terms of an operator are, as formulas."""
 
-from collections.abc import Sequence
-
 from ..jets import planner
 from ..jets.arranged_terms import ArrangedTerms, HessianTerms
-from ..jets.even_powers import Parts, orbits_in_d, size_in_d
+from ..jets.by_coordinates import MOST
 from ..jets.expansion import Alpha
 from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
 from ..jets.index_terms import INDICES, CoordinateTerms, Monomial, PowerSum
@@ -19,7 +17,6 @@ from ..jets.table import PlanRow
 from ..jets.terms import Factor, ProbedTerms
 from .inner import InnerFunction
 from .nonlocal_terms import Nonlocal
-from .rewriting import MANY
 
 
 def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
@@ -64,34 +61,13 @@ def describe(
         return _dense_row(row, factors, probe), None
     if len(exponents) == 1:
         return row, None
-    if exact and kind in ("auto", "power") and (orbits := orbits_in_d(factors)):
-        return _even_row(row, factors, orbits), None
+    if exact and kind == "auto" and order > 2:
+        row = row._replace(method=f"exact, up to {MOST} coefficients as one polynomial")
     chosen = "nested" if kind == "auto" and order == 2 else kind
     alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))
     planned = planner.plan((alpha,), chosen)
     jets, weights = _jets_and_weights(planned.scheme.readouts[alpha])
     return row._replace(jets=jets, weights=weights), planned
-
-
-def _even_row(row: PlanRow, factors: Factors, orbits: Sequence[Parts]) -> PlanRow:
-    """The row of a product of even power sums, which is a sum of powers of single directions. That
-    of one Laplacian is applied factor by factor instead where that is cheaper.
-    """
-    (terms, power), *others = factors
-    once = "exact" if others or power == 1 else f"exact, factor by factor from d = {MANY} on"
-    along = [_signed(entries) for entries in orbits[:3]] + ["…"] * (len(orbits) > 3)
-    return row._replace(
-        terms=size_in_d(orbits).replace("d", _number(terms)),
-        directions=", ".join(along),
-        weights="by direction",
-        method=once if terms.order == 2 else "exact",
-    )
-
-
-def _signed(entries: Parts) -> str:
-    """A direction with these entries, as a formula."""
-    unit = [("" if n == 1 else str(n)) + f"e{i}" for n, i in zip(entries, INDICES, strict=False)]
-    return " ± ".join(unit)
 
 
 def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shifted) -> PlanRow:
