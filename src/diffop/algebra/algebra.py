@@ -194,18 +194,18 @@ class Algebra:
         monomial, the grading where none of these is a derivation.
         """
         monomial, found = self.monomials[place], self.grading
-        for unit in self._units:
+        for unit in self._single:
             if rate := weighted(unit, monomial):
                 if found is self.grading or rate < weighted(found, monomial):
                     found = unit
         return found
 
     @functools.cached_property
-    def _units(self) -> tuple[Exponents, ...]:
+    def _single(self) -> tuple[Exponents, ...]:
         """The derivations t_i ∂_i."""
         return tuple(
             unit
-            for unit in _units(len(self.grading))
+            for unit in units(len(self.grading))
             if all(
                 self.rate(place, unit) == weighted(unit, monomial)
                 for monomial, terms in self.relations
@@ -270,7 +270,7 @@ def _closure(maximal: frozenset[Exponents]) -> Algebra:
 
 
 @functools.cache
-def _units(parameters: int) -> tuple[Exponents, ...]:
+def units(parameters: int) -> tuple[Exponents, ...]:
     """The exponents of each parameter by itself."""
     return tuple(tuple(int(p == place) for p in range(parameters)) for place in range(parameters))
 

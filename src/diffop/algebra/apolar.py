@@ -21,9 +21,9 @@ A polynomial whose parts are of different degrees is read part by part, so that 
 graded (`grading.py` finds degrees by which most are of one).
 
 Numbers of relations may be of different signs, so that what they make of derivatives cancels where
-the operator itself does not. The amplification bounds by how much: in the product of two series all
-of whose derivatives have size one, the sum of all that is added up, by magnitude, against what it
-would be without relations.
+the operator itself does not. The amplification bounds by how much: where all Taylor coefficients
+have size one, the sum of all that is added up in a product of two series, and in reading one, by
+magnitude, against what it would be without relations.
 """
 
 import functools
@@ -38,7 +38,7 @@ from .algebra import Algebra, Exponents, Sum, weighted
 from .grading import gradings
 from .span import Span, Vector
 
-Polynomial: TypeAlias = Mapping[Exponents, Fraction | float]
+Polynomial: TypeAlias = Mapping[Exponents, Fraction | int | float]
 """Numbers by monomials."""
 Terms: TypeAlias = tuple[tuple[Exponents, Fraction], ...]
 
@@ -46,7 +46,7 @@ LARGEST = 16
 """The amplification up to which relations are worth their digits."""
 
 
-def apolar(polynomials: Sequence[Polynomial], most: float = math.inf) -> Algebra:
+def apolar(polynomials: Sequence[Polynomial], most: int | float = math.inf) -> Algebra:
     """R[t] by the intersection of the Ann(p); all their monomials by themselves where relations
     would cost digits, or have a number beyond `most`, or its inverse.
 
@@ -63,7 +63,7 @@ def apolar(polynomials: Sequence[Polynomial], most: float = math.inf) -> Algebra
     return _apolar(tuple(map(_terms, polynomials)), most)
 
 
-def least(polynomials: Iterable[Polynomial], most: float = math.inf) -> int:
+def least(polynomials: Iterable[Polynomial], most: int | float = math.inf) -> int:
     """How many coefficients any pass carries, beside the primal, from which all p(∂) are read; more
     than `most` are not counted to the end.
     """
@@ -78,7 +78,7 @@ def _terms(polynomial: Polynomial) -> Terms:
 
 
 @functools.lru_cache(maxsize=1024)
-def _apolar(polynomials: tuple[Terms, ...], most: float) -> Algebra:
+def _apolar(polynomials: tuple[Terms, ...], most: int | float) -> Algebra:
     monomials = [[monomial for monomial, _ in terms] for terms in polynomials]
     plain = Algebra.closure(itertools.chain(*monomials))
     if all(len(each) == 1 for each in monomials):
@@ -88,10 +88,11 @@ def _apolar(polynomials: tuple[Terms, ...], most: float) -> Algebra:
         for grading in gradings(monomials, len(monomials[0][0]))
         for sign in (1, -1)
     ]
-    algebra = min(found, key=lambda each: (len(each), amplification(each)))
+    losses = [amplification(each, map(dict, polynomials)) for each in found]
+    loss, algebra = min(zip(losses, found, strict=True), key=lambda each: (len(each[1]), each[0]))
     numbers = [abs(number) for _, terms in algebra.relations for _, number in terms]
     in_range = all(1 / most <= number <= most for number in numbers)
-    return algebra if in_range and amplification(algebra) <= LARGEST else plain
+    return algebra if in_range and loss <= LARGEST else plain
 
 
 def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, sign: int) -> Algebra:
@@ -122,7 +123,7 @@ def _parts(terms: Terms, grading: Exponents) -> list[Terms]:
 
 
 def _basis(
-    polynomials: Sequence[Terms], rank: Callable[[Exponents], Any], most: float = math.inf
+    polynomials: Sequence[Terms], rank: Callable[[Exponents], Any], most: int | float = math.inf
 ) -> tuple[tuple[Exponents, ...], Span]:
     """Monomials in an order that multiplication keeps, those that the ones before them do not span:
     only multiples of these can be among them, and their divisors are.
@@ -157,7 +158,7 @@ def _number(c: Fraction) -> int | float:
     return int(c) if c.denominator == 1 else float(c)
 
 
-def amplification(algebra: Algebra) -> float:
+def amplification(algebra: Algebra, polynomials: Iterable[Polynomial]) -> float:
     """How much larger rounding errors may be than without relations, at most: see above."""
     size, plain = [0.0] * len(algebra), [0.0] * len(algebra)
     for monomial, terms in algebra.sums.items():
@@ -169,4 +170,9 @@ def amplification(algebra: Algebra) -> float:
         sum(abs(n) * size[i] * size[j] for n, i, j in algebra.products(place))
         for place in range(len(algebra))
     ]
-    return max((a / b for a, b in zip(made, plain, strict=True) if b), default=1.0)
+    ratios = [a / b for a, b in zip(made, plain, strict=True) if b]
+    for polynomial in polynomials:
+        parts = {m: abs(c) * math.prod(map(math.factorial, m)) for m, c in polynomial.items()}
+        read = sum(c * size[algebra.places[m]] for m, c in parts.items() if m in algebra.places)
+        ratios.append(float(read / sum(parts.values())))
+    return max(ratios)

@@ -15,10 +15,10 @@ from typing import TypeAlias
 import numpy as np
 from jax.core import Tracer
 
-from ..algebra.algebra import Exponents
+from ..algebra.algebra import Exponents, units
 from ..algebra.apolar import apolar, least
 from .directions import Directions, SparseRows
-from .expansion import Alpha, alpha_of, units
+from .expansion import Alpha, alpha_of
 from .point import Point
 from .probes.base import Factors
 from .terms import Terms

@@ -160,12 +160,6 @@ def exponents_of(order: Any, tangents: Pattern | None = None) -> Exponents:
     return tuple(k.__index__() for k in exponents)
 
 
-@functools.cache
-def units(parameters: int) -> tuple[Exponents, ...]:
-    """The exponents of each parameter by itself."""
-    return tuple(tuple(int(p == place) for p in range(parameters)) for place in range(parameters))
-
-
 def direction_of(direction: Any) -> Direction:
     """A direction from a mapping {variable: integer}, or from a variable for its basis vector."""
     if not isinstance(direction, Mapping):

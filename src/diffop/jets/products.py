@@ -12,18 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.algebra import Algebra, Exponents
+from ..algebra.algebra import Exponents
 from .by_coordinates import Polynomial, polynomial_of
 from .cost import shapes
 from .directions import Directions, basis, combine, interleave
 from .expansion import Alpha, Direction
-from .merging import merged
 from .planner import KINDS, Kind, plan
 from .point import Point
 from .probes.base import AbstractProbe, Draw, Factors
 from .scheme import Jet, Readout, Scheme
 from .terms import Terms
-from .weighted_jets import WeightedJets, added_up, balanced, outer, power_of, terms_along, times
+from .weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
 
 
 def order_of(factors: Factors) -> int:
@@ -48,7 +47,7 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
         polynomial = as_polynomial(factors, point, kind)
         if polynomial is not None:
             return _read_together(polynomial, point)
-    return planned_jets(jets, point, kind, merging=True)
+    return planned_jets(jets, point, kind)
 
 
 def as_polynomial(factors: Factors, point: Point, kind: Kind) -> Polynomial | None:
@@ -104,15 +103,12 @@ def is_linear(factors: Factors) -> bool:
     return order_of(factors) <= 1 and not any(terms.rank < 0 for terms, _ in factors)
 
 
-def planned_jets(
-    jets: WeightedJets, point: Point, kind: Kind, merging: bool = False
-) -> list[WeightedJets]:
+def planned_jets(jets: WeightedJets, point: Point, kind: Kind) -> list[WeightedJets]:
     """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which a slot's number stands
     for its direction. A parameter for each direction is the plan called nested.
 
     Second derivatives are read from pairs of directions, which can be replaced on the way through
-    u as single directions can. Beyond order two, with `merging`, powers along equal lines become
-    one, and are preferred where that makes them fewer than the planned coefficients.
+    u as single directions can.
     """
     if len(jets.tangents) == 1:
         return [jets]
@@ -123,22 +119,6 @@ def planned_jets(
         )
     if kind == "nested" or (kind == "auto" and jets.order == 2):
         return [jets]
-    found = _of_pattern(jets, kind, point)
-    if merging and kind in ("auto", "power"):
-        (powers,) = found if kind == "power" else _of_pattern(jets, "power", point)
-        lines, weights = merged(powers.directions, powers.weights, powers.order)
-        powers = terms_along([lines], weights, powers.output)
-        if kind == "power" or _coefficients([powers]) <= _coefficients(found):
-            return [powers]
-    return found
-
-
-def _coefficients(jets: Sequence[WeightedJets]) -> int:
-    """At least so many have to be carried, top sums not counted."""
-    return sum(each.size * (len(Algebra.closure([each.output])) - 1) for each in jets)
-
-
-def _of_pattern(jets: WeightedJets, kind: Kind, point: Point) -> list[WeightedJets]:
     alpha: Alpha = tuple(enumerate(jets.output))
     scheme = plan((alpha,), kind).scheme
     design = jets.design

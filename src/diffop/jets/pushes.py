@@ -15,11 +15,10 @@ from typing import Any, NamedTuple, final
 import jax.numpy as jnp
 import numpy as np
 
-from ..algebra.algebra import Algebra, Exponents
+from ..algebra.algebra import Algebra, Exponents, units
 from ..algebra.apolar import apolar
 from ..taylor import Jets, Matrix
 from .directions import Directions, combine, stack, to_tangents
-from .expansion import units
 from .identity import connected
 from .point import Point
 from .sums import Sum, added_up

@@ -19,11 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..algebra.algebra import Exponents
+from ..algebra.algebra import Exponents, units
 from ..array_types import SquareArray, Weights
 from .design import Design
 from .directions import Directions, count, divided, largest_entries, rows_at, sum_of
-from .expansion import units
 from .point import Point
 
 Addend: TypeAlias = tuple[Hashable, int | float]

@@ -7,7 +7,8 @@ derivative have jets of their own: those with one variable only are curves, push
 
 from collections.abc import Sequence
 
-from ..expansion import Alpha, units, word_of
+from ...algebra.algebra import units
+from ..expansion import Alpha, word_of
 from ..identity import connected
 from ..scheme import Jet, Readout, Scheme
 
