@@ -16,6 +16,7 @@ from .high_order import HighOrder
 from .kernels import Kernels
 from .limits import Limits
 from .peers import Peers
+from .polynomials import Polynomials
 from .precision import Precision
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
@@ -45,6 +46,7 @@ SUITES: dict[str, AbstractSuite] = {
         Headline(),
         Peers(),
         Small(),
+        Polynomials(),
         Collapsed(),
         ByHand(),
         Scaling(),

@@ -47,7 +47,7 @@ WAYS: dict[str, Method] = {
 }
 
 
-def _turns(programs: Sequence[Program]) -> np.ndarray:
+def turns(programs: Sequence[Program]) -> np.ndarray:
     """Seconds of each program, as a column: in each turn the shortest of several calls, which is
     not interrupted.
     """
@@ -84,7 +84,7 @@ class Small(AbstractSuite):
         check_agreement(WAYS, network, normal_points(2, dim), part=part)
         points = normal_points(case.whole("points"), dim)
         programs = [Program(part, way, network, points) for way in WAYS.values()]
-        own, *others = _turns(programs).T
+        own, *others = turns(programs).T
         values = spread("seconds", own) | {"repeats": TURNS}
         for name, column in zip(list(WAYS)[1:], others, strict=True):
             values |= spread(name, column / own)
