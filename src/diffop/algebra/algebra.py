@@ -189,28 +189,27 @@ class Algebra:
         return _shares(self, place)
 
     def derivation(self, place: int) -> Exponents:
-        """The weights of a derivation that multiplies a basis element with a positive rate, and
-        most others with zero: t_i ∂_i for the parameter with the smallest exponent of those in the
-        monomial, the grading where none of these is a derivation.
+        """The weights of a derivation that multiplies a basis element with a positive rate, the
+        smallest one: most others have rate 0 then.
         """
-        monomial, found = self.monomials[place], self.grading
-        for unit in self._single:
-            if rate := weighted(unit, monomial):
-                if found is self.grading or rate < weighted(found, monomial):
-                    found = unit
-        return found
+        rates = ((self.rate(place, each), each) for each in self._derivations)
+        return min((rate, each) for rate, each in rates if rate)[1]
 
     @functools.cached_property
-    def _single(self) -> tuple[Exponents, ...]:
-        """The derivations t_i ∂_i."""
+    def _derivations(self) -> tuple[Exponents, ...]:
+        """Weights of the grading for the parameters that relations connect, and 0 for all others:
+        t_i ∂_i for one that occurs in no relation.
+        """
+        apart = [{parameter} for parameter in range(len(self.grading))]
+        for monomial, terms in self.relations:
+            for place, _ in terms:
+                pairs = enumerate(zip(monomial, self.monomials[place], strict=True))
+                changed = {parameter for parameter, (a, b) in pairs if a != b}
+                together = changed.union(*(each for each in apart if each & changed))
+                apart = [*(each for each in apart if not each & changed), together]
         return tuple(
-            unit
-            for unit in units(len(self.grading))
-            if all(
-                self.rate(place, unit) == weighted(unit, monomial)
-                for monomial, terms in self.relations
-                for place, _ in terms
-            )
+            tuple(weight if i in each else 0 for i, weight in enumerate(self.grading))
+            for each in apart
         )
 
     def rate(self, place: int, derivation: Exponents) -> int:
