@@ -17,12 +17,12 @@ from jax.sharding import Mesh
 
 from . import __version__, pde, train
 from .kinds import Kind, as_word
+from .parallel.mesh import make, parsed
+from .parallel.processes import connect, failure, is_first, leave
 from .pde.own import imported
 from .pde.registry import summary
 from .train.loggers import TRACKERS
-from .train.mesh import make, parsed
 from .train.model import Keys, build_problem
-from .train.processes import connect, failure, is_first, leave
 from .train.runs import find_runs, save_plot, table, written
 from .train.settings import name_of, recommended_by, stated
 

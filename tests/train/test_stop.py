@@ -8,8 +8,8 @@ import time
 import pytest
 
 import diffop as do
+from diffop.parallel.processes import Stop, interruptible
 from diffop.train import iteration
-from diffop.train.processes import Stop, interruptible
 
 pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 

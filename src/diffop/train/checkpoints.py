@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import PyTree
 
+from ..parallel.mesh import in_words, sizes_of
+from ..parallel.processes import by_first, gathered, is_first
 from . import disk
 from .disk import NOTES, damage, described, environment, numbers, plain, read_notes
 from .identity import digest_with_code
 from .iteration import State
 from .loggers import require_train_extra
-from .mesh import in_words, sizes_of
-from .processes import by_first, gathered, is_first
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one part in so many of the time

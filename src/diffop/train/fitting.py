@@ -13,12 +13,12 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..parallel.mesh import has_several_processes
+from ..parallel.processes import Interrupted, Stop, gathered, is_first
 from ..streams import VERSION
 from .checkpoints import Checkpoints
 from .iteration import Loss, NonFiniteLossError, Optimiser, State, iterate, without_arrays
 from .loggers import tell
-from .mesh import has_several_processes
-from .processes import Interrupted, Stop, gathered, is_first
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], object]
 """Called with `(step, model, losses)` after each dispatch."""

@@ -15,11 +15,11 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from ..equations.equation import has_unknowns, learnable, with_unknowns
 from ..losses.loss import ResidualLoss
-from .mesh import Layout
-from .methods.base import AbstractMethod, Objective
-from .methods.first_order import as_method
-from .methods.protocol import HasPointwise, HasResiduals
-from .processes import interruptible
+from ..methods.base import AbstractMethod, Objective
+from ..methods.first_order import as_method
+from ..methods.protocol import HasPointwise, HasResiduals
+from ..parallel.mesh import Layout
+from ..parallel.processes import interruptible
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
 Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, final
 
 from ..extras import require
+from ..parallel.processes import is_first
 from . import strict_json
 from .disk import replacing, sync
-from .processes import is_first
 
 METRICS, EVENTS = "metrics.jsonl", "tensorboard"
 _INTERVAL = 30.0  # seconds between lines that tell how far a run is

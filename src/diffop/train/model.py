@@ -15,6 +15,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .. import pde
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
+from ..methods.balanced import Balanced
 from ..nn import Anchored, Curved, ScaledInput, ScaledOutput, WeightSharedMLP
 from ..pde import AbstractProblem
 from ..pde.own import made
@@ -23,7 +24,6 @@ from ..streams import stream
 from .checkpoints import Checkpoints
 from .disk import is_as_signed
 from .iteration import Optimiser, State
-from .methods.balanced import Balanced
 from .optimisers import OPTIMISERS, SCHEDULES, WITHOUT_RATE, bound_by_fan_in
 from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read_json, settings_of, started_with
 from .settings import PRECISIONS, Problem, Settings, identity, is_own, own_dim

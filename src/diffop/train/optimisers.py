@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import optax
 from optax import contrib
 
+from ..methods.conjugate_gradients import ConjugateGradients
+from ..methods.gauss_newton import GaussNewton
+from ..methods.lbfgs import LBFGS
 from .iteration import Optimiser
-from .methods.conjugate_gradients import ConjugateGradients
-from .methods.gauss_newton import GaussNewton
-from .methods.lbfgs import LBFGS
 
 _Schedule = Callable[[float, int], optax.Schedule]
 

@@ -12,12 +12,12 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..parallel.mesh import in_words, sizes_of
+from ..parallel.processes import gathered
 from .disk import environment
 from .evaluate import FixedPoints, NoPoints
 from .iteration import State
 from .loggers import AbstractLogger, Metric
-from .mesh import in_words, sizes_of
-from .processes import gathered
 from .settings import Settings
 
 try:

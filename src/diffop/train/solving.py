@@ -16,6 +16,8 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..parallel.mesh import checked, shard
+from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ..streams import VERSION
 from . import runs
@@ -33,10 +35,8 @@ from .loggers import (
     require_train_extra,
     tell,
 )
-from .mesh import checked, shard
 from .model import Keys, build, build_loss, build_optimiser, build_problem, untrained
 from .pictures import Curve, save_curves, save_picture
-from .processes import Stop, by_first, is_first, is_out_of_memory, on_host
 from .report import Progress, Report, memory_bytes, summarise
 from .settings import PRECISIONS, Problem, Settings, as_settings, recommended
 

@@ -10,8 +10,8 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train.methods.base import Objective
-from diffop.train.methods.gauss_newton import Memory as GaussNewtonMemory
+from diffop.methods.base import Objective
+from diffop.methods.gauss_newton import Memory as GaussNewtonMemory
 
 pytestmark = pytest.mark.usefixtures("x64")
 

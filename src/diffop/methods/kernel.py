@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ...kernels import call
+from ..kernels import call
 from .layers import Factors, Gradients, Layers
 from .vector import Residuals
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ...scalars import plain
+from ..scalars import plain
 from .base import AbstractMethod, Evaluated, Objective, step_key
 
 

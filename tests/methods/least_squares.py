@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 import diffop as do
-from diffop.train.methods.base import step_key
+from diffop.methods.base import step_key
 
 KEY = jax.random.key(0)
 

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
-from ...equations.methods import has_method
-from ...losses.balance import Weights, balanced, gradient_norms, weighted
-from ...scalars import plain
+from ..equations.methods import has_method
+from ..losses.balance import Weights, balanced, gradient_norms, weighted
+from ..scalars import plain
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .first_order import as_method
 from .lbfgs import LBFGS

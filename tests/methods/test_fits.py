@@ -8,7 +8,7 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train.methods.base import step_key
+from diffop.methods.base import step_key
 
 from .least_squares import KEY, AllAtOnce, Curve, after, linear, start, vector
 

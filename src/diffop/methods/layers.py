@@ -23,8 +23,8 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ...taylor.binding import bind
-from ...taylor.program import Atom, Constant, Program, flatten
+from ..taylor.binding import bind
+from ..taylor.program import Atom, Constant, Program, flatten
 
 
 @final

@@ -17,7 +17,7 @@ from typing import NamedTuple, final
 
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...complete import Complete
+from ..complete import Complete
 from .vector import Residuals, Vector
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...scalars import plain
+from ..scalars import plain
 from .jacobian import Rows, jacobian
 from .kernel import Plan, kernel, planned, times_transpose
 from .linear import AbstractSolver, Solution

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train.methods.search import adapted, halved
+from diffop.methods.search import adapted, halved
 
 from .least_squares import KEY, after
 

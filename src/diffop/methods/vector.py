@@ -12,8 +12,8 @@ import jax.flatten_util
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ...equations.methods import has_method
-from ...losses.pointwise import Pointwise
+from ..equations.methods import has_method
+from ..losses.pointwise import Pointwise
 from .protocol import HasPointwise, HasResiduals
 
 Vector: TypeAlias = Float[Array, " parameters"]

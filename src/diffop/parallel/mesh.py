@@ -23,7 +23,7 @@ from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
-from ..losses.sharding import AXES, DATA, MODEL
+from .sharding import AXES, DATA, MODEL
 
 
 def shard(tree: PyTree, mesh: Mesh) -> PyTree:

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ... import kernels
-from ...scalars import plain
+from .. import kernels
+from ..scalars import plain
 from .linear import AbstractSolver, Solution
 from .vector import Residuals, Vector
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
-from ...scalars import plain
-from ...streams import stream
+from ..scalars import plain
+from ..streams import stream
 from .base import AbstractMethod, Evaluated, Objective, step_key
 from .dense import Cholesky
 from .linear import AbstractSolver, Solution

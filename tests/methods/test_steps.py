@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import diffop as do
+from diffop.methods.base import step_key
 from diffop.streams import stream
-from diffop.train.methods.base import step_key
 
 from .least_squares import KEY, AllAtOnce, Curve, after, damped, dense, linear, start, vector
 

@@ -4,7 +4,7 @@ from typing import Protocol, runtime_checkable
 
 from jaxtyping import PRNGKeyArray, PyTree
 
-from ...losses.pointwise import NamedPointwise
+from ..losses.pointwise import NamedPointwise
 
 
 @runtime_checkable

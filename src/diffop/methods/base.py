@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, final
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ...complete import Complete
-from ...equations.methods import has_method
-from ...streams import stream
+from ..complete import Complete
+from ..equations.methods import has_method
+from ..streams import stream
 
 
 @final

@@ -4,13 +4,14 @@ from typing import Any
 
 import jax
 from jax.sharding import AxisType, PartitionSpec
-
-from ..equations.points import Points
+from jaxtyping import Array, PyTree, Shaped
 
 DATA, MODEL = AXES = ("data", "model")
 
 
-def shard_points(points: Points) -> Points:
+def shard_points(
+    points: PyTree[Shaped[Array, "points ..."]],
+) -> PyTree[Shaped[Array, "points ..."]]:
     """Divides points over the mesh of a fit: their number over `data`, their coordinates over
     `model`.
 
