@@ -20,7 +20,7 @@ import diffop as do
 from diffop.__main__ import main
 from diffop.parallel.processes import Stop
 from diffop.streams import VERSION
-from diffop.train import checkpoints, disk, report, runs, solving
+from diffop.train import checkpoints, disk, progress as report, runs, solving
 from diffop.train.disk import write_digests
 from diffop.train.loggers import Metric, MetricsFile, read_metrics
 from diffop.train.model import Keys

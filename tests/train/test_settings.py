@@ -11,8 +11,8 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import _add_solve, main
-from diffop.train import solving
-from diffop.train.report import memory_bytes, peak_memory_mb
+from diffop.train import checking, solving
+from diffop.train.memory import memory_bytes, peak_memory_mb
 from diffop.train.runs import settings_of, up_to_date
 from diffop.train.settings import stated
 
@@ -283,7 +283,7 @@ def test_settings_without_an_effect_in_files_from_before():
 )
 def test_memory_that_surely_does_not_suffice(changes, needed, lower, tmp_path, monkeypatch):
     """It is known before anything is made, and says what to lower."""
-    monkeypatch.setattr(solving, "memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr(checking, "memory_bytes", lambda: 4 * 10**9)
     given = do.train.Settings(NAME, **{"dim": 10, **changes})
     with pytest.raises(
         MemoryError,
@@ -291,7 +291,7 @@ def test_memory_that_surely_does_not_suffice(changes, needed, lower, tmp_path, m
         rf"{lower}.$",
     ):
         do.train.check(given, tmp_path / "run")
-    monkeypatch.setattr(solving, "memory_bytes", lambda: None)  # where the system does not tell
+    monkeypatch.setattr(checking, "memory_bytes", lambda: None)  # where the system does not tell
     do.train.check(do.train.Settings(NAME, dim=10), tmp_path / "run")
 
 

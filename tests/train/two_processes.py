@@ -15,7 +15,7 @@ import optax
 
 import diffop as do
 from diffop.parallel.processes import by_first, connect, on_host, succeeded_everywhere
-from diffop.train import report, solving
+from diffop.train import progress as report, solving
 
 SETTINGS = do.train.Settings.of_paper(
     "allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4

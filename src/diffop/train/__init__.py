@@ -25,6 +25,7 @@ from ..methods.vector import Residuals as Residuals
 from ..parallel.mesh import shard as shard
 from ..parallel.processes import Interrupted as Interrupted
 from ..parallel.sharding import shard_points as shard_points
+from .checking import check as check
 from .checkpoints import (
     CheckpointMismatchError as CheckpointMismatchError,
     Checkpoints as Checkpoints,
@@ -33,7 +34,8 @@ from .checkpoints import (
 from .evaluate import Errors as Errors, FixedPoints as FixedPoints
 from .fitting import Fit as Fit, fit as fit
 from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
+from .listeners import AbstractListener as AbstractListener, EarlyStopping as EarlyStopping
 from .model import load as load
 from .report import Report as Report
 from .settings import Settings as Settings
-from .solving import check as check, solve as solve
+from .solving import solve as solve

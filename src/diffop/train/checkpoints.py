@@ -193,6 +193,13 @@ class Checkpoints:
         steps = self.steps
         return steps[-1] if steps else None
 
+    def last_in_words(self) -> str:
+        """Where the newest checkpoint is."""
+        step = self.last()
+        if step is None:
+            return "there is no checkpoint"
+        return f"the last good checkpoint is {self.path(step)}"
+
     def best(self) -> int | None:
         """The step of the checkpoint with the lowest score; None if there is no checkpoint."""
         for step in reversed(self.steps):

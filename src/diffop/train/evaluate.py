@@ -194,10 +194,10 @@ class NoPoints:
     rel_error = 0.0
     null_rel_l2 = None
 
-    def errors(self, u: Callable, fraction: float = 1.0) -> None:
+    def errors(self, u: object, fraction: float = 1.0) -> None:
         return None
 
-    def component_errors(self, u: Callable, fraction: float = 1.0) -> dict[str, Errors]:
+    def component_errors(self, u: object, fraction: float = 1.0) -> dict[str, Errors]:
         return {}
 
 

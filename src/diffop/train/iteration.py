@@ -35,6 +35,8 @@ class State(NamedTuple):
     - `losses`: the loss at each step, before the step was made; shape `(step,)`.
     - `seconds`: how long the steps took, without compiling and without what was done in between.
     - `compile_seconds`: how long compiling took.
+    - `error`: the relative L2 error on a tenth of the test points, for listeners of a run of
+        `diffop.train.solve` after whose last step it was measured; else None.
 
     !!! example
 
@@ -52,6 +54,7 @@ class State(NamedTuple):
     losses: np.ndarray
     seconds: float
     compile_seconds: float
+    error: float | None = None
 
     @classmethod
     def initial(cls, model: PyTree, optimiser: Optimiser, mesh: Mesh | None = None) -> "State":
