@@ -36,7 +36,10 @@ ARROWS = {
     "losses": {"terms", "estimators", "operators", "equations", "baselines", "parallel"},
     "methods": {"kernels", "taylor", "equations", "losses"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"kernels", "quadrature", "terms", "operators", "equations", "losses", "nn"},
+    "pde": {
+        *("kernels", "quadrature", "terms", "operators", "equations", "baselines", "losses"),
+        *("methods", "nn"),
+    },
     "train": {
         "kernels",
         "taylor",

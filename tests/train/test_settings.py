@@ -11,6 +11,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import _add_solve, main
+from diffop.kinds import as_word, from_word
 from diffop.train import checking, solving
 from diffop.train.memory import memory_bytes, peak_memory_mb
 from diffop.train.runs import settings_of, up_to_date
@@ -206,9 +207,9 @@ def test_unknown_problem():
 @pytest.mark.parametrize("name", INTEGERS)
 @pytest.mark.parametrize("value", [0, -1, True])
 def test_sizes(name, value):
+    option = name.replace("_", "-")
     with pytest.raises(
-        ValueError,
-        match=f"^{name.replace('_', '-')} must be an integer of at least 1, got {value}.$",
+        ValueError, match=f"^{option} must be an integer of at least 1(, or none)?, got {value}.$"
     ):
         do.train.Settings(**{"problem": NAME, name: value})
 
@@ -389,7 +390,7 @@ def test_data_batch():
     assert do.train.Settings(NAME, data_batch=7).data_batch == 7
     assert do.train.Settings("kovasznay").data_batch == 50
     assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
-    with pytest.raises(ValueError, match="^data-batch must be an integer of at least 1, got 0.$"):
+    with pytest.raises(ValueError, match="^data-batch must be an integer .*, or none, got 0.$"):
         do.train.Settings(NAME, data_batch=0)
 
 
@@ -451,3 +452,24 @@ def test_every_setting_is_documented():
 def test_defaults_are_what_they_are_expected_to_be(name):
     kind = stated()[name]["kind"]
     kind.check(name, 0 if name == "seed" else getattr(do.pde.Recommended(), name))
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("none", None),
+        ("5", 5),
+        ("-1e-3", -1e-3),
+        ("1,2.5", [1, 2.5]),
+        ("a=1,b=2e3", {"a": 1, "b": 2e3}),
+        ("a=1", {"a": 1}),
+        ("adam", "adam"),
+        ("my.module:adam", "my.module:adam"),
+        *((word, word) for word in ("a=1,2", "a=1,a=2", "a=b", "1,x", "=1,2", "")),
+    ],
+)
+def test_words_of_the_command_line(word, value):
+    found = from_word(word)
+    assert found == value and type(found) is type(value)
+    if value != word:
+        assert from_word(as_word(found)) == found

@@ -16,6 +16,7 @@ from jaxtyping import PyTree
 from ..parallel.mesh import checked
 from ..parallel.processes import by_first
 from ..pde import AbstractReferenceProblem
+from ..precision import PRECISIONS
 from . import runs
 from .checkpoints import Checkpoints
 from .disk import MARGIN, room
@@ -23,7 +24,7 @@ from .iteration import State
 from .loggers import require_train_extra
 from .memory import memory_bytes
 from .model import build_loss, build_optimiser, build_problem, untrained
-from .settings import PRECISIONS, Problem, Settings, as_settings, recommended
+from .settings import Problem, Settings, as_settings, recommended
 
 _CHECKPOINTS = 4  # the last two, the best, and one that is being written
 

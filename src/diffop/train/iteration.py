@@ -9,7 +9,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -17,12 +16,12 @@ from ..equations.equation import has_unknowns, learnable, with_unknowns
 from ..losses.loss import ResidualLoss
 from ..methods.base import AbstractMethod, Objective
 from ..methods.first_order import as_method
+from ..methods.optimisers import Optimiser as Optimiser
 from ..methods.protocol import HasPointwise, HasResiduals
 from ..parallel.mesh import Layout
 from ..parallel.processes import interruptible
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
-Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod
 
 
 @final

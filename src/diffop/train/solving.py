@@ -17,6 +17,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..parallel.mesh import shard
 from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
 from ..pde import AbstractProblem, AbstractSolvedProblem
+from ..precision import PRECISIONS
 from ..streams import VERSION
 from . import runs
 from .checking import check
@@ -30,7 +31,7 @@ from .model import Keys, build, build_loss, build_optimiser, build_problem
 from .pictures import Curve, save_curves, save_picture
 from .progress import Progress
 from .report import Report, summarise
-from .settings import PRECISIONS, Problem, Settings, as_settings
+from .settings import Problem, Settings, as_settings
 
 _COORDINATES_PER_DISPATCH = 10**7
 _RESOLUTION = 201
