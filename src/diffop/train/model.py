@@ -27,7 +27,7 @@ from ..streams import stream
 from .checkpoints import Checkpoints
 from .disk import is_as_signed
 from .iteration import State
-from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read_json, settings_of, started_with
+from .runs import CHECKPOINTS, MODEL, REPORT, RUN, described, settings_of, started_with
 from .settings import Problem, Settings, identity, own_dim
 
 
@@ -201,9 +201,9 @@ def load(
             f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
             f'checkpoint="last".'
         )
-    settings = _of(problem, settings_of(read_json(path / REPORT)), path)
+    settings = _of(problem, settings_of(described(path / REPORT)), path)
     try:
-        _check_depth(settings, path / MODEL)
+        _check_depth(settings.depth, path / MODEL)
         with PRECISIONS[settings.precision](), (path / MODEL).open("rb") as file:
             skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
             model = eqx.tree_deserialise_leaves(file, skeleton)
@@ -219,15 +219,15 @@ def load(
         ) from error
 
 
-def _check_depth(settings: Settings, *files: pathlib.Path) -> None:
+def _check_depth(depth: int, *files: pathlib.Path) -> None:
     """Layers are made one by one, as many as settings say: before that it is seen whether there are
     as many in the files, where each has four bytes or more for its weights, and for their name.
 
     **Raises:** `ValueError` if there are not.
     """
     size = sum(file.stat().st_size for file in files)
-    if 4 * settings.depth > size:
-        raise ValueError(f"{settings.depth} hidden layers are not in {size} bytes")
+    if 4 * depth > size:
+        raise ValueError(f"{depth} hidden layers are not in {size} bytes")
 
 
 def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
@@ -258,7 +258,7 @@ def _load_checkpoint(
         place = checkpoints.path(step)
         if place.is_dir():
             try:
-                _check_depth(settings, *(each for each in place.rglob("*") if each.is_file()))
+                _check_depth(settings.depth, *(each for each in place.rglob("*") if each.is_file()))
             except ValueError as error:
                 raise ValueError(
                     f"{place} is not a checkpoint of the run that {RUN} describes: {error}."

@@ -13,7 +13,7 @@ from .disk import environment
 from .evaluate import FixedPoints, NoPoints
 from .iteration import State
 from .progress import Progress
-from .settings import Settings
+from .settings import Settings, identity
 
 _RECENT = 100  # steps over which the loss is averaged
 
@@ -37,7 +37,9 @@ class Report:
     - `compile_s`: seconds spent compiling.
     - `peak_memory_mb`: in units of $10⁶$ bytes.
     - `parameters`: how many numbers were trained.
-    - `settings`: all other settings, and how many test points there were.
+    - `settings`: all settings.
+    - `test_points`: how many there were.
+    - `reference_rel_error`: that of the reference values, which are not exact.
     - `environment`: the versions and the device that the numbers were made with.
     - `components`: the relative L2 error of each component of a solution with several, by name.
     - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
@@ -70,6 +72,8 @@ class Report:
     resumed_at: list[int] = dataclasses.field(default_factory=list)
     mesh: dict[str, int] = dataclasses.field(default_factory=dict)
     ended_at: int | None = None
+    test_points: int = 0
+    reference_rel_error: float = 0.0
 
     def as_text(self) -> str:
         """What the run means, in a few lines."""
@@ -100,7 +104,7 @@ class Report:
             f"relative L2 error {self.rel_l2:.2e}, {verdict}\n"
             f"  (the null model is one fitted number, without a network; "
             f"skill = {self.skill:.2f})\n"
-            f"relative L1 error {self.rel_l1:.2e} on {self.settings['test_points']} fixed points"
+            f"relative L1 error {self.rel_l1:.2e} on {self.test_points} fixed points"
             f"{self._reference()}\n"
             f"{self._components()}"
         )
@@ -112,7 +116,7 @@ class Report:
 
     def _reference(self) -> str:
         """What has to be said of reference values that are not exact."""
-        error = self.settings.get("reference_rel_error")
+        error = self.reference_rel_error
         return f", where the reference is exact to {error:.0e}" if error else ""
 
 
@@ -121,23 +125,24 @@ def summarise(
 ) -> Report:
     """The report of a run that has made all its steps."""
     arrays = jax.tree.leaves(eqx.filter(state.model, eqx.is_inexact_array))
-    given = settings.as_json()
     return Report(
-        **{name: given.pop(name) for name in ("problem", "dim", "steps", "n", "seed")},
+        problem=identity(settings.problem),
+        dim=settings.dim,
+        steps=settings.steps,
+        n=settings.n,
+        seed=settings.seed,
         **_measured(points, state),
         it_per_s=state.step / state.seconds,
         compile_s=state.compile_seconds,
         peak_memory_mb=progress.peak_memory_mb,
         parameters=sum(array.size for array in arrays),
-        settings={
-            **given,
-            "test_points": points.count,
-            **({"reference_rel_error": points.rel_error} if points.rel_error else {}),
-        },
+        settings=settings.as_json(),
         environment=environment(),
         loss=float(np.mean(state.losses[-_RECENT:])),
         resumed_at=progress.resumed_at,
         mesh=sizes_of(state.model),
+        test_points=points.count,
+        reference_rel_error=points.rel_error,
         ended_at=state.step if state.step < settings.steps else None,
     )
 

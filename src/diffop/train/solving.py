@@ -4,7 +4,8 @@ import contextlib
 import os
 import pathlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
@@ -114,7 +115,7 @@ def solve(
         keys = Keys.of(given)
         problem = build_problem(given, keys.problem)
         points = test_points(problem, keys.test, mesh)
-        by_first(lambda: runs.begin(path, _description(given, points), resume))
+        by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
         checkpoints = Checkpoints(
             path / runs.CHECKPOINTS,
             every=checkpoint_every,
@@ -122,7 +123,9 @@ def solve(
             tell=tell,
         )
         optimiser = build_optimiser(given)
-        start = State.initial(_net(given, problem, keys.net, mesh), optimiser, mesh)
+        start = State.initial(
+            _made(partial(build, given, problem), keys.net, mesh), optimiser, mesh
+        )
         start, notes = _resumed(start, checkpoints, path) if resume else (start, None)
         made = start.step
         states = iterate(
@@ -204,19 +207,15 @@ def _steps_kept(
         ) from error
 
 
-def _net(
-    settings: Settings, problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
-) -> PyTree:
-    """The untrained network; on a mesh it is made where it will be, never as a whole."""
-    if mesh is None:
-        return build(settings, problem, key)
-    return eqx.filter_jit(lambda key: shard(build(settings, problem, key), mesh))(key)
+def _made(net: Callable[[PRNGKeyArray], PyTree], key: PRNGKeyArray, mesh: Mesh | None) -> PyTree:
+    """A network; on a mesh it is made where it will be, never as a whole."""
+    return net(key) if mesh is None else eqx.filter_jit(lambda key: shard(net(key), mesh))(key)
 
 
-def _description(settings: Settings, points: FixedPoints | NoPoints) -> dict[str, Any]:
+def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
     """What is known of a run when it begins."""
     return {
-        "settings": settings.as_json(),
+        "settings": settings,
         "test_points": points.count,
         "null_rel_l2": points.null_rel_l2,
         "environment": environment(),
