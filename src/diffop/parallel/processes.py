@@ -26,6 +26,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHUTDOWN = 30  # seconds that a process which has ended waits for the others
 _LAST = 10  # seconds by which the first process leaves after it has learnt that another is lost
 
+_AGAIN = bytes(1)  # what a socket of signals' numbers is sent to have Ctrl-C sent again
+_MOMENT = 0.01  # seconds by which what has ignored Ctrl-C has mostly ended
+
 _BLOCK = 2**26
 """So many numbers are copied to all devices at a time."""
 
@@ -141,6 +144,10 @@ class Stop:
     What will happen is said by a thread, which reads the signal's number from a socket that the
     interpreter writes it into: a handler may have interrupted another sentence.
 
+    The interpreter ignores what is raised in `__del__` and in callbacks of weak references and of
+    the garbage collector, of which JAX has one. If it has ignored the `KeyboardInterrupt` of a
+    handler that ran in one of them, the thread sends that signal again.
+
     Signals are left alone outside the main thread, where handlers cannot be set.
 
     **Arguments:**
@@ -153,6 +160,7 @@ class Stop:
         self._tell = tell
         self._before: dict[int, Any] = {}
         self._thread: threading.Thread | None = None
+        self._in_hook = False
 
     def __enter__(self) -> "Stop":
         if threading.current_thread() is threading.main_thread():
@@ -164,10 +172,13 @@ class Stop:
             self._before = {each: signal.signal(each, self._note) for each in heard}
             self._thread = threading.Thread(target=self._say, daemon=True)
             self._thread.start()
+            self._hook_before = sys.unraisablehook
+            sys.unraisablehook = self._ignored
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
+            sys.unraisablehook = self._hook_before
             for number, handler in self._before.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(self._before_fd)
@@ -182,13 +193,27 @@ class Stop:
     def _note(self, number: int, _: object) -> None:
         if self.signal is None:
             self.signal = number
+        elif number == signal.SIGINT and self._in_hook:
+            self._writer.send(_AGAIN)  # what a hook raises is ignored, too
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
+
+    def _ignored(self, raised: "sys.UnraisableHookArgs") -> None:
+        """Is called with what was raised and ignored, in place of printing it."""
+        if raised.exc_type is not KeyboardInterrupt:
+            self._hook_before(raised)
+            return
+        self._in_hook = True
+        self._writer.send(_AGAIN)
+        self._in_hook = False
 
     def _say(self) -> None:
         told = False
         while read := self._reader.recv(1):
-            if read[0] in self._before and not told:
+            if read == _AGAIN:
+                time.sleep(_MOMENT)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            elif read[0] in self._before and not told:
                 told = True
                 name = signal.Signals(read[0]).name
                 self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")
