@@ -15,6 +15,7 @@ from .checkpoints import (
 from .evaluate import Errors as Errors, FixedPoints as FixedPoints
 from .fitting import Fit as Fit, fit as fit
 from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
+from .marching import march as march
 from .mesh import shard as shard
 from .methods.balanced import Balanced as Balanced
 from .methods.base import (
@@ -37,3 +38,4 @@ from .processes import Interrupted as Interrupted
 from .report import Report as Report
 from .settings import Settings as Settings
 from .solving import check as check, solve as solve
+from .standard_errors import standard_errors as standard_errors
