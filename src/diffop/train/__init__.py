@@ -12,6 +12,7 @@ from .checkpoints import (
     Checkpoints as Checkpoints,
     Saved as Saved,
 )
+from .error_bars import standard_errors as standard_errors
 from .evaluate import Errors as Errors, FixedPoints as FixedPoints
 from .fitting import Fit as Fit, fit as fit
 from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
@@ -38,4 +39,3 @@ from .processes import Interrupted as Interrupted
 from .report import Report as Report
 from .settings import Settings as Settings
 from .solving import check as check, solve as solve
-from .standard_errors import standard_errors as standard_errors
