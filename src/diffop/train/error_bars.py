@@ -25,6 +25,7 @@ from ..equations.methods import has_method
 from .methods.vector import check_residuals
 
 _DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number, as Gauss–Newton's
+_NOTHING = 1e-6  # of the loss
 
 
 def standard_errors(
@@ -157,7 +158,8 @@ def _variances(found: _Moved, sizes: list[int]) -> list[float]:
     total, variances = float(found.left @ found.left), []
     for r, h in zip(left, share, strict=True):
         square, free = float(r @ r), float(np.sum(1 - h))
-        if free < 0.5 and square > 1e-6 * total:
+        # conditions that are met, such as those at two ends, leave nothing, and have no noise to tell
+        if free < 0.5 and square > _NOTHING * total:
             raise ValueError(
                 "standard_errors expects more residuals than the fit has used up, which tell of "
                 f"their noise, got {len(r)} residuals of which {free:.2g} are free; take more "
