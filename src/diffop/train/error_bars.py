@@ -158,7 +158,7 @@ def _variances(found: _Moved, sizes: list[int]) -> list[float]:
     total, variances = float(found.left @ found.left), []
     for r, h in zip(left, share, strict=True):
         square, free = float(r @ r), float(np.sum(1 - h))
-        # conditions that are met, such as those at two ends, leave nothing, and have no noise to tell
+        # conditions that are met, such as those at two ends, leave nothing: no noise to tell
         if free < 0.5 and square > _NOTHING * total:
             raise ValueError(
                 "standard_errors expects more residuals than the fit has used up, which tell of "
