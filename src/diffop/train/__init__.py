@@ -31,10 +31,12 @@ from .checkpoints import (
     Checkpoints as Checkpoints,
     Saved as Saved,
 )
+from .error_bars import standard_errors as standard_errors
 from .evaluate import Errors as Errors, FixedPoints as FixedPoints
 from .fitting import Fit as Fit, fit as fit
 from .iteration import NonFiniteLossError as NonFiniteLossError, State as State, iterate as iterate
 from .listeners import AbstractListener as AbstractListener, EarlyStopping as EarlyStopping
+from .marching import march as march
 from .model import load as load
 from .report import Report as Report
 from .settings import Settings as Settings
