@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import diffop as do
@@ -78,12 +79,45 @@ def test_a_march_that_was_stopped_goes_on(tmp_path, capfd):
     assert later == [2, 4, 6, 8]
 
 
+class Turning(eqx.Module):
+    """Falls with each step in the first window; is larger and rises in those after it."""
+
+    window: int = eqx.field(static=True)
+
+    def __call__(self, steps, key):
+        return jnp.sum(steps if self.window else -steps)
+
+
+COUNTING = optax.GradientTransformation(
+    lambda _: (), lambda gradient, state, _: (jax.tree.map(jnp.ones_like, gradient), state)
+)
+
+
+class Steps(do.train.AbstractListener):
+    def __init__(self):
+        self.seen = []
+
+    def after(self, state):
+        self.seen.append(state.step)
+
+
+def test_listeners_are_told_of_all_windows_and_count_within_each():
+    """A loss that only rises is patiently seen for 20 steps after the first 10."""
+    steps, patient = Steps(), do.train.EarlyStopping(20)
+    fits = do.train.march(
+        *(jnp.zeros(1), lambda window, _: Turning(window), COUNTING, 100, 3),
+        key=KEY,
+        steps_per_dispatch=10,
+        listeners=[steps, patient],
+    )
+    assert [each.losses.size for each in fits] == [100, 30, 30]
+    assert steps.seen == [*range(10, 101, 10)] + [10, 20, 30] * 2
+
+
 def test_each_window_has_random_numbers_of_its_own():
     class Noise(eqx.Module):
         def __call__(self, u, key):
             return jnp.sum(u * jax.random.normal(key, (1,)))
-
-    import optax
 
     fits = do.train.march(
         jnp.zeros(1), lambda *_: Noise(), optax.sgd(1.0), 1, 2, key=KEY, steps_per_dispatch=1

@@ -114,6 +114,9 @@ class EarlyStopping(AbstractListener):
                 f"EarlyStopping expects a patience of at least 1 and least from 0 to below 1, got "
                 f"{patience} and {least}."
             )
+        self._forget()
+
+    def _forget(self) -> None:
         self._best: float | None = None
         self._step = 0
 
@@ -129,3 +132,6 @@ class EarlyStopping(AbstractListener):
 
     def resume(self, notes: dict[str, Any]) -> None:
         self._best, self._step = notes["best"], notes["step"]
+
+    def close(self, failed: bool) -> None:
+        self._forget()  # another fit, such as the next window of a march, counts from its own start

@@ -46,7 +46,9 @@ def march(
         window in which it was stopped; the result is that of a call that never was, bit for bit on
         a CPU. More windows than before may be asked for. Without it nothing is kept.
     - `every`: how many steps lie between checkpoints; those of a window if it is not given.
-    - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`.
+    - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` are
+        told of all windows, and closed after each; one that raises `StopIteration` ends the window.
+        As any fit that was ended so, the window goes on when the same call is made again.
 
     **Returns:** a `diffop.train.Fit` for each window.
 
