@@ -88,9 +88,7 @@ class Turning(eqx.Module):
         return jnp.sum(steps if self.window else -steps)
 
 
-COUNTING = optax.GradientTransformation(
-    lambda _: (), lambda gradient, state, _: (jax.tree.map(jnp.ones_like, gradient), state)
-)
+COUNTING = optax.stateless(lambda updates, _: jax.tree.map(jnp.ones_like, updates))
 
 
 class Steps(do.train.AbstractListener):
