@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image
 
 import diffop as do
+from diffop.precision import PRECISIONS
 from diffop.train.model import Keys, build_problem
 from diffop.train.runs import finished
-from diffop.train.settings import PRECISIONS
 
 from .harness.case import Case, Scope
 from .harness.process import in_own_process

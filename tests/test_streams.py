@@ -17,8 +17,8 @@ import pytest
 
 import diffop as do
 from diffop import streams as module
+from diffop.methods.base import step_key
 from diffop.streams import stream, streams
-from diffop.train.methods.base import step_key
 from diffop.train.model import Keys, build, build_loss, build_optimiser, build_problem
 
 SOURCE = pathlib.Path(do.__file__).parent

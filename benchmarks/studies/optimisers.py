@@ -23,7 +23,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 import diffop as do
-from diffop.train.optimisers import SCHEDULES
+from diffop.methods.optimisers import SCHEDULES
 
 from ..harness.machine import machine
 from ..harness.report import in_words

@@ -16,13 +16,14 @@ import jax
 from jax.sharding import Mesh
 
 from . import __version__, pde, train
-from .kinds import Kind, as_word
+from .kinds import as_word, from_word
+from .parallel.mesh import make, parsed
+from .parallel.processes import connect, failure, is_first, leave
+from .paths import found_at, is_path
 from .pde.own import imported
 from .pde.registry import summary
 from .train.loggers import TRACKERS
-from .train.mesh import make, parsed
 from .train.model import Keys, build_problem
-from .train.processes import connect, failure, is_first, leave
 from .train.runs import find_runs, save_plot, table, written
 from .train.settings import name_of, recommended_by, stated
 
@@ -83,7 +84,7 @@ def _add_recommend(parser: argparse.ArgumentParser) -> None:
     parser.description = "What `diffop solve` takes where nothing else is given, as its options."
     parser.set_defaults(run=_recommend)
     _add_problem(parser)
-    _add_setting(parser, "dim", stated()["dim"]["kind"], stated()["dim"]["help"])
+    _add_setting(parser, "dim")
 
 
 def _add_problem(parser: argparse.ArgumentParser) -> None:
@@ -120,19 +121,19 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
         help="also log to TensorBoard or Weights & Biases",
     )
     _add_devices(parser.add_argument_group("several devices"))
-    for name, field in stated().items():
-        _add_setting(parser, name, field["kind"], field["help"])
-    _add_setting(parser, "estimator", stated()["probes"]["kind"], argparse.SUPPRESS)
+    for name in stated():
+        _add_setting(parser, name)
+    hidden = argparse.SUPPRESS
+    parser.add_argument("--estimator", type=from_word, default=hidden, help=hidden)
 
 
-def _add_setting(parser: argparse.ArgumentParser, name: str, kind: Kind, text: str) -> None:
+def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
     """One that is among the options only where it is given: its value may be None."""
     parser.add_argument(
         f"--{name.replace('_', '-')}",
-        type=kind.read,
-        metavar=kind.metavar,
-        choices=kind.choices,
-        help=text,
+        type=from_word,
+        metavar=stated()[name]["kind"].metavar,
+        help=stated()[name]["help"],
         default=argparse.SUPPRESS,
     )
 
@@ -283,6 +284,8 @@ def _settings(options: argparse.Namespace) -> train.Settings:
         print("diffop: --estimator is now called --probes; say that.", file=sys.stderr)
         options.probes = options.estimator
     given = {name: value for name, value in vars(options).items() if name in stated()}
+    if is_path(given.get("optimiser")):
+        given["optimiser"] = found_at(given["optimiser"], "optimiser")
     if options.paper:
         return train.Settings.of_paper(options.problem, **given)
     problem = imported(options.problem) if ":" in options.problem else options.problem

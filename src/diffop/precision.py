@@ -6,8 +6,8 @@ terms that may cancel, each of which has been through products in every layer: w
 its fourth digit costs a second derivative its second or first.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import jax
@@ -23,3 +23,12 @@ def full_precision() -> Iterator[None]:
     asked = config.jax_default_matmul_precision
     with jax.default_matmul_precision("highest" if asked is None else asked):
         yield
+
+
+PRECISIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "default": nullcontext,
+    "double": lambda: jax.enable_x64(True),
+}
+"""The types of a run's numbers, by name: as JAX is configured, which is single precision unless
+it is told otherwise, or double precision for the run alone.
+"""

@@ -179,6 +179,18 @@ def test_each_condition_has_points_of_its_own(getkey):
     assert not np.array_equal(conditions(getkey(), COUNT)[0].points, drawn[0].points)
 
 
+def test_measurements_stand_among_them(getkey):
+    """As they are, in their place, and others draw what they would draw without them."""
+    given = do.pde.Neumann(0.0, on=WALL)
+    data = do.pde.Condition(do.Identity(), jnp.ones((2, 3)), jnp.zeros(2))
+    key = getkey()
+    first, second, third = do.pde.Conditions(given, data, given)(key, 4)
+    assert second is data
+    other = do.pde.Conditions(given, given, given)(key, 4)
+    np.testing.assert_array_equal(first.points, other[0].points)
+    np.testing.assert_array_equal(third.points, other[2].points)
+
+
 def test_a_loss_takes_them(getkey):
     """u_t = Δu on a ring, as a problem is written."""
 

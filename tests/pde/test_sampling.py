@@ -121,6 +121,9 @@ def test_where_nothing_is_left_all_points_are_alike(getkey):
         (lambda key: do.pde.box(key, 0, [0.0], [1.0]), r"got count=0 and ends of shapes \(1,\)"),
         (lambda key: do.pde.box(key, 1, [0.0], [1.0, 2.0]), r"shapes \(1,\) and \(2,\)"),
         (lambda key: do.pde.box_boundary(key, 1, [], []), "box_boundary expects a count of at"),
+        (lambda key: do.pde.halton(key, 0, 1), "halton expects .*, got count=0 and dim=1"),
+        (lambda key: do.pde.halton(key, 4, 7000), "a dim from 1 to 6542, got count=4 and dim=7000"),
+        (lambda key: do.pde.latin_hypercube(key, 4, 0), "latin_hypercube .* count=4 and dim=0"),
         (lambda key: do.pde.sobol(key, 0, 1), "sobol expects .*, got count=0 and dim=1"),
         (lambda key: do.pde.sobol(key, 4, 30_000), "a dim from 1 to 21201, got count=4 and dim=30"),
         (
@@ -138,3 +141,75 @@ def test_where_nothing_is_left_all_points_are_alike(getkey):
 def test_what_cannot_be_is_refused(make, message, getkey):
     with pytest.raises(ValueError, match=message):
         make(getkey())
+
+
+@pytest.mark.parametrize(("count", "dim"), [(1, 2), (7, 3), (100, 20)])
+def test_each_slice_of_a_coordinate_has_one_point(count, dim, getkey):
+    points = np.asarray(do.pde.latin_hypercube(getkey(), count, dim), np.float64)
+    slices = np.sort(np.floor(points * count), axis=0)
+    np.testing.assert_array_equal(slices, np.repeat(np.arange(count)[:, None], dim, axis=1))
+
+
+def in_base(number, base, digits):
+    """The digits of an integer, the least first."""
+    return [number // base**k % base for k in range(digits)]
+
+
+def test_the_first_halton_points_are_those_by_hand_up_to_permuted_digits(getkey):
+    """0, ½, ¼, ¾ in base 2 and 0, ⅓, ⅔, 1/9, 4/9, … in base 3: which points share their leading
+    digits. In base 5 and 7, too, digits are permuted by linear maps.
+    """
+    points = np.asarray(do.pde.halton(getkey(), 49, 4), np.float64)
+    for axis, base in enumerate((2, 3, 5, 7)):
+        shown = [in_base(int(x * base**2), base, 2)[::-1] for x in points[:, axis]]
+        for k in range(2):
+            at = {n // base**k % base: digits[k] for n, digits in enumerate(shown)}
+            shift, factor = at[0], (at[1] - at[0]) % base
+            assert sorted(at.values()) == list(range(base))
+            for n, digits in enumerate(shown):
+                d = in_base(n, base, 2)[k]
+                assert digits[k] == (factor * d + shift) % base
+
+
+def test_halton_points_lie_to_each_other_as_scipys(getkey):
+    """As many share each number of leading digits."""
+
+    def shared(points, base):
+        cells = np.floor(np.asarray(points, np.float64)[:, None] * float(base) ** np.arange(1, 5))
+        return np.sum(cells[:, None] == cells[None], axis=-1)
+
+    theirs = scipy.stats.qmc.Halton(5, scramble=False).random(200) + 1e-9
+    ours = do.pde.halton(getkey(), 200, 5)
+    for axis, base in enumerate((2, 3, 5, 7, 11)):
+        np.testing.assert_array_equal(
+            shared(ours[:, axis], base), shared(theirs[:, axis], base), err_msg=str(base)
+        )
+
+
+@pytest.mark.parametrize("unit", [do.pde.halton, do.pde.latin_hypercube])
+def test_even_points_are_uniform_over_keys_and_integrate_better(unit):
+    """The mean of Π (1 + (x_i − ½)/2) over 4 coordinates is 1: its spread over keys, both ways."""
+    keys = jax.random.split(jax.random.key(0), 2000)
+    points = np.asarray(jax.vmap(lambda key: unit(key, 3, 5))(keys))
+    assert all(uniform(points[:, number, axis]) for number in range(3) for axis in range(5))
+    assert points.min() >= 0 and points.max() < 1
+    for number in (0, 2):  # coordinates are independent of one another: the law of their distance
+        apart = np.abs(points[:, number, 3] - points[:, number, 4])
+        assert uniform(apart * (2 - apart))
+
+    def means(unit):
+        f = lambda x: jnp.mean(jnp.prod(1 + (x - 0.5) / 2, axis=1))
+        keys = jax.random.split(jax.random.key(1), 200)
+        return np.asarray(jax.jit(jax.vmap(lambda key: f(unit(key, 100, 4))))(keys), np.float64)
+
+    even, independent = (
+        means(unit),
+        means(lambda key, *shape: jax.random.uniform(key, shape)),
+    )
+    assert abs(even.mean() - 1) < 4 * even.std() / np.sqrt(200)
+    assert even.std() < independent.std() / 3
+
+
+def test_more_halton_points_begin_with_those_of_fewer(getkey):
+    key = getkey()
+    np.testing.assert_array_equal(do.pde.halton(key, 100, 3)[:10], do.pde.halton(key, 10, 3))

@@ -51,12 +51,16 @@ def run(page: str, name: str, directory: pathlib.Path) -> Iterator[Ran]:
     """Runs the blocks of a page, one after the other."""
     (directory / "pictures").mkdir(parents=True, exist_ok=True)
     names: dict = {}
-    for number, match in enumerate(BLOCK.finditer(page)):
-        printed = io.StringIO()
-        code = compile(match["code"], f"{name}, block {number}", "exec")
-        with contextlib.redirect_stdout(printed), contextlib.chdir(directory), as_users_do():
-            exec(code, names)
-        yield Ran(number, match, _without_trailing_blanks(printed.getvalue()))
+    double = jax.config.read("jax_enable_x64")  # which a page may set for itself
+    try:
+        for number, match in enumerate(BLOCK.finditer(page)):
+            printed = io.StringIO()
+            code = compile(match["code"], f"{name}, block {number}", "exec")
+            with contextlib.redirect_stdout(printed), contextlib.chdir(directory), as_users_do():
+                exec(code, names)
+            yield Ran(number, match, _without_trailing_blanks(printed.getvalue()))
+    finally:
+        jax.config.update("jax_enable_x64", double)
 
 
 @contextlib.contextmanager

@@ -13,10 +13,14 @@ ARGUMENTS = {
     "inverse.py": ["--steps", "1000"],
     "ground_states.py": ["--steps", "100", "--blocks", "4"],
     "million.py": ["--dim", "10000", "--points", "2"],
+    "pirate.py": ["--steps", "50"],
 }
 # What an error is that tells that the script has solved its problem; the coefficient of inverse.py
 # is known to about 1 % from its measurements, and helium to 1e-4 after six times as many steps.
-LARGEST = {"poisson.py": 1e-3, "inverse.py": 2e-2, "ground_states.py": 3e-3}
+LARGEST = {
+    **{"poisson.py": 1e-3, "inverse.py": 2e-2, "ground_states.py": 3e-3},
+    **{"separable.py": 1e-2, "pirate.py": 1e-3, "operator_learning.py": 3e-2},
+}
 
 
 @pytest.mark.slow("starts processes that train networks")

@@ -32,16 +32,23 @@ ARROWS = {
     "compat": {"taylor", "operators"},
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"jets", "terms", "estimators"},
-    "losses": {"terms", "estimators", "operators", "equations", "baselines"},
+    "parallel": set(),
+    "losses": {"terms", "estimators", "operators", "equations", "baselines", "parallel"},
+    "methods": {"kernels", "taylor", "equations", "losses"},
     "nn": {"terms", "estimators", "equations", "losses"},
-    "pde": {"kernels", "quadrature", "terms", "operators", "equations", "losses", "nn"},
+    "pde": {
+        *("kernels", "quadrature", "terms", "operators", "equations", "baselines", "losses"),
+        *("methods", "nn"),
+    },
     "train": {
         "kernels",
         "taylor",
         "terms",
         "operators",
         "equations",
+        "parallel",
         "losses",
+        "methods",
         "nn",
         "pde",
         "baselines",
@@ -74,7 +81,9 @@ def test_files_have_plain_names():
 
 # What takes long to import, and is used by few: imported where it is needed.
 RARE = ("folx", "jax.experimental.sparse", "matplotlib", "orbax", "scipy")
-LATER = ("baselines", "compat", "equations", "losses", "nn", "pde", "train")
+LATER = (
+    *("baselines", "compat", "equations", "losses", "methods", "nn", "parallel", "pde", "train"),
+)
 
 
 def imported_by(program):

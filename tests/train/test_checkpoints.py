@@ -130,7 +130,8 @@ def test_what_is_saved_comes_back(tmp_path):
     back = checkpoints.newest(state(0))
     assert back is not None
     assert equal(back.state, saved)
-    assert back.state[0] == 3 and back.state[-2:] == (1.5, 2.5)
+    assert back.state.step == 3
+    assert (back.state.seconds, back.state.compile_seconds) == (1.5, 2.5)
     assert back.notes == notes
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train.mesh import make, parsed
+from diffop.parallel.mesh import make, parsed
 
 from . import eight_devices
 

@@ -1,15 +1,21 @@
 """Optimisers and learning rates by name."""
 
+import importlib
+import json
 import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import diffop as do
+from diffop.__main__ import main
+from diffop.methods.optimisers import OPTIMISERS, SCHEDULES
 from diffop.train.model import build_optimiser
-from diffop.train.optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES
+
+LEAST_SQUARES = [name for name, named in OPTIMISERS.items() if named.needs == "squares"]
 
 
 def settings(**changes):
@@ -133,3 +139,55 @@ def test_rates_by_fan_in():
         update, _ = optimiser.update(gradient, optimiser.init(gradient))
     for found, rate in zip(update, [0.1 / 20, 0.01, 0.01], strict=True):
         np.testing.assert_allclose(found, -rate, rtol=1e-4)
+
+
+def mine(schedule):
+    """An optimiser of one's own, from optax's parts."""
+    return optax.chain(optax.clip(1.0), optax.sgd(schedule))
+
+
+def test_an_optimiser_of_ones_own(tmp_path, monkeypatch):
+    """By the command line, which imports it; files have its path, and import nothing."""
+    path = "tests.train.test_optimisers:mine"
+    words = [
+        "solve",
+        "allen-cahn-two-body",
+        "--paper",
+        "--dim",
+        "4",
+        "--width",
+        "8",
+        "--steps",
+        "2",
+    ]
+    words += ["--depth", "1", "--n", "2", "--batch", "5", "--learning-rate", "0.01"]
+    words += ["--checkpoint-every", "1", "--out", str(tmp_path)]
+    assert main([*words, "--optimiser", path]) == 0
+    given = {"dim": 4, "width": 8, "steps": 2, "depth": 1, "n": 2, "batch": 5}
+    chosen = settings(**given, optimiser=mine, learning_rate=0.01)
+    assert json.loads((tmp_path / "run.json").read_text())["settings"] == chosen.as_json()
+    assert chosen.as_json()["optimiser"] == path
+    whole = do.train.solve(chosen, tmp_path, resume=True)
+    (tmp_path / "report.json").unlink()
+    assert do.train.solve(chosen, tmp_path, resume=True).rel_l2 == whole.rel_l2
+    found, seen = importlib.import_module, []
+    monkeypatch.setattr(importlib, "import_module", lambda name: seen.append(name) or found(name))
+    x = jnp.ones(4) / 4
+    assert do.train.load(tmp_path)(x) == do.train.load(tmp_path, "last", optimiser=mine)(x)
+    with pytest.raises(ValueError, match=f"an optimiser of one's own, {path}; give it: optimiser="):
+        do.train.load(tmp_path, "last")
+    assert __name__ not in seen
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("nowhere:mine", "there is no module 'nowhere' to import the optimiser"),
+        ("tests.train.test_optimisers:yours", "has nothing called 'yours'"),
+        ("tests.train.test_optimisers:CURVES", "optimiser must be one of acprop, "),
+    ],
+)
+def test_an_optimiser_that_is_not_there(word, message, tmp_path, capsys):
+    words = ["solve", "allen-cahn-two-body", "--optimiser", word, "--out", str(tmp_path / "run")]
+    assert main(words) == 2
+    assert message in capsys.readouterr().err

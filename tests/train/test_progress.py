@@ -9,7 +9,7 @@ import pytest
 import diffop as do
 from diffop.train.evaluate import Errors
 from diffop.train.iteration import State
-from diffop.train.report import Progress
+from diffop.train.progress import Progress
 
 
 @pytest.mark.parametrize(("seconds", "least", "most"), [(0.001, 50, 51), (5.0, 19, 24)])
@@ -28,10 +28,15 @@ def test_errors_take_at_most_a_tenth_of_the_time(seconds, least, most, monkeypat
     monkeypatch.setattr(points, "errors", errors)
     monkeypatch.setattr(time, "monotonic", lambda: now)
     steps = 850
-    with Progress(points, steps, []) as noted:
+    noted = Progress(steps, [], points=points)
+
+    def states():
+        nonlocal now
         for step in range(1, steps + 1):
             now += 1.0
-            noted(State(step, None, None, np.ones(step), 0.0, 0.0))
+            yield State(step, None, None, np.ones(step), 0.0, 0.0)
+
+    assert noted.through(states(), State(0, None, None, np.ones(0), 0.0, 0.0), None).step == steps
     assert least <= len(noted.errors) <= most
     assert noted.errors[0][0] == 1 and noted.errors[-1][0] == steps
     # one may begin just before there is no more time for it

@@ -18,12 +18,12 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
+from diffop.parallel.processes import Stop
 from diffop.streams import VERSION
-from diffop.train import checkpoints, disk, report, runs, solving
+from diffop.train import checkpoints, disk, progress as report, runs, solving
 from diffop.train.disk import write_digests
 from diffop.train.loggers import Metric, MetricsFile, read_metrics
 from diffop.train.model import Keys
-from diffop.train.processes import Stop
 
 SETTINGS = do.train.Settings.of_paper(
     "allen-cahn-two-body", dim=4, steps=800, n=2, width=8, depth=1, batch=10

@@ -11,8 +11,9 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import _add_solve, main
-from diffop.train import solving
-from diffop.train.report import memory_bytes, peak_memory_mb
+from diffop.kinds import as_word, from_word
+from diffop.train import checking, solving
+from diffop.train.memory import memory_bytes, peak_memory_mb
 from diffop.train.runs import settings_of, up_to_date
 from diffop.train.settings import stated
 
@@ -206,9 +207,9 @@ def test_unknown_problem():
 @pytest.mark.parametrize("name", INTEGERS)
 @pytest.mark.parametrize("value", [0, -1, True])
 def test_sizes(name, value):
+    option = name.replace("_", "-")
     with pytest.raises(
-        ValueError,
-        match=f"^{name.replace('_', '-')} must be an integer of at least 1, got {value}.$",
+        ValueError, match=f"^{option} must be an integer of at least 1(, or none)?, got {value}.$"
     ):
         do.train.Settings(**{"problem": NAME, name: value})
 
@@ -283,7 +284,7 @@ def test_settings_without_an_effect_in_files_from_before():
 )
 def test_memory_that_surely_does_not_suffice(changes, needed, lower, tmp_path, monkeypatch):
     """It is known before anything is made, and says what to lower."""
-    monkeypatch.setattr(solving, "memory_bytes", lambda: 4 * 10**9)
+    monkeypatch.setattr(checking, "memory_bytes", lambda: 4 * 10**9)
     given = do.train.Settings(NAME, **{"dim": 10, **changes})
     with pytest.raises(
         MemoryError,
@@ -291,7 +292,7 @@ def test_memory_that_surely_does_not_suffice(changes, needed, lower, tmp_path, m
         rf"{lower}.$",
     ):
         do.train.check(given, tmp_path / "run")
-    monkeypatch.setattr(solving, "memory_bytes", lambda: None)  # where the system does not tell
+    monkeypatch.setattr(checking, "memory_bytes", lambda: None)  # where the system does not tell
     do.train.check(do.train.Settings(NAME, dim=10), tmp_path / "run")
 
 
@@ -389,7 +390,7 @@ def test_data_batch():
     assert do.train.Settings(NAME, data_batch=7).data_batch == 7
     assert do.train.Settings("kovasznay").data_batch == 50
     assert do.train.Settings("kovasznay", data_batch=None).data_batch is None
-    with pytest.raises(ValueError, match="^data-batch must be an integer of at least 1, got 0.$"):
+    with pytest.raises(ValueError, match="^data-batch must be an integer .*, or none, got 0.$"):
         do.train.Settings(NAME, data_batch=0)
 
 
@@ -451,3 +452,24 @@ def test_every_setting_is_documented():
 def test_defaults_are_what_they_are_expected_to_be(name):
     kind = stated()[name]["kind"]
     kind.check(name, 0 if name == "seed" else getattr(do.pde.Recommended(), name))
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("none", None),
+        ("5", 5),
+        ("-1e-3", -1e-3),
+        ("1,2.5", [1, 2.5]),
+        ("a=1,b=2e3", {"a": 1, "b": 2e3}),
+        ("a=1", {"a": 1}),
+        ("adam", "adam"),
+        ("my.module:adam", "my.module:adam"),
+        *((word, word) for word in ("a=1,2", "a=1,a=2", "a=b", "1,x", "=1,2", "")),
+    ],
+)
+def test_words_of_the_command_line(word, value):
+    found = from_word(word)
+    assert found == value and type(found) is type(value)
+    if value != word:
+        assert from_word(as_word(found)) == found

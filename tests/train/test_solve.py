@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import equinox as eqx
 import jax
@@ -29,7 +30,15 @@ KEYS = [
 ]
 
 
-MORE = ("loss", "components", "resumed_at", "mesh")
+MORE = (
+    "loss",
+    "components",
+    "resumed_at",
+    "mesh",
+    "ended_at",
+    "test_points",
+    "reference_rel_error",
+)
 
 
 def small(**changes):
@@ -49,9 +58,11 @@ def test_report_and_files(run):
     names = {"report.json", "curve.png", "model.eqx", "run.json", "metrics.jsonl"}
     assert {path.name for path in directory.iterdir()} == names
     written = json.loads((directory / "report.json").read_text())
+    assert written.pop("version") == json.loads((directory / "run.json").read_text())["version"]
     assert written == dataclasses.asdict(report)
     assert list(written) == [*KEYS, "settings", "environment", *MORE]
     assert written["settings"] == {
+        **{name: written[name] for name in ("problem", "dim", "steps", "n", "seed")},
         "learning_rate": 1e-3,
         "batch": 100,
         "data_batch": None,
@@ -77,12 +88,36 @@ def test_report_and_files(run):
         "fan_in_rate": 0.0,
         "schedule": "linear",
         "precision": "default",
-        "test_points": 20_000,
     }
+    assert written["test_points"] == 20_000
+    assert written["settings"] == json.loads((directory / "run.json").read_text())["settings"]
     assert written["skill"] == written["null_rel_l2"] / written["rel_l2"]
     assert written["parameters"] == 4 * 8 + 8 + 2 * (8 * 8 + 8) + 8 + 1
     assert written["it_per_s"] > 0 and written["compile_s"] > 0 and written["peak_memory_mb"] > 50
     assert (directory / "curve.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_files_of_the_form_before(run, tmp_path):
+    """Which had no version, and in whose reports settings were among other things."""
+    report, directory = run
+    shutil.copytree(directory, tmp_path / "run")
+    for name in ("run.json", "report.json"):
+        found = json.loads((directory / name).read_text())
+        del found["version"]
+        if name == "report.json":
+            del found["ended_at"], found["reference_rel_error"]
+            found["settings"]["test_points"] = found.pop("test_points")
+            for each in ("problem", "dim", "steps", "n", "seed"):
+                del found["settings"][each]
+        (tmp_path / "run" / name).write_text(json.dumps(found))
+    assert do.train.solve(small(), tmp_path / "run", resume=True) == report
+    (tmp_path / "run" / "run.json").unlink()
+    assert do.train.solve(small(), tmp_path / "run", resume=True) == report
+    x = jnp.ones(report.dim) / 9
+    assert do.train.load(tmp_path / "run")(x) == do.train.load(directory)(x)
+    (tmp_path / "run" / "report.json").write_text(json.dumps({"version": 99, "settings": {}}))
+    with pytest.raises(ValueError, match="report.json is of another version of diffop; read it"):
+        do.train.load(tmp_path / "run")
 
 
 def test_a_trained_network_beats_the_null_model(tmp_path):
@@ -163,7 +198,7 @@ def test_a_value_at_one_point_is_learnt(tmp_path):
         "semilinear-heat", dim=3, steps=400, batch=100, width=32, depth=2, learning_rate=5e-3
     )
     report = do.train.solve(settings, tmp_path)
-    assert report.settings["test_points"] == 1 and report.settings["reference_rel_error"] == 1e-5
+    assert report.test_points == 1 and report.reference_rel_error == 1e-5
     assert report.null_rel_l2 > 0.3 and report.skill > 10
     assert "on 1 fixed points, where the reference is exact to 1e-05" in report.as_text()
     u = do.train.load(tmp_path)

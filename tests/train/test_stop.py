@@ -1,15 +1,18 @@
 """Ctrl-C in a process that lives on, as a notebook's does."""
 
+import gc
 import os
 import signal
+import sys
 import threading
 import time
+import weakref
 
 import pytest
 
 import diffop as do
+from diffop.parallel.processes import Stop, interruptible
 from diffop.train import iteration
-from diffop.train.processes import Stop, interruptible
 
 pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 
@@ -62,6 +65,51 @@ def test_signals_are_said_once_and_restored():
         assert stop.signal == signal.SIGTERM
     assert said == ["SIGTERM: stopping after the running steps; Ctrl-C stops at once."]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def send_while_collecting(phase, _):
+    if phase == "stop":
+        signal.raise_signal(signal.SIGINT)
+
+
+class Dead:
+    pass
+
+
+class Dying:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def collect():
+    gc.callbacks.append(send_while_collecting)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(send_while_collecting)
+
+
+def let_refer():
+    referred = Dead()
+    reference = weakref.ref(referred, lambda _: signal.raise_signal(signal.SIGINT))
+    del referred
+    assert reference() is None
+
+
+@pytest.mark.parametrize("interrupt", [collect, Dying, let_refer])
+def test_ctrl_c_is_heard_where_the_interpreter_ignores_what_is_raised(interrupt, capsys):
+    """As in the callback of the garbage collector that JAX has; nothing is said of it."""
+    hook, release = sys.unraisablehook, threading.Event()
+    with Stop(lambda _: None):
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+            interruptible(release.wait, 5)
+    release.set()
+    for worker in workers():
+        worker.join()
+    assert sys.unraisablehook is hook
+    assert capsys.readouterr().err == ""
 
 
 def test_the_second_ctrl_c_leaves_the_process_alive(tmp_path, monkeypatch):

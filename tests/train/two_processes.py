@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import optax
 
 import diffop as do
-from diffop.train import report, solving
-from diffop.train.processes import by_first, connect, on_host, succeeded_everywhere
+from diffop.parallel.processes import by_first, connect, on_host, succeeded_everywhere
+from diffop.train import progress as report, solving
 
 SETTINGS = do.train.Settings.of_paper(
     "allen-cahn-two-body", dim=16, steps=8, n=2, width=4, depth=1, batch=4

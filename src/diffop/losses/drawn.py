@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..equations.condition import AnyCondition
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
-from .sharding import shard_points
+from ..parallel.sharding import shard_points
 
 Sampler: TypeAlias = Callable[[PRNGKeyArray, int], Points]
 Where: TypeAlias = Sampler | Points | None

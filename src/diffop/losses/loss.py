@@ -15,6 +15,7 @@ from ..equations.equation import AbstractEquation, as_equation, of_model, with_u
 from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
+from ..parallel.sharding import shard_points
 from ..renamed import renamed
 from ..scalars import plain
 from ..streams import stream
@@ -37,7 +38,6 @@ from .misfit import DataWeight
 from .pointwise import Pointwise
 from .probes import Probes, as_probes, joint
 from .residual import Residual, norm_of, operators, residual
-from .sharding import shard_points
 from .smoothness import warn_of_kinks
 from .squares import (
     SQUARES,

@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, PyTree
 from ..equations.condition import AnyCondition, HasResiduals
 from ..equations.methods import has_method
 from ..equations.sampled import AtPoints
+from ..parallel.sharding import shard_points
 from ..scalars import is_number, plain, several
-from .sharding import shard_points
 
 DataWeight: TypeAlias = int | float | tuple[int | float, ...]
 """Of all conditions, or of each of them."""

@@ -82,6 +82,8 @@ from .sampling.ball import unit_ball as unit_ball
 from .sampling.box import box as box, box_boundary as box_boundary
 from .sampling.brownian import brownian_marginals as brownian_marginals
 from .sampling.gaussian import gaussian_space_time as gaussian_space_time
+from .sampling.halton import halton as halton
+from .sampling.latin import latin_hypercube as latin_hypercube
 from .sampling.sobol import sobol as sobol
 from .schroedinger import OscillatorChain as OscillatorChain
 from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn

@@ -1,11 +1,11 @@
 """Problems of one's own: classes from anywhere."""
 
-import importlib
 import inspect
 from typing import Any
 
 from jaxtyping import PRNGKeyArray
 
+from ..paths import found_at
 from .problem import AbstractProblem
 
 
@@ -15,21 +15,7 @@ def imported(path: str) -> type[AbstractProblem]:
     **Raises:** `ValueError` if there is no such module, nothing of that name in it, or something
     else.
     """
-    module, _, name = path.partition(":")
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):
-            raise  # by the module, which is there
-        raise ValueError(
-            f"there is no module {error.name!r} to import the problem {path!r} from; install it, "
-            "or start where it lies."
-        ) from None
-    except (TypeError, ValueError):
-        raise ValueError(f"a problem of one's own is package.module:Class, got {path!r}.") from None
-    cls: Any = getattr(found, name, None)
-    if cls is None:
-        raise ValueError(f"the module {module!r} has nothing called {name!r}, got {path!r}.")
+    cls = found_at(path, "problem")
     if not (isinstance(cls, type) and issubclass(cls, AbstractProblem)):
         raise ValueError(
             f"{path!r} is no class of problems, got {cls!r}; derive one from "

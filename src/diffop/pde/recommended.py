@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import final
 
+from .. import baselines
 from ..kinds import (
     ANCHOR,
     COUNT,
@@ -20,8 +21,20 @@ from ..kinds import (
     check_size,
     one_of,
 )
+from ..losses.probes import PROBES
+from ..losses.squares import SQUARES
+from ..methods.optimisers import OPTIMISERS, SCHEDULES, Maker
+from ..paths import is_path
+from ..precision import PRECISIONS
 from ..renamed import renamed
 from ..scalars import plain
+
+OPTIMISER = one_of(OPTIMISERS, "NAME|MODULE:FUNCTION")._replace(
+    holds=lambda value: value in (*OPTIMISERS,) or callable(value) or is_path(value)
+)
+"""A name, or what makes one's own from a schedule of learning rates; of which files have the path
+alone.
+"""
 
 
 @renamed(estimator="probes")
@@ -90,8 +103,16 @@ class Recommended:
             "a parameter that begins at this, times |x|², is added to the network"
         ),
     )
-    probes: str = "sparse"
-    square: str = "biased"
+    probes: str = field(
+        default="sparse",
+        metadata=one_of((*PROBES, *baselines.names()), "NAME")(
+            f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
+            f"{', '.join(baselines.names())}"
+        ),
+    )
+    square: str = field(
+        default="biased", metadata=one_of(SQUARES)("how an estimated residual is squared")
+    )
     data_weight: int | float | list[int | float] = field(
         default=1.0,
         metadata=FOR_CONDITIONS(
@@ -122,13 +143,23 @@ class Recommended:
             "steps after which the loss's terms get weights by their gradients, 0 for none"
         ),
     )
-    optimiser: str = "adam"
+    optimiser: str | Maker = field(
+        default="adam",
+        metadata=OPTIMISER(
+            f"how the network is trained: {', '.join(OPTIMISERS)}; or package.module:function"
+        ),
+    )
     fan_in_rate: int | float = field(
         default=0.0,
         metadata=NOT_NEGATIVE("matrices of m inputs learn at most at this over √m, 0 for no bound"),
     )
-    schedule: str = "linear"
-    precision: str = "default"
+    schedule: str = field(
+        default="linear", metadata=one_of(SCHEDULES)("how the learning rate decays")
+    )
+    precision: str = field(
+        default="default",
+        metadata=one_of(PRECISIONS)("double, or as JAX is configured: single"),
+    )
 
     def at(self, dim: int | None = None) -> "Recommended":
         """These settings, in so many dimensions.

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import PyTree
 
+from ..parallel.mesh import in_words, sizes_of
+from ..parallel.processes import by_first, gathered, is_first
 from . import disk
 from .disk import NOTES, damage, described, environment, numbers, plain, read_notes
 from .identity import digest_with_code
 from .iteration import State
 from .loggers import require_train_extra
-from .mesh import in_words, sizes_of
-from .processes import by_first, gathered, is_first
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one part in so many of the time
@@ -192,6 +192,13 @@ class Checkpoints:
         """
         steps = self.steps
         return steps[-1] if steps else None
+
+    def last_in_words(self) -> str:
+        """Where the newest checkpoint is."""
+        step = self.last()
+        if step is None:
+            return "there is no checkpoint"
+        return f"the last good checkpoint is {self.path(step)}"
 
     def best(self) -> int | None:
         """The step of the checkpoint with the lowest score; None if there is no checkpoint."""

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .processes import by_first, is_first, succeeded_everywhere
+from ..parallel.processes import by_first, is_first, succeeded_everywhere
 from .strict_json import spelt, unspelt
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports

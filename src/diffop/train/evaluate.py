@@ -15,13 +15,13 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import Condition
 from ..equations.points import Points, arguments, at_each, check_arguments, chosen, count_of
-from ..losses.sharding import shard_points
 from ..operators.elementary import Identity
+from ..parallel.mesh import checked, in_context, on_all
+from ..parallel.sharding import shard_points
 from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
 from ..streams import stream
 from ..terms.shapes import check_shape
 from .iteration import largest_divisor
-from .mesh import checked, in_context, on_all
 
 _COORDINATES_IN_ALL = 2 * 10**8
 _COORDINATES_AT_ONCE = 2**22
@@ -194,10 +194,10 @@ class NoPoints:
     rel_error = 0.0
     null_rel_l2 = None
 
-    def errors(self, u: Callable, fraction: float = 1.0) -> None:
+    def errors(self, u: object, fraction: float = 1.0) -> None:
         return None
 
-    def component_errors(self, u: Callable, fraction: float = 1.0) -> dict[str, Errors]:
+    def component_errors(self, u: object, fraction: float = 1.0) -> dict[str, Errors]:
         return {}
 
 

@@ -1,24 +1,23 @@
-"""Minimising a random loss in one call, and what is done between its dispatches: looking on,
-checkpoints, and stopping by a signal.
-"""
+"""Minimising a random loss in one call."""
 
 import contextlib
-import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
+from ..parallel.mesh import has_several_processes
+from ..parallel.processes import Stop, is_first
 from ..streams import VERSION
 from .checkpoints import Checkpoints
-from .iteration import Loss, NonFiniteLossError, Optimiser, State, iterate, without_arrays
+from .iteration import Loss, Optimiser, State, iterate, without_arrays
+from .listeners import AbstractListener
 from .loggers import tell
-from .mesh import has_several_processes
-from .processes import Interrupted, Stop, gathered, is_first
+from .progress import Progress
 
 Observer: TypeAlias = Callable[[int, PyTree, np.ndarray], object]
 """Called with `(step, model, losses)` after each dispatch."""
@@ -53,6 +52,7 @@ def fit(
     key: PRNGKeyArray,
     steps_per_dispatch: int = 100,
     observe: Observer | None = None,
+    listeners: Sequence[AbstractListener] = (),
     checkpoints: Checkpoints | None = None,
     mesh: Mesh | None = None,
 ) -> Fit:
@@ -74,9 +74,12 @@ def fit(
     - `steps`: how many steps, at least 1.
     - `key`: a key from `jax.random.key`.
     - `steps_per_dispatch`: at most how many steps between looks at the result, at least 1.
-    - `observe`: called after each dispatch with the number of steps made, the model and the
-        dispatch's losses. The model's arrays are reused afterwards: copy what is to be kept. To end
-        the fit there it raises `StopIteration`; the same call goes on from the last checkpoint.
+    - `observe`: a listener that is a function: called after each dispatch with the number of steps
+        made, the model and the dispatch's losses. The model's arrays are reused afterwards: copy
+        what is to be kept. To end the fit there it raises `StopIteration`; the same call goes on
+        from the last checkpoint.
+    - `listeners`: told of the state after each dispatch: [`diffop.train.EarlyStopping`][], and
+        `diffop.train.AbstractListener`s of one's own.
     - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
         is any, which is said in a line, and saves new ones when they are due. The result is, bit
         for bit on a CPU, that of a fit that was never interrupted. More `steps` than before may be
@@ -109,19 +112,12 @@ def fit(
         do.train.fit(jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0)).model
         ```
     """
-    start = State.initial(model, optimiser, mesh)
+    start, notes = State.initial(model, optimiser, mesh), None
     if checkpoints is not None:
         parts = {"model": model, "loss": loss, "optimiser": optimiser}
         checkpoints.identify(**parts, key=(key, VERSION))  # what is drawn follows from both
-        start = _gone_on(checkpoints, start, steps)
-    made = start.step
-
-    def look(state: State) -> None:
-        nonlocal made
-        losses, made = state.losses[made:], state.step
-        if observe is not None:
-            observe(state.step, state.model, losses)
-
+        start, notes = _gone_on(checkpoints, start, steps)
+    heard = [*listeners] if observe is None else [*listeners, _Observing(observe, start.step)]
     states = iterate(
         model,
         loss,
@@ -132,98 +128,41 @@ def fit(
         start=start,
         mesh=mesh,
     )
+    progress = Progress(steps, heard, checkpoints=checkpoints, made=start.step, notes=notes)
     if start.step < steps:
         start = without_arrays(start)  # they were copied
-    with _stop(mesh) as stop:
-        state = follow(states, start, steps, look, checkpoints=checkpoints, stop=stop)
+    with progress, _stop(mesh) as stop:
+        state = progress.through(states, start, stop)
     if checkpoints is not None and is_first():
         checkpoints.remove_damaged()
     return Fit(state.model, state.losses, state.seconds, state.compile_seconds)
 
 
-def follow(
-    states: Iterator[State],
-    state: State,
-    steps: int,
-    look: Callable[[State], object],
-    *,
-    checkpoints: Checkpoints | None,
-    stop: Stop | None,
-    save: Callable[[State], object] | None = None,
-    again: str = "the same call",
-) -> State:
-    """Goes through the states of a fit.
+@final
+class _Observing(AbstractListener):
+    """A listener that is a function."""
 
-    **Arguments:**
+    def __init__(self, observe: Observer, made: int):
+        self._observe, self._made = observe, made
 
-    - `states`: as `iterate` gives them.
-    - `state`: the one before them.
-    - `steps`: how many steps there will be in all.
-    - `look`: called with each state; it may raise `StopIteration`, to end there.
-    - `checkpoints`: written when they are due, at a signal, and where it ends.
-    - `stop`: listens to signals; None where the process alone is concerned by them.
-    - `save`: how a checkpoint is written, if it has more in it than the state.
-    - `again`: what goes on from a checkpoint, in words.
-
-    **Returns:** the last state.
-
-    **Raises:** `NonFiniteLossError` naming the newest checkpoint; `Interrupted` after SIGINT or
-    SIGTERM.
-    """
-    ended, number, saved = False, None, state.step
-    try:
-        for state in states:
-            ended = _ends(look, state)
-            if stop is not None:  # all processes do as the first
-                number, ended = stop.everywhere(), bool(gathered(ended)[0])
-            if ended or number is not None:
-                break
-            if checkpoints is not None and checkpoints.due(state.step):
-                (save or checkpoints.save)(state)
-                saved = state.step
-    except NonFiniteLossError as error:
-        # the bad dispatch was not seen here, so every checkpoint is from before it
-        raise error.with_checkpoint(newest(checkpoints)) from None
-    if stop is not None and number is None:
-        number = stop.everywhere()
-    if checkpoints is not None and checkpoints.wanted and (ended or number) and saved != state.step:
-        (save or checkpoints.save)(state)
-    if number is not None:
-        there = "" if checkpoints is None else f" ({newest(checkpoints)}); {again} goes on"
-        name = signal.Signals(number).name
-        raise Interrupted(f"stopped by {name} after step {state.step} of {steps}{there}.", number)
-    return state
+    def after(self, state: State) -> None:
+        losses, self._made = state.losses[self._made :], state.step
+        self._observe(state.step, state.model, losses)
 
 
-def _gone_on(checkpoints: Checkpoints, start: State, steps: int) -> State:
-    """Where a fit goes on, with a word about it if that is not its start."""
+def _gone_on(
+    checkpoints: Checkpoints, start: State, steps: int
+) -> tuple[State, dict[str, Any] | None]:
+    """Where a fit goes on and what was noted, with a word about it if that is not its start."""
     saved = checkpoints.newest(start)
     if saved is None:
-        return start
+        return start, None
     made = saved.state.step
     if made == steps:
         tell(f"the fit in {checkpoints.directory} has ended: nothing to do.")
     elif 0 < made < steps:
         tell(f"going on after step {made} in {checkpoints.directory}.")
-    return saved.state
-
-
-def newest(checkpoints: Checkpoints | None) -> str | None:
-    """Where the newest checkpoint is, in words."""
-    if checkpoints is None:
-        return None
-    step = checkpoints.last()
-    if step is None:
-        return "there is no checkpoint"
-    return f"the last good checkpoint is {checkpoints.path(step)}"
-
-
-def _ends(look: Callable[[State], object], state: State) -> bool:
-    try:
-        look(state)
-    except StopIteration:
-        return True
-    return False
+    return saved.state, saved.notes
 
 
 def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:

@@ -9,20 +9,19 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from ..equations.equation import has_unknowns, learnable, with_unknowns
 from ..losses.loss import ResidualLoss
-from .mesh import Layout
-from .methods.base import AbstractMethod, Objective
-from .methods.first_order import as_method
-from .methods.protocol import HasPointwise, HasResiduals
-from .processes import interruptible
+from ..methods.base import AbstractMethod, Objective
+from ..methods.first_order import as_method
+from ..methods.optimisers import Optimiser as Optimiser
+from ..methods.protocol import HasPointwise, HasResiduals
+from ..parallel.mesh import Layout
+from ..parallel.processes import interruptible
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
-Optimiser: TypeAlias = optax.GradientTransformation | AbstractMethod
 
 
 @final
@@ -35,6 +34,8 @@ class State(NamedTuple):
     - `losses`: the loss at each step, before the step was made; shape `(step,)`.
     - `seconds`: how long the steps took, without compiling and without what was done in between.
     - `compile_seconds`: how long compiling took.
+    - `error`: the relative L2 error on a tenth of the test points, for listeners of a run of
+        `diffop.train.solve` after whose last step it was measured; else None.
 
     !!! example
 
@@ -52,6 +53,7 @@ class State(NamedTuple):
     losses: np.ndarray
     seconds: float
     compile_seconds: float
+    error: float | None = None
 
     @classmethod
     def initial(cls, model: PyTree, optimiser: Optimiser, mesh: Mesh | None = None) -> "State":

@@ -8,10 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from ..extras import require
+from ..parallel.processes import is_first
 from . import strict_json
 from .disk import replacing, sync
-from .processes import is_first
+from .iteration import State
+from .listeners import AbstractListener
 
 METRICS, EVENTS = "metrics.jsonl", "tensorboard"
 _INTERVAL = 30.0  # seconds between lines that tell how far a run is
@@ -26,7 +30,7 @@ class Metric(NamedTuple):
     - `step`: how many steps were made.
     - `loss`: the mean loss of the dispatch's steps.
     - `error`: the relative L2 error on a tenth of the test points, if it was measured.
-    - `seconds`: since the start of the run, without the time between its parts if it was resumed.
+    - `seconds`: how long the steps and compiling have taken, from the start of the run.
     """
 
     step: int
@@ -35,22 +39,25 @@ class Metric(NamedTuple):
     seconds: float
 
 
-class AbstractLogger(abc.ABC):
-    """Where the numbers of a run go."""
+class AbstractLogger(AbstractListener):
+    """Where the numbers of a run go.
+
+    **Arguments:**
+
+    - `step`: from which step the run goes on.
+    """
+
+    def __init__(self, step: int):
+        self._made = step
+
+    def after(self, state: State) -> None:
+        losses, self._made = state.losses[self._made :], state.step
+        seconds = state.seconds + state.compile_seconds
+        self.log(Metric(state.step, float(np.mean(losses)), state.error, seconds))
 
     @abc.abstractmethod
     def log(self, metric: Metric) -> None:
         """Notes the numbers of a dispatch."""
-
-    @abc.abstractmethod
-    def sync(self) -> None:
-        """Forces what was noted to where it stays, before a checkpoint is written that comes after
-        it.
-        """
-
-    @abc.abstractmethod
-    def close(self, failed: bool) -> None:
-        """Ends, after the last one."""
 
 
 @final
@@ -65,6 +72,7 @@ class MetricsFile(AbstractLogger):
     """
 
     def __init__(self, directory: pathlib.Path, step: int, tell: Callable[[str], None]):
+        super().__init__(step)
         self._path = directory / METRICS
         self._tell = tell
         self._told = False
@@ -76,12 +84,9 @@ class MetricsFile(AbstractLogger):
         with self._telling(), self._path.open("a") as file:
             file.write(_line(metric))
 
-    def sync(self) -> None:
+    def notes(self) -> None:
         with self._telling():
             sync(self._path)
-
-    def close(self, failed: bool) -> None:
-        self.sync()
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
@@ -129,6 +134,7 @@ class TensorBoard(AbstractLogger):
     def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
         from tensorboardX import SummaryWriter  # pyright: ignore[reportMissingImports]
 
+        super().__init__(step)
         purge = step + 1 if step else None
         self._writer = SummaryWriter(str(directory / EVENTS), purge_step=purge, flush_secs=10)
         if not step:
@@ -138,7 +144,7 @@ class TensorBoard(AbstractLogger):
         for name, value in _values(metric).items():
             self._writer.add_scalar(name, value, metric.step)
 
-    def sync(self) -> None:
+    def notes(self) -> None:
         self._writer.flush()
 
     def close(self, failed: bool) -> None:
@@ -158,6 +164,7 @@ class WeightsAndBiases(AbstractLogger):
     def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
         import wandb  # pyright: ignore[reportMissingImports]
 
+        super().__init__(step)
         self._run = wandb.init(
             project="diffop",
             name=directory.name,
@@ -171,9 +178,6 @@ class WeightsAndBiases(AbstractLogger):
 
     def log(self, metric: Metric) -> None:
         self._run.log({"step": metric.step, **_values(metric)})
-
-    def sync(self) -> None:
-        pass  # wandb has a process of its own for that
 
     def close(self, failed: bool) -> None:
         self._run.finish(exit_code=int(failed))
@@ -224,10 +228,11 @@ class Bar(AbstractLogger):
     def __init__(self, made: int, steps: int):
         from tqdm import tqdm
 
+        super().__init__(made)
         # None: where the stream is not a terminal
         self._bar = tqdm(total=steps, initial=made, unit="step", disable=None, file=sys.stderr)
         self._began = self._told = time.monotonic()
-        self._first = self._made = made
+        self._first = self._shown = made
         self._steps = steps
         self._error: float | None = None
 
@@ -237,22 +242,19 @@ class Bar(AbstractLogger):
         if self._error is not None:
             shown["error"] = f"{self._error:.2e}"
         self._bar.set_postfix(shown, refresh=False)
-        self._bar.update(metric.step - self._made)
-        self._made = metric.step
+        self._bar.update(metric.step - self._shown)
+        self._shown = metric.step
         if self._bar.disable and time.monotonic() - self._told >= _INTERVAL:
             self._told = time.monotonic()
             numbers = ", ".join(f"{name} {value}" for name, value in shown.items())
             tell(f"step {metric.step} of {self._steps}, {numbers}, {self._speed()}")
 
-    def sync(self) -> None:
-        pass  # it keeps nothing
-
     def close(self, failed: bool) -> None:
         self._bar.close()
 
     def _speed(self) -> str:
-        speed = (self._made - self._first) / (time.monotonic() - self._began)
-        left = self._bar.format_interval((self._steps - self._made) / speed)
+        speed = (self._shown - self._first) / (time.monotonic() - self._began)
+        left = self._bar.format_interval((self._steps - self._shown) / speed)
         return f"{speed:.3g} steps/s, {left} left"
 
 

@@ -15,18 +15,20 @@ from jaxtyping import PRNGKeyArray, PyTree
 from .. import pde
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
+from ..methods.balanced import Balanced
+from ..methods.optimisers import OPTIMISERS, SCHEDULES, Maker, Optimiser, bound_by_fan_in, needs
 from ..nn import Anchored, Curved, ScaledInput, ScaledOutput, WeightSharedMLP
+from ..paths import is_path, path_of
 from ..pde import AbstractProblem
 from ..pde.own import made
+from ..precision import PRECISIONS
 from ..scalars import plain
 from ..streams import stream
 from .checkpoints import Checkpoints
 from .disk import is_as_signed
-from .iteration import Optimiser, State
-from .methods.balanced import Balanced
-from .optimisers import OPTIMISERS, SCHEDULES, WITHOUT_RATE, bound_by_fan_in
-from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read_json, settings_of, started_with
-from .settings import PRECISIONS, Problem, Settings, identity, is_own, own_dim
+from .iteration import State
+from .runs import CHECKPOINTS, MODEL, REPORT, RUN, described, settings_of, started_with
+from .settings import Problem, Settings, identity, own_dim
 
 
 @final
@@ -59,7 +61,7 @@ def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
         return problem
     if isinstance(problem, type):
         return made(problem, settings.dim, key)
-    if is_own(problem):
+    if is_path(problem):
         raise ValueError(
             f"the run is of a problem of one's own, {problem}; give it, or its class: problem=…"
         )
@@ -129,12 +131,22 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
 
 
 def build_optimiser(settings: Settings) -> Optimiser:
-    """The optimiser of a run; what is not a setting is as it is by default."""
-    first = 1.0 if settings.optimiser in WITHOUT_RATE else settings.learning_rate
+    """The optimiser of a run; what is not a setting is as it is by default.
+
+    **Raises:** `ValueError` where only the path of one's own is known.
+    """
+    named = settings.optimiser
+    if is_path(named):
+        raise ValueError(f"the run has an optimiser of one's own, {named}; give it: optimiser=…")
+    first = settings.learning_rate if needs(named) == "rate" else 1.0
     schedule = SCHEDULES[settings.schedule](first, settings.steps)
-    optimiser = OPTIMISERS[settings.optimiser](schedule)
+    optimiser = OPTIMISERS[named].make(schedule) if isinstance(named, str) else named(schedule)
     if settings.fan_in_rate:
-        assert isinstance(optimiser, optax.GradientTransformation)  # the settings are checked
+        if not isinstance(optimiser, optax.GradientTransformation):
+            raise ValueError(
+                f"fan-in-rate must be 0 for an optimiser that is not optax's, got "
+                f"{settings.fan_in_rate}."
+            )
         bound = bound_by_fan_in(settings.learning_rate, settings.fan_in_rate)
         optimiser = optax.chain(optimiser, bound)
     return Balanced(optimiser, settings.balance) if settings.balance else optimiser
@@ -145,6 +157,7 @@ def load(
     checkpoint: int | str | None = None,
     *,
     problem: Problem | None = None,
+    optimiser: Maker | None = None,
 ) -> PyTree:
     """The trained model of a run, or that of one of its checkpoints.
 
@@ -155,6 +168,7 @@ def load(
         for while the run goes on. The final model if not given.
     - `problem`: that of the run, or its class, where it is one's own. Files only say which one it
         was: nothing in them is imported.
+    - `optimiser`: that of the run, where it is one's own, for a checkpoint.
 
     **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. Where
     the run had double precision, so have its parameters: ask for its values inside of
@@ -181,15 +195,15 @@ def load(
     """
     path = pathlib.Path(directory)
     if checkpoint is not None:
-        return _load_checkpoint(path, checkpoint, problem)
+        return _load_checkpoint(path, checkpoint, problem, optimiser)
     if not (path / REPORT).is_file():
         raise FileNotFoundError(
             f"{path} has no {REPORT}; name the directory of a finished run, or ask for a "
             f'checkpoint="last".'
         )
-    settings = _of(problem, settings_of(read_json(path / REPORT)), path)
+    settings = _of(problem, settings_of(described(path / REPORT)), path)
     try:
-        _check_depth(settings, path / MODEL)
+        _check_depth(settings.depth, path / MODEL)
         with PRECISIONS[settings.precision](), (path / MODEL).open("rb") as file:
             skeleton = eqx.filter_eval_shape(untrained, settings, jax.random.key(0))
             model = eqx.tree_deserialise_leaves(file, skeleton)
@@ -205,15 +219,15 @@ def load(
         ) from error
 
 
-def _check_depth(settings: Settings, *files: pathlib.Path) -> None:
+def _check_depth(depth: int, *files: pathlib.Path) -> None:
     """Layers are made one by one, as many as settings say: before that it is seen whether there are
     as many in the files, where each has four bytes or more for its weights, and for their name.
 
     **Raises:** `ValueError` if there are not.
     """
     size = sum(file.stat().st_size for file in files)
-    if 4 * settings.depth > size:
-        raise ValueError(f"{settings.depth} hidden layers are not in {size} bytes")
+    if 4 * depth > size:
+        raise ValueError(f"{depth} hidden layers are not in {size} bytes")
 
 
 def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
@@ -229,18 +243,22 @@ def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Sett
     return dataclasses.replace(settings, problem=problem, dim=dim)
 
 
-def _load_checkpoint(path: pathlib.Path, which: int | str, problem: Problem | None) -> PyTree:
+def _load_checkpoint(
+    path: pathlib.Path, which: int | str, problem: Problem | None, optimiser: Maker | None
+) -> PyTree:
     started = started_with(path)
     if started is None:
         raise FileNotFoundError(f"{path} holds no run; name the directory of one.")
     checkpoints = Checkpoints(path / CHECKPOINTS, configuration=started)
     settings = _of(problem, settings_of({"settings": started}), path)
+    if optimiser is not None and path_of(optimiser) == settings.optimiser:
+        settings = dataclasses.replace(settings, optimiser=optimiser)
     with PRECISIONS[settings.precision]():
         step = _step(checkpoints, which)
         place = checkpoints.path(step)
         if place.is_dir():
             try:
-                _check_depth(settings, *(each for each in place.rglob("*") if each.is_file()))
+                _check_depth(settings.depth, *(each for each in place.rglob("*") if each.is_file()))
             except ValueError as error:
                 raise ValueError(
                     f"{place} is not a checkpoint of the run that {RUN} describes: {error}."

@@ -35,6 +35,13 @@ except ImportError:  # Windows
 REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "model.eqx"
 RUN, CHECKPOINTS = "run.json", "checkpoints"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+FORM = 1
+"""The version of the form of `run.json` and `report.json`; there was none in the form before."""
+
+_BESIDE, _AMONG = (
+    ("problem", "dim", "steps", "n", "seed"),
+    ("test_points", "reference_rel_error"),
+)
 _NEW_NAMES = {"estimator": "probes"}
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
@@ -128,16 +135,16 @@ def started_with(directory: pathlib.Path) -> dict[str, Any] | None:
     it started; None if there is no run in it.
     """
     if (directory / RUN).is_file():
-        return read_json(directory / RUN)["settings"]
+        return described(directory / RUN)["settings"]
     if (directory / REPORT).is_file():
-        return settings_of(read_json(directory / REPORT)).as_json()
+        return described(directory / REPORT)["settings"]
     return None
 
 
 def finished(directory: pathlib.Path) -> Report | None:
     """The report of the run in a directory; None if it has not ended."""
     path = directory / REPORT
-    return _made_of(Report, read_json(path)) if path.is_file() else None
+    return _made_of(Report, described(path)) if path.is_file() else None
 
 
 def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
@@ -156,7 +163,7 @@ def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
     for events in (path / EVENTS).glob("events.out.tfevents.*"):
         events.unlink()
     Checkpoints(path / CHECKPOINTS).clear()
-    _write_json(path / RUN, run)
+    _write_json(path / RUN, {"version": FORM, **run})
 
 
 def save_model(directory: pathlib.Path, model: PyTree) -> None:
@@ -168,7 +175,7 @@ def save_model(directory: pathlib.Path, model: PyTree) -> None:
 
 def save_report(directory: pathlib.Path, report: Report) -> None:
     """Writes `report.json`: the run has ended."""
-    _write_json(directory / REPORT, dataclasses.asdict(report))
+    _write_json(directory / REPORT, {"version": FORM, **dataclasses.asdict(report)})
 
 
 def written(directory: pathlib.Path) -> tuple[str, ...]:
@@ -176,9 +183,25 @@ def written(directory: pathlib.Path) -> tuple[str, ...]:
     return tuple(name for name in RESULTS if (directory / name).is_file())
 
 
-def settings_of(report: dict[str, Any]) -> Settings:
-    """The settings of a run, from its report."""
-    return _made_of(Settings, up_to_date({**report, **report["settings"]}))
+def settings_of(found: dict[str, Any]) -> Settings:
+    """The settings in what `run.json` or `report.json` holds."""
+    return _made_of(Settings, up_to_date(found["settings"]))
+
+
+def described(path: pathlib.Path) -> dict[str, Any]:
+    """What `run.json` or `report.json` holds, in today's form.
+
+    **Raises:** `ValueError` if it is not such a file, or of another version.
+    """
+    found = read_json(path)
+    if found.get("version", FORM) != FORM:
+        raise ValueError(f"{path} is of another version of diffop; read it with that one.")
+    # before there was a version, settings were in two places of a report, among other things
+    if "version" not in found and path.name == REPORT and "settings" in found:
+        settings = {name: found[name] for name in _BESIDE if name in found} | found["settings"]
+        moved = {name: settings.pop(name) for name in _AMONG if name in settings}
+        found = {**found, **moved, "settings": settings}
+    return found
 
 
 def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:

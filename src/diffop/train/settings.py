@@ -1,64 +1,26 @@
 """The settings of a run: what the command line asks for, checked."""
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, TypeAlias, TypeVar, final
-
-import jax
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias, final
 
 from .. import baselines, pde
-from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, check_size, one_of
-from ..losses.probes import PROBES
-from ..losses.squares import SQUARES
+from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, check_size, only
+from ..methods.optimisers import needs
+from ..paths import is_path, path_of
 from ..pde import AbstractProblem, ByDimension, Recommended
 from ..pde.own import size_of
 from ..pde.registry import rule
 from ..renamed import renamed
 from ..scalars import plain
 from .identity import digest
-from .optimisers import LEAST_SQUARES, OPTIMISERS, SCHEDULES, WITHOUT_RATE
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
-
-_T = TypeVar("_T")
-
-PRECISIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
-    "default": contextlib.nullcontext,
-    "double": lambda: jax.enable_x64(True),
-}
-"""By name: as JAX is configured, which is single precision unless it is told otherwise, or double
-precision for the run alone.
-"""
-
-
-@final
-class _TheProblems:
-    def __repr__(self) -> str:
-        return "as the problem recommends"
-
-
-THE_PROBLEMS: Any = _TheProblems()
-"""The default of a setting that each problem recommends a value for, which may be None."""
-
-
-def _left_to_the_problem(cls: type[_T]) -> type[_T]:
-    """Decorates a class of settings before it is made a dataclass: all that a problem recommends is
-    left to it where it is not given.
-    """
-    for field in dataclasses.fields(Recommended):
-        if field.name not in cls.__annotations__:
-            cls.__annotations__[field.name] = field.type
-            left = dataclasses.field(default=THE_PROBLEMS, metadata=field.metadata)
-            setattr(cls, field.name, left)
-    return cls
 
 
 @renamed(estimator="probes")
 @final
-@dataclasses.dataclass(frozen=True)
-@_left_to_the_problem
+@dataclasses.dataclass(frozen=True, init=False)
 class Settings(Recommended):
     """The settings of one run of `diffop.train.solve`.
 
@@ -113,12 +75,14 @@ class Settings(Recommended):
     - `causal`: the tolerance of weights in the order of time (`diffop.train.Causal`); 0 for none.
     - `balance`: after how many steps the terms of the loss get new weights by their gradients
         (`diffop.train.Balanced`); 0 for no such weights.
-    - `optimiser`: one of `optax` or `optax.contrib`, as it is by default, by its name with hyphens:
-        `"adam"`, `"nadamw"`, `"muon"`, any that needs no more than a learning rate;
-        `"gauss-newton"`, `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
+    - `optimiser`: one of optax, as it is by default, by its name with hyphens: `"adam"`,
+        `"nadamw"`, `"muon"`, those that need no more than a learning rate; `"gauss-newton"`,
+        `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
         `"spring"`, which are `diffop.train.GaussNewton`s for `square="biased"`, best in double
         precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.
-        The steps of `"spring"` are the schedule's share of whole ones.
+        The steps of `"spring"` are the schedule's share of whole ones. Or a function of one's own,
+        from a schedule of learning rates to an optimiser: `package.module:function` on the command
+        line.
     - `fan_in_rate`: a matrix that takes m numbers learns at most at this rate over $√m$
         ([why](../devdocs/scales.md)); 0 for no such bound.
     - `schedule`: how the learning rate decays: `"linear"` or `"cosine"` to 0, `"exponential"` to a
@@ -139,57 +103,31 @@ class Settings(Recommended):
     """
 
     problem: Problem
-    _: dataclasses.KW_ONLY
     seed: int = dataclasses.field(
         default=0, metadata=NATURAL("determines everything that is random")
     )
-    probes: str = dataclasses.field(
-        default=THE_PROBLEMS,
-        metadata=one_of((*PROBES, *baselines.names()), "NAME")(
-            f"how operators are taken: {', '.join(PROBES)}; or, to compare with, a baseline: "
-            f"{', '.join(baselines.names())}"
-        ),
-    )
-    square: str = dataclasses.field(
-        default=THE_PROBLEMS, metadata=one_of(SQUARES)("how an estimated residual is squared")
-    )
-    optimiser: str = dataclasses.field(
-        default=THE_PROBLEMS,
-        metadata=one_of(OPTIMISERS, "NAME")(f"how the network is trained: {', '.join(OPTIMISERS)}"),
-    )
-    schedule: str = dataclasses.field(
-        default=THE_PROBLEMS, metadata=one_of(SCHEDULES)("how the learning rate decays")
-    )
-    precision: str = dataclasses.field(
-        default=THE_PROBLEMS,
-        metadata=one_of(PRECISIONS)("double, or as JAX is configured: single"),
-    )
 
-    def __post_init__(self) -> None:
-        found = self._recommended()
-        self._complete(found)
-        for name, field in stated().items():
+    def __init__(self, problem: Problem, *, seed: int = 0, **given: Any):
+        unknown = given.keys() - stated().keys()
+        if unknown:
+            raise TypeError(f"Settings has nothing called {', '.join(sorted(unknown))}.")
+        found = _recommended_for(problem, given)
+        values = {**_values(found), **given, "problem": problem, "seed": seed}
+        for name, value in values.items():
             # the dataclass is frozen for its users; files of a run have Python's numbers
-            object.__setattr__(self, name, plain(getattr(self, name)))
+            object.__setattr__(self, name, plain(value))
+        for name, excluded in (
+            ("fan_in_rate", needs(self.optimiser) != "rate"),  # there is no rate to bound
+            ("gpinn", self.probes in baselines.names()),  # whose values have no gradient
+        ):
+            if excluded and name not in given:
+                object.__setattr__(self, name, 0.0)
+        for name, field in stated().items():
             field["kind"].check(name, getattr(self, name))
             if field["kind"] in (COUNT, COUNT_OR_NONE, NATURAL):
                 check_size(name, getattr(self, name))
-        if not self.gpinn and self.gpinn_terms != found.gpinn_terms:
-            expected = "none where gpinn is 0, and there is no gradient to take components of"
-            Kind(expected, (None,).__contains__).check("gpinn_terms", self.gpinn_terms)
-        if self.block == self.channels == 1 and self.sharing != found.sharing:
-            expected = "joined where block and channels are 1, and there is nothing to be summed"
-            Kind(expected, ("joined",).__contains__).check("sharing", self.sharing)
-        if self.optimiser in LEAST_SQUARES:
-            expected = f"biased, a sum of squares, for the optimiser {self.optimiser}"
-            Kind(expected, ("biased",).__contains__).check("square", self.square)
-        if self.optimiser == "l-bfgs":
-            for name in ("causal", "balance"):
-                expected = "0 for the optimiser l-bfgs, whose loss has to stay the same"
-                Kind(expected, (0,).__contains__).check(name, getattr(self, name))
-        if self.optimiser in WITHOUT_RATE:
-            expected = f"0 for the optimiser {self.optimiser}, which has no learning rate"
-            Kind(expected, (0,).__contains__).check("fan_in_rate", self.fan_in_rate)
+        for name, kind in self._without_effect(found):
+            kind.check(name, getattr(self, name))
 
     @classmethod
     def of_paper(cls, problem: str, **given: Any) -> "Settings":
@@ -215,35 +153,31 @@ class Settings(Recommended):
         """
         return cls(problem, **{**dataclasses.asdict(pde.paper(problem, given.get("dim"))), **given})
 
-    def _recommended(self) -> Recommended:
-        problem = self.problem
-        if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
-            return recommended(problem, None if self.dim is THE_PROBLEMS else self.dim)
-        own: Any = own_dim(problem)  # there is no other
-        known = Kind(f"{own}, as the problem's, or left out", (own, THE_PROBLEMS).__contains__)
-        known.check("dim", self.dim)
-        return recommended(problem, own)
+    def _without_effect(self, found: Recommended) -> Iterator[tuple[str, Kind]]:
+        """What others leave no choice of, and why."""
+        if not self.gpinn and self.gpinn_terms != found.gpinn_terms:
+            yield (
+                "gpinn_terms",
+                only(None, "where gpinn is 0, and there is no gradient to take components of"),
+            )
+        if self.block == self.channels == 1 and self.sharing != found.sharing:
+            why = "where block and channels are 1, and there is nothing to be summed"
+            yield "sharing", only("joined", why)
+        asked, name = needs(self.optimiser), f"for the optimiser {self.optimiser}"
+        if asked == "squares":
+            yield "square", Kind(f"biased, a sum of squares, {name}", ("biased",).__contains__)
+        if asked == "points":
+            for each in ("causal", "balance"):
+                yield each, only(0, f"{name}, whose loss has to stay the same")
+        if asked != "rate":
+            yield "fan_in_rate", only(0, f"{name}, which has no learning rate")
 
     def as_json(self) -> dict[str, Any]:
         """What a file of the run has of them."""
         values = {name: getattr(self, name) for name in stated()}
+        if callable(self.optimiser):
+            values["optimiser"] = path_of(self.optimiser)
         return {"problem": identity(self.problem), **values}
-
-    def _complete(self, found: Recommended) -> None:
-        rest = {
-            field.name: getattr(found, field.name)
-            for field in dataclasses.fields(found)
-            if getattr(self, field.name) is THE_PROBLEMS
-        }
-        for name, value in rest.items():
-            # the dataclass is frozen for its users
-            object.__setattr__(self, name, value)
-        for name, excluded in (
-            ("fan_in_rate", self.optimiser in WITHOUT_RATE),  # there is no rate to bound
-            ("gpinn", self.probes in baselines.names()),  # whose values have no gradient
-        ):
-            if excluded and name in rest:
-                object.__setattr__(self, name, 0.0)
 
 
 def stated() -> dict[str, Mapping[str, Any]]:
@@ -252,6 +186,20 @@ def stated() -> dict[str, Mapping[str, Any]]:
     """
     fields = dataclasses.fields(Settings)
     return {field.name: field.metadata for field in fields if field.metadata}
+
+
+def _values(settings: Recommended) -> dict[str, Any]:
+    return {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
+
+
+def _recommended_for(problem: Problem, given: Mapping[str, Any]) -> Recommended:
+    """What a problem recommends in the dimension that is given, or in its own."""
+    if isinstance(problem, str) or (isinstance(problem, type) and size_of(problem)):
+        return recommended(problem, given.get("dim"))
+    own: Any = own_dim(problem)  # there is no other
+    known = Kind(f"{own}, as the problem's, or left out", (own,).__contains__)
+    known.check("dim", given.get("dim", own))
+    return recommended(problem, own)
 
 
 def own_dim(problem: type[AbstractProblem] | AbstractProblem) -> int:
@@ -275,20 +223,12 @@ def identity(problem: Problem) -> str:
     if isinstance(problem, str):
         return problem
     cls = problem if isinstance(problem, type) else type(problem)
-    path = f"{cls.__module__}:{cls.__qualname__}"
-    return path if isinstance(problem, type) else f"{path}#{digest(problem)}"
+    return path_of(cls) if isinstance(problem, type) else f"{path_of(cls)}#{digest(problem)}"
 
 
 def name_of(problem: Problem) -> str:
     """The name of a problem, for people."""
     return problem.partition("#")[0] if isinstance(problem, str) else problem.name
-
-
-def is_own(problem: Any) -> bool:
-    """Whether it is the identity of a problem that is not the library's: nothing is imported by
-    what a file says, so it has to be given again.
-    """
-    return isinstance(problem, str) and ":" in problem
 
 
 def recommended(problem: Problem, dim: int | None = None) -> Recommended:
@@ -299,7 +239,7 @@ def recommended(problem: Problem, dim: int | None = None) -> Recommended:
 def recommended_by(problem: Problem) -> Recommended | ByDimension:
     """What suits a problem in every dimension."""
     if isinstance(problem, str):
-        return Recommended() if is_own(problem) else rule(problem)
+        return Recommended() if is_path(problem) else rule(problem)
     found: Any = problem.recommended
     # of a class whose objects recommend each its own, nothing is known
     return Recommended() if isinstance(found, property) else found

@@ -1,12 +1,11 @@
 """A run from settings to results on disk."""
 
 import contextlib
-import dataclasses
-import math
 import os
 import pathlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
@@ -16,69 +15,27 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
-from ..pde import AbstractProblem, AbstractReferenceProblem, AbstractSolvedProblem
+from ..parallel.mesh import shard
+from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
+from ..pde import AbstractProblem, AbstractSolvedProblem
+from ..precision import PRECISIONS
 from ..streams import VERSION
 from . import runs
+from .checking import check
 from .checkpoints import Checkpoints
-from .disk import MARGIN, environment, make_folder, room
+from .disk import environment, make_folder
 from .evaluate import FixedPoints, NoPoints, test_points
-from .fitting import follow, newest
 from .iteration import State, iterate, without_arrays
-from .loggers import (
-    TRACKERS,
-    AbstractLogger,
-    Bar,
-    MetricsFile,
-    in_a_line,
-    require_train_extra,
-    tell,
-)
-from .mesh import checked, shard
-from .model import Keys, build, build_loss, build_optimiser, build_problem, untrained
+from .listeners import AbstractListener
+from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
+from .model import Keys, build, build_loss, build_optimiser, build_problem
 from .pictures import Curve, save_curves, save_picture
-from .processes import Stop, by_first, is_first, is_out_of_memory, on_host
-from .report import Progress, Report, memory_bytes, summarise
-from .settings import PRECISIONS, Problem, Settings, as_settings, recommended
+from .progress import Progress
+from .report import Report, summarise
+from .settings import Problem, Settings, as_settings
 
 _COORDINATES_PER_DISPATCH = 10**7
-_CHECKPOINTS = 4  # the last two, the best, and one that is being written
 _RESOLUTION = 201
-
-
-def check(
-    settings: Settings | Problem,
-    directory: str | os.PathLike,
-    overwrite: bool = False,
-    *,
-    resume: bool = False,
-    checkpoint_every: int | None = None,
-    log: Sequence[str] = (),
-    mesh: Mesh | None = None,
-) -> None:
-    """Checks everything that can be known before a run, without starting or writing anything.
-
-    **Arguments:** as for `diffop.train.solve`.
-
-    **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes, the weights or the network do not suit it, if
-    `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
-    `NotADirectoryError` if the directory cannot be used, or another run is writing into it;
-    `OSError` if there is no room for the network and its checkpoints;
-    `MemoryError` naming the settings to lower if a step surely needs more memory than there is;
-    `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
-    resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
-    is not installed.
-
-    !!! example
-
-        ```python
-        import diffop as do
-
-        do.train.check(do.train.Settings("allen-cahn-two-body", dim=10), "a-new-directory")
-        ```
-    """
-    path, given = pathlib.Path(directory), as_settings(settings)
-    _Run(given, path, overwrite, resume, checkpoint_every, log, mesh).check()
 
 
 def solve(
@@ -90,6 +47,7 @@ def solve(
     checkpoint_every: int | None = None,
     log: Sequence[str] = (),
     mesh: Mesh | None = None,
+    listeners: Sequence[AbstractListener] = (),
 ) -> Report:
     """Trains a network on a problem, measures it beside the null model, where the problem says what
     is known of its solution, and keeps the results.
@@ -122,6 +80,9 @@ def solve(
         device, to rounding; a run may be resumed on another mesh. Several processes (after
         `jax.distributed.initialize`) all call this, with a mesh of all their devices and a
         directory that all of them see; the first one writes the files.
+    - `listeners`: told of the state after each dispatch: [`diffop.train.EarlyStopping`][], and
+        `diffop.train.AbstractListener`s of one's own. Where one of them ends the run before its
+        last step the results are those of the steps that were made.
 
     **Returns:** the `diffop.train.Report`.
 
@@ -143,273 +104,208 @@ def solve(
         ```
     """
     path, given = pathlib.Path(directory), as_settings(settings)
-    run = _Run(given, path, overwrite, resume, checkpoint_every, log, mesh)
-    run.check()
-    return run.report()
+    how = {"resume": resume, "checkpoint_every": checkpoint_every, "log": log, "mesh": mesh}
+    check(given, path, overwrite, **how)
+    if resume and by_first(lambda: runs.finished(path) is not None):
+        ended = runs.finished(path)
+        assert ended is not None
+        tell(f"the run in {path} has ended: nothing to do.")
+        return ended
+    with PRECISIONS[given.precision](), _claimed(path), _out_of_memory_said(path):
+        keys = Keys.of(given)
+        problem = build_problem(given, keys.problem)
+        points = test_points(problem, keys.test, mesh)
+        by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
+        checkpoints = Checkpoints(
+            path / runs.CHECKPOINTS,
+            every=checkpoint_every,
+            configuration=runs.started_with(path),
+            tell=tell,
+        )
+        optimiser = build_optimiser(given)
+        start = State.initial(
+            _made(partial(build, given, problem), keys.net, mesh), optimiser, mesh
+        )
+        start, notes = _resumed(start, checkpoints, path) if resume else (start, None)
+        made = start.step
+        states = iterate(
+            start.model,
+            build_loss(given, problem),
+            optimiser,
+            given.steps,
+            key=keys.training,
+            steps_per_dispatch=_steps_per_dispatch(given.batch * given.pool * given.dim, mesh),
+            start=start,
+            mesh=mesh,
+        )
+        if made < given.steps:
+            start = without_arrays(start)  # they were copied
+        with contextlib.ExitStack() as listening:
+            with Stop(tell) as stop:
+                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2, start)
+                loggers = _loggers(path, log, made, given.steps) if is_first() else []
+                progress = Progress(
+                    given.steps,
+                    [*loggers, *listeners, pictures],
+                    points=points,
+                    checkpoints=checkpoints,
+                    made=made,
+                    notes=notes,
+                    again="the same command with --resume (resume=True)",
+                )
+                listening.enter_context(progress)
+                state = progress.through(states, start, stop)
+            with _steps_kept(path, state, progress, checkpoints):
+                report = summarise(given, points, state, progress)
+                model = on_host(state.model)
+                by_first(lambda: _write(path, report, model, checkpoints))
+        return report
+
+
+@contextlib.contextmanager
+def _claimed(path: pathlib.Path) -> Iterator[None]:
+    """The directory of a run, made where it is not there, which no other run writes into."""
+    with contextlib.ExitStack() as stack:
+
+        def claim() -> None:
+            make_folder(path)
+            stack.enter_context(runs.claimed(path))
+
+        by_first(claim)
+        yield
+
+
+@contextlib.contextmanager
+def _out_of_memory_said(path: pathlib.Path) -> Iterator[None]:
+    """In which a lack of memory is a `MemoryError` that names what to lower."""
+    try:
+        yield
+    except (MemoryError, jax.errors.JaxRuntimeError) as error:
+        if jax.process_count() > 1 or not is_out_of_memory(error):
+            raise
+        raise MemoryError(
+            f"the run in {path} needs more memory than there is ({in_a_line(error)}); lower "
+            f"--batch, --n, --width or --dim."
+        ) from error
+
+
+@contextlib.contextmanager
+def _steps_kept(
+    path: pathlib.Path, state: State, progress: Progress, checkpoints: Checkpoints
+) -> Iterator[None]:
+    """In which results that cannot be written leave a checkpoint: the steps are not made again."""
+    try:
+        yield
+    except Exception as error:
+        if checkpoints.last() != state.step:
+            progress.keep(state)
+        if not isinstance(error, OSError):
+            raise
+        raise OSError(
+            f"the results could not be written to {path}: {error}; make room for them and give the "
+            f"same command with --resume (resume=True): {checkpoints.last_in_words()}."
+        ) from error
+
+
+def _made(net: Callable[[PRNGKeyArray], PyTree], key: PRNGKeyArray, mesh: Mesh | None) -> PyTree:
+    """A network; on a mesh it is made where it will be, never as a whole."""
+    return net(key) if mesh is None else eqx.filter_jit(lambda key: shard(net(key), mesh))(key)
+
+
+def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
+    """What is known of a run when it begins."""
+    return {
+        "settings": settings,
+        "test_points": points.count,
+        "null_rel_l2": points.null_rel_l2,
+        "environment": environment(),
+        "streams": VERSION,
+        "id": uuid.uuid4().hex,
+    }
+
+
+def _resumed(
+    start: State, checkpoints: Checkpoints, path: pathlib.Path
+) -> tuple[State, dict[str, Any] | None]:
+    """Where a run goes on, and what was noted before; with a word about it."""
+    saved = checkpoints.newest(start)
+    if saved is None:
+        tell(f"there is no checkpoint in {path} to go on from: starting at step 0.")
+        return start, None
+    tell(f"going on after step {saved.state.step} in {path}.")
+    return saved.state, saved.notes
+
+
+def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
+    """By how many coordinates of points there are in a step."""
+    on_each = coordinates // (1 if mesh is None else mesh.size)
+    return min(100, max(1, _COORDINATES_PER_DISPATCH // max(1, on_each)))
+
+
+def _loggers(path: pathlib.Path, log: Sequence[str], made: int, steps: int) -> list[AbstractLogger]:
+    run = runs.read_json(path / runs.RUN)
+    trackers = [TRACKERS[name][1](path, run, made) for name in log]
+    return [MetricsFile(path, made, tell), *trackers, Bar(made, steps)]
+
+
+def _write(path: pathlib.Path, report: Report, model: PyTree, checkpoints: Checkpoints) -> None:
+    runs.save_model(path, model)
+    checkpoints.remove_damaged()
+    runs.save_report(path, report)
 
 
 @final
-@dataclasses.dataclass(frozen=True)
-class _Run:
-    """A run as it was asked for: see `solve`."""
+class _Pictures(AbstractListener):
+    """Draws curves, and the network beside the solution, where the run ends. Results are worth
+    having without these, and each without the other.
+    """
 
-    settings: Settings
-    path: pathlib.Path
-    overwrite: bool
-    resume: bool
-    checkpoint_every: int | None
-    log: Sequence[str]
-    mesh: Mesh | None
-
-    def check(self) -> None:
-        require_train_extra(self.log)
-        if self.checkpoint_every is not None and self.checkpoint_every < 0:
-            raise ValueError(
-                f"checkpoint-every must be a number of steps, or 0 for no checkpoints, got "
-                f"{self.checkpoint_every}."
-            )
-        checked(self.mesh)
-        self._check_memory()
-        by_first(self._check_directory)
-        with PRECISIONS[self.settings.precision]():
-            key = jax.random.key(0)
-            problem = eqx.filter_eval_shape(build_problem, self.settings, key)
-            loss = build_loss(self.settings, problem)
-            u = eqx.filter_eval_shape(untrained, self.settings, key)
-            if self._may_not_fit():
-                eqx.filter_eval_shape(loss, u, key)
-            if isinstance(problem, AbstractReferenceProblem):
-                problem.reference()
-            by_first(lambda: self._check_room(u))
-
-    def report(self) -> Report:
-        """That of the run when it has ended, from its beginning or from where it was stopped."""
-        if self.resume and by_first(lambda: runs.finished(self.path) is not None):
-            ended = runs.finished(self.path)
-            assert ended is not None
-            tell(f"the run in {self.path} has ended: nothing to do.")
-            return ended
-        with PRECISIONS[self.settings.precision](), contextlib.ExitStack() as stack:
-            by_first(lambda: self._claim(stack))
-            try:
-                return self._trained()
-            except (MemoryError, jax.errors.JaxRuntimeError) as error:
-                if jax.process_count() > 1 or not is_out_of_memory(error):
-                    raise
-                raise MemoryError(
-                    f"the run in {self.path} needs more memory than there is ({in_a_line(error)}); "
-                    f"lower --batch, --n, --width or --dim."
-                ) from error
-
-    def _check_directory(self) -> None:
-        runs.check_directory(self.path, self.settings.as_json(), self.overwrite, self.resume)
-
-    def _may_not_fit(self) -> bool:
-        """Whether the weights may have other names than the residuals, or nothing to weigh, or the
-        network other arguments or another shape than the problem takes, or there may be no time.
-        Tracing the loss tells.
-        """
-        given = self.settings.data_weight
-        asked = given != recommended(self.settings.problem, self.settings.dim).data_weight
-        weighted = self.settings.weights is not None or isinstance(given, list) or asked
-        return weighted or bool(self.settings.causal) or not isinstance(self.settings.problem, str)
-
-    def _check_memory(self) -> None:
-        """For the least that a step needs, before anything of it is made."""
-        there, settings = memory_bytes(), self.settings
-        with PRECISIONS[settings.precision]():
-            each = jnp.zeros(()).dtype.itemsize
-        first = settings.dim * settings.width if settings.block == settings.channels == 1 else 0
-        network = first + (settings.depth - 1) * settings.width**2
-        needed = {
-            "--batch, --pool or --dim": each * settings.batch * settings.pool * settings.dim,
-            "--data-batch or --dim": each * (settings.data_batch or 0) * settings.dim,
-            "--width, --depth or --dim": each * 2 * network,  # and its gradient
-            "--steps": each * settings.steps,  # the losses
-        }
-        total, largest = sum(needed.values()), max(needed, key=lambda name: needed[name])
-        if there is not None and total > there * jax.process_count():
-            raise MemoryError(
-                f"the run needs {total / 1e9:.3g} GB of memory or more, and there are "
-                f"{there / 1e9:.3g}; lower {largest}."
-            )
-
-    def _check_room(self, u: PyTree) -> None:
-        """For the model, and for checkpoints beside those that are there, unless it has ended."""
-        if self.resume and (self.path / runs.REPORT).is_file():
-            return
-        state = eqx.filter_eval_shape(State.initial, u, build_optimiser(self.settings))
-        checkpoints = Checkpoints(self.path / runs.CHECKPOINTS, every=self.checkpoint_every)
-        more = max(0, _CHECKPOINTS - len(checkpoints.steps)) if checkpoints.wanted else 0
-        each = _size(state) + self.settings.steps * np.dtype(np.float64).itemsize
-        free, needed = room(self.path), _size(u) + more * (each + MARGIN) + MARGIN
-        if free < needed:
-            raise OSError(
-                f"there is room for {free / 1e6:.0f} MB in {self.path}, and the run may need "
-                f"{needed / 1e6:.0f} for its network and checkpoints; make room, or say "
-                f"--checkpoint-every 0 (checkpoint_every=0) for no checkpoints."
-            )
-
-    def _claim(self, stack: contextlib.ExitStack) -> None:
-        make_folder(self.path)
-        stack.enter_context(runs.claimed(self.path))
-
-    def _trained(self) -> Report:
-        keys = Keys.of(self.settings)
-        problem = build_problem(self.settings, keys.problem)
-        points = test_points(problem, keys.test, self.mesh)
-        by_first(lambda: runs.begin(self.path, self._description(points), self.resume))
-        checkpoints = Checkpoints(
-            self.path / runs.CHECKPOINTS,
-            every=self.checkpoint_every,
-            configuration=runs.started_with(self.path),
-            tell=tell,
-        )
-        start = State.initial(
-            self._net(problem, keys.net), build_optimiser(self.settings), self.mesh
-        )
-        start, notes = self._resumed(start, checkpoints) if self.resume else (start, None)
-        steps = self.settings.steps
-
-        def keep(state: State) -> None:
-            checkpoints.save(state, progress.notes(), progress.score(state))
-
-        with (
-            Stop(tell) as stop,
-            Progress(points, steps, self._loggers(start.step), start.step, notes) as progress,
-        ):
-            states = self._states(problem, keys.training, start)
-            if start.step < steps:
-                start = without_arrays(start)  # they were copied
-            state = follow(
-                states,
-                start,
-                steps,
-                progress,
-                checkpoints=checkpoints,
-                stop=stop,
-                save=keep,
-                again="the same command with --resume (resume=True)",
-            )
-        try:
-            report, model = self._results(points, state, progress, checkpoints)
-        except Exception as error:
-            if checkpoints.wanted and checkpoints.last() != state.step:
-                keep(state)  # the steps are not made again
-            if not isinstance(error, OSError):
-                raise
-            raise OSError(
-                f"the results could not be written to {self.path}: {error}; make room for them and "
-                f"give the same command with --resume (resume=True): {newest(checkpoints)}."
-            ) from error
-        by_first(lambda: self._draw(problem, points, state._replace(model=model), progress))
-        return report
-
-    def _results(
+    def __init__(
         self,
-        points: FixedPoints | NoPoints,
-        state: State,
-        progress: Progress,
-        checkpoints: Checkpoints,
-    ) -> tuple[Report, PyTree]:
-        """The report and the network in memory, when both are on the disk."""
-        report = summarise(self.settings, points, state, progress)
-        model = on_host(state.model)
-
-        def save() -> None:
-            runs.save_model(self.path, model)
-            checkpoints.remove_damaged()
-            runs.save_report(self.path, report)
-
-        by_first(save)
-        return report, model
-
-    def _net(self, problem: AbstractProblem, key: PRNGKeyArray) -> PyTree:
-        """The untrained network; on a mesh it is made where it will be, never as a whole."""
-        if self.mesh is None:
-            return build(self.settings, problem, key)
-        mesh = self.mesh
-        return eqx.filter_jit(lambda key: shard(build(self.settings, problem, key), mesh))(key)
-
-    def _description(self, points: FixedPoints | NoPoints) -> dict[str, Any]:
-        """What is known of a run when it begins."""
-        return {
-            "settings": self.settings.as_json(),
-            "test_points": points.count,
-            "null_rel_l2": points.null_rel_l2,
-            "environment": environment(),
-            "streams": VERSION,
-            "id": uuid.uuid4().hex,
-        }
-
-    def _resumed(
-        self, start: State, checkpoints: Checkpoints
-    ) -> tuple[State, dict[str, Any] | None]:
-        """Where a run goes on, and what was noted before; with a word about it."""
-        saved = checkpoints.newest(start)
-        if saved is None:
-            tell(f"there is no checkpoint in {self.path} to go on from: starting at step 0.")
-            return start, None
-        tell(f"going on after step {saved.state.step} in {self.path}.")
-        return saved.state, saved.notes
-
-    def _loggers(self, step: int) -> list[AbstractLogger]:
-        if not is_first():
-            return []
-        run = runs.read_json(self.path / runs.RUN)
-        trackers = [TRACKERS[name][1](self.path, run, step) for name in self.log]
-        return [MetricsFile(self.path, step, tell), *trackers, Bar(step, self.settings.steps)]
-
-    def _states(self, problem: AbstractProblem, key: PRNGKeyArray, start: State) -> Iterator[State]:
-        settings = self.settings
-        devices = 1 if self.mesh is None else self.mesh.size
-        per_step = settings.batch * settings.pool * settings.dim // devices
-        return iterate(
-            start.model,
-            build_loss(settings, problem),
-            build_optimiser(settings),
-            settings.steps,
-            key=key,
-            steps_per_dispatch=min(100, max(1, _COORDINATES_PER_DISPATCH // max(1, per_step))),
-            start=start,
-            mesh=self.mesh,
-        )
-
-    def _draw(
-        self,
+        path: pathlib.Path,
         problem: AbstractProblem,
-        points: FixedPoints | NoPoints,
-        state: State,
-        progress: Progress,
-    ) -> None:
-        """The pictures; the results are worth having without them, and each without the other."""
-        title = f"{problem.name}, {self.settings.dim} dimensions"
+        dim: int,
+        null_rel_l2: float | None,
+        start: State,
+    ):
+        self._path = path
+        self._problem = problem
+        self._title = f"{problem.name}, {dim} dimensions"
+        self._null = null_rel_l2
+        self._state = start
 
-        def curves() -> None:
-            steps = np.arange(1, state.step + 1)
-            curve = Curve("network", steps, state.losses, progress.errors, points.null_rel_l2)
-            save_curves(self.path / runs.CURVE, [curve], title)
+    def after(self, state: State) -> None:
+        self._state = state
 
-        def beside_the_solution() -> None:
-            if not isinstance(problem, AbstractSolvedProblem):
-                return
-            if sections := problem.sections(_RESOLUTION):
-                network = jax.tree.map(_on_device, state.model)
-                path = self.path / runs.PICTURE
-                save_picture(path, sections, network, problem.solution, title)
-
-        for name, draw in ((runs.CURVE, curves), (runs.PICTURE, beside_the_solution)):
+    def close(self, failed: bool) -> None:
+        if failed:
+            return
+        model = on_host(self._state.model)
+        for name, draw in (
+            (runs.CURVE, self._curves),
+            (runs.PICTURE, lambda path: self._beside_the_solution(path, model)),
+        ):
             try:
-                draw()
+                by_first(lambda draw=draw, name=name: draw(self._path / name))
             except Exception as error:  # of a disk, or of what a problem says of its sections
                 reason = in_a_line(error)
-                tell(f"the pictures in {self.path} could not be written: {reason} ({name}).")
+                tell(f"the pictures in {self._path} could not be written: {reason} ({name}).")
 
+    def _curves(self, path: pathlib.Path) -> None:
+        steps = np.arange(1, self._state.step + 1)
+        metrics = read_metrics(self._path)
+        errors = [(each.step, each.error) for each in metrics if each.error is not None]
+        save_curves(
+            path, [Curve("network", steps, self._state.losses, errors, self._null)], self._title
+        )
 
-def _size(tree: PyTree) -> int:
-    """Of its arrays, in bytes."""
-    leaves = jax.tree.leaves(eqx.filter(tree, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct)))
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+    def _beside_the_solution(self, path: pathlib.Path, model: PyTree) -> None:
+        problem = self._problem
+        if not isinstance(problem, AbstractSolvedProblem):
+            return
+        if sections := problem.sections(_RESOLUTION):
+            network = jax.tree.map(_on_device, model)
+            save_picture(path, sections, network, problem.solution, self._title)
 
 
 def _on_device(leaf: Any) -> Any:

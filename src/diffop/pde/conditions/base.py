@@ -85,7 +85,8 @@ class Conditions(eqx.Module):
 
     **Arguments:**
 
-    - `*given`: such as [`diffop.pde.Dirichlet`][] and [`diffop.pde.Neumann`][].
+    - `*given`: such as [`diffop.pde.Dirichlet`][] and [`diffop.pde.Neumann`][]; also conditions
+        that have their points, such as measurements in a [`diffop.pde.Condition`][].
 
     **Returns:** called with a key and a number of points, a tuple of [`diffop.pde.Condition`][]s,
     [`diffop.pde.Matching`][]s and [`diffop.pde.Sampled`][]s at points that the key determines.
@@ -110,11 +111,11 @@ class Conditions(eqx.Module):
         ```
     """
 
-    given: tuple[AbstractCondition, ...]
+    given: tuple[AbstractCondition | AtPoints, ...]
 
-    def __init__(self, *given: AbstractCondition):
+    def __init__(self, *given: AbstractCondition | AtPoints):
         for each in given:
-            if not isinstance(each, AbstractCondition):
+            if not isinstance(each, AbstractCondition | AtPoints):
                 raise TypeError(
                     "Conditions expects conditions such as diffop.pde.Dirichlet(0.0, on=part), got "
                     f"{each!r} of type {type(each).__name__}."
@@ -122,10 +123,12 @@ class Conditions(eqx.Module):
         self.given = given
 
     def __call__(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        made = [
-            condition.draw(stream(key, "condition", place), count)
-            for place, condition in enumerate(self.given)
-        ]
+        def drawn(place: int, given: AbstractCondition | AtPoints) -> tuple[AtPoints, ...]:
+            if isinstance(given, AbstractCondition):
+                return given.draw(stream(key, "condition", place), count)
+            return (given,)
+
+        made = [drawn(place, each) for place, each in enumerate(self.given)]
         return tuple(each for several in made for each in several)
 
 

@@ -36,7 +36,8 @@ def box(
     - `count`: how many points, at least 1.
     - `lower`, `upper`: the ends, one number for each of at least one coordinate.
     - `unit`: what draws points of the unit cube, from a key, their number and the dimension:
-        independent ones by default; `diffop.pde.sobol` for ones that fill the box more evenly.
+        independent ones by default; `diffop.pde.sobol`, `diffop.pde.halton` or
+        `diffop.pde.latin_hypercube` for ones that fill the box more evenly.
 
     **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
 

@@ -1,0 +1,163 @@
+"""Another optimiser, whose loss has weights that keep its terms in balance."""
+
+import operator
+from functools import reduce
+from typing import Any, NamedTuple, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, PRNGKeyArray, PyTree
+
+from ..equations.methods import has_method
+from ..losses.balance import Weights, balanced, gradient_norms, weighted
+from ..scalars import plain
+from .base import AbstractMethod, Evaluated, Objective, step_key
+from .first_order import as_method
+from .lbfgs import LBFGS
+
+
+@final
+class Memory(NamedTuple):
+    """What a step leaves for the next one.
+
+    - `weights`: of the loss's terms, by name.
+    - `memory`: that of the optimiser.
+    """
+
+    weights: Weights
+    memory: PyTree
+
+
+@final
+class Balanced(AbstractMethod):
+    """Steps of another optimiser on a loss whose terms have weights that make their gradients
+    equally long.
+
+    With $g_i$ the gradient of term i by all parameters, the weights are 1 in the beginning, and
+    from the first step on, each `every` steps,
+
+        λ_i ← α λ_i + (1 − α) Σ_j |g_j| / |g_i|,
+
+    $α$ being `keep`. They are known numbers for the step, which makes $Σ λ_i L_i$ smaller. What is
+    reported are the loss and its terms without these weights. A term's own weight, such as
+    `data_weight`, has no effect where its gradient is long enough to be balanced.
+
+    Where a term vanishes long before the others its weight grows without need, and errors with it:
+    it is to be compared with fixed weights ([measured](../how_to/optimisers.md)).
+
+    The weights are a part of the optimiser's state, which checkpoints keep. A new weight takes a
+    reverse pass for each term.
+
+    Source: Wang, Teng and Perdikaris 2021, "Understanding and mitigating gradient flow pathologies
+    in physics-informed neural networks"; as it is here in algorithm 1 of Wang et al. 2023, "An
+    expert's guide to training physics-informed neural networks", arXiv 2308.08468.
+
+    **Arguments:**
+
+    - `optimiser`: from optax, or `diffop.train.GaussNewton`.
+    - `every`: how many steps lie between new weights, at least 1.
+    - `keep`: $α$, from 0 on and less than 1.
+    - `terms`: the names of the loss's terms, or more; by default those of a
+        `diffop.train.ResidualLoss`.
+
+    **Returns:** an optimiser for `diffop.train.fit`, whose loss has a method `terms`.
+
+    **Raises:** `ValueError` if `every` is less than 1, `keep` not in [0, 1), or the optimiser
+    `diffop.train.LBFGS`, whose loss has to stay the same; from `fit`, `TypeError` if the loss has
+    no terms, and `ValueError` if it has others.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        class Both:
+            def terms(self, model, key):
+                return {"residual": (model[0] - 1) ** 2, "data": 1e-4 * (model[1] - 2) ** 2}
+
+            def __call__(self, model, key):
+                return sum(self.terms(model, key).values())
+
+        optimiser = do.train.Balanced(optax.adam(1e-2), every=10)
+        do.train.fit(jnp.zeros(2), Both(), optimiser, 1000, key=jax.random.key(0)).model
+        ```
+    """
+
+    optimiser: AbstractMethod
+    every: int = eqx.field(static=True, converter=plain)
+    keep: int | float = eqx.field(static=True, converter=plain)
+    terms: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        optimiser: optax.GradientTransformation | AbstractMethod,
+        every: int = 100,
+        keep: int | float = 0.9,
+        terms: tuple[str, ...] = ("residual", "gpinn", "data"),
+    ):
+        if every < 1 or not 0 <= keep < 1:
+            raise ValueError(
+                "Balanced expects at least one step between new weights, and a keep of at least 0 "
+                f"and less than 1, got every={every} and keep={keep}."
+            )
+        if isinstance(optimiser, LBFGS):
+            raise ValueError(
+                "Balanced changes the loss between steps, and LBFGS compares these; take an "
+                "optimiser from optax, or GaussNewton."
+            )
+        self.optimiser, self.every, self.keep, self.terms = as_method(optimiser), every, keep, terms
+
+    @property
+    def helps(self) -> str:
+        """What helps the optimiser."""
+        return self.optimiser.helps
+
+    @property
+    def divisible(self) -> bool:
+        """Whether the optimiser's work is."""
+        return self.optimiser.divisible
+
+    def init(self, parameters: PyTree) -> Memory:
+        dtypes = [leaf.dtype for leaf in jax.tree.leaves(parameters)]
+        one = jnp.ones((), jnp.finfo(jnp.result_type(*dtypes)).dtype)
+        return Memory({name: one for name in self.terms}, self.optimiser.init(parameters))
+
+    def step(
+        self,
+        objective: Objective,
+        parameters: PyTree,
+        memory: Memory,
+        key: PRNGKeyArray,
+        index: Array,
+    ) -> tuple[PyTree, Memory, Evaluated]:
+        loss, static = objective.loss, objective.static
+        self._check(loss, eqx.combine(parameters, static), key)
+
+        def renewed(weights: Weights) -> Weights:
+            norms = gradient_norms(loss, parameters, static, step_key(key, index))
+            return balanced(weights, norms, self.keep)
+
+        due = index % self.every == 0
+        weights = jax.lax.cond(due, renewed, lambda weights: weights, memory.weights)
+        parameters, left, (_, terms) = self.optimiser.step(
+            objective._replace(loss=weighted(loss, weights)), parameters, memory.memory, key, index
+        )
+        terms = {name: term / weights[name].astype(term.dtype) for name, term in terms.items()}
+        value = reduce(operator.add, terms.values())
+        return parameters, Memory(weights, left), Evaluated(value, terms)
+
+    def _check(self, loss: Any, model: PyTree, key: PRNGKeyArray) -> None:
+        if not has_method(loss, "terms"):
+            raise TypeError(
+                "Balanced expects a loss that says what it is the sum of, by a method "
+                f"terms(model, key), got {loss!r}; give it one."
+            )
+        names = eqx.filter_eval_shape(loss.terms, model, key)
+        if not set(names) <= set(self.terms):
+            raise ValueError(
+                f"Balanced expects a loss with terms among {', '.join(self.terms)}, got "
+                f"{', '.join(names)}; say them: terms={tuple(names)}."
+            )

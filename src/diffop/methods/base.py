@@ -1,0 +1,108 @@
+"""What a fit asks of a method, and what a method may ask of a loss."""
+
+import operator
+from abc import abstractmethod
+from functools import reduce
+from typing import Any, NamedTuple, final
+
+import equinox as eqx
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..complete import Complete
+from ..equations.methods import has_method
+from ..streams import stream
+
+
+@final
+class Evaluated(NamedTuple):
+    """A loss, and the terms that it is the sum of, by name."""
+
+    value: Float[Array, ""]
+    terms: dict[str, Float[Array, ""]]
+
+
+@final
+class Objective(NamedTuple):
+    """A loss as a function of parameters: what a [`diffop.train.AbstractMethod`][] makes smaller.
+
+    - `loss`: of models.
+    - `static`: what is in a model beside its parameters.
+    """
+
+    loss: Any
+    static: PyTree
+
+    def __call__(self, parameters: PyTree, key: PRNGKeyArray) -> Evaluated:
+        """A loss that knows its terms is their sum; any other is its only term."""
+        model = eqx.combine(parameters, self.static)
+        if has_method(self.loss, "terms"):
+            terms = self.loss.terms(model, key)
+            return Evaluated(reduce(operator.add, terms.values()), terms)
+        value = self.loss(model, key)
+        return Evaluated(value, {"loss": value})
+
+
+class AbstractMethod(Complete):
+    """How a fit makes a step: an optimiser of one's own for `diffop.train.fit`, for more than optax
+    allows.
+
+    - `helps`: what usually helps where a number is not finite.
+    - `divisible`: whether its work can be divided over a mesh of devices.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp
+        import diffop as do
+
+        class Descent(do.train.AbstractMethod):
+            helps = "a shorter step"
+            divisible = True
+
+            def init(self, parameters):
+                return ()
+
+            def step(self, objective, parameters, memory, key, index):
+                evaluated, pull = jax.vjp(lambda p: objective(p, key), parameters)
+                one = jax.tree.map(jnp.zeros_like, evaluated)._replace(value=jnp.ones(()))
+                (gradient,) = pull(one)
+                return jax.tree.map(lambda p, g: p - 0.1 * g, parameters, gradient), (), evaluated
+
+        loss = lambda x, key: jnp.sum((x - 2) ** 2)
+        result = do.train.fit(jnp.zeros(3), loss, Descent(), 50, key=jax.random.key(0))
+        result.model  # [2.00, 2.00, 2.00]
+        ```
+    """
+
+    helps: eqx.AbstractVar[str]
+    divisible: eqx.AbstractVar[bool]
+
+    @abstractmethod
+    def init(self, parameters: PyTree) -> PyTree:
+        """The memory before the first step: arrays, which checkpoints keep."""
+
+    @abstractmethod
+    def step(
+        self,
+        objective: Objective,
+        parameters: PyTree,
+        memory: PyTree,
+        key: PRNGKeyArray,
+        index: Array,
+    ) -> tuple[PyTree, PyTree, Evaluated]:
+        """The parameters and the memory after a step, and the loss before it.
+
+        **Arguments:**
+
+        - `objective`: what is made smaller.
+        - `parameters`, `memory`: before the step.
+        - `key`: of the fit; a step's own is made of it and of `index`.
+        - `index`: of the step, from 0 on.
+
+        **Raises:** `TypeError` if the loss cannot say what the method asks of it.
+        """
+
+
+def step_key(key: PRNGKeyArray, index: int | Array) -> PRNGKeyArray:
+    """What a step draws from, from the key of the fit."""
+    return stream(key, "step", index)

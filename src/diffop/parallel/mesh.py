@@ -1,0 +1,288 @@
+"""Meshes of devices, and how the arrays of a fit lie on them.
+
+Points lie along the axis `data`, the input dimension along `model`. The longest axis in a model is
+taken for its input dimension: nearly all numbers of a network in many dimensions are in the weights
+that have it. These weights, and whatever has their shape in the state of the optimiser, are divided
+along it over the mesh's axis `model`; every other array is on all devices as a whole.
+
+Between programs JAX's arrays are divided into equal parts. Where the input dimension is not a
+multiple of `model` they are divided along another axis there, such as the width of a layer, and
+exchanged on the way in and out. Inside a program the parts may differ.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, ArrayLike, Float, PyTree
+
+from .sharding import AXES, DATA, MODEL
+
+
+def shard(tree: PyTree, mesh: Mesh) -> PyTree:
+    """Lays the arrays of a pytree, such as a network, out over a mesh of devices.
+
+    The longest axis that any of its inexact arrays has is taken for the input dimension: arrays are
+    divided along it over the mesh's axis `model`. All others are copied to every device.
+
+    Inside `jax.jit` it says where results are to be: a network that is made and sharded in one
+    jitted function is never on one device as a whole.
+
+    **Arguments:**
+
+    - `tree`: any pytree.
+    - `mesh`: with the axes `data` and `model`, or one of them.
+
+    **Returns:** the pytree with its arrays on the mesh.
+
+    **Raises:** `ValueError` if the mesh has other axes.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax
+        import diffop as do
+
+        mesh = jax.make_mesh((1, 1), ("data", "model"))
+
+        @eqx.filter_jit
+        def make(key):
+            return do.train.shard(do.nn.WeightSharedMLP(1000, 10, 16, 2, key=key), mesh)
+
+        net = make(jax.random.key(0))
+        ```
+    """
+    return Layout(mesh, tree).shard(tree)
+
+
+@final
+class Layout:
+    """Where arrays lie, for those of one model and those of the same shapes.
+
+    Without a mesh, on the device where JAX puts them.
+
+    **Arguments:**
+
+    - `mesh`: the mesh, if there is one.
+    - `model`: the model.
+    """
+
+    def __init__(self, mesh: Mesh | None, model: PyTree):
+        self._mesh = checked(mesh)
+        shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))]
+        self._length = max((size for shape in shapes for size in shape), default=0)
+        self._parts = 1 if self._mesh is None else self._mesh.shape.get(MODEL, 1)
+
+    def context(self) -> contextlib.AbstractContextManager[Any]:
+        """In which programs are traced, so that what is inside them finds the mesh."""
+        return in_context(self._mesh)
+
+    def shard(self, tree: PyTree) -> PyTree:
+        """The arrays of a pytree where they lie between programs."""
+        if self._mesh is None:
+            return tree
+        arrays, rest = eqx.partition(tree, eqx.is_array)
+        homes = self._between(arrays)
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arrays)):
+            arrays = jax.lax.with_sharding_constraint(arrays, homes)
+        elif jax.process_count() == 1:
+            arrays = jax.device_put(arrays, homes)
+        else:  # without sending arrays around to compare them, as device_put does
+            with self.context():
+                arrays = jax.jit(lambda arrays: arrays, out_shardings=homes)(arrays)
+        return eqx.combine(arrays, rest)
+
+    def owned(self, tree: PyTree) -> PyTree:
+        """Copies of arrays, which may be donated, where they lie between programs."""
+        if self._mesh is None:
+            return jax.tree.map(_own, tree)
+        copy = jax.jit(partial(jax.tree.map, _own), out_shardings=self._between(tree))
+        with self.context():
+            return copy(tree)
+
+    def entered(self, tree: PyTree) -> PyTree:
+        """Arrays between programs as they lie inside one."""
+        return jax.tree.map(self._enter, tree)
+
+    def left(self, tree: PyTree) -> PyTree:
+        """Arrays inside a program as they lie between them."""
+        return jax.tree.map(self._leave, tree)
+
+    def jit(self, function: Callable, carry: PyTree) -> jax.stages.Wrapped:
+        """Compiles a function from a carry, which it takes over, and more, to a carry and results
+        that are the same on all devices.
+        """
+        if self._mesh is None:
+            return jax.jit(function, donate_argnums=0)
+        shardings = (self._between(carry), NamedSharding(self._mesh, PartitionSpec()))
+        return jax.jit(function, donate_argnums=0, out_shardings=shardings)
+
+    def _between(self, tree: PyTree) -> PyTree:
+        return jax.tree.map(lambda leaf: self._along(self._home(leaf)), tree)
+
+    def _along(self, axis: int | None) -> NamedSharding:
+        assert self._mesh is not None
+        names = () if axis is None else (*(None,) * axis, MODEL)
+        return NamedSharding(self._mesh, PartitionSpec(*names))
+
+    def _input(self, leaf: ArrayLike) -> int | None:
+        """The axis that is the input dimension."""
+        shape = jnp.shape(leaf)
+        divided = self._parts > 1 and self._length in shape
+        return shape.index(self._length) if divided else None
+
+    def _home(self, leaf: ArrayLike) -> int | None:
+        """The axis along which an array is divided between programs."""
+        axis = self._input(leaf)
+        if axis is None or self._length % self._parts == 0:
+            return axis
+        equal = (i for i, size in enumerate(jnp.shape(leaf)) if size and size % self._parts == 0)
+        return next(equal, None)
+
+    def _enter(self, leaf: Array) -> Array:
+        axis, home = self._input(leaf), self._home(leaf)
+        if axis == home or axis is None:
+            return leaf
+        if home is not None:
+            leaf = self._exchanged(_widened(leaf, axis, self._parts), home, axis)
+        leaf = jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
+        return jax.lax.with_sharding_constraint(leaf, self._along(axis))
+
+    def _leave(self, leaf: Array) -> Array:
+        axis, home = self._input(leaf), self._home(leaf)
+        if axis == home or axis is None or home is None:
+            return leaf
+        leaf = _widened(leaf, axis, self._parts)
+        leaf = jax.lax.with_sharding_constraint(leaf, self._along(axis))
+        leaf = self._exchanged(leaf, axis, home)
+        return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
+
+    def _exchanged(self, leaf: Array, before: int, after: int) -> Array:
+        """Divided along another axis; said outright, since the compiler gathers such arrays."""
+        exchange = partial(
+            jax.lax.all_to_all, axis_name=MODEL, split_axis=after, concat_axis=before, tiled=True
+        )
+        before_spec, after_spec = self._along(before).spec, self._along(after).spec
+        return jax.shard_map(exchange, mesh=self._mesh, in_specs=before_spec, out_specs=after_spec)(
+            leaf
+        )
+
+
+def _own(leaf: ArrayLike) -> Array:
+    """A copy, which may be donated, of a type that does not depend on where the leaf is from."""
+    return jnp.array(leaf, dtype=jnp.asarray(leaf).dtype)
+
+
+def _widened(leaf: Array, axis: int, parts: int) -> Array:
+    """With zeros behind an axis, up to a multiple of the parts."""
+    widths = [(0, 0)] * leaf.ndim
+    widths[axis] = (0, -leaf.shape[axis] % parts)
+    return jnp.pad(leaf, widths)
+
+
+def checked(mesh: Mesh | None) -> Mesh | None:
+    """The same devices under the same names, to be divided over by the compiler.
+
+    `jax.make_mesh` makes axes of which every operation would have to say how it divides its result.
+
+    **Raises:** `ValueError` if an axis has another name.
+    """
+    if mesh is None:
+        return None
+    unknown = [str(name) for name in mesh.axis_names if name not in AXES]
+    if unknown:
+        raise ValueError(
+            f"a mesh for training has the axes data and model, or one of them, got {unknown[0]!r}; "
+            f"say for instance jax.make_mesh((4, 2), ('data', 'model'))."
+        )
+    return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * len(mesh.axis_names))
+
+
+def has_several_processes(mesh: Mesh) -> bool:
+    """Whether devices of several processes are in it."""
+    return len({device.process_index for device in mesh.devices.flat}) > 1
+
+
+def in_context(mesh: Mesh | None) -> contextlib.AbstractContextManager[Any]:
+    """In which programs are traced, so that what is inside them finds the mesh, if there is one."""
+    return contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh)
+
+
+def parsed(words: str) -> dict[str, int]:
+    """The sizes in words such as `data=4,model=2`.
+
+    **Raises:** `ValueError` if they are not such words.
+    """
+    sizes: dict[str, int] = {}
+    for word in words.split(","):
+        name, _, number = word.partition("=")
+        if name not in AXES or name in sizes:
+            raise ValueError(
+                f"mesh must name each of data and model at most once, got {name!r} in {words!r}; "
+                f"say for instance data=4,model=2."
+            )
+        if not (number.isascii() and number.isdecimal() and int(number) > 0):
+            raise ValueError(
+                f"mesh must give each axis an integer of at least 1, got {word!r}; say for "
+                f"instance data=4,model=2."
+            )
+        sizes[name] = int(number)
+    return sizes
+
+
+def make(sizes: dict[str, int]) -> Mesh:
+    """A mesh of all devices; those that are next to each other lie along `model`.
+
+    **Raises:** `ValueError` if there are fewer devices, or more.
+    """
+    ordered = {name: sizes[name] for name in AXES if name in sizes}
+    devices, wanted = jax.device_count(), math.prod(ordered.values())
+    if wanted != devices:
+        raise ValueError(
+            f"the mesh {in_words(ordered)} has {wanted} devices, but there {_are(devices)}; "
+            f"{in_words(_nearest(ordered, devices))} would fit."
+        )
+    return jax.make_mesh(
+        tuple(ordered.values()), tuple(ordered), axis_types=(AxisType.Auto,) * len(ordered)
+    )
+
+
+def sizes_of(tree: PyTree) -> dict[str, int]:
+    """The sizes of the mesh that arrays lie on; empty if they lie on one device."""
+    for leaf in jax.tree.leaves(tree):
+        if isinstance(leaf, jax.Array) and isinstance(leaf.sharding, NamedSharding):
+            return {str(name): size for name, size in leaf.sharding.mesh.shape.items()}
+    return {}
+
+
+def in_words(sizes: dict[str, int]) -> str:
+    """`data=4,model=2`, as on the command line."""
+    return ",".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def on_all(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The same values on every device, so that every process can look at them."""
+    if jax.sharding.get_abstract_mesh().empty:
+        return values
+    return jax.lax.with_sharding_constraint(values, PartitionSpec())
+
+
+def _are(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count}"
+
+
+def _nearest(sizes: dict[str, int], devices: int) -> dict[str, int]:
+    """A mesh of all devices that keeps what can be kept."""
+    if len(sizes) == 1:
+        return dict.fromkeys(sizes, devices)
+    for kept, other in ((MODEL, DATA), (DATA, MODEL)):
+        if devices % sizes[kept] == 0:
+            return {**sizes, kept: sizes[kept], other: devices // sizes[kept]}
+    return {DATA: devices, MODEL: 1}

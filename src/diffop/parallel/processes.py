@@ -1,0 +1,303 @@
+"""Several processes that train together, and the signals that stop them.
+
+Each runs the same program on its part of the arrays, so all have to decide alike: when to write a
+checkpoint, whether to stop. The first one writes files and tells how far the run is.
+"""
+
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NoReturn, TypeVar, final
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jaxtyping import Array, PyTree
+
+_T = TypeVar("_T")
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHUTDOWN = 30  # seconds that a process which has ended waits for the others
+_LAST = 10  # seconds by which the first process leaves after it has learnt that another is lost
+
+_AGAIN = bytes(1)  # what a socket of signals' numbers is sent to have Ctrl-C sent again
+_MOMENT = 0.01  # seconds by which what has ignored Ctrl-C has mostly ended
+
+_BLOCK = 2**26
+"""So many numbers are copied to all devices at a time."""
+
+_STATUS = re.compile(r"[A-Z]+(?:_[A-Z]+)*: ")
+"""How the runtime's own messages begin, as in `UNAVAILABLE: …`."""
+
+
+def failure(error: Exception) -> str | None:
+    """What a device, or the way to another process, has failed with; None if `error` is of another
+    kind.
+
+    JAX raises `JaxRuntimeError` where it waits for results. A call of a compiled program that has
+    not even begun, because another process has left it, raises `ValueError` with the same message.
+    """
+    reason, *_ = str(error).splitlines() or [""]
+    of_runtime = isinstance(error, ValueError) and _STATUS.match(reason)
+    return reason if of_runtime or isinstance(error, jax.errors.JaxRuntimeError) else None
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether there was no room for an array, in the memory of the machine or of a device."""
+    return isinstance(error, MemoryError) or (failure(error) or "").startswith("RESOURCE_EXHAUSTED")
+
+
+def is_first() -> bool:
+    """Whether this process writes files and tells how far the run is."""
+    return jax.process_index() == 0
+
+
+def gathered(number: int) -> list[int]:
+    """A number of each process, in all of them."""
+    if jax.process_count() == 1:
+        return [number]
+    return np.ravel(multihost_utils.process_allgather(np.int32(number))).tolist()
+
+
+def by_first(action: Callable[[], int | None]) -> int:
+    """The number that an action of the first process returns, in all of them when it is done; 0 if
+    it returns none.
+
+    **Raises:** in the first process what the action raises, and then `OSError` in the others.
+    """
+    result = 0
+
+    def act() -> None:
+        nonlocal result
+        result = (action() if is_first() else None) or 0
+
+    succeeded_everywhere(act)
+    return gathered(result)[0]
+
+
+def succeeded_everywhere(action: Callable[[], object]) -> None:
+    """An action of every process, and when it returns, of all of them.
+
+    **Raises:** what the action raises; `OSError` if it has raised in another process only.
+    """
+    error = None
+    try:
+        action()
+    except Exception as raised:
+        error = raised
+    failed = [process for process, flag in enumerate(gathered(error is not None)) if flag]
+    if error is not None:
+        raise error
+    if failed:
+        raise OSError(f"process {failed[0]} failed; its message says why")
+
+
+def on_host(tree: PyTree) -> PyTree:
+    """The arrays of several devices as arrays in memory: whole in the first process, and with
+    nothing in them elsewhere. All processes have to call this.
+    """
+    return jax.tree.map(lambda leaf: _on_host(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
+
+
+def _on_host(array: Array) -> Array | np.ndarray:
+    if len(array.sharding.device_set) == 1:
+        return array
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return np.asarray(array)
+    # in pieces, so that no device needs room for all of it
+    whole = np.zeros(array.shape, array.dtype)
+    axis = int(np.argmax(array.shape))
+    length = array.shape[axis]
+    size = max(1, length * _BLOCK // array.size)
+    for start in range(0, length, size):
+        piece = jax.lax.slice_in_dim(array, start, min(start + size, length), axis=axis)
+        values = multihost_utils.process_allgather(piece, tiled=True)
+        if is_first():
+            whole[(slice(None),) * axis + (slice(start, start + size),)] = values
+    return whole
+
+
+@final
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by a signal, between two dispatches.
+
+    - `signal`: its number, `signal.SIGINT` (Ctrl-C) or `signal.SIGTERM`.
+    """
+
+    def __init__(self, message: str, number: int):
+        super().__init__(message)
+        self.signal = number
+
+
+@final
+class Stop:
+    """Notes SIGINT and SIGTERM while it is open: the run is to look at `signal` now and then.
+
+    Ctrl-C after that raises `KeyboardInterrupt`, at once where the run waits by `interruptible`.
+
+    What will happen is said by a thread, which reads the signal's number from a socket that the
+    interpreter writes it into: a handler may have interrupted another sentence.
+
+    The interpreter ignores what is raised in `__del__` and in callbacks of weak references and of
+    the garbage collector, of which JAX has one. If it has ignored the `KeyboardInterrupt` of a
+    handler that ran in one of them, the thread sends that signal again.
+
+    Signals are left alone outside the main thread, where handlers cannot be set.
+
+    **Arguments:**
+
+    - `tell`: called with a sentence when the first signal arrives.
+    """
+
+    def __init__(self, tell: Callable[[str], None]):
+        self.signal: int | None = None
+        self._tell = tell
+        self._before: dict[int, Any] = {}
+        self._thread: threading.Thread | None = None
+        self._in_hook = False
+
+    def __enter__(self) -> "Stop":
+        if threading.current_thread() is threading.main_thread():
+            self._reader, self._writer = socket.socketpair()
+            self._writer.setblocking(False)
+            self._before_fd = signal.set_wakeup_fd(self._writer.fileno())
+            # what is ignored, as Ctrl-C by a shell's background jobs, stays so
+            heard = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+            self._before = {each: signal.signal(each, self._note) for each in heard}
+            self._thread = threading.Thread(target=self._say, daemon=True)
+            self._thread.start()
+            self._hook_before = sys.unraisablehook
+            sys.unraisablehook = self._ignored
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            sys.unraisablehook = self._hook_before
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(self._before_fd)
+            self._writer.close()  # the thread reads its end, and ends
+            self._thread.join()
+            self._reader.close()
+
+    def everywhere(self) -> int | None:
+        """The signal that this process or any other one was sent; the same in all."""
+        return max(gathered(self.signal or 0)) or None
+
+    def _note(self, number: int, _: object) -> None:
+        if self.signal is None:
+            self.signal = number
+        elif number == signal.SIGINT and self._in_hook:
+            self._writer.send(_AGAIN)  # what a hook raises is ignored, too
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+
+    def _ignored(self, raised: "sys.UnraisableHookArgs") -> None:
+        """Is called with what was raised and ignored, in place of printing it."""
+        if raised.exc_type is not KeyboardInterrupt:
+            self._hook_before(raised)
+            return
+        self._in_hook = True
+        self._writer.send(_AGAIN)
+        self._in_hook = False
+
+    def _say(self) -> None:
+        told = False
+        while read := self._reader.recv(1):
+            if read == _AGAIN:
+                time.sleep(_MOMENT)
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            elif read[0] in self._before and not told:
+                told = True
+                name = signal.Signals(read[0]).name
+                self._tell(f"{name}: stopping after the running steps; Ctrl-C stops at once.")
+
+
+def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
+    """What an action returns, where a handler of signals can raise while it is waited for.
+
+    The interpreter runs handlers in the main thread, between two of its instructions: not while
+    that thread is in a compiler or waits for a device. So another thread is there. If a handler
+    raises, that one is left to end alone, and the process waits for it before it ends.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action(*arguments)
+    result: Future[_T] = Future()
+
+    def act() -> None:
+        try:
+            result.set_result(action(*arguments))
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=act).start()
+    return result.result()
+
+
+def connect(coordinator: str | None, processes: int | None, process: int | None) -> None:
+    """Connects this process with the others, before JAX is used for anything.
+
+    What is not given is what a cluster (SLURM, Open MPI, Kubernetes, Cloud TPU) tells its
+    processes.
+
+    **Arguments:**
+
+    - `coordinator`: address and port of the first process.
+    - `processes`: how many there are.
+    - `process`: which one this is, from 0.
+
+    **Raises:** `ValueError` if something is missing or makes no sense; `ConnectionError` if the
+    others cannot be reached.
+    """
+    given = [value is not None for value in (coordinator, processes, process)]
+    if any(given) and not all(given):
+        raise ValueError(
+            "distributed expects --coordinator HOST:PORT, --processes N and --process K together, "
+            "or none of them on a cluster that tells its processes."
+        )
+    if coordinator is not None:
+        _check_place(coordinator, processes or 0, -1 if process is None else process)
+    # signals are noted and agreed on by the run itself
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            coordinator, processes, process, shutdown_timeout_seconds=_SHUTDOWN
+        )
+    except ValueError:
+        raise ValueError(
+            "distributed finds no cluster that tells this process about the others; say "
+            "--coordinator HOST:PORT --processes N --process K in each of them."
+        ) from None
+    except RuntimeError as error:
+        raise ConnectionError(f"the other processes could not be reached: {error}") from None
+
+
+def leave(code: int) -> NoReturn:
+    """Ends this process, one of several of which another is lost, with an exit code.
+
+    At its usual end a process waits for all others, and is aborted by the runtime, with its stack,
+    if one does not come. The first process answers for all: where it is gone the runtime aborts
+    whoever is left, so it stays until they have said what they have to.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if jax.process_index() == 0 and jax.process_count() > 2:
+        time.sleep(_LAST)
+    os._exit(code)
+
+
+def _check_place(coordinator: str, processes: int, process: int) -> None:
+    host, _, port = coordinator.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError(f"coordinator must be HOST:PORT, got {coordinator!r}.")
+    if not 0 <= process < processes:
+        raise ValueError(
+            f"process must be one of 0 to {processes - 1}, the number of processes being "
+            f"{processes}, got {process}."
+        )

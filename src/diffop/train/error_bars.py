@@ -1,0 +1,185 @@
+"""Error bars of what least squares have found.
+
+Let r(θ) be the residuals at a minimum of |r|², and J their derivatives. If what enters the
+residuals is changed by ε, a Gauss–Newton step moves θ by −J⁺ε, with J⁺ = (JᵀJ + λ)⁻¹Jᵀ, and g(θ) by
+−G J⁺ε, G being the derivative of g. So where the noise of the residuals is independent, of variance
+s_c² in the group c,
+
+    Var[g] = Σ_c s_c² Σ_{i in c} (G J⁺)_i²,
+
+and the residuals that are left are (1 − H) ε with H = J J⁺, of which a group of n_c has |r_c|² ≈
+s_c² (n_c − tr H_cc): each fits away as much noise as it has degrees of freedom.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import equinox as eqx
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..equations.methods import has_method
+from ..methods.vector import check_residuals
+
+_DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number, as Gauss–Newton's
+_NOTHING = 1e-6  # of the loss
+
+
+def standard_errors(
+    of: Callable[[PyTree], PyTree],
+    model: PyTree,
+    loss: Any,
+    *,
+    key: PRNGKeyArray,
+    damping: float | None = None,
+    most: int = 3_000,
+) -> PyTree:
+    """Standard errors of anything that a fitted model says: an unknown number, a function of
+    several, the values of an unknown field. They come from the derivatives of the residuals at the
+    minimum, as those of nonlinear regression do, and tell how far the noise in the residuals moves
+    what is asked for.
+
+    The noise is told from the residuals that are left, for each array of them separately: those of
+    the equation and those of each condition have variances of their own, so that weights between
+    them do no harm, and data that are exact have next to no noise. For that there have to be more
+    residuals than the fit has used up: more points of the equation, and more measurements, than
+    make the network fit anything.
+
+    What the residuals do not determine, such as most of a network's parameters, is taken as known
+    by the damping: a direction v with $|J v|²$ below it does not move. What is asked for should not
+    be of that kind; its error would be too small.
+
+    Sources: Seber and Wild 1989, "Nonlinear regression", section 2.1; for variances that differ
+    White 1980, "A heteroskedasticity-consistent covariance matrix estimator and a direct test for
+    heteroskedasticity".
+
+    **Arguments:**
+
+    - `of`: from a model to the numbers whose errors are asked for: an array, or a pytree of arrays.
+    - `model`: at a minimum of the loss, such as `diffop.train.fit` returns with
+        `diffop.train.GaussNewton`.
+    - `loss`: that of the fit, which says what it is the sum of squares of: a
+        `diffop.train.HasResiduals`, such as a `diffop.train.ResidualLoss`.
+    - `key`: a key from `jax.random.key`, for the points of the loss.
+    - `damping`: in units of the mean square of the residuals' derivatives. If not given, 1e-10 in
+        double precision and 1e-3 in single.
+    - `most`: how large the smaller of the numbers of residuals and parameters may be, since the
+        matrix of derivatives is factorised.
+
+    **Returns:** standard errors in the structure of `of(model)`.
+
+    **Raises:** `TypeError` if the loss does not say what it is the sum of squares of; `ValueError`
+    if there are too many residuals and parameters, or if residuals with something left have no
+    degrees of freedom that are left, so that nothing is known of their noise.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp
+        import diffop as do
+
+        class Line:
+            def residuals(self, model, key):
+                x, y = jnp.arange(4.0), jnp.array([0.1, 0.9, 2.1, 2.9])
+                return model[0] + model[1] * x - y
+
+        key = jax.random.key(0)
+        line = do.train.fit(jnp.zeros(2), Line(), do.train.GaussNewton(), 10, key=key).model
+        errors = do.train.standard_errors(lambda line: line[1], line, Line(), key=key)
+        # a slope has (Σ r² / (4 − 2) / Σ (x − x̄)²)^½ = (0.032 / 2 / 5)^½ = 0.0566
+        ```
+    """
+    check_residuals(loss, "standard_errors")
+    parameters, static = eqx.partition(model, eqx.is_inexact_array)
+    theta, unravel = jax.flatten_util.ravel_pytree(parameters)
+
+    def groups(theta: Array) -> list[Float[Array, " entries"]]:
+        return _groups(loss, eqx.combine(unravel(theta), static), key)
+
+    def asked(theta: Array) -> PyTree:
+        return of(eqx.combine(unravel(theta), static))
+
+    sizes = [each.size for each in jax.eval_shape(groups, theta)]
+    if min(sum(sizes), theta.size) > most:
+        raise ValueError(
+            f"standard_errors expects at most {most} residuals or parameters, whose matrix it "
+            f"factorises, got {sum(sizes)} residuals and {theta.size} parameters; take fewer "
+            "points, or allow for more by most."
+        )
+    usual = _DAMPING[max(4, theta.dtype.itemsize)]
+    shift = usual if damping is None else damping
+    found = _moved(groups, asked, theta, shift, sum(sizes) < theta.size)
+    noise = np.concatenate(
+        [np.full(n, s) for n, s in zip(sizes, _variances(found, sizes), strict=True)]
+    )
+    return jax.tree.map(
+        lambda moves: jnp.sqrt(moves**2 @ jnp.asarray(noise, moves.dtype)), found.moves
+    )
+
+
+@final
+class _Moved(NamedTuple):
+    """What is known at the minimum.
+
+    - `left`: the residuals.
+    - `share`: the diagonal of H, how much of the noise of each of them the fit has taken.
+    - `moves`: G J⁺, in the structure of what is asked for, residuals along the last axes.
+    """
+
+    left: Float[Array, " rows"]
+    share: Float[Array, " rows"]
+    moves: PyTree
+
+
+@eqx.filter_jit
+def _moved(
+    groups: Callable, asked: Callable, theta: Array, damping: Array | float, wide: bool
+) -> _Moved:
+    def residuals(theta: Array) -> Float[Array, " rows"]:
+        return jnp.concatenate(groups(theta))
+
+    jacobian = jax.jacrev(residuals) if wide else jax.jacfwd(residuals)
+    left, J = residuals(theta), jacobian(theta)
+    U, S, Vt = jnp.linalg.svd(J, full_matrices=False)
+    shift = damping * jnp.sum(S**2) / len(left)
+    gain = S / (S**2 + shift)
+    inverse = (Vt.T * gain[None]) @ U.T
+    moves = jax.tree.map(lambda G: G @ inverse, jax.jacrev(asked)(theta))
+    return _Moved(left, U**2 @ (S * gain), moves)
+
+
+def _variances(found: _Moved, sizes: list[int]) -> list[float]:
+    """Of the noise in each group."""
+    ends = np.cumsum(sizes)[:-1]
+    left, share = (np.split(np.asarray(each), ends) for each in (found.left, found.share))
+    total, variances = float(found.left @ found.left), []
+    for r, h in zip(left, share, strict=True):
+        square, free = float(r @ r), float(np.sum(1 - h))
+        # conditions that are met, such as those at two ends, leave nothing: no noise to tell
+        if free < 0.5 and square > _NOTHING * total:
+            raise ValueError(
+                "standard_errors expects more residuals than the fit has used up, which tell of "
+                f"their noise, got {len(r)} residuals of which {free:.2g} are free; take more "
+                "points or measurements, or a smaller network."
+            )
+        variances.append(square / max(free, 0.5))
+    return variances
+
+
+def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> list[Float[Array, " entries"]]:
+    """The residuals, those of one array of them together."""
+    if has_method(loss, "residuals"):
+        tree = loss.residuals(model, key)
+    else:
+        named = loss.pointwise(model, key).values()
+        tree = [[each(model) for each in (g if isinstance(g, list) else [g])] for g in named]
+    leaves = map(jnp.asarray, jax.tree.leaves(tree))
+    return [
+        jnp.concatenate([leaf.real.ravel(), leaf.imag.ravel()])
+        if jnp.iscomplexobj(leaf)
+        else leaf.ravel()
+        for leaf in leaves
+    ]

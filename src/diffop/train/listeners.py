@@ -1,0 +1,137 @@
+"""What listens to a fit, or a run: called after each dispatch of steps, and may end it there."""
+
+import abc
+from typing import Any, final
+
+import numpy as np
+
+from ..scalars import plain
+from .iteration import State
+
+_RECENT = 100  # steps over which the loss is averaged
+
+
+class AbstractListener(abc.ABC):
+    """What is done between the dispatches of a fit: of one's own, for `listeners=[…]` of
+    `diffop.train.fit` and `diffop.train.solve`.
+
+    Listeners are called in their order, and each sees every state, also that at which another one
+    ends the fit. Of several processes that train together each has its own, and what the first
+    process says holds for all.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        class Largest(do.train.AbstractListener):
+            largest = 0.0
+
+            def after(self, state):
+                self.largest = max(self.largest, float(jnp.max(jnp.abs(state.model))))
+
+        listener = Largest()
+        loss = lambda x, key: jnp.sum((x - jax.random.normal(key, (2,))) ** 2)
+        do.train.fit(
+            jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0), listeners=[listener]
+        )
+        assert listener.largest > 0
+        ```
+    """
+
+    @abc.abstractmethod
+    def after(self, state: State) -> None:
+        """Called after each dispatch, before a checkpoint is written.
+
+        **Arguments:**
+
+        - `state`: a `diffop.train.State`. Its arrays are reused by the next dispatch: copy what is
+            to be kept. A run of `solve` knows its `error` where it was measured.
+
+        **Raises:** `StopIteration`, to end the fit there, with a last checkpoint.
+        """
+
+    def notes(self) -> Any:
+        """What this listener has to know to go on: called before a checkpoint is written, which
+        keeps it, and after the last step. What it has written elsewhere should be on the disk then.
+
+        **Returns:** anything that `json` can write; None for nothing.
+        """
+        return None
+
+    def resume(self, notes: Any) -> None:
+        """Called before the first step of a fit that goes on from a checkpoint.
+
+        **Arguments:**
+
+        - `notes`: as `notes` returned them for that checkpoint; not called where it was None.
+        """
+
+    def close(self, failed: bool) -> None:
+        """Called once, after the last step, and after the results of a run are written.
+
+        **Arguments:**
+
+        - `failed`: whether an error or a signal ended the fit; what that raises goes on afterwards.
+        """
+
+
+@final
+class EarlyStopping(AbstractListener):
+    """Ends a fit whose loss gets no smaller.
+
+    The loss is random, so its mean over the last 100 steps is compared, after each dispatch. The
+    error on test points is not looked at: a run that ends by it is fitted to them.
+
+    **Arguments:**
+
+    - `patience`: the fit ends when so many steps have brought no smaller mean, at least 1.
+    - `least`: by which part a mean has to be smaller than the smallest one to count as smaller;
+        from 0 to below 1.
+
+    **Raises:** `ValueError` if one of these is out of its range.
+
+    !!! example
+
+        ```python
+        import jax, jax.numpy as jnp, optax
+        import diffop as do
+
+        loss = lambda x, key: jnp.sum(x**2)
+        patient = do.train.EarlyStopping(200, least=0.01)
+        result = do.train.fit(
+            jnp.ones(2), loss, optax.sgd(0.5), 10_000, key=jax.random.key(0), listeners=[patient]
+        )
+        result.losses.size  # 400
+        ```
+    """
+
+    def __init__(self, patience: int, least: float = 0.0):
+        self._patience, self._least = plain(patience), plain(least)
+        if self._patience < 1 or not 0 <= self._least < 1:
+            raise ValueError(
+                f"EarlyStopping expects a patience of at least 1 and least from 0 to below 1, got "
+                f"{patience} and {least}."
+            )
+        self._forget()
+
+    def _forget(self) -> None:
+        self._best: float | None = None
+        self._step = 0
+
+    def after(self, state: State) -> None:
+        mean = float(np.mean(state.losses[-_RECENT:]))
+        if self._best is None or mean < self._best - self._least * abs(self._best):
+            self._best, self._step = mean, state.step
+        if state.step - self._step >= self._patience:
+            raise StopIteration
+
+    def notes(self) -> dict[str, Any]:
+        return {"best": self._best, "step": self._step}
+
+    def resume(self, notes: dict[str, Any]) -> None:
+        self._best, self._step = notes["best"], notes["step"]
+
+    def close(self, failed: bool) -> None:
+        self._forget()  # another fit, such as the next window of a march, counts from its own start

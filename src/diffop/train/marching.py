@@ -1,0 +1,101 @@
+"""Window after window of time, each begun where the last one ended."""
+
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from jaxtyping import PRNGKeyArray, PyTree
+
+from ..streams import stream
+from .checkpoints import Checkpoints
+from .fitting import Fit, fit
+from .iteration import Loss, Optimiser
+
+
+def march(
+    model: PyTree,
+    loss: Callable[[int, PyTree | None], Loss],
+    optimiser: Optimiser,
+    steps: int,
+    windows: int,
+    *,
+    key: PRNGKeyArray,
+    directory: str | os.PathLike | None = None,
+    every: int | None = None,
+    **options: Any,
+) -> tuple[Fit, ...]:
+    """Fits one window of time after the other, each with a loss that knows how the last one ended:
+    for equations that are chaotic, stiff or long, of which one network does not learn all times at
+    once. Or one pseudo-time step after the other, of implicit Euler's method for instance.
+
+    Each window begins with the last one's network, which has learnt the shape of the solution.
+
+    Source: Krishnapriyan et al. 2021, "Characterizing possible failure modes in physics-informed
+    neural networks", the sequence-to-sequence scheme.
+
+    **Arguments:**
+
+    - `model`: what the first window begins with.
+    - `loss`: from the number of a window, from 0 on, and the trained model of the one before, None
+        at first, to the loss of the window.
+    - `optimiser`, `steps`: of each window, as for `diffop.train.fit`.
+    - `windows`: how many, at least 1.
+    - `key`: a key from `jax.random.key`, of which each window has one of its own.
+    - `directory`: where the checkpoints are, a folder for each window. The same call goes on in the
+        window in which it was stopped; the result is that of a call that never was, bit for bit on
+        a CPU. More windows than before may be asked for. Without it nothing is kept.
+    - `every`: how many steps lie between checkpoints; those of a window if it is not given.
+    - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` are
+        told of all windows, and closed after each; one that raises `StopIteration` ends the window.
+        As any fit that was ended so, the window goes on when the same call is made again.
+
+    **Returns:** a `diffop.train.Fit` for each window.
+
+    **Raises:** `ValueError` if `windows` is less than 1, or `every` is given without a directory;
+    as `diffop.train.fit`, in the window where it happens.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        line = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=0.5)  # each window's own time
+        decay = do.Partial(1) + do.Identity()
+
+        def loss(window, before):
+            start = 1.0 if before is None else lambda x: before(x.at[1].set(0.5))
+            given = do.pde.Conditions(do.pde.Initial(start, on=line))
+            equation = do.nn.Equation.linear(decay, lambda x: 0.0, conditions=given)
+            return do.train.ResidualLoss(equation, 30, probes="exact", points=line.sample)
+
+        net = eqx.nn.MLP(2, "scalar", 8, 1, jnp.tanh, key=jax.random.key(0))
+        newton = do.train.GaussNewton()
+        fits = do.train.march(net, loss, newton, 50, 2, key=jax.random.key(1))
+        fits[1].model(jnp.array([0.3, 0.5]))  # about 1/e, at t = 1
+        ```
+    """
+    if windows < 1 or (every is not None and directory is None):
+        raise ValueError(
+            "march expects windows of at least 1, and a directory where there are checkpoints "
+            f"every so many steps, got windows={windows}, every={every} and directory={directory}."
+        )
+    fits: list[Fit] = []
+    for window in range(windows):
+        before = fits[-1].model if fits else None
+        kept = None
+        if directory is not None:
+            folder = pathlib.Path(directory) / str(window)
+            kept = Checkpoints(folder, every=every or steps, keep=1)
+        found = fit(
+            model if before is None else before,
+            loss(window, before),
+            optimiser,
+            steps,
+            key=stream(key, "window", window),
+            checkpoints=kept,
+            **options,
+        )
+        fits.append(found)
+    return tuple(fits)

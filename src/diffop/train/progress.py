@@ -1,0 +1,192 @@
+"""What is done between two dispatches of a fit: errors are measured, listeners told, checkpoints
+written, and signals heeded.
+"""
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, final
+
+from ..parallel.processes import Interrupted, Stop, gathered
+from .checkpoints import Checkpoints
+from .evaluate import FixedPoints, NoPoints
+from .iteration import NonFiniteLossError, State
+from .listeners import AbstractListener
+from .memory import peak_memory_mb
+
+_MEASUREMENTS = 50
+_FRACTION = 0.1
+_SHARE = 0.1  # of a run's time is for errors on the way
+_FREE = 2.0  # seconds that they may take in any case
+_NOTHING = {"errors": [], "seconds": 0.0, "resumed_at": [], "peak_memory_mb": 0.0, "listeners": {}}
+
+
+@final
+class Progress:
+    """Goes through the states of a fit with what listens to it, which is closed when it is left.
+
+    The errors are measured from time to time, on the first tenth of the test points, and less often
+    where that would take more than a tenth of the run and more than two seconds.
+
+    **Arguments:**
+
+    - `steps`: how many steps there will be.
+    - `listeners`: told of each state.
+    - `points`: the test points, if there are any.
+    - `checkpoints`: written when they are due, at a signal, and where a listener ends the fit.
+    - `made`: how many steps were made before.
+    - `notes`: the notes of then, if a fit goes on.
+    - `again`: what goes on from a checkpoint, in words.
+    """
+
+    def __init__(
+        self,
+        steps: int,
+        listeners: Sequence[AbstractListener],
+        *,
+        points: FixedPoints | NoPoints | None = None,
+        checkpoints: Checkpoints | None = None,
+        made: int = 0,
+        notes: dict[str, Any] | None = None,
+        again: str = "the same call",
+    ):
+        known = {**_NOTHING, **(notes or {})}
+        self.errors: list[tuple[int, float]] = [(step, error) for step, error in known["errors"]]
+        self.resumed_at: list[int] = known["resumed_at"] + ([made] if made else [])
+        self._peak_before: float = known["peak_memory_mb"]
+        self._began = time.monotonic() - known["seconds"]
+        self._points = NoPoints() if points is None else points
+        self._steps = steps
+        self._checkpoints = checkpoints
+        self._again = again
+        self._spent: float | None = None  # seconds; the first time is mostly compiling
+        self._listeners = dict(_named(listeners))
+        for name, noted in known["listeners"].items():
+            if name in self._listeners:
+                self._listeners[name].resume(noted)
+
+    def through(self, states: Iterable[State], state: State, stop: Stop | None) -> State:
+        """Goes through states.
+
+        **Arguments:**
+
+        - `states`: as `iterate` gives them.
+        - `state`: the one before them.
+        - `stop`: listens to signals; None where the process alone is concerned by them.
+
+        **Returns:** the last state.
+
+        **Raises:** what listeners raise; `NonFiniteLossError` naming the newest checkpoint;
+        `Interrupted` after SIGINT or SIGTERM.
+        """
+        ended, number, kept = False, None, state.step
+        try:
+            for state in states:
+                ended = not _goes_on(self, state)
+                if stop is not None:  # all processes do as the first
+                    number, ended = stop.everywhere(), bool(gathered(ended)[0])
+                if ended or number is not None:
+                    break
+                if self._checkpoints is not None and self._checkpoints.due(state.step):
+                    self.keep(state)
+                    kept = state.step
+        except NonFiniteLossError as error:
+            # the bad dispatch was not seen here, so every checkpoint is from before it
+            known = None if self._checkpoints is None else self._checkpoints.last_in_words()
+            raise error.with_checkpoint(known) from None
+        if stop is not None and number is None:
+            number = stop.everywhere()
+        if (ended or number is not None) and kept != state.step:
+            self.keep(state)
+        if number is not None:
+            raise self._interrupted(number, state.step)
+        self._notes()
+        return state
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with contextlib.ExitStack() as stack:  # one that fails leaves none of the others open
+            for each in reversed(self._listeners.values()):
+                stack.push(lambda k, *_, each=each: each.close((kind or k) is not None))
+
+    def __call__(self, state: State) -> None:
+        """Measures the error where it is time, and tells all listeners of a state.
+
+        **Raises:** `StopIteration` if one of them has.
+        """
+        if state.step == self._steps or self._due(state.step):
+            state = state._replace(error=self._measure(state))
+            if state.error is not None:
+                self.errors.append((state.step, state.error))
+        if not all([_goes_on(each.after, state) for each in self._listeners.values()]):
+            raise StopIteration
+
+    def keep(self, state: State) -> None:
+        """Writes a checkpoint, whatever is due."""
+        if self._checkpoints is not None and self._checkpoints.wanted:
+            self._checkpoints.save(state, self._notes(), self._score(state))
+
+    @property
+    def peak_memory_mb(self) -> float:
+        """The peak so far, over all parts of the run."""
+        return max(self._peak_before, peak_memory_mb())
+
+    def _interrupted(self, number: int, step: int) -> Interrupted:
+        there = ""
+        if self._checkpoints is not None:
+            there = f" ({self._checkpoints.last_in_words()}); {self._again} goes on"
+        name = signal.Signals(number).name
+        return Interrupted(f"stopped by {name} after step {step} of {self._steps}{there}.", number)
+
+    def _notes(self) -> dict[str, Any]:
+        """What a fit that goes on from here has to know of the past, beside the state."""
+        noted = {name: each.notes() for name, each in self._listeners.items()}
+        return {
+            "errors": self.errors,
+            "seconds": self._seconds(),
+            "resumed_at": self.resumed_at,
+            "peak_memory_mb": self.peak_memory_mb,
+            "listeners": {name: each for name, each in noted.items() if each is not None},
+        }
+
+    def _score(self, state: State) -> float | None:
+        """The error of a state, by which the best checkpoint is found; None where none is known."""
+        if self.errors and self.errors[-1][0] == state.step:
+            return self.errors[-1][1]
+        return self._measure(state)
+
+    def _due(self, step: int) -> bool:
+        if not self._points.count or step < len(self.errors) * self._steps / _MEASUREMENTS:
+            return False
+        affordable = (self._spent or 0.0) <= max(_FREE, _SHARE * self._seconds())
+        return bool(gathered(affordable)[0])  # clocks differ: the first process decides
+
+    def _measure(self, state: State) -> float | None:
+        began = time.monotonic()
+        errors = self._points.errors(state.model, _FRACTION)
+        self._spent = 0.0 if self._spent is None else self._spent + time.monotonic() - began
+        return None if errors is None else errors.rel_l2
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+
+def _goes_on(told: Callable[[State], object], state: State) -> bool:
+    """Tells of a state; whether it is not the last one."""
+    try:
+        told(state)
+    except StopIteration:
+        return False
+    return True
+
+
+def _named(listeners: Iterable[AbstractListener]) -> Iterator[tuple[str, AbstractListener]]:
+    """By the names of their classes, and of several of one class their numbers."""
+    found: list[str] = []
+    for each in listeners:
+        name = type(each).__qualname__
+        found.append(name)
+        yield (name if found.count(name) == 1 else f"{name} {found.count(name)}"), each

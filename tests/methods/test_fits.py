@@ -1,0 +1,257 @@
+"""Whole fits by methods that know more than a gradient: what they reach, errors, checkpoints."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+from diffop.methods.base import step_key
+
+from .least_squares import KEY, AllAtOnce, Curve, after, linear, start, vector
+
+pytestmark = pytest.mark.usefixtures("x64")
+METHODS = {
+    "gauss-newton": do.train.GaussNewton(),
+    "spring": do.train.GaussNewton(momentum=0.5),
+    "levenberg-marquardt": do.train.GaussNewton(damping=1e-3, adaptive=True, solver=do.train.QR()),
+    "matrix-free": do.train.GaussNewton(solver=do.train.ConjugateGradients(20)),
+    "l-bfgs": do.train.LBFGS(),
+}
+
+
+class Poisson(eqx.Module):
+    """Δu = f on a square with u given on its sides, by Δ itself or by one of its two terms."""
+
+    n: int | None = eqx.field(static=True, default=None)
+
+    def __call__(self, u, key):
+        return sum(jnp.sum(each(u) ** 2) for each in self.pointwise(u, key).values())
+
+    def pointwise(self, u, key):
+        points_key, jets_key = jax.random.split(key)
+        laplacian = do.Laplacian()
+
+        def inside(u, x):
+            if self.n is None:
+                applied = laplacian.exact(u)
+            else:
+                applied = laplacian.estimate(jets_key, self.n)(u)
+            return (applied(x) - laplacian.exact(self.solution)(x)) / 200**0.5
+
+        points = jax.random.uniform(points_key, (300, 2), minval=-1, maxval=1)
+        inner, ends = jnp.split(points, [200])
+        ends = jnp.where(jnp.abs(ends) == jnp.max(jnp.abs(ends), 1)[:, None], jnp.sign(ends), ends)
+        return {
+            "residual": do.train.Pointwise(inside, inner),
+            "data": do.train.Pointwise(lambda u, x: u(x) - self.solution(x), ends),
+        }
+
+    @staticmethod
+    def solution(x):
+        return jnp.sin(2 * x[0]) + 0.3 * x[1] ** 2
+
+
+def network():
+    return eqx.nn.MLP(2, "scalar", 12, 2, jnp.tanh, key=jax.random.key(3))
+
+
+def error(model):
+    points = jax.random.uniform(jax.random.key(9), (200, 2), minval=-1, maxval=1)
+    values, truth = (jax.jit(jax.vmap(u))(points) for u in (model, Poisson.solution))
+    return float(jnp.linalg.norm(values - truth) / jnp.linalg.norm(truth))
+
+
+def test_a_network_solves_an_equation():
+    result = after(Poisson(), network(), do.train.GaussNewton(damping=1e-8), 60)
+    assert error(result.model) < 1e-4
+    adam = after(Poisson(), network(), optax.adam(1e-2), 60)
+    assert error(adam.model) > 1e-1
+    # the losses are those of the loss itself
+    np.testing.assert_allclose(result.losses[0], adam.losses[0], rtol=1e-12)
+
+
+def test_a_step_has_one_draw():
+    """The derivatives are those of the residual that the step's key draws."""
+    loss, model = Poisson(n=1), network()
+    key = step_key(KEY, 0)
+    parameters, static = eqx.partition(model, eqx.is_inexact_array)
+    theta, unravel = jax.flatten_util.ravel_pytree(parameters)
+
+    def drawn(theta):
+        values = loss.pointwise(model, key)
+        return jnp.concatenate(
+            [each(eqx.combine(unravel(theta), static)) for each in values.values()]
+        )
+
+    r, J = np.asarray(jax.jit(drawn)(theta)), np.asarray(jax.jit(jax.jacrev(drawn))(theta))
+    kernel = J @ J.T + 1e-3 * np.trace(J @ J.T) / len(J) * np.eye(len(J))
+    expected = theta - J.T @ np.linalg.solve(kernel, r)
+    result = after(loss, model, do.train.GaussNewton(damping=1e-3, halvings=0))
+    np.testing.assert_allclose(vector(eqx.filter(result.model, eqx.is_array)), expected, rtol=1e-8)
+
+
+def test_random_jets_leave_a_floor_of_noise():
+    """One of the two coordinates at each step: where exact operators reach four digits more."""
+    method = do.train.GaussNewton(damping=1e-8)
+    exact, drawn = (after(Poisson(n), network(), method, 60).model for n in (None, 1))
+    assert error(drawn) > 1e2 * error(exact)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_fit_that_goes_on_is_the_same_bit_for_bit(name, tmp_path):
+    loss = Poisson()
+    given = {"steps": 6, "steps_per_dispatch": 2}
+    whole = after(loss, network(), METHODS[name], **given)
+    states = do.train.iterate(network(), loss, METHODS[name], key=KEY, **given)
+    checkpoints = do.train.Checkpoints(tmp_path, every=2)
+    checkpoints.save(next(states))
+    result = after(loss, network(), METHODS[name], checkpoints=checkpoints, **given)
+    np.testing.assert_array_equal(result.losses, whole.losses)
+    for leaf, expected in zip(*map(jax.tree.leaves, (result.model, whole.model)), strict=True):
+        if eqx.is_array(leaf):
+            np.testing.assert_array_equal(leaf, expected)
+
+
+def test_another_method_does_not_go_on_from_a_checkpoint(tmp_path):
+    checkpoints = do.train.Checkpoints(tmp_path, every=1)
+    after(Curve(), start(), METHODS["spring"], 2, checkpoints=checkpoints)
+    fitted = lambda model, key: sum(jnp.sum(each(model)[0]) for each in ())
+    with pytest.raises(do.train.CheckpointMismatchError):
+        after(fitted, start(), do.train.LBFGS(), 4, checkpoints=do.train.Checkpoints(tmp_path))
+
+
+def test_lbfgs_stays_on_the_points_of_the_first_step():
+    """It ends at the least squares of these points."""
+
+    def loss(theta, key):
+        x = jax.random.uniform(key, (30,))
+        return jnp.mean((theta[0] + theta[1] * x - jnp.exp(x)) ** 2)
+
+    result = after(loss, jnp.zeros(2), do.train.LBFGS(), 20)
+    x = np.asarray(jax.random.uniform(step_key(KEY, 0), (30,)))
+    expected = np.linalg.lstsq(np.stack([np.ones(30), x], 1), np.exp(x))[0]
+    np.testing.assert_allclose(result.model, expected, rtol=1e-6)
+    assert (np.diff(result.losses) <= 1e-12).all()
+
+
+def test_single_precision():
+    """What Cholesky factors reach in it, and orthogonal ones."""
+    with jax.enable_x64(False):
+        net = jax.tree.map(
+            lambda leaf: leaf.astype(jnp.float32) if eqx.is_array(leaf) else leaf, network()
+        )
+        small = do.train.GaussNewton(damping=1e-9, solver=do.train.QR())
+        results = [after(Poisson(), net, each, 60) for each in (do.train.GaussNewton(), small)]
+        assert all(result.losses.dtype == np.float32 for result in results)
+        assert error(results[0].model) < 1e-2
+        assert error(results[1].model) < 1e-4
+        with pytest.raises(
+            do.train.NonFiniteLossError,
+            match="became nan at step .*; more damping, or double precision, usually helps.",
+        ):
+            after(Poisson(), net, do.train.GaussNewton(damping=0.0), 60)
+
+
+def test_parameters_of_another_precision_than_the_points():
+    loss, theta = linear(5, 8)
+
+    class Wider:
+        def residuals(self, theta, key):
+            return loss.residuals(theta.astype(jnp.float64), key)
+
+    result = after(Wider(), theta.astype(jnp.float32), do.train.GaussNewton())
+    assert result.model.dtype == result.losses.dtype == np.float32
+    missed = loss.matrix @ np.asarray(result.model, np.float64) - loss.right
+    np.testing.assert_allclose(missed, 0.0, atol=1e-2)
+
+
+def test_terms_that_are_not_finite_are_named():
+    class Bad(Curve):
+        def pointwise(self, model, key):
+            residuals = super().pointwise(model, key)
+            points = jnp.full(3, jnp.nan)
+            return residuals | {"data": residuals["data"]._replace(points=points)}
+
+    for loss in (Bad(), AllAtOnce(Bad())):
+        with pytest.raises(
+            do.train.NonFiniteLossError, match=r"at step 1 of 1 \(its terms: data nan, residual 0\."
+        ) as caught:
+            after(loss, start(), do.train.GaussNewton())
+        assert caught.value.terms == ("data",)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: do.train.GaussNewton(-1.0), "a finite damping of at least 0, got -1.0; 1e-10 is"),
+        (lambda: do.train.GaussNewton(np.inf), "a finite damping of at least 0, got inf"),
+        (lambda: do.train.GaussNewton(momentum=1.0), "at least 0 and less than 1, got 1.0; 0 is"),
+        (
+            lambda: do.train.GaussNewton(acceleration=True),
+            "expects adaptive=True with acceleration, whose steps are not made where they bend",
+        ),
+        (lambda: do.train.GaussNewton(halvings=-1), "at least 0 halvings, got -1; 0 is for steps"),
+        (lambda: do.train.Cholesky(0), "Cholesky expects chunk and most of at least 1, got 0 and"),
+        (lambda: do.train.QR(most=0), "QR expects chunk and most of at least 1, got None and 0"),
+        (lambda: do.train.ConjugateGradients(0), "at least one iteration and a tolerance .* got 0"),
+        (lambda: do.train.ConjugateGradients(tolerance=-1.0), "of at least 0, got 100 and -1.0"),
+        (lambda: do.train.LBFGS(0), "a history of at least 1, got 0"),
+    ],
+)
+def test_settings_that_make_no_sense(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_loss_without_residuals():
+    with pytest.raises(
+        TypeError,
+        match=r"GaussNewton expects a loss that says what it is the sum of squares of, by a method "
+        r"residuals\(model, key\), got <function .*; give it one, or take an optimiser from optax",
+    ):
+        after(lambda x, key: x @ x, jnp.ones(2), do.train.GaussNewton())
+
+
+def test_a_solver_that_does_not_solve_again():
+    class Steepest(do.train.AbstractSolver):
+        def solve(self, residuals, prior, damping, key):
+            values, pull = jax.vjp(residuals, residuals.theta)
+            return values, do.train.Solution(1e-3 * pull(values)[0], values)
+
+    method = do.train.GaussNewton(adaptive=True, solver=Steepest())
+    after(Curve(), start(), method)
+    with pytest.raises(
+        TypeError,
+        match=r"GaussNewton expects a solver whose solutions have `again`, for its acceleration, "
+        r"got .*Steepest\(\); give them one, or leave acceleration out.",
+    ):
+        method = do.train.GaussNewton(adaptive=True, solver=Steepest(), acceleration=True)
+        after(Curve(), start(), method)
+
+
+@pytest.mark.parametrize("solver", [do.train.Cholesky(most=4), do.train.QR(most=4)])
+def test_too_many_residuals_for_a_matrix(solver):
+    loss, theta = linear(5, 8)
+    with pytest.raises(
+        ValueError,
+        match=r"expects at most 4 residuals or parameters, .* got 5 residuals and 8 parameters; "
+        r"take fewer points, or solver=diffop.train.ConjugateGradients\(\), which forms no matrix",
+    ):
+        after(loss, theta, do.train.GaussNewton(solver=solver))
+
+
+def test_complex_parameters():
+    with pytest.raises(ValueError, match="GaussNewton expects real parameters, got complex ones"):
+        do.train.State.initial(jnp.ones(2, complex), do.train.GaussNewton())
+
+
+@pytest.mark.parametrize("method", [do.train.GaussNewton(), do.train.LBFGS()])
+def test_a_mesh_of_several_devices(method):
+    mesh = jax.make_mesh((2,), ("data",))
+    with pytest.raises(
+        ValueError, match="makes its steps on one device, got a mesh of 2; leave the mesh out"
+    ):
+        after(Curve(), start(), method, mesh=mesh)

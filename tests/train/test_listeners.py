@@ -1,0 +1,195 @@
+"""What listens to fits and runs: what it sees, may end, and knows when it goes on."""
+
+import json
+import signal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+
+KEY = jax.random.key(0)
+SETTINGS = do.train.Settings.of_paper(
+    "allen-cahn-two-body", dim=4, steps=600, n=2, width=8, depth=1, batch=10
+)
+
+
+def noisy(x, key):
+    return jnp.sum((x - jax.random.normal(key, (2,))) ** 2)
+
+
+def fit(*listeners, steps=60, loss=noisy, **changes):
+    given = {"key": KEY, "steps_per_dispatch": 10, **changes}
+    return do.train.fit(jnp.ones(2), loss, optax.sgd(0.1), steps, listeners=listeners, **given)
+
+
+class Killed(BaseException):
+    """What a process feels of SIGKILL."""
+
+
+class Noting(do.train.AbstractListener):
+    """Notes what it is told, and raises something after a step."""
+
+    def __init__(self, step=None, error=StopIteration):
+        self.step, self.error = step, error
+        self.told, self.resumed = [], None
+
+    def after(self, state):
+        self.told.append(state.step)
+        if state.step == self.step:
+            raise self.error
+
+    def notes(self):
+        return {"sum": sum(self.told) + (self.resumed or {"sum": 0})["sum"]}
+
+    def resume(self, notes):
+        self.resumed = notes
+
+    def close(self, failed):
+        self.told.append("failed" if failed else "closed")
+
+
+def test_all_see_the_last_state_and_are_closed():
+    first, second = Noting(30), Noting()
+    result = fit(first, second)
+    assert first.told == second.told == [10, 20, 30, "closed"]
+    assert result.losses.shape == (30,)
+    np.testing.assert_array_equal(result.losses, fit().losses[:30])
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, Killed])
+def test_errors_reach_the_caller_when_all_are_closed(error):
+    first, second = Noting(), Noting(20, error)
+    with pytest.raises(error):
+        fit(first, second)
+    assert first.told == second.told == [10, 20, "failed"]
+
+
+def test_a_loss_that_is_not_finite_is_a_failure():
+    listener = Noting()
+    with pytest.raises(do.train.NonFiniteLossError):
+        fit(listener, loss=lambda x, key: jnp.log(x[0] - 10.0))
+    assert listener.told == ["failed"]
+
+
+def test_notes_come_back_to_each(tmp_path):
+    """By its class, and its number among several of it; none to one that was not there."""
+    with pytest.raises(Killed):
+        listeners = Noting(), Noting(50, Killed)
+        fit(*listeners, checkpoints=do.train.Checkpoints(tmp_path, every=20))
+    again = Noting(), do.train.EarlyStopping(1000), Noting(), Noting()
+    fit(*again, checkpoints=do.train.Checkpoints(tmp_path, every=20))
+    assert [each.resumed for each in again if isinstance(each, Noting)] == [
+        {"sum": 100},
+        {"sum": 100},
+        None,
+    ]
+    assert again[0].told == [50, 60, "closed"]
+
+
+def test_a_base_that_lacks_its_method():
+    with pytest.raises(TypeError, match="after"):
+        type("Empty", (do.train.AbstractListener,), {})()
+
+
+def loss_at(losses):
+    """A loss that is known at each step, whatever the model."""
+
+    def loss(model, key):
+        return losses[model["made"].astype(int)] + 0.0 * jnp.sum(model["made"])
+
+    return loss
+
+
+COUNTING = optax.GradientTransformation(
+    lambda model: (), lambda gradient, state, model: (jax.tree.map(jnp.ones_like, model), state)
+)
+
+
+@pytest.mark.parametrize(
+    ("patience", "least", "ended"),
+    [
+        (200, 0.0, 900),  # the mean falls by 1 in 100 steps until step 700 is made
+        (200, 0.15, 700),  # 3 to 2.5, at 500, is a sixth; 2.5 to 2.15 is not
+        (10_000, 0.0, 1200),
+    ],
+)
+def test_early_stopping_by_the_means_of_a_hundred_losses(patience, least, ended, tmp_path):
+    """And a fit that was killed ends where one that was not does."""
+    means = np.repeat([9.0, 6.0, 4.0, 3.0, 2.5, 2.2, 2.15], 100)
+    losses = jnp.asarray(np.concatenate([means, np.full(500, 2.15)]), jnp.float32)
+    given = {"key": KEY, "steps_per_dispatch": 100}
+    model = {"made": jnp.zeros(())}
+
+    def fitted(*listeners, **changes):
+        found = do.train.fit(
+            *(model, loss_at(losses), COUNTING, 1200), listeners=listeners, **given, **changes
+        )
+        return found.losses.size
+
+    assert fitted(do.train.EarlyStopping(patience, least)) == ended
+    with pytest.raises(Killed):
+        fitted(
+            do.train.EarlyStopping(patience, least),
+            Noting(600, Killed),
+            checkpoints=do.train.Checkpoints(tmp_path, every=100),
+        )
+    rest = fitted(
+        do.train.EarlyStopping(patience, least), checkpoints=do.train.Checkpoints(tmp_path)
+    )
+    assert rest == ended
+
+
+@pytest.mark.parametrize(("patience", "least"), [(0, 0.0), (1, -0.1), (1, 1.0)])
+def test_early_stopping_out_of_range(patience, least):
+    with pytest.raises(ValueError, match=rf"of at least 1 and least from 0 .* got {patience} and"):
+        do.train.EarlyStopping(patience, least)
+
+
+class StopAtError(do.train.AbstractListener):
+    """Ends a run whose error is small enough, and writes it to a file."""
+
+    def __init__(self, error, path):
+        self.error, self.path = error, path
+
+    def after(self, state):
+        if state.error is not None and state.error <= self.error:
+            self.path.write_text(json.dumps({"step": state.step, "error": state.error}))
+            raise StopIteration
+
+
+def test_a_run_that_ends_at_an_error(tmp_path):
+    """Its results are those of the steps that it has made, and it has ended."""
+    whole = do.train.solve(SETTINGS, tmp_path / "whole")
+    lines = (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()
+    errors = [json.loads(line)["error"] for line in lines]
+    assert whole.ended_at is None and errors[3] < min(errors[:3])
+    listener = StopAtError(errors[3], tmp_path / "found.json")
+    report = do.train.solve(SETTINGS, tmp_path / "run", listeners=[listener])
+    assert json.loads((tmp_path / "found.json").read_text()) == {"step": 400, "error": errors[3]}
+    assert (report.steps, report.ended_at) == (600, 400)
+    assert "400 of 600 steps at" in report.as_text()
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names >= {"report.json", "model.eqx", "curve.png", "run.json"}
+    assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") == 4
+    assert do.train.solve(SETTINGS, tmp_path / "run", resume=True) == report
+
+
+def test_a_signal_closes_listeners(tmp_path):
+    class Interrupting(Noting):
+        def after(self, state):
+            super().after(state)
+            if state.step == 200:
+                signal.raise_signal(signal.SIGTERM)
+
+    listener = Interrupting()
+    with pytest.raises(do.train.Interrupted):
+        do.train.solve(SETTINGS, tmp_path, listeners=[listener])
+    assert listener.told == [100, 200, "failed"]
+    again = Interrupting()
+    report = do.train.solve(SETTINGS, tmp_path, resume=True, listeners=[again])
+    assert again.resumed == {"sum": 300} and again.told[0] == 300
+    assert report.resumed_at == [200]

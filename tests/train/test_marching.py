@@ -1,0 +1,133 @@
+"""Windows of time: what they end with, and that a march that was stopped goes on as one."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+KEY = jax.random.key(0)
+STEP = 0.25
+
+
+class Number(eqx.Module):
+    """A stage of implicit Euler's method for u' = −u³."""
+
+    u: jax.Array
+
+
+class Stage(eqx.Module):
+    before: jax.Array
+
+    def residuals(self, model, key):
+        return model.u + STEP * model.u**3 - self.before
+
+
+def stage(window, before):
+    assert (before is None) == (window == 0)
+    return Stage(jnp.ones(1) if before is None else before.u)
+
+
+def march(windows, **options):
+    newton = do.train.GaussNewton(1e-12)
+    return do.train.march(Number(jnp.ones(1)), stage, newton, 8, windows, key=KEY, **options)
+
+
+def test_each_window_begins_where_the_last_one_ended():
+    """Beside the roots of the cubic polynomials."""
+    u, expected = 1.0, []
+    for _ in range(4):
+        roots = np.roots([STEP, 0, 1, -u])
+        u = float(roots[np.isreal(roots)].real[0])
+        expected.append(u)
+    found = [float(each.model.u[0]) for each in march(4)]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+class Killed(BaseException):
+    pass
+
+
+def bits(fits):
+    return [(np.asarray(f.model.u).tobytes(), f.losses.tobytes()) for f in fits]
+
+
+def test_a_march_that_was_stopped_goes_on(tmp_path, capfd):
+    """Within a window, after one, and to more windows: every bit of one that was never stopped."""
+    whole = march(4, steps_per_dispatch=2)
+    seen = []
+
+    def die(step, model, losses):
+        seen.append(step)
+        if len(seen) == 7:  # in the second window, after step 6, whose checkpoint is of step 4
+            raise Killed
+
+    options = {"directory": tmp_path, "every": 2, "steps_per_dispatch": 2}
+    with pytest.raises(Killed):
+        march(3, observe=die, **options)
+    later = []
+    gone_on = march(3, observe=lambda step, *_: later.append(step), **options)
+    assert later == [6, 8, 2, 4, 6, 8]
+    assert bits(gone_on) == bits(whole[:3])
+    later.clear()
+    assert bits(march(4, observe=lambda step, *_: later.append(step), **options)) == bits(whole)
+    assert later == [2, 4, 6, 8]
+
+
+class Turning(eqx.Module):
+    """Falls with each step in the first window; is larger and rises in those after it."""
+
+    window: int = eqx.field(static=True)
+
+    def __call__(self, steps, key):
+        return jnp.sum(steps if self.window else -steps)
+
+
+COUNTING = optax.stateless(lambda updates, _: jax.tree.map(jnp.ones_like, updates))
+
+
+class Steps(do.train.AbstractListener):
+    def __init__(self):
+        self.seen = []
+
+    def after(self, state):
+        self.seen.append(state.step)
+
+
+def test_listeners_are_told_of_all_windows_and_count_within_each():
+    """A loss that only rises is patiently seen for 20 steps after the first 10."""
+    steps, patient = Steps(), do.train.EarlyStopping(20)
+    fits = do.train.march(
+        *(jnp.zeros(1), lambda window, _: Turning(window), COUNTING, 100, 3),
+        key=KEY,
+        steps_per_dispatch=10,
+        listeners=[steps, patient],
+    )
+    assert [each.losses.size for each in fits] == [100, 30, 30]
+    assert steps.seen == [*range(10, 101, 10)] + [10, 20, 30] * 2
+
+
+def test_each_window_has_random_numbers_of_its_own():
+    class Noise(eqx.Module):
+        def __call__(self, u, key):
+            return jnp.sum(u * jax.random.normal(key, (1,)))
+
+    fits = do.train.march(
+        jnp.zeros(1), lambda *_: Noise(), optax.sgd(1.0), 1, 2, key=KEY, steps_per_dispatch=1
+    )
+    first, second = float(fits[0].model[0]), float(fits[1].model[0] - fits[0].model[0])
+    assert first != second
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_what_cannot_be_is_refused():
+    message = "march expects windows of at least 1, and a directory .*, got windows=0, every=None"
+    with pytest.raises(ValueError, match=message):
+        march(0)
+    with pytest.raises(ValueError, match="every=2 and directory=None"):
+        march(1, every=2)
