@@ -23,8 +23,9 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 ARROWS = {
     "kernels": set(),
     "coefficients": {"kernels"},
-    "taylor": {"kernels", "coefficients"},
-    "jets": {"taylor"},
+    "algebra": set(),
+    "taylor": {"kernels", "coefficients", "algebra"},
+    "jets": {"algebra", "taylor"},
     "quadrature": set(),
     "terms": {"taylor", "jets"},
     "estimators": {"kernels", "jets", "terms"},
