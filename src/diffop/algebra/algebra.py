@@ -39,14 +39,15 @@ Sum: TypeAlias = tuple[tuple[int, int | float], ...]
 @final
 @dataclasses.dataclass(frozen=True)
 class Algebra:
-    """R[t]/I by a basis of monomials t^γ without the constant one, and relations.
+    """Polynomials of parameters $t$ modulo an ideal: a basis of monomials $t^γ$ without the
+    constant one, and relations.
 
     **Arguments:**
 
     - `monomials`: the exponents $γ$ of the basis, each behind all of its divisors.
         `Algebra.closure` makes them from the maximal ones.
-    - `relations`: pairs (γ, ((place, number), …)): monomials that are not in the basis, as sums of
-        basis elements at these places. All others are 0.
+    - `relations`: pairs `(exponents, ((place, number), …))`: monomials that are not in the basis,
+        as sums of basis elements at these places. All others are 0.
     - `grading`: a positive integer for each parameter, by which all relations are homogeneous; by
         default ones.
 
