@@ -150,11 +150,6 @@ class Algebra:
         factors = {i for products in self._table for _, i, _ in products}
         return frozenset(range(len(self))) - factors
 
-    @property
-    def is_curve(self) -> bool:
-        """Whether there is one parameter."""
-        return not self.monomials or len(self.monomials[0]) == 1
-
     def factorial(self, place: int) -> int:
         """$γ!$: a derivative is so many Taylor coefficients."""
         return math.prod(map(math.factorial, self.monomials[place]))
@@ -277,6 +272,11 @@ def units(parameters: int) -> tuple[Exponents, ...]:
 
 def weighted(weights: Sequence[int], monomial: Exponents) -> int:
     return sum(weight * exponent for weight, exponent in zip(weights, monomial, strict=True))
+
+
+def raised(monomial: Exponents, parameter: int) -> Exponents:
+    """t^γ t_i."""
+    return (*monomial[:parameter], monomial[parameter] + 1, *monomial[parameter + 1 :])
 
 
 def _lowered(monomial: Exponents, parameter: int) -> Exponents | None:

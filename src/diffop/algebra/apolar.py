@@ -27,6 +27,7 @@ magnitude, against what it would be without relations.
 """
 
 import functools
+import heapq
 import itertools
 import math
 import operator
@@ -34,7 +35,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from .algebra import Algebra, Exponents, Sum, weighted
+from .algebra import Algebra, Exponents, Sum, raised, weighted
 from .grading import gradings
 from .span import Span, Vector
 
@@ -67,8 +68,12 @@ def least(polynomials: Iterable[Polynomial], most: int | float = math.inf) -> in
     """How many coefficients any pass carries, beside the primal, from which all p(∂) are read; more
     than `most` are not counted to the end.
     """
-    basis, _ = _basis(tuple(map(_terms, polynomials)), lambda m: (sum(m), m), most)
-    return len(basis)
+    return _least(tuple(map(_terms, polynomials)), most)
+
+
+@functools.lru_cache(maxsize=1024)
+def _least(polynomials: tuple[Terms, ...], most: int | float) -> int:
+    return len(_basis(polynomials, lambda m: (sum(m), m), most)[0])
 
 
 def _terms(polynomial: Polynomial) -> Terms:
@@ -109,7 +114,10 @@ def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, si
         sums = span.coordinates(_derivatives(parts, monomial))
         assert sums is not None  # the basis spans all
         if monomial not in places and sums:
-            terms = ((places[each], _number(c)) for each, c in sums.items())
+            terms = (
+                (places[each], int(c) if c.denominator == 1 else float(c))
+                for each, c in sums.items()
+            )
             relations.append((monomial, tuple(sorted(terms))))
     return Algebra(basis, tuple(relations), grading)
 
@@ -128,14 +136,16 @@ def _basis(
     """Monomials in an order that multiplication keeps, those that the ones before them do not span:
     only multiples of these can be among them, and their divisors are.
     """
-    parameters = len(polynomials[0][0][0])
-    span, basis, waiting = Span(), list[Exponents](), {(0,) * parameters}
+    constant: Exponents = (0,) * len(polynomials[0][0][0])
+    span, basis = Span(), list[Exponents]()
+    waiting, seen = [(rank(constant), constant)], {constant}
     while waiting and len(basis) <= most + 1:
-        monomial = min(waiting, key=rank)
-        waiting.remove(monomial)
+        _, monomial = heapq.heappop(waiting)
         if span.add(monomial, _derivatives(polynomials, monomial)):
             basis.append(monomial)
-            waiting.update(_times(monomial, i) for i in range(parameters))
+            for multiple in {raised(monomial, i) for i in range(len(monomial))} - seen:
+                seen.add(multiple)
+                heapq.heappush(waiting, (rank(multiple), multiple))
     return tuple(basis[1:]), span
 
 
@@ -148,14 +158,6 @@ def _derivatives(polynomials: Sequence[Terms], by: Exponents) -> Vector:
         for monomial, number in terms
         if all(map(operator.le, by, monomial))
     }
-
-
-def _times(monomial: Exponents, parameter: int) -> Exponents:
-    return (*monomial[:parameter], monomial[parameter] + 1, *monomial[parameter + 1 :])
-
-
-def _number(c: Fraction) -> int | float:
-    return int(c) if c.denominator == 1 else float(c)
 
 
 def amplification(algebra: Algebra, polynomials: Iterable[Polynomial]) -> float:

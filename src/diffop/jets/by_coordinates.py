@@ -9,7 +9,6 @@ array by itself, so that programs grow with their number: beyond a limit terms a
 import operator
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +32,8 @@ Powers: TypeAlias = dict[Exponents, Fraction]
 
 MOST = 64
 """How many arrays a program may carry in the place of rows."""
+TERMS = 1024
+"""How many derivatives a polynomial may have to be looked at."""
 
 
 def polynomial_of(factors: Factors, point: Point) -> Polynomial | None:
@@ -50,7 +51,11 @@ def polynomial_of(factors: Factors, point: Point) -> Polynomial | None:
     if 2 * len(variables) > MOST:  # of degree one, and as many of one less than the order
         return None
     places = {variable: place for place, variable in enumerate(variables)}
-    total = reduce(_product, [_sum(jets, places) for jets, power in sets for _ in range(power)])
+    total: Powers = {(0,) * len(variables): Fraction(1)}
+    for factor in (each for jets, power in sets for each in [_sum(jets, places)] * power):
+        total = _product(total, factor)
+        if len(total) > TERMS:
+            return None
     if not total or least([total], MOST) > MOST or len(apolar([total])) > MOST:
         return None
     return {

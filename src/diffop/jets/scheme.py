@@ -263,7 +263,7 @@ def _product(number: Fraction, what: str) -> str:
 
 
 def _pushed(jet: Jet, kept: Algebra) -> str:
-    if kept.is_curve:
+    if len(kept.monomials[0]) == 1:
         return f"{jet}, order {kept.degree}"
     tops = ", ".join(str(kept.monomials[place]) for place in sorted(kept.tops))
     return f"{jet}, up to {tops}"

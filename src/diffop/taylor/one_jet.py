@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import jax
 from jaxtyping import Array
 
-from ..algebra.algebra import Algebra, Exponents
+from ..algebra.algebra import Algebra, Exponents, raised
 from .arithmetic import instantiate, total
 from .bundle import Family, bundle, primal_of, series_of
 from .coefficients import Coefficient, Full, Series, Zero, all_zero, scale, zeros
@@ -87,19 +87,19 @@ def _integrals(
     parameter: int,
 ) -> list[dict[Exponents, Coefficient]]:
     """The coefficients of all monomials that contain a parameter."""
-    raised = [monomial for monomial in algebra.monomials if monomial[parameter]]
-    if all_zero([each[monomial] for each in terms for monomial in raised]):
+    having = [monomial for monomial in algebra.monomials if monomial[parameter]]
+    if all_zero([each[monomial] for each in terms for monomial in having]):
         count = len(jax.eval_shape(function, *primals))
-        return [dict.fromkeys(raised, Zero()) for _ in range(count)]
+        return [dict.fromkeys(having, Zero()) for _ in range(count)]
     kept = algebra.derivative(parameter)
-    unit = next(monomial for monomial in raised if sum(monomial) == 1)
+    unit = next(monomial for monomial in having if sum(monomial) == 1)
     velocities = [instantiate(t[unit], (), x).array for t, x in zip(terms, primals, strict=True)]
     families = (Family(weights=None, algebra=kept, size=None),)
     operands = [
         bundle(x, [tuple(t[m] for m in kept.monomials)])
         for x, t in zip(primals, terms, strict=True)
     ] + [
-        bundle(v, [tuple(scale(t[_up(m, parameter)], m[parameter] + 1) for m in kept.monomials)])
+        bundle(v, [tuple(scale(t[raised(m, parameter)], m[parameter] + 1) for m in kept.monomials)])
         for v, t in zip(velocities, terms, strict=True)
     ]
     count = len(primals)
@@ -110,12 +110,8 @@ def _integrals(
     return [
         {unit: Full(jax.numpy.asarray(primal_of(output)))}
         | {
-            _up(m, parameter): scale(term, 1 / (m[parameter] + 1))
+            raised(m, parameter): scale(term, 1 / (m[parameter] + 1))
             for m, term in zip(kept.monomials, series_of(output, families, 0), strict=True)
         }
         for output in outputs
     ]
-
-
-def _up(monomial: Exponents, parameter: int) -> Exponents:
-    return (*monomial[:parameter], monomial[parameter] + 1, *monomial[parameter + 1 :])
