@@ -136,7 +136,7 @@ def _basis(
     """Monomials in an order that multiplication keeps, those that the ones before them do not span:
     only multiples of these can be among them, and their divisors are.
     """
-    constant: Exponents = (0,) * len(polynomials[0][0][0])
+    constant: Exponents = tuple(0 for _ in polynomials[0][0][0])
     span, basis = Span(), list[Exponents]()
     waiting, seen = [(rank(constant), constant)], {constant}
     while waiting and len(basis) <= most + 1:
