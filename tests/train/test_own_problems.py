@@ -108,7 +108,7 @@ def test_an_object_whose_time_was_counted(tmp_path):
     report = do.train.solve(given, tmp_path, checkpoint_every=2)
     for path in tmp_path.glob("*.json"):
         text = path.read_text()
-        assert text.count('"dim": 2,') == 1
+        assert '"dim": 2,' in text
         path.write_text(text.replace('"dim": 2,', '"dim": 3,'))
     do.train.check(given, tmp_path, resume=True)
     u = do.train.load(tmp_path, problem=problem)
