@@ -123,7 +123,13 @@ def test_a_sum_of_two_squares():
     algebra = Algebra(((1, 0), (0, 1), (2, 0)), (((0, 2), ((2, 1),)),))
     assert algebra.products(2) == ((1, 0, 0), (1, 1, 1))
     assert algebra.tops == {2} and algebra.degree == 2
-    assert algebra == apolar([{(2, 0): 1, (0, 2): 1}]) or len(algebra) == 3
+    assert len(apolar([{(2, 0): 1, (0, 2): 1}])) == len(algebra)
+    size = 1e12 / 3
+    Algebra(CUBE, (((0, 2), ((2, size),)), ((1, 2), ((4, size),))))  # rounding is no contradiction
+
+
+CUBE = ((1, 0), (0, 1), (2, 0), (1, 1), (3, 0))
+SQUARE = ((0, 2), ((2, 1),))  # t_2² = t_1²
 
 
 @pytest.mark.parametrize(
@@ -131,10 +137,11 @@ def test_a_sum_of_two_squares():
     [
         ([((2,), (1,))], "without \\[\\(1,\\)\\] before \\(2,\\)"),
         ([((0, 0), (1, 0))], "with the constant one"),
-        (
-            [((1, 0), (0, 1)), (((0, 2), ((0, 1),)),)],
-            "must be homogeneous by the grading \\(1, 1\\)",
-        ),
+        ([((1, 0), (0, 1)), (((0, 2), ((0, 1),)),)], "be homogeneous by the grading \\(1, 1\\)"),
+        ([CUBE, (SQUARE,)], "hold after multiplication with each .* \\(0, 2\\)"),
+        ([CUBE, (SQUARE, ((1, 2), ((4, 2),)))], "hold after multiplication with each"),
+        ([CUBE, (((1, 2), ((4, 1),)),)], "got that of \\(1, 2\\)"),  # t_2² is 0, t_1 t_2² is not
+        ([((1, 0), (0, 1)), (((0, 2), ((0, 1),)),), (2, 1)], "in the order of its degrees"),
     ],
 )
 def test_what_is_no_algebra(arguments, sentence):

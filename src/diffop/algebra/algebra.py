@@ -32,7 +32,7 @@ from typing import TypeAlias, final
 Exponents: TypeAlias = tuple[int, ...]
 Product: TypeAlias = tuple[int | float, int, int]
 """A number and the places of two factors."""
-Sum: TypeAlias = tuple[tuple[int, int | float], ...]
+Combination: TypeAlias = tuple[tuple[int, int | float], ...]
 """A sum of basis elements: places with numbers."""
 
 
@@ -47,12 +47,14 @@ class Algebra:
     - `monomials`: the exponents $γ$ of the basis, each behind all of its divisors.
         `Algebra.closure` makes them from the maximal ones.
     - `relations`: pairs `(exponents, ((place, number), …))`: monomials that are not in the basis,
-        as sums of basis elements at these places. All others are 0.
+        as sums of basis elements at these places. All others are 0. What follows from a relation by
+        multiplication has to be there, too: `algebra/apolar.py` makes such sets.
     - `grading`: a positive integer for each parameter, by which all relations are homogeneous; by
         default ones.
 
-    **Raises:** `ValueError` where a divisor is missing, or a monomial stands before its divisors,
-    and for a relation that is not homogeneous.
+    **Raises:** `ValueError` where a divisor is missing, or a monomial stands before its divisors;
+    for a relation that is not homogeneous, or is another one after multiplication with a parameter;
+    and with relations for a basis that is not in the order of its degrees.
 
     Source: Macaulay's inverse systems; forward Laplacians and collapsed Taylor mode are examples.
 
@@ -67,7 +69,7 @@ class Algebra:
     """
 
     monomials: tuple[Exponents, ...]
-    relations: tuple[tuple[Exponents, Sum], ...] = ()
+    relations: tuple[tuple[Exponents, Combination], ...] = ()
     grading: Exponents = ()
 
     def __post_init__(self) -> None:
@@ -75,26 +77,45 @@ class Algebra:
         for monomial in self.monomials:
             missing = [divisor for divisor in _divided(monomial) if divisor not in seen]
             if missing or not sum(monomial):
-                found = f"{missing} before {monomial}" if missing else "the constant one"
+                found = (
+                    f"without {missing} before {monomial}" if missing else "with the constant one"
+                )
                 raise ValueError(
                     "an algebra has nonconstant monomials for a basis, each behind all its "
-                    f"divisors; got {self.monomials}, "
-                    + (
-                        f"without {found}. Algebra.closure adds what is missing."
-                        if missing
-                        else f"with {found}."
-                    )
+                    f"divisors, which Algebra.closure adds; got {self.monomials}, {found}."
                 )
             seen.add(monomial)
         if not self.grading and self.monomials:
             object.__setattr__(self, "grading", (1,) * len(self.monomials[0]))
         for monomial, terms in self.relations:
-            degrees = {self.rate(place, self.grading) for place, _ in terms}
-            if degrees != {weighted(self.grading, monomial)}:
-                raise ValueError(
-                    f"a relation must be homogeneous by the grading {self.grading}; got that of "
-                    f"{monomial} with {terms}."
-                )
+            self._check_relation(monomial, terms)
+
+    def _check_relation(self, monomial: Exponents, terms: Combination) -> None:
+        degrees = [weighted(self.grading, each) for each in self.monomials]
+        homogeneous = {degrees[place] for place, _ in terms} == {weighted(self.grading, monomial)}
+        if not homogeneous or degrees != sorted(degrees) or not self._is_ideal(monomial, terms):
+            raise ValueError(
+                f"a relation must be homogeneous by the grading {self.grading} of a basis in the "
+                "order of its degrees, and hold after multiplication with each parameter; got that "
+                f"of {monomial} with {terms}."
+            )
+
+    def _is_ideal(self, monomial: Exponents, terms: Combination) -> bool:
+        """Whether a relation holds after multiplication: a monomial whose multiple is not 0 is not
+        0 either, and both sides are the same, but for the rounding of their numbers.
+        """
+        if any(divisor not in self.sums for divisor in _divided(monomial)):
+            return False
+        for parameter in range(len(monomial)):
+            left = dict(self.sums.get(raised(monomial, parameter), ()))
+            right, size = dict.fromkeys(left, 0.0), {at: abs(c) for at, c in left.items()}
+            for place, number in terms:
+                for at, c in self.sums.get(raised(self.monomials[place], parameter), ()):
+                    right[at] = right.get(at, 0.0) + number * c
+                    size[at] = size.get(at, 0.0) + abs(number * c)
+            if any(abs(left.get(at, 0) - right[at]) > 1e-9 * size[at] for at in right):
+                return False
+        return True
 
     def __hash__(self) -> int:
         return self._hash
@@ -122,7 +143,7 @@ class Algebra:
         return {monomial: place for place, monomial in enumerate(self.monomials)}
 
     @functools.cached_property
-    def sums(self) -> dict[Exponents, Sum]:
+    def sums(self) -> dict[Exponents, Combination]:
         """Every monomial that is not 0 as a sum of basis elements."""
         own = {monomial: ((place, 1),) for monomial, place in self.places.items()}
         return own | dict(self.relations)
@@ -182,7 +203,9 @@ class Algebra:
 
     def shares(self, place: int) -> tuple[float, ...]:
         """Of each of `products` the first factor's share of the rate, by `derivation(place)`."""
-        return _shares(self, place)
+        derivation = self.derivation(place)
+        whole = self.rate(place, derivation)
+        return tuple(self.rate(i, derivation) / whole for _, i, _ in self.products(place))
 
     def derivation(self, place: int) -> Exponents:
         """The weights of a derivation that multiplies a basis element with a positive rate, the
@@ -242,7 +265,7 @@ class Algebra:
 @functools.cache
 def _of(
     monomials: tuple[Exponents, ...],
-    relations: tuple[tuple[Exponents, Sum], ...] = (),
+    relations: tuple[tuple[Exponents, Combination], ...] = (),
     grading: Exponents = (),
 ) -> Algebra:
     """An algebra, checked once, however often it is asked for."""
@@ -305,10 +328,3 @@ def _powers(algebra: Algebra, place: int, power: int) -> tuple[Product, ...]:
         for rate, (n, i, j) in zip(rates, products, strict=True)
         if algebra.depths[j] >= power - 1 and (rate or not fewer)
     )
-
-
-@functools.cache
-def _shares(algebra: Algebra, place: int) -> tuple[float, ...]:
-    derivation = algebra.derivation(place)
-    whole = algebra.rate(place, derivation)
-    return tuple(algebra.rate(i, derivation) / whole for _, i, _ in algebra.products(place))

@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from .algebra import Algebra, Exponents, Sum, raised, weighted
+from .algebra import Algebra, Combination, Exponents, raised, weighted
 from .grading import gradings
 from .span import Span, Vector
 
@@ -48,8 +48,18 @@ LARGEST = 16
 
 
 def apolar(polynomials: Sequence[Polynomial], most: int | float = math.inf) -> Algebra:
-    """R[t] by the intersection of the Ann(p); all their monomials by themselves where relations
-    would cost digits, or have a number beyond `most`, or its inverse.
+    """The least algebra in which operators with constant coefficients can be read; all their
+    monomials by themselves where relations would cost digits.
+
+    **Arguments:**
+
+    - `polynomials`: at least one that is not 0: numbers by exponents, all of as many parameters.
+    - `most`: no number of a relation is larger than that, nor its inverse.
+
+    **Returns:** a [`diffop.taylor.Algebra`][]. p(∂) is the sum of the derivatives at the monomials
+    of p that are in its basis, times their numbers.
+
+    Source: Macaulay's inverse systems.
 
     !!! example
 
@@ -65,8 +75,22 @@ def apolar(polynomials: Sequence[Polynomial], most: int | float = math.inf) -> A
 
 
 def least(polynomials: Iterable[Polynomial], most: int | float = math.inf) -> int:
-    """How many coefficients any pass carries, beside the primal, from which all p(∂) are read; more
-    than `most` are not counted to the end.
+    """How many coefficients any pass carries, beside the primal, from which all p(∂) are read.
+
+    **Arguments:**
+
+    - `polynomials`: as for `apolar`.
+    - `most`: more than these are not counted to the end.
+
+    **Returns:** the dimension of the algebra, without the constant.
+
+    !!! example
+
+        ```python
+        from diffop.algebra.apolar import least
+
+        least([{(2, 0, 0): 1, (0, 2, 0): 1, (0, 0, 2): 1}])  # 4
+        ```
     """
     return _least(tuple(map(_terms, polynomials)), most)
 
@@ -109,7 +133,7 @@ def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, si
     parts = [part for terms in polynomials for part in _parts(terms, grading)]
     basis, span = _basis(parts, rank)
     places = {monomial: place for place, monomial in enumerate(basis)}
-    relations: list[tuple[Exponents, Sum]] = []
+    relations: list[tuple[Exponents, Combination]] = []
     for monomial in plain.monomials:
         sums = span.coordinates(_derivatives(parts, monomial))
         assert sums is not None  # the basis spans all

@@ -23,12 +23,12 @@ from .probes.base import Factors
 from .terms import Terms
 from .weighted_jets import WeightedJets
 
-Polynomial: TypeAlias = dict[Alpha, Fraction]
+Derivatives: TypeAlias = dict[Alpha, Fraction]
 """Numbers by derivatives, of variables (argnum, coordinate)."""
 Variables: TypeAlias = Mapping[tuple[int, int], int]
 """The places of variables."""
-Powers: TypeAlias = dict[Exponents, Fraction]
-"""Numbers by derivatives, as exponents of variables."""
+Polynomial: TypeAlias = dict[Exponents, Fraction]
+"""The same by exponents of variables, as `apolar` takes it."""
 
 MOST = 64
 """How many arrays a program may carry in the place of rows."""
@@ -36,7 +36,7 @@ TERMS = 1024
 """How many derivatives a polynomial may have to be looked at."""
 
 
-def polynomial_of(factors: Factors, point: Point) -> Polynomial | None:
+def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
     """The derivatives that a product of factors is the sum of; None where its terms are not known
     numbers of derivatives by coordinates, or where what is carried of them is too many arrays.
     """
@@ -51,7 +51,7 @@ def polynomial_of(factors: Factors, point: Point) -> Polynomial | None:
     if 2 * len(variables) > MOST:  # of degree one, and as many of one less than the order
         return None
     places = {variable: place for place, variable in enumerate(variables)}
-    total: Powers = {(0,) * len(variables): Fraction(1)}
+    total: Polynomial = {(0,) * len(variables): Fraction(1)}
     for factor in (each for jets, power in sets for each in [_sum(jets, places)] * power):
         total = _product(total, factor)
         if len(total) > TERMS:
@@ -80,11 +80,11 @@ def _places(slot: Directions) -> set[tuple[int, int]]:
     return {(argnum, i) for argnum, rows in slot.items() for i in rows.positions.ravel().tolist()}  # pyright: ignore
 
 
-def _sum(jets: WeightedJets, places: Variables) -> Powers:
+def _sum(jets: WeightedJets, places: Variables) -> Polynomial:
     """Σ_r w_r Π_j (v_rj·∇)^{p_j}."""
-    total: Powers = {}
+    total: Polynomial = {}
     for row, weight in enumerate(np.asarray(jets.weights).tolist()):
-        term: Powers = {(0,) * len(places): Fraction(weight)}
+        term: Polynomial = {(0,) * len(places): Fraction(weight)}
         for slot, power in zip(jets.slots, jets.output, strict=True):
             for _ in range(power):
                 term = _product(term, _linear_form(slot, row, places))
@@ -92,9 +92,9 @@ def _sum(jets: WeightedJets, places: Variables) -> Powers:
     return {exponents: number for exponents, number in total.items() if number}
 
 
-def _linear_form(slot: Directions, row: int, places: Variables) -> Powers:
+def _linear_form(slot: Directions, row: int, places: Variables) -> Polynomial:
     """v·∇."""
-    form: Powers = {}
+    form: Polynomial = {}
     for argnum, rows in slot.items():
         assert isinstance(rows, SparseRows)  # by _is_known
         for i, value in zip(rows.positions[row].tolist(), rows.values[row].tolist(), strict=True):
@@ -102,14 +102,14 @@ def _linear_form(slot: Directions, row: int, places: Variables) -> Powers:
     return form
 
 
-def _product(left: Powers, right: Powers) -> Powers:
-    total: Powers = {}
+def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+    total: Polynomial = {}
     for first, a in left.items():
         for second, b in right.items():
             _add(total, {tuple(map(operator.add, first, second)): a * b})
     return total
 
 
-def _add(total: Powers, other: Powers) -> None:
+def _add(total: Polynomial, other: Polynomial) -> None:
     for exponents, number in other.items():
         total[exponents] = total.get(exponents, Fraction(0)) + number

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.algebra import Exponents
-from .by_coordinates import Polynomial, polynomial_of
+from .by_coordinates import Derivatives, polynomial_of
 from .cost import shapes
 from .directions import Directions, basis, combine, interleave
 from .expansion import Alpha, Direction
@@ -31,11 +31,8 @@ def order_of(factors: Factors) -> int:
 
 def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]:
     """All the jets of a product of factors."""
-    several = len(factors) > 1 or factors[0][1] > 1
-    if several and (polynomial := as_polynomial(factors, point, kind)) is not None:
-        return _read_together(polynomial, point)
     sets = [(factor, power) for factor, power in factors if isinstance(factor, Terms)]
-    if several:
+    if len(sets) > 1 or sets[0][1] > 1:
         jets = reduce(outer, (power_of(factor.take(point, None), power) for factor, power in sets))
     else:
         ((factor, _),) = sets
@@ -43,21 +40,19 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
     if jets.output == (1,) and not jets.contracted:
         alone = jets.size == 1 and isinstance(jets.weights, np.ndarray)
         return [jets if alone else added_up([(1, jets)], point)]
-    if len(jets.tangents) > 1 and not several:
-        polynomial = as_polynomial(factors, point, kind)
-        if polynomial is not None:
-            return _read_together(polynomial, point)
+    if len(jets.tangents) > 1 and (polynomial := as_polynomial(factors, point, kind)) is not None:
+        return _read_together(polynomial, point)
     return planned_jets(jets, point, kind)
 
 
-def as_polynomial(factors: Factors, point: Point, kind: Kind) -> Polynomial | None:
+def as_polynomial(factors: Factors, point: Point, kind: Kind) -> Derivatives | None:
     """A product of factors by coordinates, if that is how it is pushed: second derivatives have
     other ways.
     """
     return polynomial_of(factors, point) if kind == "auto" and order_of(factors) > 2 else None
 
 
-def _read_together(polynomial: Polynomial, point: Point) -> list[WeightedJets]:
+def _read_together(polynomial: Derivatives, point: Point) -> list[WeightedJets]:
     addend, planned = (object(), 1), coordinate_jets(tuple(polynomial), point, "nested")
     return [
         dataclasses.replace(each, weights=each.weights * float(number), addend=addend)  # pyright: ignore

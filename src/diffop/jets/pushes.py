@@ -21,7 +21,7 @@ from ..taylor import Jets, Matrix
 from .directions import Directions, combine, stack, to_tangents
 from .identity import connected
 from .point import Point
-from .sums import Sum, added_up
+from .sums import Reader, readers
 from .weighted_jets import WeightedJets
 
 
@@ -122,16 +122,16 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
 
 def _carried(
     members: Sequence[WeightedJets], most: float
-) -> tuple[dict[Exponents, Directions], list[Sum], Algebra]:
+) -> tuple[dict[Exponents, Directions], list[Reader], Algebra]:
     """The tangents of all, the sums that are read, and the algebra that carries them."""
     tangents, outputs = _common(members)
     if len(members) == 1:
-        return tangents, [Sum((0,), {outputs[0]: Fraction(1)})], Algebra.closure(outputs)
-    sums = added_up(members, outputs, most)
-    return tangents, sums, apolar([each.polynomial for each in sums], most)
+        return tangents, [Reader((0,), {outputs[0]: Fraction(1)})], Algebra.closure(outputs)
+    found = readers(members, outputs, most)
+    return tangents, found, apolar([each.polynomial for each in found], most)
 
 
-def _places(each: Sum, algebra: Algebra) -> list[tuple[int, float]]:
+def _places(each: Reader, algebra: Algebra) -> list[tuple[int, float]]:
     """Where p(∂) is read: p(∂) t^γ at 0 is γ! times its number, and 0 where it has none."""
     return [
         (algebra.places[monomial], float(number))

@@ -18,7 +18,7 @@ from .weighted_jets import WeightedJets
 
 
 @final
-class Sum(NamedTuple):
+class Reader(NamedTuple):
     """The numbers of members that are only added up, with the polynomial by which their sum, over
     the number of the first one, is read. All others are parts of what is read for it.
     """
@@ -27,9 +27,9 @@ class Sum(NamedTuple):
     polynomial: Polynomial
 
 
-def added_up(
+def readers(
     members: Sequence[WeightedJets], outputs: Sequence[Exponents], most: float
-) -> list[Sum]:
+) -> list[Reader]:
     """All members, those of each addend together whose weights are known multiples of the ones of
     the largest: no number beyond `most`, nor its inverse.
     """
@@ -45,21 +45,17 @@ def _sums(
     outputs: Sequence[Exponents],
     numbers: Sequence[int],
     most: float,
-) -> list[Sum]:
-    first = max(numbers, key=lambda number: _size(members[number]))
-    parts, polynomial, apart = [first], {outputs[first]: Fraction(1)}, list[Sum]()
-    for number in numbers:
-        ratio = None if number == first else _ratio(members[number], members[first])
-        if (
-            ratio is not None
-            and 1 / most <= abs(ratio) <= most
-            and outputs[number] not in polynomial
-        ):
+) -> list[Reader]:
+    first, *others = sorted(numbers, key=lambda number: -_size(members[number]))
+    parts, polynomial, apart = [first], {outputs[first]: Fraction(1)}, list[Reader]()
+    for number in others:
+        ratio, output = _ratio(members[number], members[first]), outputs[number]
+        if ratio and 1 / most <= abs(ratio) <= most and output not in polynomial:
             parts.append(number)
-            polynomial[outputs[number]] = Fraction(ratio)
-        elif number != first:
-            apart.append(Sum((number,), {outputs[number]: Fraction(1)}))
-    return [Sum(tuple(parts), polynomial), *apart]
+            polynomial[output] = Fraction(ratio)
+        else:
+            apart.append(Reader((number,), {output: Fraction(1)}))
+    return [Reader(tuple(parts), polynomial), *apart]
 
 
 def _size(member: WeightedJets) -> float:

@@ -16,9 +16,8 @@ from .base import AbstractMethod, Evaluated, Objective, step_key
 from .dense import Cholesky
 from .linear import AbstractSolver, Solution
 from .search import adapted, halved
-from .vector import Residuals, Vector, check_residuals
+from .vector import Residuals, Vector, check_residuals, usual_damping
 
-_DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number
 _MOST_BEND = 0.375  # half of Transtrum and Sethna's bound of |a| by |d|
 
 
@@ -169,7 +168,7 @@ class GaussNewton(AbstractMethod):
                 "imaginary parts."
             )
         theta, _ = jax.flatten_util.ravel_pytree(parameters)
-        damping = _DAMPING[max(4, theta.dtype.itemsize)] if self.damping is None else self.damping
+        damping = usual_damping(theta) if self.damping is None else self.damping
         return Memory(jnp.zeros_like(theta), jnp.asarray(damping, theta.dtype))
 
     def step(

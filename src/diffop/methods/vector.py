@@ -95,6 +95,11 @@ def check_residuals(loss: Any, method: str) -> None:
         )
 
 
+def usual_damping(theta: Vector) -> float:
+    """Of JᵀJ, in units of its mean: what is lost to rounding in a type."""
+    return {4: 1e-3, 8: 1e-10}[max(4, theta.dtype.itemsize)]
+
+
 def _at_points(
     loss: HasPointwise, model: Callable, parameters: PyTree, kind: Any, key: PRNGKeyArray
 ) -> tuple[Block, ...]:

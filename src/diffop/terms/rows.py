@@ -61,7 +61,7 @@ def describe(
         return _dense_row(row, factors, probe), None
     if len(exponents) == 1:
         return row, None
-    if exact and kind == "auto" and order > 2:
+    if exact and kind == "auto" and order > 2 and all(terms.constant for terms, _ in factors):
         row = row._replace(method=f"exact, up to {MOST} coefficients as one polynomial")
     chosen = "nested" if kind == "auto" and order == 2 else kind
     alpha: Alpha = tuple(zip("ijklmnopqrst", exponents, strict=False))

@@ -22,9 +22,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.methods import has_method
-from ..methods.vector import check_residuals
+from ..methods.vector import check_residuals, usual_damping
 
-_DAMPING = {4: 1e-3, 8: 1e-10}  # by the bytes of a number, as Gauss–Newton's
 _NOTHING = 1e-6  # of the loss
 
 
@@ -109,8 +108,7 @@ def standard_errors(
             f"factorises, got {sum(sizes)} residuals and {theta.size} parameters; take fewer "
             "points, or allow for more by most."
         )
-    usual = _DAMPING[max(4, theta.dtype.itemsize)]
-    shift = usual if damping is None else damping
+    shift = usual_damping(theta) if damping is None else damping
     found = _moved(groups, asked, theta, shift, sum(sizes) < theta.size)
     noise = np.concatenate(
         [np.full(n, s) for n, s in zip(sizes, _variances(found, sizes), strict=True)]
