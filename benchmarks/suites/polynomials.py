@@ -42,6 +42,12 @@ OPERATORS = {
 }
 OTHERS = {**OPERATORS, "Σ ∂ᵢ²∂ⱼ": _as_terms}
 DIMS = {"Δ²": [2, 3, 5, 8, 10], "Δ³": [2, 3], "Σ ∂ᵢ²∂ⱼ": [2, 5, 8], "Δ Σ ∂ᵢ³": [2, 3, 5]}
+SYMBOLS = {
+    "Δ²": "$Δ^2$",
+    "Δ³": "$Δ^3$",
+    "Σ ∂ᵢ²∂ⱼ": "$Σ_{i≠j} ∂_i^2 ∂_j$",
+    "Δ Σ ∂ᵢ³": "$Δ Σ_i ∂_i^3$",
+}
 PLANS = ("nested", "power")
 
 
@@ -81,7 +87,8 @@ class Polynomials(AbstractSuite):
 
 
 def _line(record: Record) -> list[str]:
-    sizes = [worded(record.case.sizes[name]) for name in ("operator", "dim", "part")]
+    sizes = [worded(record.case.sizes[name]) for name in ("dim", "part")]
+    symbol = SYMBOLS[str(record.case.sizes["operator"])]
     ratios = [record.text(name, ".2f") for name in PLANS]
     carried = record.text("coefficients", ".0f")
-    return [*sizes, carried, duration(record), *ratios, record.text("ratio", ".2f")]
+    return [symbol, *sizes, carried, duration(record), *ratios, record.text("ratio", ".2f")]
