@@ -22,7 +22,7 @@ SECTION = PAGE.read_text().split("## Every problem")[1].split("\n## ")[0]
 STATED = {name: (options, float(error)) for name, options, error in ROW.findall(SECTION)}
 ROUNDING = 4
 """Training amplifies rounding: on another processor the same run ends in a similar error. A change
-of the engine by no more than rounding has doubled errors of this page.
+of the engine by no more than rounding moves it as far as another seed does, which the page says.
 """
 
 
