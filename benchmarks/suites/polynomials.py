@@ -31,7 +31,7 @@ def _as_terms(d: int) -> do.Operator:
     """Σ_{i≠j} ∂_i²∂_j with coefficients in an array, which are an argument of the program: each
     derivative is by itself.
     """
-    return do.TensorOperator(_pairs(d), [1.0] * len(_pairs(d)))
+    return do.TensorOperator(_pairs(d), np.ones(len(_pairs(d))))
 
 
 OPERATORS = {

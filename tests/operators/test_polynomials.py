@@ -209,6 +209,37 @@ def test_coefficients_that_are_traced():
     np.testing.assert_allclose(jax.grad(value)(c), parts, rtol=1e-11)
 
 
+def test_python_numbers_are_part_of_the_structure():
+    """So they are known where the operator is an argument of a program, and no leaves; arrays are
+    leaves. Both are the same operator.
+    """
+    alphas = [{0: 2, 1: 1}, {1: 2, 2: 1}, {0: 3}]
+    known = do.TensorOperator(alphas, [2, -3.0, 0.5])
+    learnt = do.TensorOperator(alphas, jnp.array([2.0, -3.0, 0.5]))
+    assert not jax.tree.leaves(known) and len(jax.tree.leaves(learnt)) == 2
+    assert known == learnt
+    expected = by_grad({(0, 0, 1): 2.0, (1, 1, 2): -3.0, (0, 0, 0): 0.5}, network)(jnp.asarray(X))
+
+    def program(L):
+        return jax.jit(lambda L, x: L.exact(network)(x)).lower(L, jnp.asarray(X))
+
+    for L in (known, learnt):
+        np.testing.assert_allclose(program(L).compile()(L, jnp.asarray(X)), expected, rtol=1e-11)
+    closed = jax.jit(lambda x: known.exact(network)(x)).lower(jnp.asarray(X))
+    assert program(known).cost_analysis()["flops"] == closed.cost_analysis()["flops"]
+    assert program(known).cost_analysis()["flops"] < program(learnt).cost_analysis()["flops"]
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_numbers_that_are_not_finite(number):
+    """As the formula has it: ∞ times a derivative."""
+    L = do.TensorOperator([{0: 4}, {0: 2, 1: 2}], [1.0, number])
+    u = lambda x: jnp.sin(x[0]) * x[1] ** 4
+    x = np.array([0.3, 0.4, 0.5])
+    part = -np.sin(x[0]) * 12 * x[1] ** 2
+    np.testing.assert_array_equal(L.exact(u)(jnp.asarray(x)), number * part)
+
+
 def test_programs_do_not_grow_without_end():
     """Of few coordinates each coefficient is an array; of many, terms are rows: Δ of Δ."""
 

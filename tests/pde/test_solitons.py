@@ -142,11 +142,11 @@ def test_far_away_nothing_overflows(problem):
 def test_solitons_move_by_several_widths(problem):
     """By three times the width at half height, and they are half way in the middle of the box."""
     middle = np.zeros(problem.dim)
-    middle[-1] = problem.box.duration / 2
+    middle[-1] = problem.domain.duration / 2
     for wave in problem.waves:
         vector = (*wave.wavenumber, frequency(problem.bilinear, wave.wavenumber))
         # sech²(θ/2) = 1/2 at θ = ±2 arcosh √2
-        assert abs(vector[-1]) * problem.box.duration > 3 * 4 * np.arccosh(np.sqrt(2))
+        assert abs(vector[-1]) * problem.domain.duration > 3 * 4 * np.arccosh(np.sqrt(2))
         assert abs(vector @ middle + wave.phase) < 0.05
 
 
@@ -162,7 +162,7 @@ def test_the_null_shape_is_the_initial_profile(problem, getkey):
 def test_data_are_the_solution_at_the_start_and_on_the_boundary(name, getkey):
     problem = PROBLEMS[name]
     initial, boundary, *slopes = jax.jit(problem.conditions, static_argnums=1)(getkey(), 40)
-    space = problem.box.space
+    space = problem.domain.space
     lower, upper = np.array(space.lower), np.array(space.upper)
     for condition in (initial, boundary):
         assert condition.operator == do.Identity()
@@ -189,8 +189,8 @@ def test_kp_asks_for_its_fourth_datum_where_the_fourth_root_decays():
 
 def test_the_ansatz_sees_the_box_as_a_cube(problem):
     u = problem.ansatz(lambda z: z)
-    np.testing.assert_allclose(u(jnp.array(problem.box.first)), -1.0)
-    np.testing.assert_allclose(u(jnp.array(problem.box.last)), 1.0)
+    np.testing.assert_allclose(u(jnp.array(problem.domain.first)), -1.0)
+    np.testing.assert_allclose(u(jnp.array(problem.domain.last)), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_ansatz_sees_the_box_as_a_cube(problem):
     [
         (lambda: KdV2D(waves=()), "expects at least one wave"),
         (lambda: KdV2D(waves=(Wave((1.0,)),)), "with 2 coordinates of space, got waves="),
-        (lambda: KP2D(box=SpaceTime(Box((0.0,), (1.0,)), 1.0)), "with 2 coordinates of space"),
+        (lambda: KP2D(domain=SpaceTime(Box((0.0,), (1.0,)), 1.0)), "with 2 coordinates of space"),
         (lambda: KdV2D(waves=(Wave((1.0, 0.0)),)), r"\(1.0, 0.0\) has no frequency; choose"),
         (
             lambda: KP2D(waves=(Wave((1.5, 0.5)), Wave((1.0, -0.5)))),

@@ -65,15 +65,18 @@ def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
 
 
 def _is_known(jets: WeightedJets) -> bool:
-    """Whether the terms are numbers times derivatives by coordinates that are known."""
+    """Whether the terms are finite numbers times derivatives by coordinates that are known."""
     rows = [each for slot in jets.slots for each in slot.values()]
     directions = all(
         isinstance(each, SparseRows)
         and isinstance(each.positions, np.ndarray)
         and isinstance(each.values, np.ndarray)
+        and bool(np.all(np.isfinite(each.values)))
         for each in rows
     )
-    return directions and not jets.contracted and not isinstance(jets.weights, Tracer)
+    if not directions or jets.contracted or isinstance(jets.weights, Tracer):
+        return False
+    return bool(np.all(np.isfinite(np.asarray(jets.weights))))
 
 
 def _places(slot: Directions) -> set[tuple[int, int]]:

@@ -108,10 +108,8 @@ class CoordinateTerms(Terms):
 
     argnums: tuple[int, ...] = eqx.field(static=True)
     pattern: tuple[int, ...] = eqx.field(static=True)
-    field: Field
-    """The coefficients, or a number for all terms, or a function of the point that returns those of
-    several patterns, of which `rows` are these.
-    """
+    _numbers: Known | None = eqx.field(static=True)
+    _field: Field | None
     rows: Known | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
     """All coefficients of one magnitude: drawn without replacement then."""
@@ -131,9 +129,19 @@ class CoordinateTerms(Terms):
         equal: bool,
         bound: tuple[int, ...],
     ) -> None:
-        self.argnums, self.pattern, self.field = argnums, pattern, field
+        self.argnums, self.pattern = argnums, pattern
+        known = isinstance(field, np.ndarray)
+        self._numbers, self._field = (Known(field), None) if known else (None, field)
         self.rows, self.equal, self.bound = rows, equal, bound
         self._known, self._traced = split_known(positions)
+
+    @property
+    def field(self) -> Any:
+        """The coefficients: in NumPy where they are Python numbers, which are no leaves; or a
+        number for all terms; or a function of the point that returns those of several patterns, of
+        which `rows` are these.
+        """
+        return self._field if self._numbers is None else self._numbers.array
 
     @property
     def positions(self) -> TermPositions:

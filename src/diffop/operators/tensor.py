@@ -9,6 +9,7 @@ from ..jets.fields import Field
 from ..jets.identity import Known
 from ..jets.index_terms import CoordinateTerms, Monomial
 from ..jets.terms import Factor
+from ..scalars import is_number
 from ..terms.arguments import checked_alpha, checked_argnum, checked_field, equal_magnitudes
 from ..terms.term import Term, factor_term
 from .differential import DifferentialOperator
@@ -22,7 +23,8 @@ class TensorOperator(DifferentialOperator):
 
     - `indices`: a sequence of multi-indices, each as for [`diffop.Mixed`][].
     - `coefficients`: as many numbers: a sequence, an array, or a callable coefficients(*args) that
-        returns an array.
+        returns an array. A sequence of Python numbers is a part of the operator's structure. An
+        array is a leaf, which can be differentiated with respect to and learnt.
     - `argnum`: the argument that plain coordinates belong to.
 
     For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝
@@ -95,7 +97,11 @@ def _checked_coefficients(coefficients: Any, count: int) -> Field:
             f"TensorOperator needs one coefficient for each of its {count} indices; "
             f"got {values.shape[0]}."
         )
-    return values
+    return np.asarray(coefficients, float) if _are_python_numbers(coefficients) else values
+
+
+def _are_python_numbers(values: Any) -> bool:
+    return isinstance(values, list | tuple) and all(map(is_number, values))
 
 
 def _grouped(monomials: Sequence[Monomial], values: Field) -> tuple[CoordinateTerms, ...]:

@@ -5,7 +5,6 @@ r = (1 ± √(1 + 4π²ε²))/2ε.
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -13,17 +12,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.sampled import AtPoints
-from ..nn import BoxInput
 from ..operators.elementary import Directional
 from ..operators.laplacian import Laplacian
 from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann
 from .domains.box import Box
-from .problem import AbstractSolvedProblem, Section
+from .problem import AbstractSolvedProblem
 from .recommended import LEAST_SQUARES, Recommended
-
-_BOX = Box((0.0, 0.0), (1.0, 1.0))
 
 
 @final
@@ -55,6 +51,7 @@ class ConvectionDiffusion(AbstractSolvedProblem):
 
     name: ClassVar[str] = "convection-diffusion"
     dim: ClassVar[int] = 2
+    domain: ClassVar[Box] = Box((0.0, 0.0), (1.0, 1.0))
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
         steps=150,
@@ -81,7 +78,7 @@ class ConvectionDiffusion(AbstractSolvedProblem):
         return jnp.zeros((), x.dtype)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        inlet, outlet, *walls = _BOX.faces
+        inlet, outlet, *walls = self.domain.faces
         return Conditions(
             Dirichlet(lambda x: jnp.cos(jnp.pi * x[1]), on=inlet),
             Dirichlet(0.0, on=outlet),
@@ -94,14 +91,5 @@ class ConvectionDiffusion(AbstractSolvedProblem):
         layer = jnp.exp(fast * (x[0] - 1) + slow)
         return (jnp.exp(slow * x[0]) - layer) / -math.expm1(slow - fast) * jnp.cos(jnp.pi * x[1])
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return _BOX.sample(key, count)
-
-    def ansatz(self, net: Callable) -> Callable:
-        return BoxInput(net, _BOX.lower, _BOX.upper)
-
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return (1 - x[0]) * jnp.cos(jnp.pi * x[1])
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return _BOX.sections(resolution)

@@ -8,7 +8,6 @@ With ψ = y − e^{λx} sin(2πy)/2π and (u, v) = (∂ψ/∂y, −∂ψ/∂x) t
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, Literal, final
 
 import equinox as eqx
@@ -16,14 +15,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.sampled import AtPoints
-from ..nn import BoxInput
 from ..operators.elementary import Identity, Partial
 from ..operators.vector import Component
 from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet
 from .domains.box import Box
-from .problem import AbstractSolvedProblem, Section
+from .problem import AbstractSolvedProblem
 from .recommended import LEAST_SQUARES, Recommended
 
 
@@ -42,7 +40,7 @@ class Kovasznay(AbstractSolvedProblem):
     **Arguments:**
 
     - `reynolds`: the Reynolds number Re, positive.
-    - `box`: where, a `diffop.pde.Box` with two coordinates.
+    - `domain`: where, a `diffop.pde.Box` with two coordinates.
 
     **Raises:** `ValueError` if one of them is out of range.
 
@@ -73,13 +71,13 @@ class Kovasznay(AbstractSolvedProblem):
     )
 
     reynolds: int | float = eqx.field(static=True, converter=plain, default=40.0)
-    box: Box = Box((-0.5, -0.5), (1.0, 1.5))
+    domain: Box = Box((-0.5, -0.5), (1.0, 1.5))
 
     def __check_init__(self) -> None:
-        if not self.reynolds > 0 or self.box.dim != 2:
+        if not self.reynolds > 0 or self.domain.dim != 2:
             raise ValueError(
                 f"{self.name} expects a positive Reynolds number and a box with 2 coordinates, got "
-                f"reynolds={self.reynolds} and box={self.box}."
+                f"reynolds={self.reynolds} and domain={self.domain}."
             )
 
     @property
@@ -117,21 +115,12 @@ class Kovasznay(AbstractSolvedProblem):
             ]
         )
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return self.box.sample(key, count)
-
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        outlet = self.box.face(0, "upper")
+        outlet = self.domain.face(0, "upper")
         return Conditions(
-            Dirichlet(lambda x: self.solution(x)[:2], on=self.box.boundary, component=(0, 1)),
+            Dirichlet(lambda x: self.solution(x)[:2], on=self.domain.boundary, component=(0, 1)),
             Dirichlet(lambda x: self.solution(x)[2], on=outlet, component=2),
         )(key, count)
 
-    def ansatz(self, net: Callable) -> Callable:
-        return BoxInput(net, self.box.lower, self.box.upper)
-
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, "3"]:
         return jnp.array([1.0, 0.0, 0.0], x.dtype)
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return self.box.sections(resolution)

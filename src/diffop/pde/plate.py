@@ -10,7 +10,6 @@ the edge y = 0 is clamped and the edge y = 1 free.
 """
 
 import math
-from collections.abc import Callable
 from typing import ClassVar, final
 
 import equinox as eqx
@@ -19,7 +18,6 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.sampled import AtPoints
-from ..nn import BoxInput
 from ..operators.base import Operator
 from ..operators.elementary import Directional
 from ..operators.laplacian import Biharmonic, Laplacian
@@ -27,10 +25,8 @@ from ..scalars import plain
 from .conditions.base import Conditions
 from .conditions.prescribed import Dirichlet, Neumann, Prescribed
 from .domains.box import Box, Face
-from .problem import AbstractSolvedProblem, Section
+from .problem import AbstractSolvedProblem
 from .recommended import LEAST_SQUARES, Recommended
-
-_BOX = Box((0.0, 0.0), (1.0, 1.0))
 
 
 @final
@@ -68,6 +64,7 @@ class Plate(AbstractSolvedProblem):
 
     name: ClassVar[str] = "plate"
     dim: ClassVar[int] = 2
+    domain: ClassVar[Box] = Box((0.0, 0.0), (1.0, 1.0))
     rigidity: ClassVar[float] = math.pi**-4
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
@@ -108,7 +105,7 @@ class Plate(AbstractSolvedProblem):
         return -self.rigidity * normal @ (Laplacian() + (1 - self.poisson) * along)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        left, right, clamped, free = _BOX.faces
+        left, right, clamped, free = self.domain.faces
         supported = [
             condition
             for edge in (left, right)
@@ -150,14 +147,5 @@ class Plate(AbstractSolvedProblem):
         )
         return np.linalg.solve(matrix, np.array([-1.0, 0.0, nu, 0.0])).tolist()
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return _BOX.sample(key, count)
-
-    def ansatz(self, net: Callable) -> Callable:
-        return BoxInput(net, _BOX.lower, _BOX.upper)
-
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return x[1] * x[1] * jnp.sin(jnp.pi * x[0])
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return _BOX.sections(resolution)

@@ -78,14 +78,11 @@ class PoissonBox(AbstractSolvedProblem):
     def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return two_body_sum(self.coefficients, jnp.sum(self.coefficients), x)
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return self.box.sample(key, count)
-
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        return Conditions(Dirichlet(self.solution, on=self.box.boundary))(key, count)
+        return Conditions(Dirichlet(self.solution, on=self.domain.boundary))(key, count)
 
     @property
-    def box(self) -> Box:
+    def domain(self) -> Box:
         """The cube."""
         return Box((-1.0,) * self.dim, (1.0,) * self.dim)
 

@@ -1,6 +1,7 @@
 """What a problem is: everything that a solver has to know, and nothing about how it is solved."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
@@ -8,6 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
+from .domains.domain import AbstractDomain
+from .domains.sections import Section as Section
 from .recommended import ByDimension, Recommended
 
 
@@ -24,23 +27,6 @@ class Reference(NamedTuple):
     points: Points
     values: Float[Array, "count ..."]
     rel_error: float
-
-
-@final
-class Section(NamedTuple):
-    """A rectangular piece of a plane through the domain, to draw the solution on.
-
-    - `title`: which plane it is.
-    - `axes`: the names of its horizontal and its vertical coordinate.
-    - `extent`: left, right, bottom and top.
-    - `points`: a grid of points, shape `(rows, columns, dim)`, the bottom row first; or a tuple of
-        arrays, one for each argument of u.
-    """
-
-    title: str
-    axes: tuple[str, str]
-    extent: tuple[float, float, float, float]
-    points: PyTree[Float[Array, "rows columns ..."]]
 
 
 class AbstractProblem(AbstractEquation):
@@ -61,10 +47,13 @@ class AbstractProblem(AbstractEquation):
     - `diffop.pde.AbstractReferenceProblem`: its value at some points;
     - a direct subclass: nothing. Its runs have losses, and no errors.
 
-    A subclass is final, has the attributes `name` (its name on the command line) and `dim` (the
-    number of coordinates of a point, time among them), and defines `sample` and the methods of a
+    A subclass is final, has the attributes `name` (its name on the command line), `dim` (the number
+    of coordinates of a point, time among them) and `domain`, and defines the methods of a
     [`diffop.nn.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
-    `ansatz` those that it needs. It may have `recommended` settings of its own: a
+    `ansatz` those that it needs. Of the domain, such as `diffop.pde.Box((0.0,), (1.0,))`, follow
+    points, how much time has elapsed, planes to draw on, and that a network sees a box as a cube.
+    Each of `sample`, `elapsed`, `sections` and `ansatz` may be defined in its place; a class that
+    defines `sample` needs no domain. It may have `recommended` settings of its own: a
     [`diffop.pde.Recommended`][], or a [`diffop.pde.ByDimension`][] where they depend on the
     dimension; and of a system `outputs`, how many values a network has at a point. Its arrays are
     data, which no optimiser sees; a [`diffop.nn.PINN`][] learns those of the fields that it names:
@@ -73,26 +62,46 @@ class AbstractProblem(AbstractEquation):
 
     name: eqx.AbstractVar[str]
     dim: eqx.AbstractVar[int]
+    domain: ClassVar[AbstractDomain | None] = None
     recommended: ClassVar[Recommended | ByDimension] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
     trainable: ClassVar[bool | tuple[str, ...]] = False
 
-    @abstractmethod
+    def __check_init__(self) -> None:
+        if self.domain is None and type(self).sample is AbstractProblem.sample:
+            raise TypeError(
+                f"{type(self).__name__} lacks a domain, of which points are sampled; write domain "
+                "= diffop.pde.Box(…) or another diffop.pde.AbstractDomain, or define sample(self, "
+                "key, count)."
+            )
+
+    @property
+    def _where(self) -> AbstractDomain:
+        assert self.domain is not None  # by __check_init__
+        return self.domain
+
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` random points of the domain, for training and for measuring errors alike: an
         array of shape `(count, dim)`; or a tuple of arrays, one for each argument of u.
         """
+        return self._where.sample(key, count)
+
+    def ansatz(self, net: Callable) -> Callable:
+        """Wraps a network from points to scalars so that it fits the domain, and has the data that
+        `conditions` does not ask for. By default it sees a box as the cube [−1, 1]^d.
+        """
+        return net if self.domain is None else self.domain.fitted(net)
 
     def elapsed(self, *args: Any, **kwargs: Any) -> Float[Array, ""] | None:
         """How much time lies between the data and a point, for [`diffop.train.Causal`][] weights:
-        t with data at the first time, T − t with data at the last; None, which is the default,
-        without time.
+        t with data at the first time, T − t with data at the last; None without time. By default
+        the time of the domain.
 
         **Arguments:**
 
         - `*args`: the point, as u takes it.
         """
-        return None
+        return None if self.domain is None else self.domain.time(*args)
 
     def location(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
         """The value that the network in the ansatz should begin at, as far as the source or the
@@ -148,16 +157,16 @@ class AbstractSolvedProblem(AbstractProblem):
         """
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
-        """Where the solution is worth a picture.
+        """Where the solution is worth a picture. By default where the domain has planes to draw on:
+        of two coordinates, or of one or two and time.
 
         **Arguments:**
 
         - `resolution`: how many points each section has in each direction.
 
-        **Returns:** the `diffop.pde.Section`s; none, which is the default, where a plane says
-        little of the solution.
+        **Returns:** the `diffop.pde.Section`s; none where a plane says little of the solution.
         """
-        return ()
+        return () if self.domain is None else self.domain.sections(resolution)
 
 
 class AbstractReferenceProblem(AbstractProblem):

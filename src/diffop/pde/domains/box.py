@@ -1,5 +1,6 @@
 """A box and its faces."""
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias, final
 
 import equinox as eqx
@@ -8,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ...nn import BoxInput
 from ...quadrature import Limits
 from ...scalars import plain, several
 from ...streams import stream
-from ..problem import Section
 from ..sampling.box import Unit, box, box_boundary, uniform
 from .domain import AbstractPart
-from .sections import AXES, section
+from .sections import AXES, Section, section
 from .shape import AbstractShape, Bounds
 
 End: TypeAlias = Literal["lower", "upper"]
@@ -129,6 +130,10 @@ class Box(AbstractShape):
     ) -> Float[Array, "count dim"]:
         """`count` points, uniform as those of the unit cube are; see `diffop.pde.box`."""
         return box(key, count, self.lower, self.upper, unit)
+
+    def fitted(self, net: Callable) -> Callable:
+        """The network, which sees the box as the cube [−1, 1]^d."""
+        return BoxInput(net, self.lower, self.upper)
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
         """The whole of a box with two coordinates, to draw on; none of another."""

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
@@ -10,6 +10,7 @@ from ...complete import Complete
 from ...equations.points import Point, Points
 from ...terms.arguments import is_function
 from ..sampling.rejection import restricted
+from .sections import Section
 
 Normal: TypeAlias = Float[Array, " dim"] | Callable[..., Float[Array, " dim"]]
 """As `diffop.Directional` takes it: the same everywhere, or a function of the point."""
@@ -119,7 +120,7 @@ class AbstractDomain(Complete):
     """Where an equation holds: points inside, and the boundary with its parts.
 
     A subclass is final, defines `boundary` and `sample`, and tells as `dim` how many coordinates a
-    point has.
+    point has. What a problem takes of its domain besides are `fitted`, `time` and `sections`.
 
     !!! example
 
@@ -141,3 +142,17 @@ class AbstractDomain(Complete):
     @abstractmethod
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` random points inside."""
+
+    def fitted(self, net: Callable) -> Callable:
+        """A network that sees the domain in units of its own: a box as the cube [−1, 1]^d. By
+        default as it is.
+        """
+        return net
+
+    def time(self, *args: Any) -> Float[Array, ""] | None:
+        """The time at a point, as u takes it; None, which is the default, without time."""
+        return None
+
+    def sections(self, resolution: int) -> tuple[Section, ...]:
+        """Planes to draw on, with so many points in each direction; none by default."""
+        return ()

@@ -1,13 +1,30 @@
 """Rectangles to draw on."""
 
 from collections.abc import Sequence
+from typing import NamedTuple, final
 
 import jax.numpy as jnp
 import numpy as np
-
-from ..problem import Section
+from jaxtyping import Array, Float, PyTree
 
 AXES = ("x", "y")
+
+
+@final
+class Section(NamedTuple):
+    """A rectangular piece of a plane through the domain, to draw the solution on.
+
+    - `title`: which plane it is.
+    - `axes`: the names of its horizontal and its vertical coordinate.
+    - `extent`: left, right, bottom and top.
+    - `points`: a grid of points, shape `(rows, columns, dim)`, the bottom row first; or a tuple of
+        arrays, one for each argument of u.
+    """
+
+    title: str
+    axes: tuple[str, str]
+    extent: tuple[float, float, float, float]
+    points: PyTree[Float[Array, "rows columns ..."]]
 
 
 def section(

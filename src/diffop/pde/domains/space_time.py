@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...equations.points import Point, Points
+from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
 from ...scalars import plain
 from ...streams import stream
-from ..problem import Section
 from .box import Box, End
 from .domain import AbstractDomain, AbstractPart, Normal
-from .sections import AXES, section
+from .sections import AXES, Section, section
 from .shape import AbstractShape
 
 
@@ -127,6 +127,18 @@ class SpaceTime(AbstractDomain):
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` points, uniform in time, and in space as its own points are."""
         return _at_any_time(self.space, self.duration, self.argnum, key, count)
+
+    def fitted(self, net: Callable) -> Callable:
+        """The network, which sees a box of space and time as the cube [−1, 1]^d. As it is where
+        time is an argument of its own, or space is no box.
+        """
+        if self.argnum is not None or not isinstance(self.space, Box):
+            return net
+        return BoxInput(net, self.first, self.last)
+
+    def time(self, *args: Any) -> Float[Array, ""]:
+        """The time at a point: its last coordinate, or an argument."""
+        return args[0][-1] if self.argnum is None else args[self.argnum]
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
         """The plane (x, t), or the planes (x, y) at the first, the middle and the last time.

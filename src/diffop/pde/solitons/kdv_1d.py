@@ -28,11 +28,11 @@ class KdV1D(AbstractSoliton):
 
     **Arguments:**
 
-    - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with one coordinate of space.
+    - `domain`: where and how long, a `diffop.pde.SpaceTime` of a box with one coordinate of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k,)`.
     - `alpha`: $α$, positive.
 
-    **Raises:** `ValueError` if $α$ is not positive, or box and waves do not fit.
+    **Raises:** `ValueError` if $α$ is not positive, or domain and waves do not fit.
 
     !!! example
 
@@ -61,7 +61,7 @@ class KdV1D(AbstractSoliton):
         input_scale=3.0,
     )
 
-    box: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)
+    domain: SpaceTime = SpaceTime(Box((-12.0,), (12.0,)), 12.0)
     waves: tuple[Wave, ...] = eqx.field(static=True, converter=plain, default=(Wave((1.0,), 6.0),))
     alpha: int | float = eqx.field(static=True, converter=plain, default=1.0)
 
@@ -86,4 +86,4 @@ class KdV1D(AbstractSoliton):
     def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:
         # d/dt ½ ∫ v² for the difference v of two solutions, of the linear part: α [v_x²/2 − v v_xx]
         # at the ends. With v = 0 at both, α v_x²/2 at the upper end is what makes it grow.
-        return ((Partial(0), self.box.face(0, "upper")),)
+        return ((Partial(0), self.domain.face(0, "upper")),)

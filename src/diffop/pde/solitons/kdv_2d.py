@@ -30,10 +30,10 @@ class KdV2D(AbstractSoliton):
 
     **Arguments:**
 
-    - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
+    - `domain`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, l ≠ 0.
 
-    **Raises:** `ValueError` if box and waves do not fit, or the waves have no regular
+    **Raises:** `ValueError` if domain and waves do not fit, or the waves have no regular
     superposition.
 
     !!! example
@@ -59,7 +59,7 @@ class KdV2D(AbstractSoliton):
         depth=2,
     )
 
-    box: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)
+    domain: SpaceTime = SpaceTime(Box((-12.0, -5.0), (12.0, 5.0)), 6.0)
     waves: tuple[Wave, ...] = eqx.field(
         static=True, converter=plain, default=(Wave((1.0, 1.0), 6.0), Wave((0.5, 1.0), 5.625))
     )
@@ -88,4 +88,7 @@ class KdV2D(AbstractSoliton):
         # Modes e^(st + κx + ily) of the linear part have κ³ ≈ −s for large s: one root decays into
         # the domain from the lower end, two from the upper end, which needs u_x beside u. Modes
         # e^(st + ikx + λy) have λ ≈ −s/2 and λ ≈ −k²/s, both decaying from the lower end: u_y.
-        return ((Partial(0), self.box.face(0, "upper")), (Partial(1), self.box.face(1, "lower")))
+        return (
+            (Partial(0), self.domain.face(0, "upper")),
+            (Partial(1), self.domain.face(1, "lower")),
+        )

@@ -28,11 +28,11 @@ class KP2D(AbstractSoliton):
 
     **Arguments:**
 
-    - `box`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
+    - `domain`: where and how long, a `diffop.pde.SpaceTime` of a box with two coordinates of space.
     - `waves`: a tuple of `diffop.pde.Wave` with wavenumbers `(k, l)`, k ≠ 0.
     - `sigma_squared`: $σ²$, 1 for KP-II or −1 for KP-I.
 
-    **Raises:** `ValueError` if box and waves do not fit, or the waves have no regular
+    **Raises:** `ValueError` if domain and waves do not fit, or the waves have no regular
     superposition.
 
     !!! example
@@ -59,7 +59,7 @@ class KP2D(AbstractSoliton):
         input_scale=2.0,
     )
 
-    box: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)
+    domain: SpaceTime = SpaceTime(Box((-7.0, -6.0), (7.0, 6.0)), 1.5)
     waves: tuple[Wave, ...] = eqx.field(
         static=True, converter=plain, default=(Wave((1.0, 1.5), 5.8), Wave((1.0, -1.5), 5.8))
     )
@@ -89,7 +89,7 @@ class KP2D(AbstractSoliton):
         # κ³ ≈ −s, of which one decays into the domain from the lower end and two from the upper
         # end, and κ ≈ 3σ²l²/s, which decays from the upper end if σ² > 0. So beside u the equation
         # needs u_x at the upper end, and one datum more at the end that the fourth root belongs to.
-        upper = (Partial(0), self.box.face(0, "upper"))
+        upper = (Partial(0), self.domain.face(0, "upper"))
         if self.sigma_squared > 0:
-            return (upper, (Partial(0, 2), self.box.face(0, "upper")))
-        return (upper, (Partial(0), self.box.face(0, "lower")))
+            return (upper, (Partial(0, 2), self.domain.face(0, "upper")))
+        return (upper, (Partial(0), self.domain.face(0, "lower")))

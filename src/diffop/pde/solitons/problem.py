@@ -1,21 +1,19 @@
 """Evolution equations on a box of space that solitons solve."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...equations.sampled import AtPoints
-from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity
 from ..conditions.base import Conditions
 from ..conditions.prescribed import Prescribed
 from ..domains.domain import AbstractPart
 from ..domains.space_time import SpaceTime
-from ..problem import AbstractSolvedProblem, Section
+from ..problem import AbstractSolvedProblem
 from .hirota import Tau, Wave, tau
 
 
@@ -32,19 +30,20 @@ class AbstractSoliton(AbstractSolvedProblem):
     A subclass is final, has the attributes below, and defines the equation, its `bilinear` form and
     its `slopes`.
 
-    - `box`: a `diffop.pde.SpaceTime` of a `diffop.pde.Box`.
+    - `domain`: a `diffop.pde.SpaceTime` of a `diffop.pde.Box`.
     - `waves`: a tuple of `diffop.pde.Wave`, one for each soliton.
     """
 
-    box: eqx.AbstractVar[SpaceTime]
+    domain: eqx.AbstractVar[SpaceTime]
     waves: eqx.AbstractVar[tuple[Wave, ...]]
 
     def __check_init__(self) -> None:
         sizes = {len(wave.wavenumber) + 1 for wave in self.waves}
-        if sizes != {self.dim} or self.box.dim != self.dim:
+        if sizes != {self.dim} or self.domain.dim != self.dim:
             raise ValueError(
-                f"{self.name} expects at least one wave, and waves and a box with "
-                f"{self.dim - 1} coordinates of space, got waves={self.waves} and box={self.box}."
+                f"{self.name} expects at least one wave, and waves and a domain with "
+                f"{self.dim - 1} coordinates of space, got waves={self.waves} and "
+                f"domain={self.domain}."
             )
         self.tau()
 
@@ -63,14 +62,12 @@ class AbstractSoliton(AbstractSolvedProblem):
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.zeros((), x.dtype)
 
-    def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return self.box.sample(key, count)
-
-    def elapsed(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        return x[-1]
-
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        known = [(Identity(), self.box.initial), (Identity(), self.box.boundary), *self.slopes()]
+        known = [
+            (Identity(), self.domain.initial),
+            (Identity(), self.domain.boundary),
+            *self.slopes(),
+        ]
         return Conditions(
             *(
                 Prescribed(operator, operator.exact(self.solution), on=part)
@@ -78,11 +75,5 @@ class AbstractSoliton(AbstractSolvedProblem):
             )
         )(key, count)
 
-    def ansatz(self, net: Callable) -> Callable:
-        return BoxInput(net, self.box.first, self.box.last)
-
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return self.solution(x.at[-1].set(0.0))
-
-    def sections(self, resolution: int) -> tuple[Section, ...]:
-        return self.box.sections(resolution)
