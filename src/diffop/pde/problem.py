@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, final
 
 import equinox as eqx
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
@@ -62,10 +62,13 @@ class AbstractProblem(AbstractEquation):
 
     name: eqx.AbstractVar[str]
     dim: eqx.AbstractVar[int]
-    domain: ClassVar[AbstractDomain | None] = None
     recommended: ClassVar[Recommended | ByDimension] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
     trainable: ClassVar[bool | tuple[str, ...]] = False
+    if TYPE_CHECKING:
+        domain: ClassVar[AbstractDomain | None]
+    else:  # without an annotation, which would make it the first field of who has it for a field
+        domain = None
 
     def __check_init__(self) -> None:
         if self.domain is None and type(self).sample is AbstractProblem.sample:
