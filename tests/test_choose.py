@@ -188,22 +188,6 @@ def test_values_of_any_type(name):
         assert not names & {"xtrace", "hutch++"}
 
 
-def test_the_names_of_before_work_with_a_warning():
-    X = points()[0]
-    with pytest.warns(DeprecationWarning, match=r"diffop.rank_probes is now choose\(ops, key, n\)"):
-        ranked = do.rank_probes(do.Laplacian(), network, X, jets=4, probes=["rademacher"])
-    assert {way.name for way in ranked} == {"sparse", "rademacher"}
-    with pytest.warns(DeprecationWarning, match="diffop.Pilot is now choose"):
-        pilot = do.Pilot(network, points(), repeats=2)
-    with pytest.warns(DeprecationWarning, match="diffop.evaluate is now choose"):
-        evaluate = do.evaluate
-    E = evaluate(do.Laplacian(), jr.key(0), 4, pilot)
-    assert E.explain().chosen in E.explain().ways
-    assert np.isfinite(E(network)(X))
-    plain = do.estimate(do.Laplacian(), jr.key(0), 4)
-    assert evaluate(do.Laplacian(), jr.key(0), 4)(network)(X) == plain(network)(X)
-
-
 def test_one_point_is_refused():
     choose = do.choose(do.Laplacian(), jr.key(0), 2, ["rademacher"])
     with pytest.raises(ValueError, match=r"got one point, of shape \(3,\): give it as x\[None\]"):

@@ -90,21 +90,3 @@ def test_chunk_and_plan_stand_beside_the_function(name):
     for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(divided), strict=True):
         if not isinstance(one, str):
             np.testing.assert_allclose(one, other, rtol=1e-9)
-
-
-OLD = {
-    "stats": (lambda x: E.stats(u)(x), "mean", "value", "Stats"),
-    "adaptive": (lambda x: STATS["adaptive"](x), "mean", "value", "Adaptive"),
-    "draws": (lambda x: do.estimate(OPERATORS, KEY, 4).draws(u)(x), "mean", "value", "JointDraws"),
-    "variance": (lambda x: do.variance(do.Laplacian())(u)(x), "value", "variance", "Variance"),
-}
-
-
-@pytest.mark.usefixtures("as_users_see_it")
-@pytest.mark.parametrize("name", OLD)
-def test_old_names(name):
-    made, old, new, kind = OLD[name]
-    found = made(jnp.asarray(X))
-    with pytest.warns(DeprecationWarning, match=f"{kind}.{old} is now called {new}; diffop 0.3"):
-        before = getattr(found, old)
-    assert before is getattr(found, new)

@@ -361,12 +361,6 @@ def test_of_a_divergence():
     np.testing.assert_allclose(found.variance, OF_TERMS["sparse"][2](np.asarray(terms)), rtol=1e-12)
 
 
-def test_a_function_beside_the_operator_works_with_a_warning():
-    with pytest.warns(DeprecationWarning, match=r"variance\(op, u, \*args\) is variance\(op\)"):
-        old = do.variance(do.Laplacian(), u, jnp.asarray(X), n=2)
-    assert old == do.variance(do.Laplacian(), n=2)(u)(jnp.asarray(X))
-
-
 def test_where_nothing_is_sampled():
     """In the estimate's structure and its real type, here a complex gradient."""
     turned = lambda x: {"u": jax.lax.complex(x[0], x[1]), "v": jnp.ones((), jnp.int32)}

@@ -6,7 +6,6 @@ import importlib as _importlib
 import typing as _typing
 
 from . import jets as jets, kernels as kernels, quadrature as quadrature, taylor as taylor
-from .estimators import before as _before
 from .estimators.adaptive import Adaptive as Adaptive
 from .estimators.choice import Choice as Choice, Way as Way, choose as choose
 from .estimators.control import Controlled as Controlled
@@ -61,7 +60,6 @@ from .operators.vector import (
     Gradient as Gradient,
     Hessian as Hessian,
 )
-from .renamed import old_names as _old_names
 from .terms.term import Part as Part, Segment as Segment, Term as Term
 
 if _typing.TYPE_CHECKING:
@@ -76,23 +74,11 @@ if _typing.TYPE_CHECKING:
 _LATER = ("baselines", "compat", "nn", "pde", "train")
 """Rooms that are imported when they are asked for: operators need none of them."""
 
-_COMPARED = "choose(ops, key, n)(u)(*points)"
-
-_old_name = _old_names(
-    __name__,
-    {
-        "evaluate": (_COMPARED, _before.evaluate),
-        "Evaluation": (f"Choice, which {_COMPARED} returns", _before.Evaluation),
-        "Explanation": (f"Choice, which {_COMPARED} returns", Choice),
-        "Pilot": (_COMPARED, _before.Pilot),
-        "RankedProbe": (f"Way, of which {_COMPARED} has some", Way),
-        "rank_probes": (_COMPARED, _before.rank_probes),
-    },
-)
-
 
 def __getattr__(name: str) -> _typing.Any:
-    return _importlib.import_module(f"{__name__}.{name}") if name in _LATER else _old_name(name)
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _importlib.import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:

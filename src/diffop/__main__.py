@@ -123,8 +123,6 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
     _add_devices(parser.add_argument_group("several devices"))
     for name in stated():
         _add_setting(parser, name)
-    hidden = argparse.SUPPRESS
-    parser.add_argument("--estimator", type=from_word, default=hidden, help=hidden)
 
 
 def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
@@ -278,11 +276,6 @@ def _left_out(broken: Sequence[str]) -> int:
 
 def _settings(options: argparse.Namespace) -> train.Settings:
     """What was given on the command line; the problem recommends the rest, or the paper has it."""
-    if "estimator" in options:
-        if "probes" in options:
-            raise ValueError("estimator is the old name of probes; leave --estimator out.")
-        print("diffop: --estimator is now called --probes; say that.", file=sys.stderr)
-        options.probes = options.estimator
     given = {name: value for name, value in vars(options).items() if name in stated()}
     if is_path(given.get("optimiser")):
         given["optimiser"] = found_at(given["optimiser"], "optimiser")

@@ -1,5 +1,4 @@
-"""One loss: a PINN's is that of training at points that are given, data included, and old names of
-its options are known for a release."""
+"""One loss: a PINN's is that of training at points that are given, data included."""
 
 import equinox as eqx
 import jax
@@ -296,11 +295,6 @@ CASES = {
         ValueError,
         "the residual must return a number for each equation, .*; got 'b' of type str",
     ),
-    "both_names": (
-        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", estimator="exact"),
-        TypeError,
-        "ResidualLoss got probes and its old name estimator; leave estimator out",
-    ),
 }
 
 
@@ -310,35 +304,6 @@ def test_bad_input(name):
     call, kind, message = CASES[name]
     with pytest.raises(kind, match=message):
         call()
-
-
-def old_and_new(kind, old, new):
-    with pytest.warns(DeprecationWarning, match=r"takes estimator= by its new name probes=; diff"):
-        made = kind(**old)
-    assert made.probes == kind(**new).probes
-    with pytest.warns(DeprecationWarning, match="estimator is now called probes; diffop 0.3 will"):
-        assert made.estimator == made.probes
-    return made
-
-
-@pytest.mark.usefixtures("as_users_see_it")
-def test_old_names_of_options():
-    old_and_new(do.pde.Recommended, {"estimator": "exact"}, {"probes": "exact"})
-    name = "allen-cahn-two-body"
-    old = {"problem": name, "estimator": "hte"}
-    settings = old_and_new(do.train.Settings, old, {"problem": name, "probes": "hte"})
-    assert settings == do.train.Settings(name, probes="hte")
-    problem = do.pde.ManyBody("allen-cahn", 2, 3, key=KEY)
-    rest = {"equation": problem, "batch": 3, "n": 2}
-    loss = old_and_new(
-        do.train.ResidualLoss, rest | {"estimator": "exact"}, rest | {"probes": "exact"}
-    )
-    with pytest.warns(DeprecationWarning, match="takes problem= by its new name equation="):
-        again = do.train.ResidualLoss(problem=problem, batch=3, probes="exact")
-    with pytest.warns(DeprecationWarning, match="problem is now called equation") as told:
-        assert again.problem is problem
-    assert "diffop/" not in told[0].filename
-    assert loss(problem.solution, KEY) == again(problem.solution, KEY)
 
 
 @pytest.mark.parametrize(("probes", "gpinn"), [("exact", 0.5), ("sparse", 0.0)])

@@ -320,14 +320,3 @@ def test_chunks_and_plans_stand_beside_u(name):
         FORMS[name](FUNCTION, chunk=0)
     with pytest.raises(ValueError, match="plan must be one of"):
         FORMS[name](FUNCTION, plan="best")
-
-
-def test_the_plan_of_several_beside_them_works_with_a_warning():
-    ops, x = [do.Mixed({0: 1, 1: 1})], jnp.linspace(0.1, 1.0, 3)
-    with pytest.warns(DeprecationWarning, match=r"is exact\(ops\)\(u, plan=…\) now"):
-        old = do.exact(ops, plan="power")
-    assert str(old.jets()) == str(do.exact(ops).jets(plan="power"))
-    new = do.exact(ops)
-    programs = [old(FUNCTION), new(FUNCTION, plan="power"), new(FUNCTION)]
-    by_old, by_new, other = (str(jax.make_jaxpr(each)(x)) for each in programs)
-    assert by_old == by_new != other

@@ -2,7 +2,6 @@
 
 import functools
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -191,13 +190,6 @@ def test_other_equations_and_sums_are_refused(equation, bodies, getkey):
     message = f"poisson, allen-cahn, sine-gordon and 2 or 3 bodies, got '{equation}' and {bodies}"
     with pytest.raises(ValueError, match=message):
         do.pde.ManyBody(equation, bodies, 5, key=getkey())
-
-
-def test_the_names_of_before_work_with_a_warning():
-    key = jax.random.key(1)
-    with pytest.warns(DeprecationWarning, match=r'SineGordonThreeBody is now ManyBody\("sine'):
-        made = do.pde.SineGordonThreeBody(4, key=key)
-    assert eqx.tree_equal(made, do.pde.ManyBody("sine-gordon", 3, 4, key=key))
 
 
 @pytest.mark.parametrize("equation", ["poisson", "allen-cahn", "sine-gordon"])

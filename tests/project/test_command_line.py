@@ -238,16 +238,6 @@ def test_solving_with_a_baseline(tmp_path):
     assert (settings["probes"], settings["square"]) == ("sdgd", "product")
 
 
-def test_the_old_name_of_the_probes(tmp_path, capsys):
-    words = ["--estimator", "sdgd", "--out", str(tmp_path / "run")]
-    assert main([*SOLVE, *words]) == 0
-    assert "diffop: --estimator is now called --probes; say that." in capsys.readouterr().err
-    report = json.loads((tmp_path / "run" / "report.json").read_text())
-    assert report["settings"]["probes"] == "sdgd"
-    assert main([*SOLVE, *words, "--probes", "sdgd"]) == 2
-    assert "estimator is the old name of probes; leave --estimator" in capsys.readouterr().err
-
-
 def test_unknown_problem_names_the_nearest(tmp_path, capsys):
     assert main(["solve", "alen-cahn", "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err

@@ -101,21 +101,6 @@ def test_dimensions_of_classes():
         settings(do.pde.WaveEquation(4), dim=5)
 
 
-def test_an_object_whose_time_was_counted(tmp_path):
-    """As its dimension was said before: its run goes on, and is loaded."""
-    problem, settings = do.pde.WaveEquation(2), {"steps": 2, "batch": 4, "width": 4, "depth": 1}
-    given = do.train.Settings(problem, **settings)
-    report = do.train.solve(given, tmp_path, checkpoint_every=2)
-    for path in tmp_path.glob("*.json"):
-        text = path.read_text()
-        assert '"dim": 2,' in text
-        path.write_text(text.replace('"dim": 2,', '"dim": 3,'))
-    do.train.check(given, tmp_path, resume=True)
-    u = do.train.load(tmp_path, problem=problem)
-    errors = do.train.FixedPoints(problem, _test_key()).errors(u)
-    assert errors == (report.rel_l1, report.rel_l2)
-
-
 def _test_key():
     return stream(jax.random.key(0), "test points")
 

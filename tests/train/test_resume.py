@@ -394,28 +394,30 @@ def test_room_is_known_before_the_run(tmp_path, monkeypatch, capsys, whole):
 
 
 def aged(text):
-    """A file of a run as it was before `probes` was called so, and there were some settings."""
+    """A file of a run as it was before there were some settings."""
 
     def older(found):
         if isinstance(found, dict):
-            named = {"estimator" if name == "probes" else name: found[name] for name in found}
             later = ("output_scale", "anchor", "curvature", "fan_in_rate", "weights", "precision")
-            return {name: older(each) for name, each in named.items() if name not in later}
+            return {name: older(each) for name, each in found.items() if name not in later}
         return [older(each) for each in found] if isinstance(found, list) else found
 
     return json.dumps(older(json.loads(text)))
 
 
-def test_a_run_from_before_its_settings_were_renamed(tmp_path, monkeypatch, whole):
+def test_a_run_from_before_some_settings(tmp_path, monkeypatch, whole):
     """In the run's own file and in its checkpoints."""
     with monkeypatch.context() as patch, pytest.raises(Killed):
         killed_after(400, patch)
         do.train.solve(SETTINGS, tmp_path, checkpoint_every=200)
     checkpoint = tmp_path / "checkpoints" / "400"
-    renamed = [tmp_path / "run.json", *(path for path in checkpoint.rglob("*") if path.is_file())]
-    renamed = [path for path in renamed if b'"probes"' in path.read_bytes()]
-    assert len(renamed) == 2
-    for path in renamed:
+    older = [
+        tmp_path / "run.json",
+        *(path for path in checkpoint.rglob("*") if path.is_file()),
+    ]
+    older = [path for path in older if b'"probes"' in path.read_bytes()]
+    assert len(older) == 2
+    for path in older:
         path.write_text(aged(path.read_text()))
     (checkpoint / "SHA256SUMS").unlink()
     write_digests(checkpoint)

@@ -14,7 +14,6 @@ from diffop.__main__ import _add_solve, main
 from diffop.kinds import as_word, from_word
 from diffop.train import checking, solving
 from diffop.train.memory import memory_bytes, peak_memory_mb
-from diffop.train.runs import settings_of, up_to_date
 from diffop.train.settings import stated
 
 from .own import Ball
@@ -260,14 +259,6 @@ def test_settings_without_an_effect():
         "summed, got 'summed'.$",
     ):
         settings(NAME, sharing="summed")
-
-
-def test_settings_without_an_effect_in_files_from_before():
-    """Such runs are read, and go on, without them."""
-    given = do.train.Settings(NAME, gpinn=0.0).as_json()
-    before = {**given, "gpinn_terms": 2, "sharing": "summed"}
-    assert up_to_date(before) == given
-    assert settings_of({"settings": before}) == do.train.Settings(NAME, gpinn=0.0)
 
 
 @pytest.mark.usefixtures("as_users_see_it")

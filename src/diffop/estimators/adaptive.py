@@ -18,7 +18,6 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe, Sparse
 from ..jets.probes.base import Draw
 from ..jets.probes.windows import Window, orders
-from ..renamed import old_attribute
 from ..scalars import is_number, plain
 from ..streams import stream
 from ..terms.arguments import checked_integer
@@ -63,8 +62,6 @@ class Adaptive(NamedTuple):
     jets: Array
     n: Array
     converged: Array
-
-    mean = old_attribute("mean", "value")
 
 
 @final

@@ -175,7 +175,7 @@ def _kind(probes: Any) -> Kind:
 def _made(ops: PyTree, kind: Kind, n: int, key: Key) -> Callable[..., Callable[..., PyTree]]:
     """The operators in one way."""
     if not isinstance(kind, str):
-        return Joint(ops, None if kind is None else make_draw(key, n, kind), "auto")
+        return Joint(ops, None if kind is None else make_draw(key, n, kind))
     operators, structure = flatten(ops)
     made = [
         deflated(op.parts[0].terms, stream(key, "operator", i), n, kind)

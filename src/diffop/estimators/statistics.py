@@ -13,7 +13,6 @@ from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.products import is_drawn, is_sampled
 from ..jets.pushes import number_pushed
-from ..renamed import old_attribute
 from ..terms.evaluate import (
     added,
     apply_all,
@@ -40,8 +39,6 @@ class Stats(NamedTuple):
     value: PyTree
     standard_error: PyTree
     jets: int
-
-    mean = old_attribute("mean", "value")
 
 
 Source: TypeAlias = tuple[int, Design]

@@ -16,9 +16,8 @@ from ..jets.point import Point
 from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from ..renamed import old_attribute, warn_of
 from ..streams import stream
-from ..terms.arguments import Function, checked_plan, is_operator
+from ..terms.arguments import Function, is_operator
 from ..terms.evaluate import added, apply_all, floating
 from ..terms.inner import inner_parts
 from ..terms.one_point import applied
@@ -29,7 +28,7 @@ from .estimator import AbstractEstimator
 from .statistics import Draws, Stats, draws, real_kind
 
 
-def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
+def exact(ops: PyTree) -> "Joint":
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
     All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
@@ -38,8 +37,6 @@ def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
     **Arguments:**
 
     - `ops`: a pytree of operators.
-    - `plan`: has to be given beside u, as for `Operator.exact`; here it works with a warning for a
-        release.
 
     **Returns:**
 
@@ -57,10 +54,7 @@ def exact(ops: PyTree, plan: Kind | None = None) -> "Joint":
         ```
     """
     flatten(ops)  # refuses what is not an operator
-    if plan is None:
-        return Joint(ops, None, "auto")
-    warn_of("exact(ops, plan=…)(u) is exact(ops)(u, plan=…) now")
-    return Joint(ops, None, checked_plan(plan))
+    return Joint(ops, None)
 
 
 def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto") -> "Joint":
@@ -95,7 +89,7 @@ def estimate(ops: PyTree, key: Key, n: int, probes: str | AbstractProbe = "auto"
         for parts, number in operator.leaves:
             if number is not None:
                 check_probes(parts, draw.probe)
-    return Joint(ops, draw, "auto")
+    return Joint(ops, draw)
 
 
 def flatten(ops: PyTree) -> tuple[list[Any], Any]:
@@ -145,8 +139,6 @@ class JointDraws(eqx.Module):
     contributions: list[PyTree]
     designs: tuple[Design, ...] = eqx.field(static=True)
     jets: int = eqx.field(static=True)
-
-    mean = old_attribute("mean", "value")
 
     def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
         """A function of the estimates with an estimate of its variance.
@@ -260,7 +252,6 @@ class Joint(AbstractEstimator):
 
     operators: PyTree
     draw: Draw | None
-    plan: Kind = eqx.field(static=True)
 
     def _parts(self) -> list[tuple[Part, ...]]:
         """Of all leaves of the operators, one after the other; estimates among them keep their own
@@ -283,18 +274,11 @@ class Joint(AbstractEstimator):
             return f"exact({self.operators!r})"
         return f"estimate({self.operators!r}, {self.draw.n} × {self.draw.probe.name})"
 
-    def _at(self, point: Point) -> Point:
-        """With the plan of before u was known, where there was one."""
-        if self.plan == "auto":
-            return point
-        return Point(point.args, point.kwargs, point.chunk, self.plan)
-
     def _value(self, u: Function, point: Point) -> PyTree:
-        point = self._at(point)
         return self._combined(apply_all(self._parts(), u, point), point)
 
     def _drawn(self, u: Function, point: Point) -> JointDraws:
-        point, parts = self._at(point), self._parts()
+        parts = self._parts()
         operators, structure = flatten(self.operators)
         if all(operator.is_linear and len(operator.leaves) == 1 for operator in operators):
             return _by_source(draws(parts, u, point), structure)
@@ -338,4 +322,4 @@ class Joint(AbstractEstimator):
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
         """The plan of all the operators, as `Operator.jets` shows that of one."""
         every = [part for parts in self._parts() for part in (*parts, *inner_parts(parts))]
-        return plan_of(every, args, self.plan if plan == "auto" else plan)
+        return plan_of(every, args, plan)

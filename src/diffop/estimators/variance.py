@@ -27,7 +27,6 @@ from ..jets.probes.by_term import AbstractTermProbe, Selection
 from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
 from ..jets.terms import TRACE, ProbedTerms, Target, Terms
-from ..renamed import old_attribute, warn_of
 from ..streams import streams
 from ..terms.evaluate import apply, segment_jets
 from ..terms.nonlocal_draws import design_of, evaluations_of
@@ -51,8 +50,6 @@ class Variance(NamedTuple):
     method: str
     jets: int
 
-    value = old_attribute("value", "variance")
-
     @property
     def standard_error(self) -> PyTree:
         """The root of the variance."""
@@ -61,14 +58,13 @@ class Variance(NamedTuple):
 
 def variance(
     op: Any,
-    u: Callable[..., PyTree] | None = None,
-    *args: Any,
+    *,
     n: int = 1,
     probes: str | AbstractProbe = "auto",
     key: Key | None = None,
     pilot: int = 64,
     max_jets: int = 4096,
-) -> Any:
+) -> Callable[..., Any]:
     """The variance of `op.estimate(key, n, probes)(u)(*args)` over keys:
     `do.variance(op, n=n, probes=probes)(u)(*args)`.
 
@@ -81,8 +77,6 @@ def variance(
         them.
     - `max_jets`: formulas that need more jets than this are not used; a quadratic form in d
         dimensions needs $d(d+1)/2$, a sum of N terms N.
-
-    `u` and `*args` beside the operator work with a warning for a release.
 
     **Returns:**
 
@@ -130,10 +124,7 @@ def variance(
     ) -> Callable[..., Variance]:
         return applied(u, beside, partial(at, u), chunk, plan)
 
-    if u is None:
-        return of
-    warn_of("variance(op, u, *args) is variance(op)(u)(*args) now")
-    return of(u)(*args)
+    return of
 
 
 def _groups(

@@ -1,6 +1,5 @@
 """Plans: which jets, with which weights, compute an operator, exactly or in expectation."""
 
-from ..renamed import old_names as _old_names
 from .cost import Cost as Cost
 from .directions import DenseRows as DenseRows, SparseRows as SparseRows
 from .expansion import Expansion as Expansion, expand as expand
@@ -12,7 +11,3 @@ from .scheme import Jet as Jet, Readout as Readout, Scheme as Scheme
 from .table import Plan as Plan, PlanRow as PlanRow, ResolvedPlan as ResolvedPlan
 from .terms import Factor as Factor
 from .weighted_jets import WeightedJets as WeightedJets
-
-__getattr__ = _old_names(
-    __name__, {"Sparse": ("SparseRows", SparseRows), "Dense": ("DenseRows", DenseRows)}
-)

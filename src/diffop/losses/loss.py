@@ -16,7 +16,6 @@ from ..equations.points import Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..parallel.sharding import shard_points
-from ..renamed import renamed
 from ..scalars import plain
 from ..streams import stream
 from . import misfit, pointwise
@@ -51,7 +50,6 @@ from .squares import (
 )
 
 
-@renamed(problem="equation", estimator="probes")
 @final
 class ResidualLoss(eqx.Module):
     """The mean square of an equation's residual, its operators exact or estimated. Of a residual

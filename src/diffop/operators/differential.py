@@ -269,7 +269,7 @@ class DifferentialOperator(Operator):
             do.Laplacian().exact(u)(jnp.array([1.0, 2.0]))  # 12 + 48 = 60
             ```
         """
-        return Joint(self, None, "auto")
+        return Joint(self, None)
 
     def estimate(self, key: Key, n: int, probes: str | AbstractProbe = "auto") -> Estimate:
         """An unbiased estimate from n random draws: an operator with fixed jets.

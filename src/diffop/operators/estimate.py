@@ -13,7 +13,6 @@ from ..estimators.statistics import Stats, statistics
 from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes import RunningMagnitudes
-from ..renamed import warn_of
 from ..terms.arguments import Function
 from ..terms.evaluate import apply
 from ..terms.one_point import applied
@@ -82,7 +81,7 @@ class Estimate(Operator, AbstractEstimator):
         """
         return Controlled(self.samples, control, value, scale)
 
-    def observe(self, memory: RunningMagnitudes, u: Function | None = None) -> Callable[..., Any]:
+    def observe(self, memory: RunningMagnitudes) -> Callable[..., Any]:
         """What a [`diffop.probes.RunningMagnitudes`][] has learnt from this estimate at a point:
         `memory = E.observe(memory)(u)(*args)`. For estimates of a single sum over coordinates, made
         with `probes=memory.probe()`.
@@ -93,7 +92,4 @@ class Estimate(Operator, AbstractEstimator):
         ) -> Callable[..., RunningMagnitudes]:
             return applied(u, point, partial(observe, memory, self.samples, u), chunk, plan)
 
-        if u is None:
-            return observed
-        warn_of("E.observe(memory, u) is E.observe(memory)(u) now")
-        return observed(u)
+        return observed

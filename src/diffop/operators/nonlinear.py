@@ -97,7 +97,7 @@ class NonlinearOperator(Complete):
         `plan=` beside u as for `Operator.exact`. All that acts on u directly shares one push; of
         `L @ N` jets are pushed through N u.
         """
-        return Joint(self, None, "auto")
+        return Joint(self, None)
 
     def estimate(self, key: Key, n: int, probes: str | AbstractProbe = "auto") -> Joint:
         """An unbiased estimate: linear operators are estimated with n draws, the factors of a

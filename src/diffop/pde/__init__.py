@@ -22,13 +22,10 @@ The room in reading order:
     registry.py        problems by name
 """
 
-import functools as _functools
-
 from ..equations.condition import AnyCondition as AnyCondition, Condition as Condition
 from ..equations.matching import Matching as Matching
 from ..equations.sampled import Sampled as Sampled
 from ..losses.adaptive import residual_adaptive as residual_adaptive
-from ..renamed import old_names as _old_names
 from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
 from .ball.many_body import ManyBody as ManyBody
 from .ball.problem import AbstractBallProblem as AbstractBallProblem
@@ -103,19 +100,3 @@ from .terminal_value.hjb_lqg import HJBLQG as HJBLQG
 from .terminal_value.problem import AbstractTerminalValue as AbstractTerminalValue
 from .wave import WaveEquation as WaveEquation
 from .whole_space import AbstractWholeSpace as AbstractWholeSpace
-
-__getattr__ = _old_names(
-    __name__,
-    {
-        f"{equation}{sum_}Body": (
-            f'ManyBody("{name}", {bodies}, …)',
-            _functools.partial(ManyBody, name, bodies),
-        )
-        for equation, name in (
-            ("Poisson", "poisson"),
-            ("AllenCahn", "allen-cahn"),
-            ("SineGordon", "sine-gordon"),
-        )
-        for sum_, bodies in (("Two", 2), ("Three", 3))
-    },
-)

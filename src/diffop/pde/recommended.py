@@ -26,7 +26,6 @@ from ..losses.squares import SQUARES
 from ..methods.optimisers import OPTIMISERS, SCHEDULES, Maker
 from ..paths import is_path
 from ..precision import PRECISIONS
-from ..renamed import renamed
 from ..scalars import plain
 
 OPTIMISER = one_of(OPTIMISERS, "NAME|MODULE:FUNCTION")._replace(
@@ -37,7 +36,6 @@ alone.
 """
 
 
-@renamed(estimator="probes")
 @dataclass(frozen=True, kw_only=True)
 class Recommended:
     """The settings with which a problem is solved unless others are asked for.

@@ -36,13 +36,8 @@ REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "mod
 RUN, CHECKPOINTS = "run.json", "checkpoints"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 FORM = 1
-"""The version of the form of `run.json` and `report.json`; there was none in the form before."""
+"""The version of the form of `run.json` and `report.json`."""
 
-_BESIDE, _AMONG = (
-    ("problem", "dim", "steps", "n", "seed"),
-    ("test_points", "reference_rel_error"),
-)
-_NEW_NAMES = {"estimator": "probes"}
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 
@@ -103,10 +98,7 @@ def check_directory(
         return
     started = started_with(path) if resume else None
     if started is not None:
-        before, now = up_to_date(started), up_to_date(settings)
-        if before["problem"] == now["problem"] and "#" in now["problem"]:
-            before["dim"] = now["dim"]  # of an object, whose time was counted once
-        check_equal(path, before, now)
+        check_equal(path, up_to_date(started), up_to_date(settings))
         _check_streams(path)
         return
     waits = (path / RUN).is_file() and not (path / REPORT).is_file()
@@ -189,33 +181,21 @@ def settings_of(found: dict[str, Any]) -> Settings:
 
 
 def described(path: pathlib.Path) -> dict[str, Any]:
-    """What `run.json` or `report.json` holds, in today's form.
+    """What `run.json` or `report.json` holds.
 
     **Raises:** `ValueError` if it is not such a file, or of another version.
     """
     found = read_json(path)
     if found.get("version", FORM) != FORM:
         raise ValueError(f"{path} is of another version of diffop; read it with that one.")
-    # before there was a version, settings were in two places of a report, among other things
-    if "version" not in found and path.name == REPORT and "settings" in found:
-        settings = {name: found[name] for name in _BESIDE if name in found} | found["settings"]
-        moved = {name: settings.pop(name) for name in _AMONG if name in settings}
-        found = {**found, **moved, "settings": settings}
     return found
 
 
 def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a run that may be older than some of them, or of their names, or than the
-    refusal of those without an effect. A setting that comes to be has the value in `Recommended` by
-    which nothing changes; so has one without an effect.
+    """Settings of a run that may be older than some of them. A setting that comes to be has the
+    value in `Recommended` by which nothing changes.
     """
-    before = dataclasses.asdict(Recommended())
-    given = before | {_NEW_NAMES.get(name, name): value for name, value in settings.items()}
-    if not given["gpinn"]:
-        given["gpinn_terms"] = before["gpinn_terms"]
-    if given["block"] == given["channels"] == 1:
-        given["sharing"] = before["sharing"]
-    return given
+    return dataclasses.asdict(Recommended()) | settings
 
 
 def _made_of(cls: Any, values: dict[str, Any]) -> Any:

@@ -11,14 +11,12 @@ from ..paths import is_path, path_of
 from ..pde import AbstractProblem, ByDimension, Recommended
 from ..pde.own import size_of
 from ..pde.registry import rule
-from ..renamed import renamed
 from ..scalars import plain
 from .identity import digest
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 
 
-@renamed(estimator="probes")
 @final
 @dataclasses.dataclass(frozen=True, init=False)
 class Settings(Recommended):
