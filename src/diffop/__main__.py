@@ -17,6 +17,7 @@ from jax.sharding import Mesh
 
 from . import __version__, pde, train
 from .kinds import as_word, from_word
+from .nearest import nearest
 from .parallel.mesh import make, parsed
 from .parallel.processes import connect, failure, is_first, leave
 from .paths import found_at, is_path
@@ -35,6 +36,10 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, without the usage before it."""
 
     def error(self, message: str) -> NoReturn:
+        _, found, unknown = message.partition("unrecognized arguments: ")
+        if found:
+            word = unknown.split()[0].split("=")[0]
+            message += nearest(word.lstrip("-"), [name.replace("_", "-") for name in stated()])
         self.exit(_BAD_INPUT, f"{self.prog}: error: {message} (--help shows the options)\n")
 
 

@@ -7,16 +7,16 @@ from typing import Any, ClassVar, TypeAlias, final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
 
 from ..complete import Complete
 from ..estimators.together import flatten
 from ..operators.base import Operator
 from ..operators.nonlinear import NonlinearOperator
-from ..terms.arguments import is_function
+from ..terms.arguments import described, is_function
 from ..terms.shapes import check_shapes
 from .condition import AnyCondition
-from .points import check_arguments
+from .points import as_function, check_arguments
 from .sampled import AtPoints
 from .unknowns import Divided, check_reached, fields
 
@@ -194,7 +194,7 @@ class Equation(AbstractEquation):
     @staticmethod
     def linear(
         operator: Operator | NonlinearOperator,
-        source: Callable[..., PyTree],
+        source: Callable[..., PyTree] | int | float | Shaped[Array, "..."],
         *,
         conditions: Conditions = (),
         trainable: PyTree = False,
@@ -204,18 +204,15 @@ class Equation(AbstractEquation):
         **Arguments:**
 
         - `operator`: L; one that is not linear is taken, too, for N(u) = f.
-        - `source`: f, a function of what u is one of, returning what L u does: in its shape.
+        - `source`: f, a function of what u is one of, returning what L u does: in its shape; or a
+            number, the same everywhere.
         - `conditions`, `trainable`: as for `Equation`; trainable arrays are also those of a source
             that is a module.
 
-        **Raises:** `TypeError` if `source` is not callable.
+        **Raises:** `TypeError` if `source` is neither a function nor a number.
         """
-        if not is_function(source):
-            raise TypeError(
-                "Equation.linear expects a source that is a function of the point, such as "
-                f"lambda x: 0.0, got {source!r} of type {type(source).__name__}."
-            )
-        return Equation(operator, _Difference(source), conditions=conditions, trainable=trainable)
+        made = _Difference(as_function(source))
+        return Equation(operator, made, conditions=conditions, trainable=trainable)
 
     def operators(self) -> PyTree:
         return self._operators.whole()
@@ -275,9 +272,14 @@ def as_equation(whose: str, given: Any) -> AbstractEquation:
     if not isinstance(given, AbstractEquation):
         raise TypeError(
             f"{whose} expects a diffop.nn.Equation, or a problem or another object whose class is "
-            f"derived from diffop.nn.AbstractEquation, got {given!r}."
+            f"derived from diffop.nn.AbstractEquation, got {_shown(given)}."
         )
     return given
+
+
+def _shown(given: Any) -> str:
+    """A value for an error: of a network its class, not its layers."""
+    return f"a {type(given).__name__}" if isinstance(given, eqx.Module) else described(given)
 
 
 @final

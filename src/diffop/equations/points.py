@@ -4,11 +4,17 @@ it is the tuple (x, t). Of many points each array has them along its first axis.
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
+
+from ..scalars import is_number, plain
+from ..terms.arguments import is_function
+from ..terms.one_point import one_point_only
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]
 """One argument of u, or a tuple of them."""
@@ -39,7 +45,33 @@ def chosen(points: PyTree, which: Any) -> PyTree:
 
 def at_each(function: Callable[..., PyTree], points: Points) -> PyTree:
     """The values of a function of u's arguments, at each point."""
-    return jax.vmap(function)(*arguments(points))
+    with one_point_only():
+        return jax.vmap(function)(*arguments(points))
+
+
+def as_function(value: Any) -> Callable[..., PyTree]:
+    """A function of u's arguments; a number, or an array, is the same everywhere.
+
+    **Raises:** `TypeError` for anything else.
+    """
+    if is_function(value):
+        return value
+    if is_number(plain(value)) or isinstance(value, jax.Array | np.ndarray):
+        return Constant(value)
+    raise TypeError(
+        f"expected a function of the point, such as lambda x: x[0], or a number, got {value!r} of "
+        f"type {type(value).__name__}."
+    )
+
+
+@final
+class Constant(eqx.Module):
+    """A function that is the same everywhere: a Python number is known, an array can be learnt."""
+
+    value: Any
+
+    def __call__(self, *args: PyTree) -> Array:
+        return jnp.asarray(self.value, jnp.result_type(*jax.tree.leaves(args)))
 
 
 def check_arguments(

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from ..terms.one_point import one_point_only
 from ..terms.shapes import Shape, check_shape
 from .equation import AbstractEquation
 from .points import Point, arguments, check_arguments
@@ -49,7 +50,8 @@ def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Po
 
 def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, ...]) -> PyTree:
     try:
-        value = equation.residual(values, *args)
+        with one_point_only():
+            value = equation.residual(values, *args)
     except KeyError as error:
         names = ", ".join(map(repr, values)) if isinstance(values, dict) else "not called by names"
         raise ValueError(
@@ -74,5 +76,6 @@ def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, .
 def _shape_of(function: Callable[..., PyTree], point: Point) -> Shape | None:
     """The shape of what a function returns; None for a pytree."""
     # of a new function: methods of modules are compared by their arrays, which may be traced
-    value = jax.eval_shape(lambda *args: function(*args), *arguments(point))
+    with one_point_only():
+        value = jax.eval_shape(lambda *args: function(*args), *arguments(point))
     return value.shape if jax.tree.structure(value) == _LEAF else None

@@ -17,7 +17,7 @@ from ..jets.probes import AbstractProbe
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
 from ..streams import stream
-from ..terms.arguments import Function, is_operator
+from ..terms.arguments import Function, described, is_operator
 from ..terms.evaluate import added, apply_all, floating
 from ..terms.inner import inner_parts
 from ..terms.one_point import applied
@@ -98,7 +98,8 @@ def flatten(ops: PyTree) -> tuple[list[Any], Any]:
     for leaf in leaves:
         if not is_operator(leaf):
             raise TypeError(
-                f"expected a pytree of operators; got {leaf!r} of type {type(leaf).__name__}."
+                "expected an operator, such as do.Laplacian(), or a pytree of operators; got "
+                f"{described(leaf)}. A function u comes after them: do.exact(ops)(u)(x)."
             )
     return leaves, structure
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..equations.condition import AnyCondition
 from ..equations.equation import AbstractEquation
+from ..equations.methods import has_method
 from ..equations.points import Points
 from ..parallel.sharding import shard_points
 
@@ -34,9 +35,11 @@ class Drawn(NamedTuple):
 
 
 def as_where(given: Any) -> Any:
-    """Points as arrays; a tuple has one for each argument of u."""
+    """Points as arrays, a tuple with one for each argument of u; of a domain what draws them."""
     if given is None or callable(given):
         return given
+    if has_method(given, "sample"):
+        return given.sample
     return jax.tree.map(jnp.asarray, given, is_leaf=lambda node: isinstance(node, list))
 
 

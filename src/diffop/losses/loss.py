@@ -102,8 +102,9 @@ class ResidualLoss(eqx.Module):
         (`diffop.pde.residual_adaptive`); 1 takes them as they are drawn. The mean is then over
         points of that kind. The choice has jets of its own, so that it does not favour points at
         which a draw happens to be large.
-    - `points`: where, instead of in the problem's domain: a function `(key, count)` that draws
-        `batch` points, or an array of shape `(count, d)`, the same points at each call. An
+    - `points`: where, instead of in the problem's domain: another domain, such as a
+        `diffop.pde.Box`, or a function `(key, count)`, which draw `batch` points, or an array of
+        shape `(count, d)`, the same points at each call. An
         equation without a domain needs one of these. Points of a function of several arguments,
         $u(x, t)$, are a tuple of arrays, one for each, with points along the first axes.
     - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such

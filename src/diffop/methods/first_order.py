@@ -1,12 +1,14 @@
 """Steps of an optimiser from optax."""
 
-from typing import ClassVar, final
+from collections.abc import Callable
+from typing import Any, ClassVar, final
 
 import equinox as eqx
 import jax
 import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
+from ..terms.arguments import described
 from .base import AbstractMethod, Evaluated, Objective, step_key
 
 
@@ -41,11 +43,40 @@ class FirstOrder(AbstractMethod):
         # optax mixes its integer step count with floats; a user's strict settings are for others
         with jax.numpy_dtype_promotion("standard"):
             update = optax.with_extra_args_support(self.optimiser).update
-            updates, memory = update(gradient, memory, parameters, value=value)  # some want it
+            updates, memory = _updates(update, gradient, memory, parameters, value=value)
             parameters = optax.apply_updates(parameters, updates)
         return parameters, memory, Evaluated(value, terms)
 
 
 def as_method(optimiser: optax.GradientTransformation | AbstractMethod) -> AbstractMethod:
-    """A method, or the steps of an optimiser from optax."""
-    return optimiser if isinstance(optimiser, AbstractMethod) else FirstOrder(optimiser)
+    """A method, or the steps of an optimiser from optax.
+
+    **Raises:** `TypeError` for anything else.
+    """
+    if isinstance(optimiser, AbstractMethod):
+        return optimiser
+    if isinstance(optimiser, type) or not hasattr(optimiser, "init"):
+        name = getattr(optimiser, "__name__", "")
+        got = f"{name} itself; call it: {name}(…)" if name else described(optimiser)
+        raise TypeError(
+            "fit expects an optimiser of optax, such as optax.adam(1e-3), or of diffop.train, such "
+            f"as GaussNewton(), got {got}."
+        )
+    return FirstOrder(optimiser)
+
+
+def _updates(update: Callable[..., Any], *given: PyTree, value: Array) -> Any:
+    """What an optimiser of optax makes of a gradient; some of them want the value of the loss.
+
+    **Raises:** `TypeError` for one that wants the loss itself.
+    """
+    try:
+        return update(*given, value=value)
+    except TypeError as error:
+        if "value_fn" not in str(error):
+            raise
+        raise TypeError(
+            "fit has another loss at each step, of fresh points, and this optimiser searches along "
+            "a line for one loss (value_fn); expected one of optax without a line search, such as "
+            "optax.adam(1e-3), or diffop.train.LBFGS()."
+        ) from error

@@ -1,6 +1,7 @@
 """Ansätze: wrappers that make a network satisfy boundary or initial data by construction."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import equinox as eqx
@@ -8,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Inexact, PyTree
 
-from ..equations.points import check_arguments
+from ..equations.points import as_function, check_arguments
 from ..scalars import plain
 from ..terms.shapes import check_shape
-from .point import check_point
+from .point import as_net, check_point
 
 
 @final
@@ -30,7 +31,7 @@ class ZeroOnUnitSphere(eqx.Module):
     **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`, zero wherever
     |x| = 1. Use `jax.vmap` for many points.
 
-    **Raises:** `ValueError` if `x` is not a vector.
+    **Raises:** `ValueError` if `x` is not a vector; `TypeError` for a network that is none.
 
     !!! example
 
@@ -44,7 +45,7 @@ class ZeroOnUnitSphere(eqx.Module):
         ```
     """
 
-    net: Callable
+    net: Callable = eqx.field(converter=partial(as_net, "ZeroOnUnitSphere"))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Inexact[Array, "*out"]:
         check_point("ZeroOnUnitSphere", x)
@@ -67,7 +68,8 @@ class HardConstraint(eqx.Module):
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
         arguments, x and t.
-    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
+    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar; or a number, the same
+        everywhere.
     - `factor`: $φ$, from the same to a scalar, or an array shaped like `net(x)`.
 
     The array leaves of all three are learnable, as those of any module: a g or $φ$ that was itself
@@ -75,7 +77,8 @@ class HardConstraint(eqx.Module):
 
     **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if the one argument is not a vector, or g or $φ$ has another shape.
+    **Raises:** `ValueError` if the one argument is not a vector, or g or $φ$ has another shape;
+    `TypeError` if one of the three is neither a function nor, but for the network, a number.
 
     !!! example
 
@@ -90,9 +93,9 @@ class HardConstraint(eqx.Module):
         ```
     """
 
-    net: Callable
-    value: Callable
-    factor: Callable
+    net: Callable = eqx.field(converter=partial(as_net, "HardConstraint"))
+    value: Callable = eqx.field(converter=as_function)
+    factor: Callable = eqx.field(converter=as_function)
 
     def __call__(self, *args: PyTree) -> Inexact[Array, "*out"]:
         if len(args) == 1:
@@ -119,7 +122,7 @@ class InitialCondition(eqx.Module):
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
         arguments.
-    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar.
+    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar; or a number.
     - `time`: the number of the time coordinate; by default the last.
     - `start`: the time of the data, a setting that is not trained.
     - `argnum`: which argument is time, a scalar; None where it is a coordinate of the only one.
@@ -141,8 +144,8 @@ class InitialCondition(eqx.Module):
         ```
     """
 
-    net: Callable
-    value: Callable
+    net: Callable = eqx.field(converter=partial(as_net, "InitialCondition"))
+    value: Callable = eqx.field(converter=as_function)
     time: int = eqx.field(static=True, converter=plain, default=-1)
     start: int | float = eqx.field(static=True, converter=plain, default=0.0)
     argnum: int | None = eqx.field(static=True, converter=plain, default=None)

@@ -18,7 +18,11 @@ from ..losses.loss import ResidualLoss
 from ..losses.misfit import check_conditions
 from ..losses.probes import as_probes, joint
 from ..losses.squares import SQUARES, data_key, draw_keys
-from ..terms.arguments import checked_key
+from ..terms.arguments import checked_key, is_function
+from ..terms.one_point import works_mapped
+from .boundary import HardConstraint, InitialCondition, ZeroOnUnitSphere
+
+ANSATZE = (HardConstraint, InitialCondition, ZeroOnUnitSphere)
 
 
 @final
@@ -48,8 +52,9 @@ class PINN(eqx.Module):
 
     **Returns:** called as u is, `u(x)`.
 
-    **Raises:** `TypeError` if `equation` is none; `ValueError` if it says that something is
-    `trainable` which has no arrays.
+    **Raises:** `TypeError` if `equation` is none, or `ansatz` is a network in its ansatz;
+    `ValueError` if the equation says that something is `trainable` which has no arrays, or if a
+    network has the equation's ansatz already; when it is called with many points, `ValueError`.
 
     !!! example
 
@@ -86,10 +91,11 @@ class PINN(eqx.Module):
     ):
         self.equation = learnable(as_equation("PINN", equation))
         self._by_equation = ansatz is None and has_unknowns(self.equation)
+        _check_ansatz(ansatz)
         self._ansatz = ansatz if _has_arrays(ansatz) else None
         wrap = self.equation.ansatz if ansatz is None else ansatz
         applied_later = self._by_equation or self._ansatz is not None
-        self._net = net if applied_later else wrap(net)
+        self._net = net if applied_later else _wrapped(wrap, net)
 
     @property
     def u(self) -> Callable:
@@ -99,7 +105,16 @@ class PINN(eqx.Module):
         return self._net if self._ansatz is None else self._ansatz(self._net)
 
     def __call__(self, *args: PyTree) -> PyTree:
-        return self.u(*args)
+        try:
+            return self.u(*args)
+        except Exception as error:
+            if not works_mapped(self.u, *args):
+                raise
+            shapes = ", ".join(str(leaf.shape) for leaf in jax.tree.leaves(args))
+            raise ValueError(
+                f"PINN expects one point, got arrays of shape {shapes}; for many points write "
+                "jax.vmap(pinn)(points)."
+            ) from error
 
     def residual(
         self,
@@ -198,6 +213,27 @@ class PINN(eqx.Module):
         if key is not None:
             key, _ = draw_keys(checked_key(key, "an estimate"))
         return joint(how, self.equation.operators(), key, n)
+
+
+def _check_ansatz(ansatz: Any) -> None:
+    """Refuses a network that is in its ansatz already, in place of what puts it there."""
+    if ansatz is not None and (isinstance(ansatz, ANSATZE) or not is_function(ansatz)):
+        raise TypeError(
+            "PINN expects an ansatz that makes u of a network, such as the class "
+            "diffop.nn.ZeroOnUnitSphere or lambda net: diffop.nn.HardConstraint(net, g, φ), got a "
+            f"{type(ansatz).__name__}; or give PINN(u, equation) a network in its ansatz."
+        )
+
+
+def _wrapped(ansatz: Callable[[Callable], Callable], net: Callable) -> Callable:
+    """A network in the ansatz of its equation; not twice in the same one."""
+    u = ansatz(net)
+    if isinstance(net, ANSATZE) and type(u) is type(net) and u is not net:
+        raise ValueError(
+            f"PINN expects a network without its ansatz where the equation has one, got a "
+            f"{type(net).__name__}, which would be applied twice; give it the network alone."
+        )
+    return u
 
 
 def _has_arrays(ansatz: Callable | None) -> bool:

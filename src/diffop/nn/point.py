@@ -1,6 +1,12 @@
-"""What networks are called with: one point."""
+"""What networks are, and what they are called with: one point."""
 
+from collections.abc import Callable
+from typing import Any
+
+import jax
 from jaxtyping import Array, Inexact
+
+from ..terms.arguments import is_function
 
 
 def check_point(name: str, x: Inexact[Array, "*point"], dim: int | None = None) -> None:
@@ -11,3 +17,17 @@ def check_point(name: str, x: Inexact[Array, "*point"], dim: int | None = None) 
             f"{name} expects one point of shape {shape}, got shape {x.shape}; use jax.vmap for "
             "many points."
         )
+
+
+def as_net(name: str, net: Any) -> Callable:
+    """A network, for whoever wraps one.
+
+    **Raises:** `TypeError` for anything that cannot be called with a point.
+    """
+    if is_function(net):
+        return net
+    got = f"an array of shape {net.shape}" if isinstance(net, jax.Array) else f"{net!r}"
+    raise TypeError(
+        f"{name} expects a network, a function of one point, got {got}; give it the network "
+        f"itself, {name}(net, …), and call the result at a point."
+    )

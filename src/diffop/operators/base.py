@@ -12,7 +12,7 @@ from ..jets.planner import Kind
 from ..jets.point import Point
 from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
-from ..scalars import plain
+from ..scalars import is_number, plain
 from ..terms.arguments import Function, is_function, is_operator
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same
@@ -77,14 +77,17 @@ class Operator(Complete):
 
     def __add__(self, other: Any) -> "Operator":
         if not isinstance(other, Operator):
-            return NotImplemented
+            return refused_term(other)
         return _from_parts((*self.parts, *other.parts))
 
     def __radd__(self, other: Any) -> "Operator":
-        return self if isinstance(other, int) and other == 0 else NotImplemented
+        return self if isinstance(other, int) and other == 0 else refused_term(other)
 
     def __sub__(self, other: Any) -> "Operator":
-        return self + (-other) if isinstance(other, Operator) else NotImplemented
+        return self + (-other) if isinstance(other, Operator) else refused_term(other)
+
+    def __rsub__(self, other: Any) -> "Operator":
+        return -self if isinstance(other, int) and other == 0 else refused_term(other)
 
     def __neg__(self) -> "Operator":
         return _scale(Number(-1), self)
@@ -216,3 +219,17 @@ def _part_text(part: Part) -> str:
     if part.draw is None:
         return text(part.terms)
     return f"[{text(part.terms)}; {part.draw.n} × {part.draw.probe.name}]"
+
+
+def refused_term(other: Any) -> Any:
+    """What `+` and `-` return beside something that is no operator, for Python to refuse it.
+
+    **Raises:** `TypeError` for a number or a function, which is the factor of a term.
+    """
+    if as_coefficient(other) is None and not is_function(other):
+        return NotImplemented
+    shown = f"{plain(other)}" if is_number(plain(other)) else "c"
+    raise TypeError(
+        "operators are added to operators, and a number or a function is the factor of one: "
+        f"expected {shown} * do.Identity(), which is u ↦ {shown} u, got {shown} alone."
+    )

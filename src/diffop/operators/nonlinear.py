@@ -20,7 +20,7 @@ from ..terms.arguments import is_function
 from ..terms.canonical import concrete, precision
 from ..terms.coefficients import as_coefficient, multiply, plain as number_of
 from ..terms.evaluate import summed
-from .base import Operator
+from .base import Operator, refused_term
 from .elementary import Identity
 from .products import AbstractValue, After, Applied, Linear, Product, collected, expanded, place
 
@@ -139,22 +139,22 @@ class NonlinearOperator(Complete):
         )
 
     def __add__(self, other: Any) -> "NonlinearOperator":
-        other = as_nonlinear(other)
-        return NotImplemented if other is None else _sum((*self.products, *other.products))
+        added = as_nonlinear(other)
+        return refused_term(other) if added is None else _sum((*self.products, *added.products))
 
     def __radd__(self, other: Any) -> "NonlinearOperator":
         if isinstance(other, int) and other == 0:
             return self
-        other = as_nonlinear(other)
-        return NotImplemented if other is None else _sum((*other.products, *self.products))
+        added = as_nonlinear(other)
+        return refused_term(other) if added is None else _sum((*added.products, *self.products))
 
     def __sub__(self, other: Any) -> "NonlinearOperator":
-        other = as_nonlinear(other)
-        return NotImplemented if other is None else self + (-1) * other
+        taken = as_nonlinear(other)
+        return refused_term(other) if taken is None else self + (-1) * taken
 
     def __rsub__(self, other: Any) -> "NonlinearOperator":
-        other = as_nonlinear(other)
-        return NotImplemented if other is None else other + (-1) * self
+        added = as_nonlinear(other)
+        return refused_term(other) if added is None else added + (-1) * self
 
     def __neg__(self) -> "NonlinearOperator":
         return (-1) * self

@@ -232,6 +232,12 @@ def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> Problem:
 
 def _find(name: str) -> _Entry:
     if name not in _PROBLEMS:
+        module, _, of_class = name.rpartition(".")
+        if module:
+            raise ValueError(
+                f"there is no problem called {name!r}; a class of your own is module:Class, such "
+                f"as {module}:{of_class}."
+            )
         near = difflib.get_close_matches(name, names(), cutoff=0.3) or names()
         raise ValueError(
             f"there is no problem called {name!r}; the nearest names are: {', '.join(near)}."

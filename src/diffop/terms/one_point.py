@@ -1,7 +1,8 @@
 """What is asked of many points at once, without `jax.vmap`."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -41,9 +42,10 @@ def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable
     @short_tracebacks
     def at(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            value = function(*args, **kwargs)
+            with one_point_only():
+                value = function(*args, **kwargs)
         except Exception as error:
-            if works(u, *args, **kwargs) or not _works_mapped(u, *args, **kwargs):
+            if works(u, *args, **kwargs) or not works_mapped(u, *args, **kwargs):
                 raise
             shapes = [np.shape(leaf) for leaf in jax.tree.leaves(args)]
             raise ValueError(
@@ -67,7 +69,25 @@ def _is_nothing(value: Any) -> bool:
     return bool(jax.tree.leaves(value, is_leaf=lambda each: each is None))
 
 
-def _works_mapped(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
+@contextlib.contextmanager
+def one_point_only() -> Iterator[None]:
+    """Tells who writes `x[:, 0]`, as for many points at once, of points that come one by one.
+
+    **Raises:** `IndexError` with what to write.
+    """
+    try:
+        yield
+    except IndexError as error:
+        if not str(error).startswith("Too many indices"):
+            raise
+        raise IndexError(
+            "a function is called at one point, whose coordinates are x[0], x[1], …; x[:, 0] is "
+            f"for many points at once: write x[0]. JAX says: {error}"
+        ) from error
+
+
+def works_mapped(u: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> bool:
+    """Whether u can be traced when it is mapped over the first axes of its arguments."""
     axes = jax.tree.map(lambda leaf: 0 if np.ndim(leaf) else None, args)
     return any(map(np.ndim, jax.tree.leaves(args))) and works(
         jax.vmap(functools.partial(u, **kwargs), axes), *args

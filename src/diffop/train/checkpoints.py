@@ -411,8 +411,18 @@ def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str,
         differences += [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
         raise CheckpointMismatchError(
             f"{path} is of another run ({'; '.join(differences)}); start anew in another "
-            f"directory, or go on with equal settings."
+            f"directory, or go on with equal settings{_of_precision(before, now)}."
         )
+
+
+def _of_precision(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What to do where arrays differ in their precision and in nothing else."""
+    told = [f"{found}" for found in before.values()], [f"{found}" for found in now.values()]
+    same = [[each.replace("float64", "float32") for each in several] for several in told]
+    if before.keys() != now.keys() or same[0] != same[1]:
+        return ""
+    was_double = any("float64" in each for each in told[0])
+    return f", here jax.config.update('jax_enable_x64', {was_double})"
 
 
 def check_parts(

@@ -106,6 +106,8 @@ def commit(folder: pathlib.Path, place: pathlib.Path) -> None:
 def make_folder(path: pathlib.Path) -> None:
     """Makes a folder, and those above it, unless they exist."""
     if not path.is_dir():
+        if path.exists():
+            raise NotADirectoryError(f"{path} is a file; name a directory that is under no file.")
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
         sync(path.parent)

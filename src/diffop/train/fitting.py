@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 from ..parallel.mesh import has_several_processes
 from ..parallel.processes import Stop, is_first
 from ..streams import VERSION
+from .asked import check_asked
 from .checkpoints import Checkpoints
 from .iteration import Loss, Optimiser, State, iterate, without_arrays
 from .listeners import AbstractListener
@@ -97,10 +98,11 @@ def fit(
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
     arrays, or not those that the equation of a `diffop.train.ResidualLoss` says are to be learnt,
     if the mesh has other axes, or if it has several devices and the optimiser is not from optax;
-    `TypeError` if the loss does not say what it is the sum of squares of and the optimiser asks for
-    that; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of several
-    processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the
-    running steps and a last checkpoint.
+    `TypeError` if the loss is not one of a model and a key, or does not say what it is the sum of
+    squares of and the optimiser asks for that, if `steps` is no integer, `key` no key or
+    `optimiser` none; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of
+    several processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all,
+    after the running steps and a last checkpoint.
 
     !!! example
 
@@ -112,6 +114,7 @@ def fit(
         do.train.fit(jnp.ones(2), loss, optax.sgd(0.01), 200, key=jax.random.key(0)).model
         ```
     """
+    check_asked(loss, steps, key)
     start, notes = State.initial(model, optimiser, mesh), None
     if checkpoints is not None:
         parts = {"model": model, "loss": loss, "optimiser": optimiser}

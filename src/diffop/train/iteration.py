@@ -20,6 +20,7 @@ from ..methods.optimisers import Optimiser as Optimiser
 from ..methods.protocol import HasPointwise, HasResiduals
 from ..parallel.mesh import Layout
 from ..parallel.processes import interruptible
+from .asked import check_asked
 
 Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResiduals | HasPointwise
 
@@ -132,6 +133,7 @@ def iterate(
                 break
         ```
     """
+    check_asked(loss, steps, key)
     start = State.initial(model, optimiser, mesh) if start is None else start
     method = as_method(optimiser)
     arrays, rest = eqx.partition(loss, eqx.is_array)

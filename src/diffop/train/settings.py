@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, final
 from .. import baselines, pde
 from ..kinds import COUNT, COUNT_OR_NONE, NATURAL, Kind, check_size, only
 from ..methods.optimisers import needs
+from ..nearest import nearest
 from ..paths import is_path, path_of
 from ..pde import AbstractProblem, ByDimension, Recommended
 from ..pde.own import size_of
@@ -108,7 +109,10 @@ class Settings(Recommended):
     def __init__(self, problem: Problem, *, seed: int = 0, **given: Any):
         unknown = given.keys() - stated().keys()
         if unknown:
-            raise TypeError(f"Settings has nothing called {', '.join(sorted(unknown))}.")
+            names = ", ".join(f"{each}{nearest(each, stated())}" for each in sorted(unknown))
+            raise TypeError(
+                f"Settings has nothing called {names}; `diffop solve --help` lists all settings."
+            )
         found = _recommended_for(problem, given)
         values = {**_values(found), **given, "problem": problem, "seed": seed}
         for name, value in values.items():

@@ -20,7 +20,7 @@ from ...operators.nonlinear import NonlinearOperator
 from ...operators.vector import Component
 from ...scalars import is_number, plain
 from ...streams import stream
-from ...terms.arguments import checked_entry, is_function
+from ...terms.arguments import checked_entry, described, is_function
 from ...terms.entries import Entry
 from ..domains.domain import AbstractDomain, AbstractPart
 
@@ -117,8 +117,9 @@ class Conditions(eqx.Module):
         for each in given:
             if not isinstance(each, AbstractCondition | AtPoints):
                 raise TypeError(
-                    "Conditions expects conditions such as diffop.pde.Dirichlet(0.0, on=part), got "
-                    f"{each!r} of type {type(each).__name__}."
+                    "Conditions expects conditions one by one, such as diffop.pde.Dirichlet(0.0, "
+                    "on=part), and for points that are given diffop.pde.Condition(operator, "
+                    f"points, values), got {eqx.tree_pformat(each)} of type {type(each).__name__}."
                 )
         self.given = given
 
@@ -157,7 +158,8 @@ def check_part(whose: Any, part: Any) -> None:
     if not isinstance(part, AbstractPart):
         raise TypeError(
             f"{type(whose).__name__} expects a part of a boundary, such as box.face(0, 'lower') or "
-            f"ball.boundary, got {part!r}."
+            f"ball.boundary, got {described(part)}; at points that are given it is a "
+            "diffop.pde.Condition(operator, points, values)."
         )
 
 

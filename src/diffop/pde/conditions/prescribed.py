@@ -70,7 +70,7 @@ class Prescribed(_AbstractPrescribed):
 
     operator: Operator | NonlinearOperator
     value: Value = eqx.field(converter=as_value)
-    on: Place = eqx.field(kw_only=True)
+    on: Place
 
     def __check_init__(self) -> None:
         check_place(self, self.on)
@@ -117,7 +117,7 @@ class Dirichlet(_AbstractPrescribed):
     """
 
     value: Value = eqx.field(converter=as_value)
-    on: Place = eqx.field(kw_only=True)
+    on: Place
 
     def __check_init__(self) -> None:
         check_place(self, self.on)
@@ -147,7 +147,7 @@ class Neumann(_AbstractPrescribed):
     """
 
     value: Value = eqx.field(converter=as_value)
-    on: AbstractPart = eqx.field(kw_only=True)
+    on: AbstractPart
 
     def __check_init__(self) -> None:
         check_normal(self, self.on)
@@ -180,7 +180,7 @@ class Robin(_AbstractPrescribed):
     a: Value = eqx.field(converter=as_value)
     b: Value = eqx.field(converter=as_value)
     value: Value = eqx.field(converter=as_value)
-    on: AbstractPart = eqx.field(kw_only=True)
+    on: AbstractPart
 
     def __check_init__(self) -> None:
         check_normal(self, self.on)
@@ -214,7 +214,7 @@ class Initial(_AbstractPrescribed):
     """
 
     value: Value = eqx.field(converter=as_value)
-    on: SpaceTime = eqx.field(kw_only=True)
+    on: SpaceTime
     order: int = eqx.field(static=True, converter=plain, kw_only=True, default=0)
 
     def __check_init__(self) -> None:

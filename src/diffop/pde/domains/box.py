@@ -1,7 +1,7 @@
 """A box and its faces."""
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -22,6 +22,19 @@ End: TypeAlias = Literal["lower", "upper"]
 ENDS = ("lower", "upper")
 
 
+def _ends(values: Any) -> tuple[int | float, ...]:
+    """One end for each coordinate.
+
+    **Raises:** `TypeError` for a number alone.
+    """
+    if np.ndim(values) != 1:
+        raise TypeError(
+            "Box expects a sequence of numbers for each end, one for each coordinate, such as "
+            f"Box((0.0,), (1.0,)) for an interval, got {values!r}."
+        )
+    return several(values)
+
+
 @final
 class Box(AbstractShape):
     """The points with `lower` ≤ x ≤ `upper`; with one coordinate an interval.
@@ -31,7 +44,8 @@ class Box(AbstractShape):
     - `lower`, `upper`: two ends for each coordinate, of which there is at least one. They are
         numbers, which are known; a place that is to be learnt is an array of a part of one's own.
 
-    **Raises:** `ValueError` if an end is not below the other, or not finite, or there is none.
+    **Raises:** `ValueError` if an end is not below the other, or not finite, or there is none;
+    `TypeError` for a number in place of a sequence.
 
     !!! example
 
@@ -46,8 +60,8 @@ class Box(AbstractShape):
         ```
     """
 
-    lower: tuple[int | float, ...] = eqx.field(static=True, converter=several)
-    upper: tuple[int | float, ...] = eqx.field(static=True, converter=several)
+    lower: tuple[int | float, ...] = eqx.field(static=True, converter=_ends)
+    upper: tuple[int | float, ...] = eqx.field(static=True, converter=_ends)
 
     def __check_init__(self) -> None:
         if len(self.lower) != len(self.upper) or not self.lower:

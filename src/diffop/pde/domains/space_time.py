@@ -13,7 +13,7 @@ from ...equations.points import Point, Points
 from ...nn import BoxInput
 from ...operators.base import Operator
 from ...operators.elementary import Identity, Partial
-from ...scalars import plain
+from ...scalars import is_number, plain
 from ...streams import stream
 from .box import Box, End
 from .domain import AbstractDomain, AbstractPart, Normal
@@ -36,7 +36,8 @@ class SpaceTime(AbstractDomain):
     - `argnum`: which argument of u is time: 1 for $u(x, t)$, 0 for $u(t, x)$; None for a
       coordinate.
 
-    **Raises:** `ValueError` if the duration is not positive, or there is no such argument.
+    **Raises:** `ValueError` if the duration is not positive, or there is no such argument;
+    `TypeError` if space is no shape, or the duration no number.
 
     !!! example
 
@@ -59,6 +60,16 @@ class SpaceTime(AbstractDomain):
     argnum: int | None = eqx.field(static=True, converter=plain, default=None)
 
     def __check_init__(self) -> None:
+        if not isinstance(self.space, AbstractShape):
+            raise TypeError(
+                "SpaceTime expects a domain of space, such as diffop.pde.Box((0.0,), (1.0,)), got "
+                f"{self.space!r}."
+            )
+        if not is_number(self.duration):
+            raise TypeError(
+                "SpaceTime expects a duration that is a number, such as 1.0 for 0 ≤ t ≤ 1, got "
+                f"{self.duration!r}; time begins at 0."
+            )
         if not 0 < self.duration < math.inf:
             raise ValueError(
                 f"SpaceTime expects a positive duration, got {self.duration}; it has to be finite."
