@@ -42,17 +42,17 @@ def main() -> None:
     steps = parser.parse_args().steps
     net_key, sensor_key, noise_key, key = jax.random.split(jax.random.key(0), 4)
 
-    sensors = do.pde.unit_ball(sensor_key, 100, 2)
+    sensors = do.pde.unit_ball_by_radius(sensor_key, 100, 2)
     measured = jax.vmap(solution)(sensors) + NOISE * jax.random.normal(noise_key, (100,))
 
     net = eqx.nn.MLP(2, "scalar", 32, depth=2, activation=jnp.tanh, key=net_key)
     operators = {"u": do.Identity(), "diffusion": jnp.array(START) * do.Laplacian()}
-    data = [do.pde.Condition(do.Identity(), sensors, measured)]
-    equation = do.nn.Equation(operators, residual, conditions=data, trainable=True)
+    data = [do.equations.Condition(do.Identity(), sensors, measured)]
+    equation = do.equations.Equation(operators, residual, conditions=data, trainable=True)
     pinn = do.nn.PINN(net, equation, ansatz=do.nn.ZeroOnUnitSphere)
 
     def loss(pinn, key):
-        return pinn.loss(do.pde.unit_ball(key, 100, 2), data_weight=10.0)
+        return pinn.loss(do.pde.unit_ball_by_radius(key, 100, 2), data_weight=10.0)
 
     result = do.train.fit(
         pinn,

@@ -31,7 +31,7 @@ def main() -> None:
 
     net = do.nn.WeightSharedMLP(arguments.dim, 50, width=128, depth=3, key=jax.random.key(0))
     u = do.nn.ZeroOnUnitSphere(net)
-    points = do.pde.unit_ball(jax.random.key(1), arguments.points, arguments.dim)
+    points = do.pde.unit_ball_by_radius(jax.random.key(1), arguments.points, arguments.dim)
     laplacian = do.Laplacian()
     ways = {
         "u itself": jax.jit(jax.vmap(u)),

@@ -84,8 +84,8 @@ def main() -> None:
     initial = do.pde.Initial(solution, on=domain)
     ends = [do.pde.Dirichlet(solution, on=domain.face(0, end)) for end in ("lower", "upper")]
     conditions = do.pde.Conditions(initial, *ends)
-    equation = do.nn.Equation.linear(burgers, lambda x: 0.0, conditions=conditions)
-    loss = do.train.ResidualLoss(
+    equation = do.equations.Equation.linear(burgers, lambda x: 0.0, conditions=conditions)
+    loss = do.losses.ResidualLoss(
         equation, 200, probes="exact", points=domain.sample, data_batch=40, data_weight=100.0
     )
     start = domain.initial.sample(jax.random.key(2), 200)
@@ -93,7 +93,7 @@ def main() -> None:
     result = do.train.fit(
         net,
         loss,
-        do.train.GaussNewton(1e-2, adaptive=True),
+        do.methods.GaussNewton(1e-2, adaptive=True),
         steps,
         key=jax.random.key(1),
         observe=lambda step, net, losses: print(

@@ -23,7 +23,7 @@ source = do.Laplacian().exact(solution)  # what the solution has to be to satisf
 
 def loss(u, key):
     """The mean squared residual at fresh points of the disc."""
-    points = do.pde.unit_ball(key, 100, 2)
+    points = do.pde.unit_ball_by_radius(key, 100, 2)
     laplacian = do.Laplacian().exact(u)
     return jnp.mean(jax.vmap(lambda x: laplacian(x) - source(x))(points) ** 2)
 
@@ -40,7 +40,7 @@ def main() -> None:
         observe=lambda step, _, losses: print(f"step {step:4d}  loss {losses[-1]:.2e}"),
         steps_per_dispatch=500,
     )
-    points = do.pde.unit_ball(jax.random.key(2), 1000, 2)
+    points = do.pde.unit_ball_by_radius(jax.random.key(2), 1000, 2)
     u, v = jax.vmap(result.model)(points), jax.vmap(solution)(points)
     print(f"relative L2 error {jnp.linalg.norm(u - v) / jnp.linalg.norm(v):.1e}")
 

@@ -105,7 +105,7 @@ def test_unbiased_by_what_was_chosen():
 
 @pytest.mark.parametrize("method", ["xtrace", "hutch++"])
 def test_unbiased_by_deflation(method):
-    choice = do.Choice(OPS, method, do.Way(method, 6, 0.0, 0.0), (), "")
+    choice = do.estimators.Choice(OPS, method, do.estimators.Way(method, 6, 0.0, 0.0), (), "")
     mean, spread, expected = mean_and_spread(choice)
     assert spread > 0 and abs(mean - expected) <= Z * spread / np.sqrt(4000)
 

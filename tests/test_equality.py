@@ -51,7 +51,7 @@ EQUAL = {
     "sigma": lambda: (do.Gradient(jnp.eye(2)), do.Gradient(jnp.eye(2))),
     "scaled sigma": lambda: (2 * do.Gradient(jnp.eye(2)), do.Gradient(2 * jnp.ones(2))),
     "sparse sigma": lambda: (
-        do.ParabolicTrace(do.SparseColumns(np.arange(2)[:, None], jnp.ones((2, 1)), 2)),
+        do.ParabolicTrace(do.operators.SparseColumns(np.arange(2)[:, None], jnp.ones((2, 1)), 2)),
         do.ParabolicTrace(jnp.eye(2)),
     ),
     "networks": lambda: (net(0) * L, net(0) * L),

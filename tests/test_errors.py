@@ -103,7 +103,9 @@ CASES = {
         r"a of DivergenceForm must have shape \(3,\) at this point; got \(4,\)",
     ),
     "diffusion_of_another_shape": (
-        lambda: estimate(do.DivergenceForm(do.MatVec(lambda v: v)), probes="shifted")(u)(X),
+        lambda: estimate(do.DivergenceForm(do.operators.MatVec(lambda v: v)), probes="shifted")(u)(
+            X
+        ),
         "entries of a of DivergenceForm, and here that is known by its products alone",
     ),
     "operator_as_matrix": (

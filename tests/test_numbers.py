@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("as_users_see_it")
 KEY = jax.random.key(0)
 LINE = do.pde.Box((0.0,), (1.0,))
 FACE = LINE.faces[0]
-POISSON = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
+POISSON = do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0)
 INTEGERS = {"int64": np.int64, "int32": np.int32, "numpy_0d": np.array, "jax_0d": jnp.asarray}
 NUMBERS = {
     "float64": np.float64,
@@ -28,7 +28,7 @@ NUMBERS = {
 
 
 def loss(**kwargs):
-    return do.train.ResidualLoss(POISSON, points=LINE.sample, **{"probes": "exact", **kwargs})
+    return do.losses.ResidualLoss(POISSON, points=LINE.sample, **{"probes": "exact", **kwargs})
 
 
 def settings(**kwargs):
@@ -51,12 +51,12 @@ OF_INTEGERS = {
     "loss": lambda i: loss(
         batch=i(3), n=i(2), data_batch=i(2), pool=i(2), gpinn=1.0, gpinn_terms=i(2)
     ),
-    "causal": lambda i: do.train.Causal(jnp.sum, slices=i(2)),
-    "gauss_newton": lambda i: do.train.GaussNewton(
-        halvings=i(3), solver=do.train.Cholesky(chunk=i(2), most=i(5))
+    "causal": lambda i: do.losses.Causal(jnp.sum, slices=i(2)),
+    "gauss_newton": lambda i: do.methods.GaussNewton(
+        halvings=i(3), solver=do.methods.Cholesky(chunk=i(2), most=i(5))
     ),
-    "conjugate_gradients": lambda i: do.train.ConjugateGradients(iterations=i(3)),
-    "l_bfgs": lambda i: do.train.LBFGS(history=i(3)),
+    "conjugate_gradients": lambda i: do.methods.ConjugateGradients(iterations=i(3)),
+    "l_bfgs": lambda i: do.methods.LBFGS(history=i(3)),
     "modified": lambda i: do.nn.ModifiedMLP(i(3), i(4), i(2), out_size=i(2), key=KEY),
     "shared": lambda i: do.nn.WeightSharedMLP(i(6), i(2), i(4), i(1), channels=i(2), key=KEY),
     "periodic_input": lambda i: do.nn.PeriodicInput(jnp.sum, {0: 2.0}, i(2)),
@@ -65,7 +65,7 @@ OF_INTEGERS = {
         dim=i(4), steps=i(2), n=i(1), seed=i(0), batch=i(3), data_batch=i(2), balance=i(2)
     ),
     "sobol": lambda i: do.pde.sobol(KEY, i(4), i(2)),
-    "ball_points": lambda i: do.pde.unit_ball(KEY, i(4), i(2)),
+    "ball_points": lambda i: do.pde.unit_ball_by_radius(KEY, i(4), i(2)),
     "draws": lambda i: do.Laplacian().estimate(KEY, i(2))(jnp.sum)(jnp.ones(3)),
     "fit": lambda i: (
         do.train.fit(
@@ -85,15 +85,15 @@ OF_NUMBERS = {
     "robin": lambda f: do.pde.Robin(1.0, 2.0, 3.0, on=FACE, weight=f(2.0)),
     "loss": lambda f: loss(batch=1, gpinn=f(1.0), data_weight=f(2.0)),
     "several": lambda f: loss(batch=1, data_weight=[f(2.0), f(3.0)]),
-    "causal": lambda f: do.train.Causal(jnp.sum, tolerance=f(2.0)),
+    "causal": lambda f: do.losses.Causal(jnp.sum, tolerance=f(2.0)),
     "scaled": lambda f: do.nn.ScaledInput(jnp.sum, f(2.0)),
     "box_input": lambda f: do.nn.BoxInput(jnp.sum, (f(0.0),), (f(2.0),)),
     "periodic_input": lambda f: do.nn.PeriodicInput(jnp.sum, {0: f(2.0)}),
     "initial_condition": lambda f: do.nn.InitialCondition(jnp.sum, jnp.sum, start=f(0.5)),
-    "gauss_newton": lambda f: do.train.GaussNewton(
+    "gauss_newton": lambda f: do.methods.GaussNewton(
         damping=f(0.5), momentum=f(0.25), learning_rate=f(0.5)
     ),
-    "conjugate_gradients": lambda f: do.train.ConjugateGradients(tolerance=f(0.5)),
+    "conjugate_gradients": lambda f: do.methods.ConjugateGradients(tolerance=f(0.5)),
     "settings": lambda f: settings(
         learning_rate=f(0.5),
         output_scale=f(2.0),

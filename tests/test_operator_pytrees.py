@@ -187,7 +187,7 @@ INDICES = {
     "indices": lambda c: do.TensorOperator([{0: 2}, {1: 1, 2: 1}], c),
     "coordinates": lambda c: do.TensorOperator.from_coordinates(np.array([[0, 0], [1, 2]]), c),
     "columns": lambda c: do.ParabolicTrace(
-        do.SparseColumns(np.array([[0], [1]]), c[:, None], rows=3)
+        do.operators.SparseColumns(np.array([[0], [1]]), c[:, None], rows=3)
     ),
 }
 

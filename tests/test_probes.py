@@ -65,7 +65,7 @@ class Chosen(Numbered):
 
 
 MATRIX = do.SecondOrder(jnp.asarray(SYMMETRIC))
-MATVEC = do.SecondOrder(do.MatVec(lambda v: jnp.asarray(SYMMETRIC) @ v))
+MATVEC = do.SecondOrder(do.operators.MatVec(lambda v: jnp.asarray(SYMMETRIC) @ v))
 MADE = {
     "negative weight": (lambda: probes.Importance([1.0, -2.0]), "not negative; got -2 at number 1"),
     "weight nan": (lambda: probes.Importance([1.0, np.nan]), "finite .*; got nan at number 1"),

@@ -32,7 +32,7 @@ STATS = {
 @pytest.mark.parametrize("name", STATS)
 def test_estimates(name):
     found = STATS[name](jnp.asarray(X))
-    kinds = (do.Adaptive,) if name == "adaptive" else (do.Stats,)
+    kinds = (do.estimators.Adaptive,) if name == "adaptive" else (do.estimators.Stats,)
     assert isinstance(found, kinds)
     value, error, jets, *_ = found
     assert (found.value, found.standard_error, found.jets) == (value, error, jets)

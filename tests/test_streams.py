@@ -359,11 +359,11 @@ class Own(do.pde.AbstractProblem):
     def conditions(self, key, count):
         x = jax.random.uniform(key, (count,))
         points = jnp.stack([x, jnp.zeros(count)], 1)
-        return [do.pde.Condition(do.Identity(), points, jnp.zeros(count))]
+        return [do.equations.Condition(do.Identity(), points, jnp.zeros(count))]
 
 
 def test_conditions_are_not_at_the_points_of_the_equation():
-    loss = do.train.ResidualLoss(Own(), batch=4, probes="exact", data_batch=4)
+    loss = do.losses.ResidualLoss(Own(), batch=4, probes="exact", data_batch=4)
     drawn = loss._drawn(lambda x: x[0], jax.random.key(0))
     inside, ends = np.asarray(drawn.points), np.asarray(drawn.data[0].points[:, 0])
     assert not np.isin(ends, inside).any()

@@ -210,7 +210,9 @@ def test_tensors_in_a_million_dimensions(name):
 
     def apply(c, x):
         operator = build(c)
-        return operator(u)(x) if isinstance(operator, do.Estimate) else operator.exact(u)(x)
+        return (
+            operator(u)(x) if isinstance(operator, do.operators.Estimate) else operator.exact(u)(x)
+        )
 
     c, x = jnp.asarray(WEIGHTS, jnp.float32), jnp.ones(MANY)
     assert max(jaxprs.sizes(jaxprs.of(apply, c, x))) <= 4 * MANY

@@ -12,17 +12,17 @@ def empty(base):
 
 
 LACKS = {
-    do.DifferentialOperator: "terms(…)",
+    do.operators.DifferentialOperator: "terms(…)",
     do.probes.AbstractDenseProbe: "draw(…), reaches(…), name",
     do.probes.AbstractTermProbe: "select(…), name",
     do.baselines.AbstractBaseline: "at(…), check(…), name, random",
-    do.nn.AbstractEquation: "operators(…), residual(…)",
+    do.equations.AbstractEquation: "operators(…), residual(…)",
     do.pde.AbstractSolvedProblem: (
         "null_shape(…), operators(…), residual(…), sample(…), solution(…), dim, name"
     ),
     do.pde.AbstractDomain: "boundary(…), sample(…)",
-    do.train.AbstractMethod: "init(…), step(…), divisible, helps",
-    do.train.AbstractSolver: "solve(…)",
+    do.methods.AbstractMethod: "init(…), step(…), divisible, helps",
+    do.methods.AbstractSolver: "solve(…)",
 }
 
 
@@ -39,7 +39,7 @@ def test_what_is_missing(base):
 def test_what_is_complete_is_a_pytree():
     """Made by flattening, too, where no class is called."""
 
-    class Half(do.DifferentialOperator):
+    class Half(do.operators.DifferentialOperator):
         factor: jax.Array
 
         def terms(self):

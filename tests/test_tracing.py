@@ -60,7 +60,7 @@ def sorted_sizes(monkeypatch):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_nothing_as_long_as_the_point_is_sorted(function, operator, sorted_sizes):
     of = OPERATORS[operator]
-    apply = of if isinstance(of, do.Estimate) else of.exact
+    apply = of if isinstance(of, do.operators.Estimate) else of.exact
     jax.make_jaxpr(apply(FUNCTIONS[function]))(jnp.ones(D))
     assert max(sorted_sizes, default=0) < D // 2
 

@@ -78,7 +78,7 @@ CASES = {
         ALL,
     ),
     "second_order_matvec": (
-        lambda: do.SecondOrder(do.MatVec(lambda v: jnp.asarray(C) @ v)),
+        lambda: do.SecondOrder(do.operators.MatVec(lambda v: jnp.asarray(C) @ v)),
         oracle.second_order(C),
         DENSE,
     ),

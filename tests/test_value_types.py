@@ -52,7 +52,7 @@ def field(kind):
         do.SecondOrder: {
             "matrix": a,
             "diagonal": v,
-            "columns": do.SparseColumns(COLUMN, a[:1].T, 3),
+            "columns": do.operators.SparseColumns(COLUMN, a[:1].T, 3),
         },
         do.ParabolicTrace: {"matrix": a, "diagonal": v, "number": c},
         do.DivergenceForm: {"matrix": a, "diagonal": v, "number": c},
@@ -69,7 +69,7 @@ def field(kind):
     product = lambda x: lambda w: jnp.asarray(EYE, kind) @ jnp.ones(3, kind)
     return made | {
         "SecondOrder product": lambda: do.SecondOrder(product),
-        "SecondOrder LowRank": lambda: do.SecondOrder(do.LowRank(a, v)),
+        "SecondOrder LowRank": lambda: do.SecondOrder(do.operators.LowRank(a, v)),
         "Directional tree": lambda: do.Directional({"x": v}),
         "TensorOperator": lambda: do.TensorOperator(indices, v),
         "TensorOperator of the point": lambda: do.TensorOperator(indices, lambda x: v),

@@ -36,7 +36,7 @@ def residual(v: dict[str, Array], x: Float[Array, " dim"]) -> Float[Array, ""]:
     return v["t"] - _DIFFUSION * v["xx"] - _REACTION * (v["u"] - v["u"] ** 3)
 
 
-EQUATION = do.nn.Equation(
+EQUATION = do.equations.Equation(
     {"u": do.Identity(), "t": do.Partial(1), "xx": do.Partial(0, 2)}, residual
 )
 
@@ -85,8 +85,8 @@ def reference() -> tuple[np.ndarray, np.ndarray]:
 def trained(tolerance: float, steps: int, seed: int) -> Evolution:
     """With causal weights, where there is a tolerance."""
     net_key, train_key = jax.random.split(jax.random.key(seed))
-    causal = do.train.Causal(lambda x: x[-1], tolerance) if tolerance else None
-    loss = do.train.ResidualLoss(EQUATION, 512, probes="exact", points=points, causal=causal)
+    causal = do.losses.Causal(lambda x: x[-1], tolerance) if tolerance else None
+    loss = do.losses.ResidualLoss(EQUATION, 512, probes="exact", points=points, causal=causal)
     optimiser = optax.adam(optax.cosine_decay_schedule(2e-3, steps))
     return do.train.fit(Evolution(net_key), loss, optimiser, steps, key=train_key).model
 

@@ -72,7 +72,7 @@ def _start(case: Case, dim: int, points: int) -> tuple[PyTree, PyTree, PyTree]:
     problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
     net = do.nn.WeightSharedMLP(dim, case.block, BASE.width, BASE.layers - 1, key=jax.random.key(1))
     u = problem.ansatz(net)
-    loss = do.train.ResidualLoss(problem, batch=points, n=JETS, probes=case.probes)
+    loss = do.losses.ResidualLoss(problem, batch=points, n=JETS, probes=case.probes)
     return u, OPTIMISER.init(eqx.filter(u, eqx.is_inexact_array)), loss
 
 

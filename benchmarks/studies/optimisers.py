@@ -149,18 +149,18 @@ class Loss(eqx.Module):
     weight: float = eqx.field(static=True)
     n: int = eqx.field(static=True)
 
-    def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, do.train.Pointwise]:
+    def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, do.losses.Pointwise]:
         """The residuals at fresh points, each with draws of its own."""
         inside, outside = jax.random.split(key)
         draws = jax.random.split(jax.random.fold_in(key, 2), self.points)
         factor = self.weight / math.sqrt(self.faces)
         equation, root = self.equation, math.sqrt(self.points)
         return {
-            "residual": do.train.Pointwise(
+            "residual": do.losses.Pointwise(
                 lambda u, at: self._residual(u, *at) / root,
                 (jax.random.uniform(inside, (self.points, equation.dim)), draws),
             ),
-            "data": do.train.Pointwise(
+            "data": do.losses.Pointwise(
                 lambda u, x: factor * (u(x) - equation.solution(x)),
                 on_faces(equation, outside, self.faces),
             ),
@@ -214,14 +214,14 @@ def optimiser(options: argparse.Namespace, steps: int) -> Any:
     if options.optimiser == "adam":
         return optax.adam(optax.linear_schedule(options.learning_rate, 0.0, steps))
     if options.optimiser == "lbfgs":
-        return do.train.LBFGS()
+        return do.methods.LBFGS()
     solver = {
-        "gauss-newton-qr": do.train.QR(),
-        "gauss-newton-cg": do.train.ConjugateGradients(options.iterations),
-    }.get(options.optimiser, do.train.Cholesky())
+        "gauss-newton-qr": do.methods.QR(),
+        "gauss-newton-cg": do.methods.ConjugateGradients(options.iterations),
+    }.get(options.optimiser, do.methods.Cholesky())
     adaptive = options.optimiser == "levenberg-marquardt"
     damping = options.damping or (1e-2 if adaptive else 1e-12)
-    return do.train.GaussNewton(
+    return do.methods.GaussNewton(
         damping=damping,
         adaptive=adaptive,
         momentum=options.momentum,

@@ -66,7 +66,7 @@ def trained(dim: int, steps: int = 2_000) -> Callable[[Array], Array]:
     """A network that was trained on the two-body Allen-Cahn equation."""
     problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
     net = eqx.nn.MLP(dim, "scalar", 128, 3, activation=jnp.tanh, key=jax.random.key(1))
-    loss = do.train.ResidualLoss(problem, batch=100, n=8, probes="sparse")
+    loss = do.losses.ResidualLoss(problem, batch=100, n=8, probes="sparse")
     parameters, static = eqx.partition(problem.ansatz(net), eqx.is_inexact_array)
     adam = optax.adam(optax.linear_schedule(5e-3, 0.0, steps))
 
@@ -108,7 +108,7 @@ class Result(NamedTuple):
 
 
 def measure(case: Case, dim: int, draws: int) -> Result:
-    points = do.pde.unit_ball(jax.random.key(5), 16, dim)
+    points = do.pde.unit_ball_by_radius(jax.random.key(5), 16, dim)
     long = do.choose(do.Laplacian(), jax.random.key(6), draws, repeats=32)
     every = long(case.u)(points)
     short = do.choose(do.Laplacian(), jax.random.key(7), draws, repeats=2)

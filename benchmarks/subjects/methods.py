@@ -41,7 +41,7 @@ def stde(key: jax.Array, dim: int, n: int) -> Method:
     """
     coordinates = jax.random.choice(key, dim, (n,), replace=False)
     length = jnp.full((n, 1), math.sqrt(2 * dim / n))
-    sampled = do.ParabolicTrace(do.SparseColumns(coordinates[:, None], length, rows=dim))
+    sampled = do.ParabolicTrace(do.operators.SparseColumns(coordinates[:, None], length, rows=dim))
     return do.baselines.estimate("jet", {"u": do.Identity(), "lap": sampled}, key, n)
 
 

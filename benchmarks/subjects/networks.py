@@ -74,7 +74,9 @@ def normal_points(count: int, dim: int) -> jax.Array:
 
 def ball_points(count: int, dim: int) -> jax.Array:
     """Points of the unit ball, for the ansatz."""
-    return _by_rows(lambda key: do.pde.unit_ball(key, 1, dim)[0], jax.random.key(1), count)
+    return _by_rows(
+        lambda key: do.pde.unit_ball_by_radius(key, 1, dim)[0], jax.random.key(1), count
+    )
 
 
 def _by_rows(draw: Callable[[jax.Array], jax.Array], key: jax.Array, count: int) -> jax.Array:

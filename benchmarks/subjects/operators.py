@@ -59,11 +59,11 @@ def _folx_weighted(dim: int) -> Method:
     return transform
 
 
-def _estimated(operator: do.Laplacian | do.Biharmonic, probes: str) -> do.Estimate:
+def _estimated(operator: do.Laplacian | do.Biharmonic, probes: str) -> do.operators.Estimate:
     return operator.estimate(jax.random.key(2), DRAWS, probes)
 
 
-def _directions(estimate: do.Estimate, dim: int) -> jax.Array:
+def _directions(estimate: do.operators.Estimate, dim: int) -> jax.Array:
     """The directions that an estimate has drawn, in more dimensions than it has draws."""
     plan: Any = estimate.jets(jnp.zeros(dim))
     (tangents,) = plan.jets[0].tangents.values()

@@ -88,7 +88,7 @@ def _loss(problem: str, dim: int, network: Network = BASE, block: int = 1, **set
             if block == 1
             else shared(network.layers - 1, key=jax.random.key(0))
         )
-        loss = do.train.ResidualLoss(made, **{"batch": POINTS, "n": JETS, **settings})
+        loss = do.losses.ResidualLoss(made, **{"batch": POINTS, "n": JETS, **settings})
         return made.ansatz(net), loss, jax.random.key(4)
 
     def value(u: Any, loss: Any, key: jax.Array) -> jax.Array:

@@ -49,7 +49,7 @@ def gradient_enhanced(method: str, problem: str, dim: int) -> Training:
     if method == "jvp-hvp":
         return Training(jvp_hvp, u, made)
     weight = 0.0 if method == "none" else GPINN_WEIGHT
-    loss = do.train.ResidualLoss(
+    loss = do.losses.ResidualLoss(
         made, POINTS, JETS, "sparse", gpinn=weight, gpinn_terms=GPINN_TERMS
     )
     return Training(_as_given, u, loss)
@@ -80,14 +80,14 @@ def _context(method: str, problem: Any, n: int, points: int) -> Any:
     if method in PAPERS:
         return problem
     data = do.pde.recommended(problem.name).data_batch
-    return do.train.ResidualLoss(problem, points, n, estimator_of(method), data_batch=data)
+    return do.losses.ResidualLoss(problem, points, n, estimator_of(method), data_batch=data)
 
 
 def _loss(method: str, n: int, points: int) -> Loss:
     return _papers(_DRAWS[method], n, points) if method in PAPERS else _as_given
 
 
-def _as_given(u: Any, key: jax.Array, loss: do.train.ResidualLoss) -> jax.Array:
+def _as_given(u: Any, key: jax.Array, loss: do.losses.ResidualLoss) -> jax.Array:
     return loss(u, key)
 
 

@@ -22,7 +22,7 @@ def with_diffop(coordinates: str, words: Iterable[str]) -> Method:
     return do.exact({word: operator(coordinates, word) for word in words})
 
 
-def operator(coordinates: str, word: str) -> do.Operator:
+def operator(coordinates: str, word: str) -> do.operators.Operator:
     """∂ by each letter of the word."""
     orders = {coordinates.index(letter): word.count(letter) for letter in word}
     if not orders:

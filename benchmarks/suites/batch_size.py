@@ -1,8 +1,8 @@
 """How many draws are worth their time: errors after training with 1 draw up to all of them.
 
 The square of an estimated residual has the variance of the estimate as a bias; `pairs` takes it
-away (see `diffop.train.ResidualLoss`). The last n is d: the Laplacian is exact there. The paper has
-16 and 100 draws in its table `tab:allen-cahn-40GB`, and a caption on more without numbers.
+away (see `diffop.losses.ResidualLoss`). The last n is d: the Laplacian is exact there. The paper
+has 16 and 100 draws in its table `tab:allen-cahn-40GB`, and a caption on more without numbers.
 """
 
 from collections.abc import Iterator

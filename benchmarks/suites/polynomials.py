@@ -27,7 +27,7 @@ def _pairs(d: int) -> list[dict[int, int]]:
     return [{i: 2, j: 1} for i, j in itertools.permutations(range(d), 2)]
 
 
-def _as_terms(d: int) -> do.Operator:
+def _as_terms(d: int) -> do.operators.Operator:
     """Σ_{i≠j} ∂_i²∂_j with coefficients in an array, which are an argument of the program: each
     derivative is by itself.
     """

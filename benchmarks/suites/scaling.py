@@ -136,7 +136,7 @@ def _regression(case: Case) -> Callable[..., jax.Array]:
 
     def loss(u: Any, key: jax.Array, _: None) -> jax.Array:
         points_key, jets_key = jax.random.split(key)
-        points = do.pde.unit_ball(points_key, POINTS, case.whole("d"))
+        points = do.pde.unit_ball_by_radius(points_key, POINTS, case.whole("d"))
         return jnp.mean(forward(_method(case, jets_key), u, points) ** 2)
 
     return loss

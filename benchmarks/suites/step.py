@@ -57,7 +57,7 @@ def _points(kind: str) -> Callable[[int], Program]:
 
     def program(dim: int) -> Program:
         key = jax.random.key(1, impl=kind)
-        return Program(lambda key: do.pde.unit_ball(key, POINTS, dim), key)
+        return Program(lambda key: do.pde.unit_ball_by_radius(key, POINTS, dim), key)
 
     return program
 

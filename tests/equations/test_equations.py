@@ -14,7 +14,7 @@ KEY = jax.random.key(0)
 POINTS = np.array([[0.1, 0.2], [0.3, -0.4], [-0.5, 0.6]])
 
 
-class Helmholtz(do.nn.AbstractEquation):
+class Helmholtz(do.equations.AbstractEquation):
     """Δu + k²u = 0."""
 
     k: jax.Array
@@ -31,7 +31,9 @@ def wave(x):
 
 
 def ends(count=3, value=0.0):
-    return do.pde.Condition(do.Identity(), jnp.asarray(POINTS[:count]), jnp.full(count, value))
+    return do.equations.Condition(
+        do.Identity(), jnp.asarray(POINTS[:count]), jnp.full(count, value)
+    )
 
 
 def test_what_a_subclass_need_not_define():
@@ -51,22 +53,22 @@ def test_residuals_of_a_subclass():
 
 
 def test_a_problem_is_an_equation():
-    assert issubclass(do.pde.AbstractProblem, do.nn.AbstractEquation)
+    assert issubclass(do.pde.AbstractProblem, do.equations.AbstractEquation)
 
 
 @pytest.mark.parametrize("given", [[ends()], (ends(), ends(2))])
 def test_conditions_at_given_points(given):
-    equation = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0, conditions=given)
+    equation = do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0, conditions=given)
     assert equation.conditions(KEY, 7) is given
     assert not jax.tree.leaves(equation)
 
 
 def test_conditions_at_random_points():
     def edges(key, count):
-        points = do.pde.box_boundary(key, count, [-1.0, -1.0], [1.0, 1.0])
-        return [do.pde.Condition(do.Identity(), points, jnp.zeros(count))]
+        points = do.pde.points_on_box(key, count, [-1.0, -1.0], [1.0, 1.0])
+        return [do.equations.Condition(do.Identity(), points, jnp.zeros(count))]
 
-    equation = do.nn.Equation(do.Laplacian(), lambda v, x: v, conditions=edges)
+    equation = do.equations.Equation(do.Laplacian(), lambda v, x: v, conditions=edges)
     (got,), (expected,) = equation.conditions(KEY, 5), edges(KEY, 5)
     np.testing.assert_array_equal(got.points, expected.points)
 
@@ -88,9 +90,9 @@ EDGES = do.pde.Dirichlet(0.0, on=do.pde.Box((0.0,), (1.0,)).boundary)
 )
 def test_what_are_no_conditions(given, got):
     message = (
-        "Equation expects conditions that are a list of diffop.pde.Condition, or a function "
+        "Equation expects conditions that are a list of diffop.equations.Condition, or a function "
         r"\(key, count\) that returns one, such as diffop.pde.Conditions\(\*given\) makes of "
         rf"diffop.pde.Dirichlet and others, got {got}\.$"
     )
     with pytest.raises(TypeError, match=message):
-        do.nn.Equation(do.Laplacian(), lambda v, x: v, conditions=given)
+        do.equations.Equation(do.Laplacian(), lambda v, x: v, conditions=given)

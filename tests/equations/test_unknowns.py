@@ -27,7 +27,7 @@ class Cubic(eqx.Module):
 
 
 def measured(u):
-    return do.pde.Condition(do.Identity(), jnp.asarray(POINTS), jnp.asarray(u(POINTS.T)))
+    return do.equations.Condition(do.Identity(), jnp.asarray(POINTS), jnp.asarray(u(POINTS.T)))
 
 
 def parabola(x):
@@ -55,7 +55,7 @@ class Both(eqx.Module):
 
 
 def curved(conditions, curvature=2.0):
-    return do.nn.Equation(
+    return do.equations.Equation(
         do.Laplacian(), lambda v, x: v - curvature, conditions=conditions, trainable=True
     )
 
@@ -77,7 +77,7 @@ class Point(do.pde.AbstractPart):
         return jnp.broadcast_to(self.place, (count, 1))
 
 
-class Curvature(do.nn.AbstractEquation):
+class Curvature(do.equations.AbstractEquation):
     """u'' = f."""
 
     f: jax.Array
@@ -99,10 +99,10 @@ class Among(Curvature):
     trainable = ("f",)
 
     def conditions(self, key, count):
-        return (do.pde.Condition(do.Identity(), jnp.asarray(POINTS), self.values),)
+        return (do.equations.Condition(do.Identity(), jnp.asarray(POINTS), self.values),)
 
 
-class Start(do.nn.AbstractEquation):
+class Start(do.equations.AbstractEquation):
     """u(0) is in the ansatz."""
 
     start: jax.Array
@@ -154,13 +154,13 @@ class Shifted(eqx.Module):
 START = 0.3
 CASES = {
     "operator": (
-        lambda c: do.nn.Equation.linear(
+        lambda c: do.equations.Equation.linear(
             c * do.Laplacian(), lambda x: 3.0, conditions=[measured(parabola)], trainable=True
         ),
         1.5,
     ),
     "source": (
-        lambda c: do.nn.Equation.linear(
+        lambda c: do.equations.Equation.linear(
             do.Laplacian(), Constant(c), conditions=[measured(parabola)], trainable=True
         ),
         2.0,
@@ -176,7 +176,7 @@ CASES = {
         lambda c: curved(
             [
                 measured(parabola),
-                do.pde.Condition(c * do.Partial(0), jnp.ones((1, 1)), jnp.ones(1)),
+                do.equations.Condition(c * do.Partial(0), jnp.ones((1, 1)), jnp.ones(1)),
             ]
         ),
         0.2,
@@ -187,7 +187,7 @@ CASES = {
     "problem": (lambda c: Problem(c, jnp.array(4.0)), 0.5),
     "ansatz of the equation": (Start, 1.0),
     "ansatz": (
-        lambda c: do.nn.Equation(
+        lambda c: do.equations.Equation(
             do.Laplacian(), lambda v, x: v - 2.0, conditions=[measured(parabola)]
         ),
         1.0,
@@ -217,8 +217,10 @@ def test_an_unknown_is_found_from_measurements(where):
     start = jnp.array(START)
     equation = make(start)
     pinn = do.nn.PINN(Cubic(), equation, Shifted(start) if where == "ansatz" else None)
-    loss = do.train.ResidualLoss(equation, points=jnp.asarray(POINTS), probes="exact", data_batch=1)
-    found = do.train.fit(pinn, loss, do.train.GaussNewton(), 30, key=KEY).model
+    loss = do.losses.ResidualLoss(
+        equation, points=jnp.asarray(POINTS), probes="exact", data_batch=1
+    )
+    found = do.train.fit(pinn, loss, do.methods.GaussNewton(), 30, key=KEY).model
     np.testing.assert_allclose(unknown(found), right, rtol=1e-6)
     if where in ("subclass", "field", "problem"):
         np.testing.assert_allclose(found.equation.f, right, rtol=1e-6)
@@ -230,7 +232,7 @@ def test_a_gradient_reaches_the_condition():
     equation = curved(do.pde.Conditions(do.pde.Neumann(jnp.array(0.5), on=LOWER)))
     pinn = do.nn.PINN(Cubic(), equation)
     points = jnp.asarray(POINTS)
-    loss = do.train.ResidualLoss(equation, points=points, probes="exact")
+    loss = do.losses.ResidualLoss(equation, points=points, probes="exact")
 
     @eqx.filter_jit
     def gradients(pinn):
@@ -247,7 +249,7 @@ def test_what_is_not_asked_for_is_not_learnt():
     operator = jnp.array(2.0) * do.Laplacian()
 
     def leaves(conditions, trainable):
-        equation = do.nn.Equation(
+        equation = do.equations.Equation(
             operator, lambda v, x: v, conditions=conditions, trainable=trainable
         )
         return [float(leaf) for leaf in jax.tree.leaves(equation)]
@@ -273,7 +275,7 @@ NOT_REACHED = (
 )
 def test_what_is_trainable_and_has_no_arrays_is_refused(trainable):
     with pytest.raises(ValueError, match=NOT_REACHED):
-        do.nn.Equation(0.5 * do.Laplacian(), lambda v, x: v, trainable=trainable)
+        do.equations.Equation(0.5 * do.Laplacian(), lambda v, x: v, trainable=trainable)
 
 
 class Misspelt(Curvature):
@@ -295,7 +297,7 @@ def test_a_loss_that_would_not_learn_the_unknown_is_refused():
     """That of another equation, and one of a network alone."""
     points = jnp.asarray(POINTS)
     other = curved(do.pde.Conditions(do.pde.Neumann(jnp.array(0.5), on=LOWER)))
-    loss = do.train.ResidualLoss(other, points=points, probes="exact")
+    loss = do.losses.ResidualLoss(other, points=points, probes="exact")
     message = (
         "ResidualLoss expects the equation of its model, which has arrays that are to be learnt, "
         "got a loss of another equation; make the loss of the equation that the model is made of, "

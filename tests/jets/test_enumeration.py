@@ -79,7 +79,11 @@ WITHOUT_REPLACEMENT = {
     "diagonal4": (do.DiagonalK(4), oracle.diagonal(D, 4), u),
     "divergence": (do.Divergence(), oracle.divergence(D), field),
     "parabolic_vector": (do.ParabolicTrace(jnp.array(B)), oracle.parabolic(B, D), u),
-    "matvec": (do.SecondOrder(do.MatVec(lambda v: SKEWED @ v)), oracle.second_order(SKEWED), u),
+    "matvec": (
+        do.SecondOrder(do.operators.MatVec(lambda v: SKEWED @ v)),
+        oracle.second_order(SKEWED),
+        u,
+    ),
     "callable": (do.SecondOrder(lambda x: jnp.array(SYMMETRIC)), oracle.second_order(SYMMETRIC), u),
     "equal_weights": (
         do.TensorOperator([{0: 1, 1: 1}, {1: 1, 2: 1}, {0: 1, 2: 1}], [2.0, -2.0, 2.0]),
@@ -137,7 +141,12 @@ RADEMACHER = {
     "divergence": (do.Divergence(), oracle.divergence(D), field, D),
     "skewed": (do.SecondOrder(jnp.array(SKEWED)), oracle.second_order(SKEWED), u, D),
     "diagonal": (do.SecondOrder(jnp.array(B)), oracle.second_order(np.diag(B)), u, D),
-    "matvec": (do.SecondOrder(do.MatVec(lambda v: SKEWED @ v)), oracle.second_order(SKEWED), u, D),
+    "matvec": (
+        do.SecondOrder(do.operators.MatVec(lambda v: SKEWED @ v)),
+        oracle.second_order(SKEWED),
+        u,
+        D,
+    ),
     "parabolic": (do.ParabolicTrace(jnp.array(SIGMA)), oracle.parabolic(SIGMA, D), u, 2),
     "dims": (do.Laplacian(dims=(0, 2)), oracle.laplacian(D, dims=(0, 2)), u, 2),
 }

@@ -224,7 +224,7 @@ class Loss(eqx.Module):
     """Its residuals are derivatives of order five."""
 
     def pointwise(self, u, key):
-        return {"inside": do.train.Pointwise(lambda u, x: pushed(u)(x), X)}
+        return {"inside": do.losses.Pointwise(lambda u, x: pushed(u)(x), X)}
 
 
 def test_conjugate_gradients_push_no_part_again(three):
@@ -240,7 +240,7 @@ def test_conjugate_gradients_push_no_part_again(three):
 
     def solved(parameters):
         theta = residuals(parameters).theta
-        solver, prior, damping = do.train.ConjugateGradients(2), 0 * theta, jnp.asarray(1e-3)
+        solver, prior, damping = do.methods.ConjugateGradients(2), 0 * theta, jnp.asarray(1e-3)
         return solver.solve(residuals(parameters), prior, damping, jax.random.key(2))[0]
 
     assert lengths(jax.make_jaxpr(values)(parameters).jaxpr)

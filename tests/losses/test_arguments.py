@@ -69,7 +69,7 @@ def equation(way):
     domain = do.pde.SpaceTime(SPACE, DURATION, argnum)
     operators = {"u": do.Identity(), "rate": rate, "lap": laplacian}
     source = of(value)
-    heat = do.nn.Equation(
+    heat = do.equations.Equation(
         operators, lambda v, *args: residual(v, source(*args)), conditions=conditions(domain, of)
     )
     return heat, domain
@@ -93,7 +93,7 @@ class OfWeights(eqx.Module):
 
 def losses(way, **options):
     heat, domain = equation(way)
-    loss = do.train.ResidualLoss(heat, COUNT, points=domain.sample, data_weight=2.0, **options)
+    loss = do.losses.ResidualLoss(heat, COUNT, points=domain.sample, data_weight=2.0, **options)
 
     @eqx.filter_jit
     def both(weights):
@@ -192,7 +192,7 @@ def test_random_derivatives_by_jets():
 
     @eqx.filter_jit
     def gpinn(key, terms):
-        loss = do.train.ResidualLoss(
+        loss = do.losses.ResidualLoss(
             heat, probes="exact", points=points, gpinn=0.5, gpinn_terms=terms
         )
         return loss.terms(u, key)["gpinn"]
@@ -206,19 +206,19 @@ def test_random_derivatives_by_jets():
 def test_pairs_of_several_arguments():
     heat, domain = equation("first")
     options = {"n": 2, "probes": "sparse", "square": "pairs", "points": domain.sample}
-    loss = do.train.ResidualLoss(heat, COUNT, **options)
-    exact = do.train.ResidualLoss(heat, COUNT, probes="exact", points=domain.sample)
+    loss = do.losses.ResidualLoss(heat, COUNT, **options)
+    exact = do.losses.ResidualLoss(heat, COUNT, probes="exact", points=domain.sample)
     u = network("first", net())
     got, expected = eqx.filter_jit(lambda: (loss(u, KEY), exact(u, KEY)))()
     np.testing.assert_allclose(got, expected, rtol=1e-11)  # both of two terms have no variance
     with pytest.raises(ValueError, match="the square 'pairs' takes the variance of an estimate"):
-        do.train.ResidualLoss(heat, COUNT, **options | {"n": 1})
+        do.losses.ResidualLoss(heat, COUNT, **options | {"n": 1})
 
 
 def test_points_that_are_given():
     heat, domain = equation("second")
     x, t = domain.sample(KEY, COUNT)
-    loss = do.train.ResidualLoss(heat, probes="exact", points=(np.asarray(x), t.tolist()))
+    loss = do.losses.ResidualLoss(heat, probes="exact", points=(np.asarray(x), t.tolist()))
     u = network("second", net())
     got, expected = eqx.filter_jit(
         lambda: (loss.terms(u, KEY)["residual"], do.nn.PINN(u, heat).residual((x[0], t[0])))
@@ -316,15 +316,15 @@ def test_a_run_of_ones_own(tmp_path):
 def test_gauss_newton_of_several_arguments():
     def fitted(way):
         heat, domain = equation(way)
-        loss = do.train.ResidualLoss(heat, 8, probes="exact", points=domain.sample)
+        loss = do.losses.ResidualLoss(heat, 8, probes="exact", points=domain.sample)
         u = OfWeights(net(), way)
-        return do.train.fit(u, loss, do.train.GaussNewton(), 3, key=KEY).losses
+        return do.train.fit(u, loss, do.methods.GaussNewton(), 3, key=KEY).losses
 
     np.testing.assert_allclose(fitted("first"), fitted("coordinate"), rtol=1e-6)
 
 
 POINTS = np.ones((4, 2)), np.ones(4)
-HEAT = do.nn.Equation.linear(do.Partial(argnum=1) - do.Laplacian(), lambda x, t: 0.0)
+HEAT = do.equations.Equation.linear(do.Partial(argnum=1) - do.Laplacian(), lambda x, t: 0.0)
 AT_POINTS = {"probes": "exact", "points": POINTS}
 TAKES_ONE = r"takes \(x\), and here it gets {}2 arguments of points, of shape \(4, 2\), \(4,\): "
 
@@ -335,17 +335,17 @@ def two(x, t):
 
 CASES = {
     "u_of_one": (
-        lambda: do.train.ResidualLoss(HEAT, **AT_POINTS)(lambda x: x[0], KEY),
+        lambda: do.losses.ResidualLoss(HEAT, **AT_POINTS)(lambda x: x[0], KEY),
         "u "
         + TAKES_ONE.format("")
         + "let it take all of them, or make it .* diffop.nn.JoinedInput",
     ),
     "network_of_one": (
-        lambda: do.train.ResidualLoss(HEAT, **AT_POINTS)(net(), KEY),
+        lambda: do.losses.ResidualLoss(HEAT, **AT_POINTS)(net(), KEY),
         r"u takes \(x, key\), and here it gets 2 arguments",
     ),
     "u_of_two": (
-        lambda: do.train.ResidualLoss(HEAT, probes="exact", points=POINTS[0])(two, KEY),
+        lambda: do.losses.ResidualLoss(HEAT, probes="exact", points=POINTS[0])(two, KEY),
         r"u takes \(x, t\), and here it gets 1 argument of points, of shape \(4, 2\): give points "
         "as a tuple, with an array for each argument of u",
     ),
@@ -354,25 +354,25 @@ CASES = {
         "u " + TAKES_ONE.format(""),
     ),
     "pool": (
-        lambda: do.train.ResidualLoss(
+        lambda: do.losses.ResidualLoss(
             HEAT, 2, probes="exact", pool=2, points=lambda key, count: POINTS
         )(lambda x: x[0], KEY),
         r"u takes \(x\), and here it gets 2 arguments of points",
     ),
     "residual": (
-        lambda: do.train.ResidualLoss(do.nn.Equation(do.Laplacian(), lambda v, x: v), **AT_POINTS)(
-            two, KEY
-        ),
+        lambda: do.losses.ResidualLoss(
+            do.equations.Equation(do.Laplacian(), lambda v, x: v), **AT_POINTS
+        )(two, KEY),
         r"the residual takes \(v, x\), and here it gets values and 2 arguments of points",
     ),
     "source": (
-        lambda: do.train.ResidualLoss(
-            do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0), **AT_POINTS
+        lambda: do.losses.ResidualLoss(
+            do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0), **AT_POINTS
         )(two, KEY),
         r"the source takes \(x\), and here it gets 2 arguments of points",
     ),
     "condition": (
-        lambda: do.pde.Condition(do.Identity(), POINTS, np.ones(4)).misfit(lambda x: x[0]),
+        lambda: do.equations.Condition(do.Identity(), POINTS, np.ones(4)).misfit(lambda x: x[0]),
         "u " + TAKES_ONE.format(""),
     ),
     "value": (
@@ -384,7 +384,7 @@ CASES = {
         r"u takes \(x\), and here it gets 2 arguments of points",
     ),
     "adaptive": (
-        lambda: do.pde.residual_adaptive(KEY, lambda x: 0.0, Rod().sample, 2, pool=4),
+        lambda: do.losses.residual_adaptive(KEY, lambda x: 0.0, Rod().sample, 2, pool=4),
         r"the residual takes \(x\), and here it gets 2 arguments of points",
     ),
     "hard_constraint": (
@@ -392,7 +392,7 @@ CASES = {
         r"the network takes \(x, key\), and .* or make it of a network of one vector",
     ),
     "as_many": (
-        lambda: do.train.ResidualLoss(HEAT, probes="exact", points=(POINTS[0], np.ones(3))),
+        lambda: do.losses.ResidualLoss(HEAT, probes="exact", points=(POINTS[0], np.ones(3))),
         r"one for each argument of u, .*, got shape \(4, 2\), \(3,\), batch=None",
     ),
     "argnum": (

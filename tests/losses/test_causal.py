@@ -14,8 +14,8 @@ import diffop as do
 pytestmark = pytest.mark.usefixtures("x64")
 
 KEY = jax.random.key(3)
-TRANSPORT = do.nn.Equation.linear(do.Partial(1) + 2 * do.Partial(0), lambda x: jnp.sin(x[0]))
-LAST = do.train.Causal(lambda x: x[-1], 0.7, slices=3)
+TRANSPORT = do.equations.Equation.linear(do.Partial(1) + 2 * do.Partial(0), lambda x: jnp.sin(x[0]))
+LAST = do.losses.Causal(lambda x: x[-1], 0.7, slices=3)
 
 
 def points_of(count):
@@ -47,7 +47,7 @@ def by_formula(squares, times, tolerance, slices):
 @pytest.mark.parametrize(("count", "slices"), [(12, 4), (10, 4), (3, 32), (1, 1)])
 def test_weights(count, slices):
     squares, times = np.random.default_rng(0).uniform(0.1, 2.0, (2, count))
-    causal = do.train.Causal(lambda x, t: -t, 0.3, slices)
+    causal = do.losses.Causal(lambda x, t: -t, 0.3, slices)
     got = causal.weights(jnp.asarray(squares), (jnp.zeros((count, 2)), jnp.asarray(times)))
     np.testing.assert_allclose(got, by_formula(squares, -times, 0.3, slices), rtol=1e-12)
 
@@ -56,7 +56,7 @@ def test_weights(count, slices):
 def test_loss_and_its_gradient(pool):
     """The loss is Σ w r² / N, and its gradient that with the weights as numbers."""
     draw = lambda key, count: jax.random.uniform(key, (count, 2))
-    loss = do.train.ResidualLoss(
+    loss = do.losses.ResidualLoss(
         TRANSPORT, 7, probes="exact", points=draw, causal=LAST, pool=pool, gpinn=0.3
     )
     a = jnp.array(1.3)
@@ -89,7 +89,7 @@ def test_squares_add_up_and_stay_in_a_step():
     functions are: a line search compares values of one function.
     """
     points = points_of(6)
-    loss = do.train.ResidualLoss(TRANSPORT, probes="exact", points=points, causal=LAST)
+    loss = do.losses.ResidualLoss(TRANSPORT, probes="exact", points=points, causal=LAST)
     total, listed, parts, other = jax.jit(
         lambda: (
             loss(u, KEY),
@@ -109,9 +109,9 @@ def test_squares_add_up_and_stay_in_a_step():
 def test_draws_have_the_weights_of_their_squares():
     points = jax.random.uniform(KEY, (4, 5))
     u = lambda x: jnp.sin(x[0] * x[1]) + x[2] ** 3 * x[4]
-    heat = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
-    loss = do.train.ResidualLoss(heat, n=3, probes="gaussian", points=points, causal=LAST)
-    plain = do.train.ResidualLoss(heat, n=3, probes="gaussian", points=points)
+    heat = do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0)
+    loss = do.losses.ResidualLoss(heat, n=3, probes="gaussian", points=points, causal=LAST)
+    plain = do.losses.ResidualLoss(heat, n=3, probes="gaussian", points=points)
     squares, got, bias, plain_bias = jax.jit(
         lambda: (
             plain.residuals(u, KEY)["residual"] ** 2 * 4,
@@ -129,7 +129,7 @@ def test_pinn():
     points = points_of(6)
     net = eqx.nn.MLP(2, "scalar", 4, 1, activation=jnp.tanh, key=KEY)
     pinn = do.nn.PINN(net, TRANSPORT)
-    loss = do.train.ResidualLoss(TRANSPORT, probes="exact", points=points, causal=LAST)
+    loss = do.losses.ResidualLoss(TRANSPORT, probes="exact", points=points, causal=LAST)
     got, expected = jax.jit(lambda: (pinn.loss(points, causal=LAST), loss(net, KEY)))()
     np.testing.assert_allclose(got, expected, rtol=1e-12)
 
@@ -161,7 +161,7 @@ class Decay(eqx.Module):
 
 OPTIMISERS = {
     "adam": (optax.adam(1e-2), 1500, 0.02),
-    "levenberg-marquardt": (do.train.GaussNewton(adaptive=True), 80, 0.001),
+    "levenberg-marquardt": (do.methods.GaussNewton(adaptive=True), 80, 0.001),
 }
 
 
@@ -169,12 +169,12 @@ OPTIMISERS = {
 def test_training_in_time(name):
     """u′ = −u, u(0) = 1: from weights that look at the beginning only to the solution."""
     optimiser, steps, error = OPTIMISERS[name]
-    loss = do.train.ResidualLoss(
-        do.nn.Equation.linear(do.Partial() + do.Identity(), lambda t: 0.0),
+    loss = do.losses.ResidualLoss(
+        do.equations.Equation.linear(do.Partial() + do.Identity(), lambda t: 0.0),
         batch=32,
         probes="exact",
         points=lambda key, count: 3 * jax.random.uniform(key, (count,)),
-        causal=do.train.Causal(lambda t: t, 10.0, slices=8),
+        causal=do.losses.Causal(lambda t: t, 10.0, slices=8),
     )
     u = Decay(eqx.nn.MLP("scalar", "scalar", 8, 1, activation=jnp.tanh, key=jax.random.key(0)))
     weights: Any = eqx.filter_jit(lambda u: loss._drawn(u, KEY).weights)
@@ -188,34 +188,34 @@ def test_training_in_time(name):
 ONE: Any = 1
 CASES = {
     "tolerance": (
-        lambda: do.train.Causal(lambda x: x[-1], 0.0),
+        lambda: do.losses.Causal(lambda x: x[-1], 0.0),
         ValueError,
         "Causal expects a finite positive tolerance and at least one slice, got tolerance=0.0",
     ),
     "kind": (
-        lambda: do.train.ResidualLoss(
+        lambda: do.losses.ResidualLoss(
             TRANSPORT, 3, probes="exact", points=points_of(3), causal=ONE
         ),
         TypeError,
-        "expects a causal that is a diffop.train.Causal, such as .*, got 1",
+        "expects a causal that is a diffop.losses.Causal, such as .*, got 1",
     ),
     "square": (
-        lambda: do.train.ResidualLoss(TRANSPORT, 3, 2, square="product", causal=LAST),
+        lambda: do.losses.ResidualLoss(TRANSPORT, 3, 2, square="product", causal=LAST),
         ValueError,
         "no square has the mean that 'product' is for; leave one of the two out",
     ),
     "no_time": (
-        lambda: do.train.Causal(lambda x: None).weights(jnp.ones(2), jnp.ones((2, 2))),
+        lambda: do.losses.Causal(lambda x: None).weights(jnp.ones(2), jnp.ones((2, 2))),
         ValueError,
         "expect the time of a point, got None, which is that of an equation without time",
     ),
     "no_number": (
-        lambda: do.train.Causal(lambda x: x).weights(jnp.ones(2), jnp.ones((2, 2))),
+        lambda: do.losses.Causal(lambda x: x).weights(jnp.ones(2), jnp.ones((2, 2))),
         ValueError,
         r"the time .*\(2,\)",
     ),
     "arguments": (
-        lambda: do.train.Causal(lambda x, t: t).weights(jnp.ones(2), jnp.ones((2, 2))),
+        lambda: do.losses.Causal(lambda x, t: t).weights(jnp.ones(2), jnp.ones((2, 2))),
         ValueError,
         r"the time takes \(x, t\), and here it gets 1 argument",
     ),

@@ -14,20 +14,22 @@ pytestmark = pytest.mark.usefixtures("as_users_see_it")
 KEY = jax.random.key(0)
 POINTS = jnp.linspace(0.1, 0.9, 4)[:, None]
 FACE = do.pde.Box((0.0,), (1.0,)).faces[0]
-POISSON = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
-THREE = do.nn.Equation.linear(
+POISSON = do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0)
+THREE = do.equations.Equation.linear(
     do.Laplacian(),
     lambda x: 0.0,
-    conditions=[do.pde.Condition(do.Identity(), POINTS, jnp.full(4, v)) for v in (1.0, 2.0, 3.0)],
+    conditions=[
+        do.equations.Condition(do.Identity(), POINTS, jnp.full(4, v)) for v in (1.0, 2.0, 3.0)
+    ],
 )
 
 
 def loss(equation=POISSON, u=lambda x: x[0], **kwargs):
-    return do.train.ResidualLoss(equation, points=POINTS, probes="exact", **kwargs)(u, KEY)
+    return do.losses.ResidualLoss(equation, points=POINTS, probes="exact", **kwargs)(u, KEY)
 
 
 def compared(residual):
-    return lambda: loss(do.nn.Equation([do.Identity()], residual))
+    return lambda: loss(do.equations.Equation([do.Identity()], residual))
 
 
 TRUTH = (
@@ -66,11 +68,11 @@ CASES = {
     ),
     "dirichlet": (lambda: do.pde.Dirichlet(0.0, on=FACE, weight=-1.0), WEIGHT + "-1.0; with"),
     "condition": (
-        lambda: do.pde.Condition(do.Identity(), POINTS, jnp.ones(4), -2.0).misfit(jnp.sum),
+        lambda: do.equations.Condition(do.Identity(), POINTS, jnp.ones(4), -2.0).misfit(jnp.sum),
         WEIGHT + "-2.0; with a negative one u would miss what is asked of it.",
     ),
     "residuals": (
-        lambda: do.pde.Condition(do.Identity(), POINTS, jnp.ones(4), -2.0).residuals(jnp.sum),
+        lambda: do.equations.Condition(do.Identity(), POINTS, jnp.ones(4), -2.0).residuals(jnp.sum),
         WEIGHT + "-2.0;",
     ),
     "weights": (lambda: loss(weights=-1.0), OF_SQUARES),

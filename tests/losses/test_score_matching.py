@@ -26,12 +26,12 @@ MODELS = {"log density": log_density, "score": jax.grad(log_density)}
 def test_is_the_closed_form_of_a_normal_density(name):
     """½ |Px|² − tr P."""
     expected = 0.5 * np.mean(np.sum((X @ P) ** 2, axis=1)) - np.trace(P)
-    np.testing.assert_allclose(do.train.score_matching(MODELS[name], jnp.asarray(X)), expected)
+    np.testing.assert_allclose(do.losses.score_matching(MODELS[name], jnp.asarray(X)), expected)
 
 
 def test_the_best_normal_density_has_the_covariance_of_the_points():
     def loss(precision):
-        return do.train.score_matching(lambda x: log_density(x, precision), jnp.asarray(X))
+        return do.losses.score_matching(lambda x: log_density(x, precision), jnp.asarray(X))
 
     best = jnp.linalg.inv(X.T @ X / len(X))
     gradient = jax.jit(jax.grad(loss))
@@ -44,8 +44,10 @@ def test_the_best_normal_density_has_the_covariance_of_the_points():
 def test_estimates_are_unbiased(name, way):
     """The mean over all signs in three dimensions, at one point."""
     x = jnp.asarray(X[:1])
-    exact = do.train.score_matching(MODELS[name], x)
-    estimate = jax.jit(jax.vmap(lambda key: do.train.score_matching(MODELS[name], x, key, way=way)))
+    exact = do.losses.score_matching(MODELS[name], x)
+    estimate = jax.jit(
+        jax.vmap(lambda key: do.losses.score_matching(MODELS[name], x, key, way=way))
+    )
     keys = jax.random.split(jax.random.key(1), 4000)
     signs = jax.vmap(lambda key: jax.random.rademacher(key, x.shape, x.dtype))(keys)
     _, first = np.unique(np.asarray(signs).reshape(len(keys), 3), axis=0, return_index=True)
@@ -59,7 +61,7 @@ def test_a_sliced_one_takes_no_gradient():
     u = lambda x: jnp.sum(jnp.tanh(W @ x))
     key = jax.random.key(0)
     sliced, hutchinson = (
-        jaxprs.of(lambda x: do.train.score_matching(u, x, key, way=way), jnp.asarray(X[:2]))
+        jaxprs.of(lambda x: do.losses.score_matching(u, x, key, way=way), jnp.asarray(X[:2]))
         for way in ("sliced", "hutchinson")
     )
     assert jaxprs.count(sliced)["dot_general"] < jaxprs.count(hutchinson)["dot_general"]
@@ -68,10 +70,10 @@ def test_a_sliced_one_takes_no_gradient():
 def test_errors(as_users_see_it):
     x, key = jnp.asarray(X), jax.random.key(0)
     with pytest.raises(ValueError, match="way must be one of 'exact', 'hutchinson', 'sliced'; got"):
-        do.train.score_matching(log_density, x, way="implicit")
+        do.losses.score_matching(log_density, x, way="implicit")
     with pytest.raises(ValueError, match="'sliced' takes a key for its directions; got None"):
-        do.train.score_matching(log_density, x, way="sliced")
+        do.losses.score_matching(log_density, x, way="sliced")
     with pytest.raises(ValueError, match="'exact' takes no key"):
-        do.train.score_matching(log_density, x, key)
+        do.losses.score_matching(log_density, x, key)
     with pytest.raises(ValueError, match="a scalar, or a score of shape .3,. like the points; got"):
-        do.train.score_matching(lambda x: x[:2], x)
+        do.losses.score_matching(lambda x: x[:2], x)

@@ -11,9 +11,9 @@ import diffop as do
 
 KEY = jax.random.key(0)
 POINTS = jnp.ones((3, 2)) / 3
-SECOND = do.nn.Equation.linear(do.Laplacian(), lambda x: 1.0)
-FIRST = do.nn.Equation.linear(do.Partial(0) + do.Identity(), lambda x: 1.0)
-MIXED = do.nn.Equation([do.Partial(0) @ do.Partial(1)], lambda v, x: v[0])
+SECOND = do.equations.Equation.linear(do.Laplacian(), lambda x: 1.0)
+FIRST = do.equations.Equation.linear(do.Partial(0) + do.Identity(), lambda x: 1.0)
+MIXED = do.equations.Equation([do.Partial(0) @ do.Partial(1)], lambda v, x: v[0])
 MESSAGE = (
     r"^the equation takes derivatives of order two or more of a network that is linear piece by "
     r"piece, so that they are 0 wherever they exist; give it a smooth activation, such as "
@@ -54,13 +54,13 @@ SMOOTH = {
 
 
 def loss(u, equation):
-    return do.train.ResidualLoss(equation, points=POINTS, probes="exact")(u, KEY)
+    return do.losses.ResidualLoss(equation, points=POINTS, probes="exact")(u, KEY)
 
 
 @pytest.mark.parametrize("name", ROUGH)
 def test_linear_pieces_are_told(name):
     u, equation = ROUGH[name]
-    with pytest.warns(do.train.PiecewiseLinearWarning, match=MESSAGE):
+    with pytest.warns(do.losses.PiecewiseLinearWarning, match=MESSAGE):
         eqx.filter_eval_shape(loss, u, equation)
 
 
@@ -72,9 +72,9 @@ def test_what_is_smooth_or_linear_is_not(name):
 
 def test_a_pinn_tells_once_and_can_be_silenced():
     pinn = do.nn.PINN(mlp(), SECOND)
-    with pytest.warns(do.train.PiecewiseLinearWarning) as told:
+    with pytest.warns(do.losses.PiecewiseLinearWarning) as told:
         eqx.filter_eval_shape(lambda pinn: pinn.loss(POINTS), pinn)
     assert len(told) == 1
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=do.train.PiecewiseLinearWarning)
+        warnings.filterwarnings("ignore", category=do.losses.PiecewiseLinearWarning)
         eqx.filter_eval_shape(lambda pinn: pinn.loss(POINTS), pinn)

@@ -25,16 +25,16 @@ def source(x):
 
 
 def edges(key, count):
-    points = do.pde.box_boundary(key, count, LOWER, UPPER)
-    slopes = do.pde.Condition(do.Partial(1), points, jnp.ones(count), 3.0)
-    return [do.pde.Condition(do.Identity(), points, jnp.zeros(count)), slopes]
+    points = do.pde.points_on_box(key, count, LOWER, UPPER)
+    slopes = do.equations.Condition(do.Partial(1), points, jnp.ones(count), 3.0)
+    return [do.equations.Condition(do.Identity(), points, jnp.zeros(count)), slopes]
 
 
 def box(key, count):
-    return do.pde.box(key, count, LOWER, UPPER)
+    return do.pde.points_in_box(key, count, LOWER, UPPER)
 
 
-POISSON = do.nn.Equation.linear(do.Laplacian(), source, conditions=edges)
+POISSON = do.equations.Equation.linear(do.Laplacian(), source, conditions=edges)
 
 
 def written_out(points, data, data_weight=1.0, gpinn=0.0):
@@ -70,9 +70,9 @@ def test_a_pinn_has_the_data_of_its_equation(gpinn):
 def test_a_pinn_has_the_loss_of_training(square):
     """With the same points, data and jets."""
     options = {"square": square, "data_weight": 2.0, "gpinn": 0.3, "gpinn_terms": 1, "n": 2}
-    own = do.train.ResidualLoss(POISSON, 5, probes="sparse", points=box, **options)
+    own = do.losses.ResidualLoss(POISSON, 5, probes="sparse", points=box, **options)
     jets_key, data = stream(KEY, "jets"), edges(stream(KEY, "conditions"), 5)
-    equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=data)
+    equation = do.equations.Equation.linear(do.Laplacian(), source, conditions=data)
     pinn = do.nn.PINN(u, equation)
     points = box(stream(KEY, "points"), 5)
     both = jax.jit(lambda: (own(u, KEY), pinn.loss(points, jets_key, probes="sparse", **options)))
@@ -81,8 +81,8 @@ def test_a_pinn_has_the_loss_of_training(square):
 
 def test_points_that_are_given_are_those_of_each_call():
     points, ends = box(KEY, 6), edges(KEY, 3)
-    equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=ends)
-    loss = do.train.ResidualLoss(equation, probes="exact", points=points, data_weight=5.0)
+    equation = do.equations.Equation.linear(do.Laplacian(), source, conditions=ends)
+    loss = do.losses.ResidualLoss(equation, probes="exact", points=points, data_weight=5.0)
     call = jax.jit(lambda key: (loss(u, key), written_out(points, ends[0].points, 5.0)))
     for seed in (0, 1):
         np.testing.assert_allclose(*call(jax.random.key(seed)), rtol=1e-12)
@@ -91,7 +91,7 @@ def test_points_that_are_given_are_those_of_each_call():
 def test_a_problem_may_be_trained_at_other_points():
     problem = do.pde.ManyBody("allen-cahn", 2, 3, key=KEY)
     points = problem.sample(KEY, 4)
-    loss = do.train.ResidualLoss(problem, probes="exact", points=points)
+    loss = do.losses.ResidualLoss(problem, probes="exact", points=points)
     pinn = do.nn.PINN(problem.solution, problem, lambda net: net)
     same = jax.jit(lambda u: (loss(u, KEY), pinn.loss(points)))
     np.testing.assert_allclose(*same(jax.tree_util.Partial(problem.solution)), atol=1e-20)
@@ -100,7 +100,7 @@ def test_a_problem_may_be_trained_at_other_points():
 @pytest.mark.parametrize("probes", ["exact", "sparse"])
 @pytest.mark.parametrize("gpinn", [0.0, 0.3])
 def test_squares_of_the_residuals_add_up_to_the_loss(probes, gpinn):
-    loss = do.train.ResidualLoss(
+    loss = do.losses.ResidualLoss(
         POISSON, 5, 2, probes, 2.0, gpinn, 1, points=box, data_batch=3, weights=4.0
     )
     found, terms = jax.jit(lambda key: (loss.residuals(u, key), loss.terms(u, key)))(KEY)
@@ -115,14 +115,14 @@ def test_squares_of_the_residuals_add_up_to_the_loss(probes, gpinn):
 def test_residuals_of_complex_and_vector_valued_functions():
     """i u'' + u − 1 of u = x² and 3x², and what a gradient misses: by their magnitudes."""
     points = np.linspace(-1, 1, 4)[:, None]
-    wanted = do.pde.Condition(do.Gradient(), jnp.asarray(points), jnp.ones((4, 2, 1)), 0.5)
-    equation = do.nn.Equation(
+    wanted = do.equations.Condition(do.Gradient(), jnp.asarray(points), jnp.ones((4, 2, 1)), 0.5)
+    equation = do.equations.Equation(
         {"u": do.Identity(), "u_xx": do.Partial(0) @ do.Partial(0)},
         lambda v, x: {"both": jax.lax.complex(v["u"] - 1, v["u_xx"])},
         conditions=[wanted],
     )
     pair = lambda x: jnp.stack([x[0] ** 2, 3 * x[0] ** 2])
-    loss = do.train.ResidualLoss(equation, probes="exact", points=jnp.asarray(points))
+    loss = do.losses.ResidualLoss(equation, probes="exact", points=jnp.asarray(points))
     found, value = jax.jit(lambda: (loss.residuals(pair, KEY), loss(pair, KEY)))()
     x = points[:, 0]
     expected = (x**2 - 1) ** 2 + 4 + (3 * x**2 - 1) ** 2 + 36
@@ -139,15 +139,15 @@ class Counted(eqx.Module):
 
 
 def test_other_conditions_have_a_misfit():
-    equation = do.nn.Equation(do.Identity(), lambda v, x: 0 * v, conditions=[Counted()])
-    loss = do.train.ResidualLoss(equation, probes="exact", points=np.ones((2, 2)))
+    equation = do.equations.Equation(do.Identity(), lambda v, x: 0 * v, conditions=[Counted()])
+    loss = do.losses.ResidualLoss(equation, probes="exact", points=np.ones((2, 2)))
     np.testing.assert_allclose(loss(lambda x: 3.0 + x[0], KEY), 9.0)
     with pytest.raises(TypeError, match=r"a method residuals\(u\), .*, got a Counted without; giv"):
         loss.residuals(lambda x: 3.0 + x[0], KEY)
 
 
 def test_residuals_are_of_sums_of_squares():
-    loss = do.train.ResidualLoss(POISSON, 5, 2, "sparse", points=box, square="pairs")
+    loss = do.losses.ResidualLoss(POISSON, 5, 2, "sparse", points=box, square="pairs")
     with pytest.raises(ValueError, match="those of the square 'biased', got 'pairs', which is no"):
         loss.residuals(u, KEY)
 
@@ -159,7 +159,7 @@ def system(names):
         found = 0 * v + jnp.arange(1.0, 4.0)
         return {"mass": found[0], "momentum": found[1:]} if names else found
 
-    return do.nn.Equation(do.Identity(), residual)
+    return do.equations.Equation(do.Identity(), residual)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def system(names):
     ],
 )
 def test_weights_of_a_system(names, weights, expected):
-    loss = do.train.ResidualLoss(
+    loss = do.losses.ResidualLoss(
         system(names), probes="exact", points=np.ones((2, 2)), weights=weights
     )
     np.testing.assert_allclose(eqx.filter_jit(loss)(u, KEY), expected, rtol=1e-12)
@@ -193,7 +193,7 @@ def test_weights_of_a_system(names, weights, expected):
 )
 def test_weights_of_other_names(names, weights, message):
     points = np.ones((2, 2))
-    loss = do.train.ResidualLoss(system(names), probes="exact", points=points, weights=weights)
+    loss = do.losses.ResidualLoss(system(names), probes="exact", points=points, weights=weights)
     with pytest.raises(ValueError, match=f"the weights {message}"):
         loss(u, KEY)
 
@@ -201,7 +201,7 @@ def test_weights_of_other_names(names, weights, message):
 def test_weights_of_conditions():
     """One for each, in their order."""
     options = {"probes": "exact", "points": np.ones((2, 2)), "data_batch": 5}
-    weighted = do.train.ResidualLoss(POISSON, **options, data_weight=[2.0, 0.5])
+    weighted = do.losses.ResidualLoss(POISSON, **options, data_weight=[2.0, 0.5])
 
     values, slopes = POISSON.conditions(stream(KEY, "conditions"), 5)
     expected = 2 * values.misfit(u) + 0.5 * slopes.misfit(u)
@@ -222,9 +222,9 @@ def test_pairs_of_operators_on_vectors(pool):
     def residual(v, x):
         return {"whole": v["div"] + v["lap"][0]}
 
-    equation = do.nn.Equation({"div": do.Divergence(), "lap": do.Laplacian()}, residual)
-    loss = do.train.ResidualLoss(equation, 4, 2, "sparse", points=box, square="pairs", pool=pool)
-    exact = do.train.ResidualLoss(equation, 4, probes="exact", points=box, pool=pool)
+    equation = do.equations.Equation({"div": do.Divergence(), "lap": do.Laplacian()}, residual)
+    loss = do.losses.ResidualLoss(equation, 4, 2, "sparse", points=box, square="pairs", pool=pool)
+    exact = do.losses.ResidualLoss(equation, 4, probes="exact", points=box, pool=pool)
     pair = lambda x: x**2
     got, expected = jax.jit(lambda: (loss(pair, KEY), exact(pair, KEY)))()
     np.testing.assert_allclose(got, expected, rtol=1e-12)
@@ -235,48 +235,48 @@ def test_pairs_of_operators_on_vectors(pool):
 
 def residual_loss(residual):
     operators = {"lap": do.Laplacian(), "value": do.Identity()}
-    equation = do.nn.Equation(operators, residual)
-    return do.train.ResidualLoss(equation, 5, probes="exact", points=box)(u, KEY)
+    equation = do.equations.Equation(operators, residual)
+    return do.losses.ResidualLoss(equation, 5, probes="exact", points=box)(u, KEY)
 
 
 CASES = {
     "nowhere": (
-        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact"),
+        lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact"),
         ValueError,
         "expects points for an equation without a domain to draw them from: an array of shape",
     ),
     "how_many": (
-        lambda: do.train.ResidualLoss(POISSON, probes="exact", points=box),
+        lambda: do.losses.ResidualLoss(POISSON, probes="exact", points=box),
         ValueError,
         "expects a batch, the number of points of a call, got None; say for instance batch=100",
     ),
     "twice": (
-        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", points=np.ones((4, 2))),
+        lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact", points=np.ones((4, 2))),
         ValueError,
         r"no batch or pool beside them, got shape \(4, 2\), batch=5 and pool=1; let a function",
     ),
     "one_point": (
-        lambda: do.train.ResidualLoss(POISSON, probes="exact", points=np.ones(2)),
+        lambda: do.losses.ResidualLoss(POISSON, probes="exact", points=np.ones(2)),
         ValueError,
         r"points of shape \(count, d\), .*, got shape \(2,\)",
     ),
     "no_draws": (
-        lambda: do.train.ResidualLoss(POISSON, 5, points=box),
+        lambda: do.losses.ResidualLoss(POISSON, 5, points=box),
         ValueError,
         "expects n, the number of draws of jets, for the probes 'sparse', or probes=\"exact\"",
     ),
     "no_equation": (
-        lambda: do.train.ResidualLoss(do.Laplacian(), 5, probes="exact"),
+        lambda: do.losses.ResidualLoss(do.Laplacian(), 5, probes="exact"),
         TypeError,
-        "ResidualLoss expects a diffop.nn.Equation, or a problem or another object .*, got Δ",
+        "ResidualLoss expects a diffop.equations.Equation, or a problem or .*, got Δ",
     ),
     "no_points": (
-        lambda: do.train.ResidualLoss(POISSON, 0, probes="exact", points=box),
+        lambda: do.losses.ResidualLoss(POISSON, 0, probes="exact", points=box),
         ValueError,
         "batch of ResidualLoss must be at least 1; got 0",
     ),
     "half_a_point": (
-        lambda: do.train.ResidualLoss(POISSON, 5, probes="exact", points=box, pool=1.5),
+        lambda: do.losses.ResidualLoss(POISSON, 5, probes="exact", points=box, pool=1.5),
         TypeError,
         "pool of ResidualLoss must be an integer; got 1.5 of type float",
     ),
@@ -309,7 +309,7 @@ def test_bad_input(name):
 @pytest.mark.parametrize(("probes", "gpinn"), [("exact", 0.5), ("sparse", 0.0)])
 def test_residuals_by_points_are_the_residuals(probes, gpinn):
     """In the same order where all are at points, and their functions are of other u."""
-    loss = do.train.ResidualLoss(
+    loss = do.losses.ResidualLoss(
         POISSON, 5, 1, probes, 2.0, gpinn, gpinn_terms=2, points=box, data_batch=4
     )
     other = lambda x: jnp.cos(x[0] * x[1])  # noqa: E731
@@ -337,14 +337,16 @@ def test_a_condition_without_points_is_one():
         def residuals(self, u):
             return u(jnp.ones(2)) - 3.0
 
-    equation = do.nn.Equation.linear(do.Laplacian(), source, conditions=lambda key, count: [Mean()])
-    loss = do.train.ResidualLoss(equation, 5, probes="exact", data_weight=4.0, points=box)
+    equation = do.equations.Equation.linear(
+        do.Laplacian(), source, conditions=lambda key, count: [Mean()]
+    )
+    loss = do.losses.ResidualLoss(equation, 5, probes="exact", data_weight=4.0, points=box)
     (part,) = loss.pointwise(u, KEY)["data"]
     (missed,) = part(u)
     np.testing.assert_allclose(missed, [2 * (u(jnp.ones(2)) - 3.0)], rtol=1e-12)
 
 
 def test_residuals_by_points_are_of_sums_of_squares():
-    loss = do.train.ResidualLoss(POISSON, 5, 4, "sparse", square="pairs", points=box)
+    loss = do.losses.ResidualLoss(POISSON, 5, 4, "sparse", square="pairs", points=box)
     with pytest.raises(ValueError, match="residuals are those of the square 'biased', got 'pairs'"):
         loss.pointwise(u, KEY)

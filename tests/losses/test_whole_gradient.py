@@ -53,7 +53,7 @@ def test_of_problems(name):
     @eqx.filter_jit
     def losses(problem, u):
         def of(terms):
-            loss = do.train.ResidualLoss(problem, 2, probes="exact", gpinn=0.7, gpinn_terms=terms)
+            loss = do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=0.7, gpinn_terms=terms)
             return loss.terms(u, jax.random.key(2))["gpinn"]
 
         return of(None), of(problem.dim)
@@ -63,7 +63,7 @@ def test_of_problems(name):
 
 def test_beside_nested_autodiff():
     problem = allen_cahn()
-    loss = do.train.ResidualLoss(problem, 4, probes="exact", gpinn=0.3)
+    loss = do.losses.ResidualLoss(problem, 4, probes="exact", gpinn=0.3)
     squares = jax.vmap(lambda x: jnp.sum(jax.grad(lambda y: residual(problem, y))(x) ** 2))
     expected = 0.3 * jnp.mean(squares(points_of(problem, 4)))
     np.testing.assert_allclose(loss.terms(u, jax.random.key(0))["gpinn"], expected, rtol=1e-12)
@@ -89,8 +89,8 @@ def losses_by_coordinates(square, n):
     estimate of Σ_i x_i² · (a number that tells the coordinate).
     """
     problem = allen_cahn()
-    loss = do.train.ResidualLoss(problem, 2, n, "sparse", gpinn=0.3, square=square)
-    exact = do.train.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)
+    loss = do.losses.ResidualLoss(problem, 2, n, "sparse", gpinn=0.3, square=square)
+    exact = do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)
     keys = jax.random.split(jax.random.key(0), 400)
     found = eqx.filter_jit(jax.vmap(lambda key: loss(u, key)))(keys)
     return np.unique(np.round(found, 9)), exact(u, keys[0])
@@ -117,12 +117,12 @@ def test_products_are_unbiased():
 def test_bias():
     """The mean of the biased loss has the mean of its bias too much."""
     problem = allen_cahn()
-    loss = do.train.ResidualLoss(problem, 2, 2, "sparse", gpinn=0.3)
+    loss = do.losses.ResidualLoss(problem, 2, 2, "sparse", gpinn=0.3)
     keys = jax.random.split(jax.random.key(0), 400)
     both = eqx.filter_jit(jax.vmap(lambda key: jnp.stack([loss(u, key), loss.bias(u, key)])))(keys)
     values = np.unique(np.round(both, 9), axis=0)
     assert len(values) == 3
-    exact = do.train.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)(u, keys[0])
+    exact = do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=0.3)(u, keys[0])
     np.testing.assert_allclose(values[:, 0].mean() - values[:, 1].mean(), exact, rtol=1e-8)
 
 
@@ -132,7 +132,7 @@ def test_one_residual_has_one_reverse_pass():
     def shapes(dim):
         problem = do.pde.ManyBody("allen-cahn", 2, dim, key=jax.random.key(0))
         net = eqx.nn.MLP(dim, "scalar", 7, 2, activation=jnp.tanh, key=jax.random.key(1))
-        loss = do.train.ResidualLoss(problem, 5, 3, "sparse", gpinn=1.0)
+        loss = do.losses.ResidualLoss(problem, 5, 3, "sparse", gpinn=1.0)
         return str(jax.make_jaxpr(lambda key: loss(problem.ansatz(net), key))(jax.random.key(0)))
 
     program = shapes(53)
@@ -141,7 +141,7 @@ def test_one_residual_has_one_reverse_pass():
 
 
 def test_a_pinn_has_it_too():
-    equation = do.nn.Equation.linear(do.Laplacian(), source=lambda x: jnp.sin(x[0]))
+    equation = do.equations.Equation.linear(do.Laplacian(), source=lambda x: jnp.sin(x[0]))
     pinn = do.nn.PINN(u, equation)
     points = jax.random.normal(jax.random.key(0), (4, DIM))
     of = lambda x: jnp.trace(jax.hessian(u)(x)) - jnp.sin(x[0])
@@ -158,11 +158,11 @@ def test_without_a_reverse_mode():
     with pytest.raises(
         ValueError, match="gpinn takes the residual's gradient by reverse mode, and"
     ):
-        do.train.ResidualLoss(problem, 2, probes="exact", gpinn=1.0)(
+        do.losses.ResidualLoss(problem, 2, probes="exact", gpinn=1.0)(
             lambda x: jnp.sum(steps(x)), jax.random.key(0)
         )
 
 
 def test_a_negative_weight():
     with pytest.raises(ValueError, match="expects a gpinn of at least 0, a weight of squares, got"):
-        do.train.ResidualLoss(allen_cahn(), 2, probes="exact", gpinn=-1.0)
+        do.losses.ResidualLoss(allen_cahn(), 2, probes="exact", gpinn=-1.0)

@@ -41,8 +41,10 @@ class Curve(eqx.Module):
     def pointwise(self, model, key):
         points = jax.random.uniform(key, (self.count,))
         return {
-            "residual": do.train.Pointwise(self._missed, points),
-            "data": do.train.Pointwise(lambda m, x: [m["a"] + m["c"] - x, m["c"] * x], jnp.ones(1)),
+            "residual": do.losses.Pointwise(self._missed, points),
+            "data": do.losses.Pointwise(
+                lambda m, x: [m["a"] + m["c"] - x, m["c"] * x], jnp.ones(1)
+            ),
         }
 
     def _missed(self, model, x):

@@ -59,8 +59,8 @@ class Points(eqx.Module):
         which, (a, b) = jnp.arange(2), self.sizes
         missed = lambda root, target: lambda model, i: root * (model - target)[i]
         return {
-            "residual": do.train.Pointwise(missed(np.sqrt(a / 2), FIRST), which),
-            "data": [do.train.Pointwise(missed(np.sqrt(b / 2), SECOND), which)],
+            "residual": do.losses.Pointwise(missed(np.sqrt(a / 2), FIRST), which),
+            "data": [do.losses.Pointwise(missed(np.sqrt(b / 2), SECOND), which)],
         }
 
     def terms(self, model, key):
@@ -83,7 +83,7 @@ def by_formula(steps, rate, every, keep, sizes=(10.0, 1e-3)):
 
 @pytest.mark.parametrize(("every", "keep"), [(1, 0.9), (3, 0.5), (100, 0.0)])
 def test_weights_and_steps(every, keep):
-    optimiser = do.train.Balanced(optax.sgd(1e-3), every=every, keep=keep)
+    optimiser = do.methods.Balanced(optax.sgd(1e-3), every=every, keep=keep)
     loss: Any = Quadratic()
     *_, last = do.train.iterate(jnp.zeros(2), loss, optimiser, 7, key=KEY)
     theta, weights, losses = by_formula(7, 1e-3, every, keep)
@@ -97,7 +97,7 @@ def test_weights_and_steps(every, keep):
 @pytest.mark.parametrize("loss", [Squares(), Points()])
 def test_sums_of_squares(loss):
     """A Gauss–Newton step of a weighted quadratic ends at its minimum, (λap + μbq)/(λa + μb)."""
-    method = do.train.Balanced(do.train.GaussNewton(damping=0.0), keep=0.0)
+    method = do.methods.Balanced(do.methods.GaussNewton(damping=0.0), keep=0.0)
     start = jnp.zeros(2)
     step = jax.jit(
         lambda memory: method.step(Objective(loss, None), start, memory, KEY, jnp.array(0))
@@ -117,7 +117,7 @@ def test_sums_of_squares(loss):
 
 def test_what_has_no_gradient_keeps_its_weight():
     loss = Quadratic((10.0, 0.0))
-    method = do.train.Balanced(optax.sgd(0.1), keep=0.0)
+    method = do.methods.Balanced(optax.sgd(0.1), keep=0.0)
     theta = jnp.zeros(2)
     _, memory, evaluated = method.step(
         Objective(loss, None), theta, method.init(theta), KEY, jnp.array(0)
@@ -129,7 +129,7 @@ def test_what_has_no_gradient_keeps_its_weight():
 def test_gradients_out_of_the_range_of_squares():
     """Norms of 1e-25 and 1e25 in single precision."""
     theta = jnp.zeros(2, jnp.float32)
-    method = do.train.Balanced(optax.sgd(0.0), keep=0.0)
+    method = do.methods.Balanced(optax.sgd(0.0), keep=0.0)
 
     class Tiny(eqx.Module):
         def terms(self, model, key):
@@ -147,8 +147,8 @@ def test_resumed_runs_have_the_weights(tmp_path):
     """Checkpoints keep them: a fit that was left goes on to the bits of one that was not."""
     problem = do.pde.make("g-kdv-1d", key=KEY)
     net = eqx.nn.MLP(2, "scalar", 4, 1, activation=jnp.tanh, key=KEY)
-    loss = do.train.ResidualLoss(problem, batch=8, probes="exact")
-    optimiser = do.train.Balanced(optax.adam(1e-2), every=4)
+    loss = do.losses.ResidualLoss(problem, batch=8, probes="exact")
+    optimiser = do.methods.Balanced(optax.adam(1e-2), every=4)
     whole = do.train.fit(net, loss, optimiser, 12, key=KEY, steps_per_dispatch=3)
     kept = do.train.Checkpoints(tmp_path, every=3)
 
@@ -166,25 +166,25 @@ def test_resumed_runs_have_the_weights(tmp_path):
 QUADRATIC: Any = Quadratic()
 CASES: Any = {
     "every": (
-        lambda: do.train.Balanced(optax.adam(1e-3), every=0),
+        lambda: do.methods.Balanced(optax.adam(1e-3), every=0),
         ValueError,
         "at least one step between new weights, and a keep of .*, got every=0 and keep=0.9",
     ),
     "lbfgs": (
-        lambda: do.train.Balanced(do.train.LBFGS()),
+        lambda: do.methods.Balanced(do.methods.LBFGS()),
         ValueError,
         "Balanced changes the loss between steps, and LBFGS compares these; take an optimiser",
     ),
     "no_terms": (
         lambda: do.train.fit(
-            jnp.ones(2), lambda u, key: jnp.sum(u), do.train.Balanced(optax.sgd(1.0)), 1, key=KEY
+            jnp.ones(2), lambda u, key: jnp.sum(u), do.methods.Balanced(optax.sgd(1.0)), 1, key=KEY
         ),
         TypeError,
         "expects a loss that says what it is the sum of, by a method terms",
     ),
     "other_terms": (
         lambda: do.train.fit(
-            jnp.ones(2), QUADRATIC, do.train.Balanced(optax.sgd(1.0), terms=("a",)), 1, key=KEY
+            jnp.ones(2), QUADRATIC, do.methods.Balanced(optax.sgd(1.0), terms=("a",)), 1, key=KEY
         ),
         ValueError,
         r"a loss with terms among a, got data, residual; say them: terms=\('data', 'residual'\)",

@@ -14,11 +14,13 @@ from .least_squares import KEY, AllAtOnce, Curve, after, linear, start, vector
 
 pytestmark = pytest.mark.usefixtures("x64")
 METHODS = {
-    "gauss-newton": do.train.GaussNewton(),
-    "spring": do.train.GaussNewton(momentum=0.5),
-    "levenberg-marquardt": do.train.GaussNewton(damping=1e-3, adaptive=True, solver=do.train.QR()),
-    "matrix-free": do.train.GaussNewton(solver=do.train.ConjugateGradients(20)),
-    "l-bfgs": do.train.LBFGS(),
+    "gauss-newton": do.methods.GaussNewton(),
+    "spring": do.methods.GaussNewton(momentum=0.5),
+    "levenberg-marquardt": do.methods.GaussNewton(
+        damping=1e-3, adaptive=True, solver=do.methods.QR()
+    ),
+    "matrix-free": do.methods.GaussNewton(solver=do.methods.ConjugateGradients(20)),
+    "l-bfgs": do.methods.LBFGS(),
 }
 
 
@@ -45,8 +47,8 @@ class Poisson(eqx.Module):
         inner, ends = jnp.split(points, [200])
         ends = jnp.where(jnp.abs(ends) == jnp.max(jnp.abs(ends), 1)[:, None], jnp.sign(ends), ends)
         return {
-            "residual": do.train.Pointwise(inside, inner),
-            "data": do.train.Pointwise(lambda u, x: u(x) - self.solution(x), ends),
+            "residual": do.losses.Pointwise(inside, inner),
+            "data": do.losses.Pointwise(lambda u, x: u(x) - self.solution(x), ends),
         }
 
     @staticmethod
@@ -65,7 +67,7 @@ def error(model):
 
 
 def test_a_network_solves_an_equation():
-    result = after(Poisson(), network(), do.train.GaussNewton(damping=1e-8), 60)
+    result = after(Poisson(), network(), do.methods.GaussNewton(damping=1e-8), 60)
     assert error(result.model) < 1e-4
     adam = after(Poisson(), network(), optax.adam(1e-2), 60)
     assert error(adam.model) > 1e-1
@@ -89,13 +91,13 @@ def test_a_step_has_one_draw():
     r, J = np.asarray(jax.jit(drawn)(theta)), np.asarray(jax.jit(jax.jacrev(drawn))(theta))
     kernel = J @ J.T + 1e-3 * np.trace(J @ J.T) / len(J) * np.eye(len(J))
     expected = theta - J.T @ np.linalg.solve(kernel, r)
-    result = after(loss, model, do.train.GaussNewton(damping=1e-3, halvings=0))
+    result = after(loss, model, do.methods.GaussNewton(damping=1e-3, halvings=0))
     np.testing.assert_allclose(vector(eqx.filter(result.model, eqx.is_array)), expected, rtol=1e-8)
 
 
 def test_random_jets_leave_a_floor_of_noise():
     """One of the two coordinates at each step: where exact operators reach four digits more."""
-    method = do.train.GaussNewton(damping=1e-8)
+    method = do.methods.GaussNewton(damping=1e-8)
     exact, drawn = (after(Poisson(n), network(), method, 60).model for n in (None, 1))
     assert error(drawn) > 1e2 * error(exact)
 
@@ -120,7 +122,7 @@ def test_another_method_does_not_go_on_from_a_checkpoint(tmp_path):
     after(Curve(), start(), METHODS["spring"], 2, checkpoints=checkpoints)
     fitted = lambda model, key: sum(jnp.sum(each(model)[0]) for each in ())
     with pytest.raises(do.train.CheckpointMismatchError):
-        after(fitted, start(), do.train.LBFGS(), 4, checkpoints=do.train.Checkpoints(tmp_path))
+        after(fitted, start(), do.methods.LBFGS(), 4, checkpoints=do.train.Checkpoints(tmp_path))
 
 
 def test_lbfgs_stays_on_the_points_of_the_first_step():
@@ -130,7 +132,7 @@ def test_lbfgs_stays_on_the_points_of_the_first_step():
         x = jax.random.uniform(key, (30,))
         return jnp.mean((theta[0] + theta[1] * x - jnp.exp(x)) ** 2)
 
-    result = after(loss, jnp.zeros(2), do.train.LBFGS(), 20)
+    result = after(loss, jnp.zeros(2), do.methods.LBFGS(), 20)
     x = np.asarray(jax.random.uniform(step_key(KEY, 0), (30,)))
     expected = np.linalg.lstsq(np.stack([np.ones(30), x], 1), np.exp(x))[0]
     np.testing.assert_allclose(result.model, expected, rtol=1e-6)
@@ -143,8 +145,8 @@ def test_single_precision():
         net = jax.tree.map(
             lambda leaf: leaf.astype(jnp.float32) if eqx.is_array(leaf) else leaf, network()
         )
-        small = do.train.GaussNewton(damping=1e-9, solver=do.train.QR())
-        results = [after(Poisson(), net, each, 60) for each in (do.train.GaussNewton(), small)]
+        small = do.methods.GaussNewton(damping=1e-9, solver=do.methods.QR())
+        results = [after(Poisson(), net, each, 60) for each in (do.methods.GaussNewton(), small)]
         assert all(result.losses.dtype == np.float32 for result in results)
         assert error(results[0].model) < 1e-2
         assert error(results[1].model) < 1e-4
@@ -152,7 +154,7 @@ def test_single_precision():
             do.train.NonFiniteLossError,
             match="became nan at step .*; more damping, or double precision, usually helps.",
         ):
-            after(Poisson(), net, do.train.GaussNewton(damping=0.0), 60)
+            after(Poisson(), net, do.methods.GaussNewton(damping=0.0), 60)
 
 
 def test_parameters_of_another_precision_than_the_points():
@@ -162,7 +164,7 @@ def test_parameters_of_another_precision_than_the_points():
         def residuals(self, theta, key):
             return loss.residuals(theta.astype(jnp.float64), key)
 
-    result = after(Wider(), theta.astype(jnp.float32), do.train.GaussNewton())
+    result = after(Wider(), theta.astype(jnp.float32), do.methods.GaussNewton())
     assert result.model.dtype == result.losses.dtype == np.float32
     missed = loss.matrix @ np.asarray(result.model, np.float64) - loss.right
     np.testing.assert_allclose(missed, 0.0, atol=1e-2)
@@ -179,26 +181,38 @@ def test_terms_that_are_not_finite_are_named():
         with pytest.raises(
             do.train.NonFiniteLossError, match=r"at step 1 of 1 \(its terms: data nan, residual 0\."
         ) as caught:
-            after(loss, start(), do.train.GaussNewton())
+            after(loss, start(), do.methods.GaussNewton())
         assert caught.value.terms == ("data",)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: do.train.GaussNewton(-1.0), "a finite damping of at least 0, got -1.0; 1e-10 is"),
-        (lambda: do.train.GaussNewton(np.inf), "a finite damping of at least 0, got inf"),
-        (lambda: do.train.GaussNewton(momentum=1.0), "at least 0 and less than 1, got 1.0; 0 is"),
         (
-            lambda: do.train.GaussNewton(acceleration=True),
+            lambda: do.methods.GaussNewton(-1.0),
+            "a finite damping of at least 0, got -1.0; 1e-10 is",
+        ),
+        (lambda: do.methods.GaussNewton(np.inf), "a finite damping of at least 0, got inf"),
+        (lambda: do.methods.GaussNewton(momentum=1.0), "at least 0 and less than 1, got 1.0; 0 is"),
+        (
+            lambda: do.methods.GaussNewton(acceleration=True),
             "expects adaptive=True with acceleration, whose steps are not made where they bend",
         ),
-        (lambda: do.train.GaussNewton(halvings=-1), "at least 0 halvings, got -1; 0 is for steps"),
-        (lambda: do.train.Cholesky(0), "Cholesky expects chunk and most of at least 1, got 0 and"),
-        (lambda: do.train.QR(most=0), "QR expects chunk and most of at least 1, got None and 0"),
-        (lambda: do.train.ConjugateGradients(0), "at least one iteration and a tolerance .* got 0"),
-        (lambda: do.train.ConjugateGradients(tolerance=-1.0), "of at least 0, got 100 and -1.0"),
-        (lambda: do.train.LBFGS(0), "a history of at least 1, got 0"),
+        (
+            lambda: do.methods.GaussNewton(halvings=-1),
+            "at least 0 halvings, got -1; 0 is for steps",
+        ),
+        (
+            lambda: do.methods.Cholesky(0),
+            "Cholesky expects chunk and most of at least 1, got 0 and",
+        ),
+        (lambda: do.methods.QR(most=0), "QR expects chunk and most of at least 1, got None and 0"),
+        (
+            lambda: do.methods.ConjugateGradients(0),
+            "at least one iteration and a tolerance .* got 0",
+        ),
+        (lambda: do.methods.ConjugateGradients(tolerance=-1.0), "of at least 0, got 100 and -1.0"),
+        (lambda: do.methods.LBFGS(0), "a history of at least 1, got 0"),
     ],
 )
 def test_settings_that_make_no_sense(make, message):
@@ -212,43 +226,44 @@ def test_a_loss_without_residuals():
         match=r"GaussNewton expects a loss that says what it is the sum of squares of, by a method "
         r"residuals\(model, key\), got <function .*; give it one, or take an optimiser from optax",
     ):
-        after(lambda x, key: x @ x, jnp.ones(2), do.train.GaussNewton())
+        after(lambda x, key: x @ x, jnp.ones(2), do.methods.GaussNewton())
 
 
 def test_a_solver_that_does_not_solve_again():
-    class Steepest(do.train.AbstractSolver):
+    class Steepest(do.methods.AbstractSolver):
         def solve(self, residuals, prior, damping, key):
             values, pull = jax.vjp(residuals, residuals.theta)
-            return values, do.train.Solution(1e-3 * pull(values)[0], values)
+            return values, do.methods.Solution(1e-3 * pull(values)[0], values)
 
-    method = do.train.GaussNewton(adaptive=True, solver=Steepest())
+    method = do.methods.GaussNewton(adaptive=True, solver=Steepest())
     after(Curve(), start(), method)
     with pytest.raises(
         TypeError,
         match=r"GaussNewton expects a solver whose solutions have `again`, for its acceleration, "
         r"got .*Steepest\(\); give them one, or leave acceleration out.",
     ):
-        method = do.train.GaussNewton(adaptive=True, solver=Steepest(), acceleration=True)
+        method = do.methods.GaussNewton(adaptive=True, solver=Steepest(), acceleration=True)
         after(Curve(), start(), method)
 
 
-@pytest.mark.parametrize("solver", [do.train.Cholesky(most=4), do.train.QR(most=4)])
+@pytest.mark.parametrize("solver", [do.methods.Cholesky(most=4), do.methods.QR(most=4)])
 def test_too_many_residuals_for_a_matrix(solver):
     loss, theta = linear(5, 8)
     with pytest.raises(
         ValueError,
         match=r"expects at most 4 residuals or parameters, .* got 5 residuals and 8 parameters; "
-        r"take fewer points, or solver=diffop.train.ConjugateGradients\(\), which forms no matrix",
+        r"take fewer points, or solver=diffop.methods.ConjugateGradients\(\), which forms "
+        "no matrix",
     ):
-        after(loss, theta, do.train.GaussNewton(solver=solver))
+        after(loss, theta, do.methods.GaussNewton(solver=solver))
 
 
 def test_complex_parameters():
     with pytest.raises(ValueError, match="GaussNewton expects real parameters, got complex ones"):
-        do.train.State.initial(jnp.ones(2, complex), do.train.GaussNewton())
+        do.train.State.initial(jnp.ones(2, complex), do.methods.GaussNewton())
 
 
-@pytest.mark.parametrize("method", [do.train.GaussNewton(), do.train.LBFGS()])
+@pytest.mark.parametrize("method", [do.methods.GaussNewton(), do.methods.LBFGS()])
 def test_a_mesh_of_several_devices(method):
     mesh = jax.make_mesh((2,), ("data",))
     with pytest.raises(

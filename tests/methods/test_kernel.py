@@ -79,8 +79,8 @@ class Terms(eqx.Module):
     def pointwise(self, u, key):
         points = jax.random.normal(key, (self.count, DIM))
         return {
-            "inside": do.train.Pointwise(self.residual, points),
-            "data": do.train.Pointwise(
+            "inside": do.losses.Pointwise(self.residual, points),
+            "data": do.losses.Pointwise(
                 lambda u, x: self.of_data(u)(x) - 1, jax.random.normal(key, (4, DIM))
             ),
         }
@@ -184,7 +184,7 @@ def test_factors_are_for_wide_layers_that_few_jets_go_through():
 
 
 def after(solver, net, steps=3):
-    method = do.train.GaussNewton(
+    method = do.methods.GaussNewton(
         1e-2, adaptive=True, momentum=0.5, acceleration=True, solver=solver
     )
     return do.train.fit(net, Terms(lambda u, x: u(x) ** 2), method, steps, key=KEY)
@@ -192,7 +192,7 @@ def after(solver, net, steps=3):
 
 def test_steps_are_those_with_the_derivatives():
     """QR has them all in a matrix."""
-    found, expected = (after(s, Net(width=64)) for s in (do.train.Cholesky(), do.train.QR()))
+    found, expected = (after(s, Net(width=64)) for s in (do.methods.Cholesky(), do.methods.QR()))
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-6)
     for pair in zip(*map(jax.tree.leaves, (found.model, expected.model)), strict=True):
         np.testing.assert_allclose(*pair, rtol=1e-6, atol=1e-9)
@@ -206,7 +206,7 @@ def test_no_gradient_of_a_residual_by_a_wide_layer_is_formed():
     def step(parameters):
         residuals = Residuals(Terms(CASES["value"][0]), parameters, static, KEY)
         prior = jnp.zeros_like(residuals.theta)
-        return do.train.Cholesky().solve(residuals, prior, jnp.array(1e-3), KEY)[1].direction
+        return do.methods.Cholesky().solve(residuals, prior, jnp.array(1e-3), KEY)[1].direction
 
     weights = residuals_of(Terms(by_draws), net).theta.size
     assert weights <= max(jaxprs.sizes(jaxprs.of(step, parameters))) < 2 * weights

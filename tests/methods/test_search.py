@@ -80,10 +80,10 @@ class Valley:
 @pytest.mark.parametrize(
     "method",
     [
-        do.train.GaussNewton(damping=1.0, adaptive=True, halvings=0),
-        do.train.GaussNewton(damping=1e-4, adaptive=True),
-        do.train.GaussNewton(damping=1e-12),
-        do.train.GaussNewton(damping=1.0, adaptive=True, acceleration=True),
+        do.methods.GaussNewton(damping=1.0, adaptive=True, halvings=0),
+        do.methods.GaussNewton(damping=1e-4, adaptive=True),
+        do.methods.GaussNewton(damping=1e-12),
+        do.methods.GaussNewton(damping=1.0, adaptive=True, acceleration=True),
     ],
     ids=["Levenberg-Marquardt", "both", "line search", "acceleration"],
 )
@@ -101,12 +101,12 @@ def test_a_step_that_would_not_help_is_not_made():
             return jnp.cbrt(x)  # a full step goes from x to −2x
 
     model = jnp.array([1.0])
-    once = do.train.GaussNewton(damping=0.0, halvings=0)
+    once = do.methods.GaussNewton(damping=0.0, halvings=0)
     np.testing.assert_allclose(after(Root(), model, once).model, [-2.0])
-    adaptive = do.train.GaussNewton(damping=0.0, halvings=0, adaptive=True)
+    adaptive = do.methods.GaussNewton(damping=0.0, halvings=0, adaptive=True)
     np.testing.assert_allclose(after(Root(), model, adaptive).model, [1.0])
     np.testing.assert_allclose(
-        after(Root(), model, do.train.GaussNewton(damping=0.0, halvings=2)).model, [0.25]
+        after(Root(), model, do.methods.GaussNewton(damping=0.0, halvings=2)).model, [0.25]
     )
 
 
@@ -120,7 +120,7 @@ def test_a_step_that_bends_too_much_is_not_made():
         def residuals(self, x, key):
             return x + self.bend * x**2
 
-    method = do.train.GaussNewton(damping=0.0, adaptive=True, halvings=0, acceleration=True)
+    method = do.methods.GaussNewton(damping=0.0, adaptive=True, halvings=0, acceleration=True)
     for bend, after_it in [(0.0, 0.0), (-0.1, None), (-0.3, 1.0)]:
         # d = (1 + c) / (1 + 2 c) and a = 2 c d² / (1 + 2 c): |a| is 0.28 and 2.6 of |d|
         d = (1 + bend) / (1 + 2 * bend)
@@ -139,7 +139,7 @@ def test_a_step_made_shorter_does_not_lower_the_damping():
         def residuals(self, x, key):
             return jnp.cbrt(x)
 
-    method = do.train.GaussNewton(damping=0.1, adaptive=True, halvings=4)
+    method = do.methods.GaussNewton(damping=0.1, adaptive=True, halvings=4)
     (state,) = do.train.iterate(jnp.array([1.0]), Root(), method, 1, key=KEY)
     np.testing.assert_allclose(state.model, 1 - 3 / 1.1 / 4)
     np.testing.assert_allclose(state.optimiser.damping, 0.1)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("as_users_see_it")
 
 KEY = jax.random.key(0)
 X = jnp.ones(3)
-POISSON = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
+POISSON = do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0)
 
 
 def shared(dim=6, block=2, **kwargs):
@@ -168,26 +168,30 @@ CASES = {
     ),
     # equations
     "not_operators": (
-        lambda: do.nn.Equation({"u": jnp.sum}, lambda v, x: v["u"]),
+        lambda: do.equations.Equation({"u": jnp.sum}, lambda v, x: v["u"]),
         "expected a pytree of operators; got .*sum",
     ),
     "not_a_residual": (
-        lambda: do.nn.Equation(do.Laplacian(), 0.0),
+        lambda: do.equations.Equation(do.Laplacian(), 0.0),
         r"a residual that is a function \(values, x\), got 0.0 of type float",
     ),
     "an_operator_as_residual": (
-        lambda: do.nn.Equation(do.Laplacian(), do.Identity()),
+        lambda: do.equations.Equation(do.Laplacian(), do.Identity()),
         r"a residual that is a function \(values, x\), got .* of type Identity",
     ),
     "not_a_source": (
-        lambda: do.nn.Equation.linear(do.Laplacian(), 0.0),
+        lambda: do.equations.Equation.linear(do.Laplacian(), 0.0),
         "a source that is a function of the point, such as lambda x: 0.0, got 0.0 of type float",
     ),
     "not_an_equation": (
         lambda: pinn(do.Laplacian()),
-        "PINN expects a diffop.nn.Equation, or .* derived from diffop.nn.AbstractEquation, got Δ",
+        "PINN expects a diffop.equations.Equation, or .* derived from "
+        "diffop.equations.AbstractEquation, got Δ",
     ),
-    "a_class_of_problems": (lambda: pinn(do.pde.KdV1D), "a diffop.nn.Equation, or a problem"),
+    "a_class_of_problems": (
+        lambda: pinn(do.pde.KdV1D),
+        "a diffop.equations.Equation, or a problem",
+    ),
     # estimates
     "no_draws": (lambda: pinn().residual(X, KEY), BOTH + " a key, n=None"),
     "no_key": (lambda: pinn().residual(X, n=2), BOTH + " no key, n=2"),

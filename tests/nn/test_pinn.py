@@ -28,7 +28,7 @@ def source(x):
 def quasilinear(kappa):
     """u κΔu + (∂₀u)² = f: affine in what is sampled, and not in what is exact."""
     operators = {"u": do.Identity(), "slope": do.Partial(0), "diffusion": kappa * do.Laplacian()}
-    return do.nn.Equation(
+    return do.equations.Equation(
         operators,
         lambda v, x: v["u"] * v["diffusion"] + v["slope"] ** 2 - source(x),
         trainable=True,
@@ -46,7 +46,7 @@ def pinn(kappa=KAPPA):
 
 @pytest.fixture(scope="module")
 def points(x64):
-    return do.pde.unit_ball(jax.random.key(2), 6, 3)
+    return do.pde.unit_ball_by_radius(jax.random.key(2), 6, 3)
 
 
 def test_the_function_is_the_network_in_its_ansatz(points):
@@ -133,10 +133,10 @@ def test_complex_residuals_have_magnitudes(points, square):
     real residuals have with the same draws.
     """
     u = lambda x: jnp.sum(jnp.array([1.0, -2.0, 3.0]) * x**3)
-    whole = do.nn.Equation(
+    whole = do.equations.Equation(
         [do.Laplacian(), do.Identity()], lambda v, x: jax.lax.complex(v[1] - 2.0, v[0])
     )
-    parts = do.nn.Equation([do.Laplacian(), do.Identity()], lambda v, x: [v[1] - 2.0, v[0]])
+    parts = do.equations.Equation([do.Laplacian(), do.Identity()], lambda v, x: [v[1] - 2.0, v[0]])
     x = points
     exact = (6 * x @ jnp.array([1.0, -2.0, 3.0])) ** 2 + (jax.vmap(u)(x) - 2) ** 2
 
@@ -156,7 +156,7 @@ def test_constant_residuals(points, square):
     """A residual in which nothing is sampled has no variance, be it a number of Python."""
     u = lambda x: jnp.sum(x**2)
     equations = [
-        do.nn.Equation([do.Laplacian()], residual)
+        do.equations.Equation([do.Laplacian()], residual)
         for residual in (lambda v, x: 3, lambda v, x: jnp.asarray(3))
     ]
     losses = lambda points: [do.nn.PINN(u, e).loss(points, KEY, 2, square) for e in equations]
@@ -166,7 +166,7 @@ def test_constant_residuals(points, square):
 def test_systems_add_their_squares(points):
     """Of a pytree of residuals, vectors among them: here those of u = (|x|², x_0)."""
     u = lambda x: jnp.stack([jnp.sum(x**2), x[0]])
-    equation = do.nn.Equation(
+    equation = do.equations.Equation(
         [do.Laplacian(), do.Partial(0)], lambda v, x: {"lap": v[0] - 5.0, "slope": v[1][0] - x[1]}
     )
     x = points
@@ -187,7 +187,9 @@ class Square(eqx.Module):
 def test_a_step_of_an_optimiser():
     """κ u'' = f with u = a x²: R = 2κa − f, and (a, κ) move against 2R (2κ, 2a)."""
     a, kappa, f, rate = 1.5, 0.5, 2.0, 0.01
-    equation = do.nn.Equation.linear(jnp.array(kappa) * do.Laplacian(), lambda x: f, trainable=True)
+    equation = do.equations.Equation.linear(
+        jnp.array(kappa) * do.Laplacian(), lambda x: f, trainable=True
+    )
     model = do.nn.PINN(Square(jnp.array(a)), equation)
     optimiser = optax.chain(optax.clip(1e3), optax.sgd(rate))
 
@@ -209,7 +211,7 @@ def test_a_step_of_an_optimiser():
 
 def test_a_learnable_source():
     """A source that is a module: ∂_a of (u'' − a x²)² with u'' = 2 at x = 3."""
-    equation = do.nn.Equation.linear(do.Laplacian(), Square(jnp.array(0.5)), trainable=True)
+    equation = do.equations.Equation.linear(do.Laplacian(), Square(jnp.array(0.5)), trainable=True)
     model = do.nn.PINN(lambda x: x[0] ** 2, equation)
     points = jnp.array([[3.0]])
     gradient = eqx.filter_jit(eqx.filter_grad(lambda model: model.loss(points)))(model)
@@ -224,7 +226,7 @@ def test_what_is_known_is_not_learnt():
     points = jnp.array([[1.0]])
 
     def slopes(**kwargs):
-        equation = do.nn.Equation.linear(
+        equation = do.equations.Equation.linear(
             do.Directional(jnp.array([b])), Square(jnp.array(f)), **kwargs
         )
         model = do.nn.PINN(Square(jnp.array(a)), equation)

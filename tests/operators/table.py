@@ -112,12 +112,12 @@ def operators() -> list[Case]:
         ),
         Case(
             "second_order_matvec",
-            lambda a: do.SecondOrder(do.MatVec(lambda v: a(C) @ v)),
+            lambda a: do.SecondOrder(do.operators.MatVec(lambda v: a(C) @ v)),
             oracle.second_order(C),
         ),
         Case(
             "second_order_low_rank",
-            lambda a: do.SecondOrder(do.LowRank(a(SIGMA), a([2.0, -0.5]))),
+            lambda a: do.SecondOrder(do.operators.LowRank(a(SIGMA), a([2.0, -0.5]))),
             oracle.second_order((SIGMA * np.array([2.0, -0.5])) @ SIGMA.T),
         ),
         Case(

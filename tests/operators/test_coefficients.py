@@ -38,7 +38,7 @@ class HasMv(eqx.Module):
 SECOND_ORDER = {
     "array": lambda: do.SecondOrder(jnp.asarray(C)),
     "numpy": lambda: do.SecondOrder(C),
-    "matvec": lambda: do.SecondOrder(do.MatVec(lambda v: jnp.asarray(C) @ v)),
+    "matvec": lambda: do.SecondOrder(do.operators.MatVec(lambda v: jnp.asarray(C) @ v)),
     "mv": lambda: do.SecondOrder(HasMv(jnp.asarray(C))),
     "callable": lambda: do.SecondOrder(lambda x: jnp.asarray(C)),
     "callable_matvec": lambda: do.SecondOrder(lambda x: lambda v: jnp.asarray(C) @ v),

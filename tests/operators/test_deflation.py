@@ -84,7 +84,10 @@ OPERATORS = {
     ),
     "vector": lambda: (do.SecondOrder(B), oracle.second_order(B)),
     "of_point": lambda: (do.SecondOrder(matrix_of), oracle.second_order(matrix_of)),
-    "matvec": lambda: (do.SecondOrder(do.MatVec(lambda v: C @ v)), oracle.second_order(C)),
+    "matvec": lambda: (
+        do.SecondOrder(do.operators.MatVec(lambda v: C @ v)),
+        oracle.second_order(C),
+    ),
     "sigma": lambda: (do.ParabolicTrace(SIGMA), oracle.parabolic(SIGMA, D)),
     "sigma_dims": lambda: (
         do.ParabolicTrace(SIGMA[:6], dims=DIMS),
@@ -93,9 +96,14 @@ OPERATORS = {
     "sigma_vector": lambda: (do.ParabolicTrace(B), oracle.parabolic(B, D)),
     "sigma_number": lambda: (do.ParabolicTrace(0.5), oracle.parabolic(0.5, D)),
     "sigma_of_point": lambda: (do.ParabolicTrace(sigma_of), oracle.parabolic(sigma_of, D)),
-    "sigma_matvec": lambda: (do.ParabolicTrace(do.MatVec(lambda v: C @ v)), oracle.parabolic(C, D)),
+    "sigma_matvec": lambda: (
+        do.ParabolicTrace(do.operators.MatVec(lambda v: C @ v)),
+        oracle.parabolic(C, D),
+    ),
     "sigma_sparse": lambda: (
-        do.ParabolicTrace(do.SparseColumns(np.arange(D)[:, None], jnp.asarray(B)[:, None], D)),
+        do.ParabolicTrace(
+            do.operators.SparseColumns(np.arange(D)[:, None], jnp.asarray(B)[:, None], D)
+        ),
         oracle.parabolic(B, D),
     ),
     "sum": lambda: (

@@ -33,7 +33,7 @@ OPERATORS = {
 
 
 def applied(operator, u):
-    return operator.exact(u) if isinstance(operator, do.Operator) else operator(u)
+    return operator.exact(u) if isinstance(operator, do.operators.Operator) else operator(u)
 
 
 @pytest.fixture
@@ -206,5 +206,5 @@ def test_loops_of_the_library_over_divided_points(mesh, put):
 
 def test_the_product_of_a_matrix_with_a_divided_gradient(mesh, put):
     x = jr.normal(jr.key(1), (D,))
-    twice = do.Gradient(do.MatVec(lambda v: 2 * v)).exact(lambda x: jnp.sum(jnp.sin(x)))
+    twice = do.Gradient(do.operators.MatVec(lambda v: 2 * v)).exact(lambda x: jnp.sum(jnp.sin(x)))
     np.testing.assert_allclose(of_one_device(twice, mesh, put(x, "i")), 2 * np.cos(x), rtol=1e-12)

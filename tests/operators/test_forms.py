@@ -51,7 +51,7 @@ def matvec(x):
 
 
 def low_rank(x):
-    return do.LowRank(jnp.asarray(F) * x[1], jnp.asarray(S))
+    return do.operators.LowRank(jnp.asarray(F) * x[1], jnp.asarray(S))
 
 
 class HasMv(eqx.Module):
@@ -126,7 +126,7 @@ LOW_RANKS = [*((name, 3) for name in WEIGHTS), ("default", 1), ("indefinite", 2)
 @pytest.mark.parametrize(("name", "columns"), LOW_RANKS)
 def test_low_rank_is_its_matrix(name, columns):
     weights = None if WEIGHTS[name] is None else WEIGHTS[name][:columns]
-    low = do.LowRank(F[:, :columns], weights)
+    low = do.operators.LowRank(F[:, :columns], weights)
     s = np.ones(columns) if weights is None else weights
     C = (F[:, :columns] * s) @ F[:, :columns].T
     operator = do.SecondOrder(low)
@@ -137,7 +137,7 @@ def test_low_rank_is_its_matrix(name, columns):
 
 def test_low_rank_costs_r_jets():
     d = 1000
-    low = do.LowRank(jnp.ones((d, 2)))
+    low = do.operators.LowRank(jnp.ones((d, 2)))
     operator = do.SecondOrder(low)
     close(operator.exact(lambda x: jnp.sum(x) ** 2)(jnp.zeros(d)), 4 * d**2)
     eqns = jaxprs.of(operator.exact(lambda x: jnp.sum(jnp.sin(x))), jnp.ones(d))
@@ -145,7 +145,7 @@ def test_low_rank_costs_r_jets():
 
 
 def test_low_rank_in_some_coordinates_of_another_argument():
-    low = do.LowRank(F[:2], S)
+    low = do.operators.LowRank(F[:2], S)
     C = np.zeros((3, 3))
     C[np.ix_([0, 2], [0, 2])] = (F[:2] * S) @ F[:2].T
     v = lambda t, x: jnp.cos(t) * u(x)
@@ -157,18 +157,18 @@ def test_low_rank_in_some_coordinates_of_another_argument():
 @pytest.mark.parametrize("build", [do.ParabolicTrace, do.Gradient], ids=lambda b: b.__name__)
 def test_low_rank_as_any_matrix(build):
     C = (F * S) @ F.T
-    close(at_point(build(do.LowRank(F, S))), at_point(build(jnp.asarray(C))))
+    close(at_point(build(do.operators.LowRank(F, S))), at_point(build(jnp.asarray(C))))
 
 
 def test_low_rank_operators_compare_as_polynomials():
-    low = do.SecondOrder(do.LowRank(F[:, :1], [2.0]))
-    assert low == do.SecondOrder(do.LowRank(F[:, :1], [2.0]))
+    low = do.SecondOrder(do.operators.LowRank(F[:, :1], [2.0]))
+    assert low == do.SecondOrder(do.operators.LowRank(F[:, :1], [2.0]))
     assert low == do.SecondOrder(jnp.asarray(2 * F[:, :1] @ F[:, :1].T))
-    assert low == 2 * do.SecondOrder(do.LowRank(F[:, :1]))
-    assert low != do.SecondOrder(do.LowRank(F[:, :1], [3.0]))
+    assert low == 2 * do.SecondOrder(do.operators.LowRank(F[:, :1]))
+    assert low != do.SecondOrder(do.operators.LowRank(F[:, :1], [3.0]))
     assert low + low == 2 * low
     with pytest.raises(TypeError, match="traced"):
-        jax.jit(lambda s: low == do.SecondOrder(do.LowRank(F[:, :1], s)))(jnp.ones(1))
+        jax.jit(lambda s: low == do.SecondOrder(do.operators.LowRank(F[:, :1], s)))(jnp.ones(1))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_low_rank_operators_compare_as_polynomials():
 def test_low_rank_sampled_columns_are_unbiased(monkeypatch, weights, n):
     weights = np.asarray(weights)
     outcomes = weighted_draws(weights * np.sum(F**2, axis=0), n)
-    operator = do.SecondOrder(do.LowRank(F, weights))
+    operator = do.SecondOrder(do.operators.LowRank(F, weights))
     got = mean_over(monkeypatch, "weighted", outcomes, operator, n, u)
     close(got, contracted((F * weights) @ F.T))
 
@@ -191,13 +191,13 @@ def test_low_rank_magnitudes(monkeypatch):
         return jnp.zeros(n, int), jnp.ones(n)
 
     monkeypatch.setattr(sampling, "weighted", weighted)
-    do.SecondOrder(do.LowRank(F, S)).estimate(KEY, 2)(u)(jnp.asarray(X))
+    do.SecondOrder(do.operators.LowRank(F, S)).estimate(KEY, 2)(u)(jnp.asarray(X))
     close(seen[0], np.abs(S) * np.sum(F**2, axis=0))
 
 
 @pytest.mark.parametrize("columns", [2, 3])
 def test_low_rank_signs_are_unbiased(monkeypatch, columns):
-    operator = do.SecondOrder(do.LowRank(F[:, :columns], S[:columns]))
+    operator = do.SecondOrder(do.operators.LowRank(F[:, :columns], S[:columns]))
     C = (F[:, :columns] * S[:columns]) @ F[:, :columns].T
     outcomes = signs(columns, 1)
     got = mean_over(monkeypatch, "directions", outcomes, operator, 1, u, kind="rademacher")
@@ -208,7 +208,7 @@ def test_low_rank_gradients_through_probes(monkeypatch):
     """By the factors and by the weights, one of them zero: finite, and the exact gradient in
     expectation.
     """
-    low = do.LowRank(F, S)
+    low = do.operators.LowRank(F, S)
 
     def gradient(operator_of):
         value = lambda low: operator_of(do.SecondOrder(low))(u)(jnp.asarray(X))
@@ -241,8 +241,8 @@ CONSTANTS = {
     "vector": lambda: jnp.asarray(B),
     "matrix": lambda: jnp.asarray(SKEWED),
     "numpy": lambda: SKEWED,
-    "low_rank": lambda: do.LowRank(F, S),
-    "matvec": lambda: do.MatVec(lambda v: jnp.asarray(SKEWED) @ v),
+    "low_rank": lambda: do.operators.LowRank(F, S),
+    "matvec": lambda: do.operators.MatVec(lambda v: jnp.asarray(SKEWED) @ v),
     "mv": lambda: HasMv(jnp.asarray(SKEWED)),
 }
 FIELDS = {
@@ -359,7 +359,9 @@ def test_constants_are_known_operators():
     assert do.DivergenceForm(0.5, dims=(0, 2)) == 0.5 * do.Laplacian(dims=(0, 2))
     assert do.DivergenceForm(jnp.asarray(B)) == do.SecondOrder(jnp.asarray(B))
     assert do.DivergenceForm(SKEWED) == do.SecondOrder(SKEWED)
-    assert do.DivergenceForm(do.LowRank(F, S)) == do.SecondOrder(do.LowRank(F, S))
+    assert do.DivergenceForm(do.operators.LowRank(F, S)) == do.SecondOrder(
+        do.operators.LowRank(F, S)
+    )
 
 
 def test_fields_compare_by_the_function():
@@ -545,7 +547,7 @@ def test_a_banded_root_of_a_million_rows(kind):
     """σ = diag(s) + ½ (the shift by one)."""
     c, _ = large_function(LARGE)
     s = 1 + jnp.cos(jnp.arange(float(LARGE)) * 1e-2)
-    sigma = do.MatVec(lambda v: s * v + 0.5 * jnp.roll(v, 1))
+    sigma = do.operators.MatVec(lambda v: s * v + 0.5 * jnp.roll(v, 1))
     v = lambda x: 0.5 * jnp.sum(c * x**2)
     E = do.ParabolicTrace(sigma).estimate(KEY, 8, probes=kind)
     mean, error, jets = jax.jit(E.stats(v))(jnp.ones(LARGE))
@@ -587,7 +589,7 @@ COMPONENTS = {
     "laplacian": do.Laplacian,
     "second_order": lambda: do.SecondOrder(jnp.asarray(SKEWED)),
     "second_order_diagonal": lambda: do.SecondOrder(jnp.asarray(B)),
-    "second_order_low_rank": lambda: do.SecondOrder(do.LowRank(F, B)),
+    "second_order_low_rank": lambda: do.SecondOrder(do.operators.LowRank(F, B)),
     "second_order_of_point": lambda: do.SecondOrder(matrix),
     "parabolic": lambda: do.ParabolicTrace(jnp.asarray(F)),
     "parabolic_of_point": lambda: do.ParabolicTrace(diagonal),
@@ -688,14 +690,18 @@ def at(operator):
 
 
 ERRORS = {
-    "factors_of_one_axis": (lambda: do.LowRank(B), ValueError, r"factors.*\(3,\)"),
-    "factors_of_text": (lambda: do.LowRank("F"), TypeError, "factors of LowRank.*str"),
-    "complex_factors": (lambda: do.LowRank(1j * F), TypeError, "real.*complex128"),
-    "weights_of_other_length": (lambda: do.LowRank(F, B[:2]), ValueError, r"\(3,\).*\(2,\)"),
-    "weights_of_two_axes": (lambda: do.LowRank(F, F), ValueError, r"\(3,\).*\(3, 3\)"),
-    "complex_weights": (lambda: do.LowRank(F, 1j * B), TypeError, "real.*complex128"),
+    "factors_of_one_axis": (lambda: do.operators.LowRank(B), ValueError, r"factors.*\(3,\)"),
+    "factors_of_text": (lambda: do.operators.LowRank("F"), TypeError, "factors of LowRank.*str"),
+    "complex_factors": (lambda: do.operators.LowRank(1j * F), TypeError, "real.*complex128"),
+    "weights_of_other_length": (
+        lambda: do.operators.LowRank(F, B[:2]),
+        ValueError,
+        r"\(3,\).*\(2,\)",
+    ),
+    "weights_of_two_axes": (lambda: do.operators.LowRank(F, F), ValueError, r"\(3,\).*\(3, 3\)"),
+    "complex_weights": (lambda: do.operators.LowRank(F, 1j * B), TypeError, "real.*complex128"),
     "factors_of_other_size": (
-        lambda: at(do.SecondOrder(do.LowRank(F[:2]))),
+        lambda: at(do.SecondOrder(do.operators.LowRank(F[:2]))),
         ValueError,
         r"LowRank.*3 rows.*\(2, 3\)",
     ),

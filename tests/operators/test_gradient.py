@@ -36,7 +36,7 @@ def test_like_partial(name):
         "gradient": do.Gradient(),
         "some": do.Gradient(dims=(2, 0)),
         "sigma": do.Gradient(jnp.asarray(A)),
-        "rows": do.Gradient(do.MatVec(lambda v: jnp.asarray(A, v.dtype) @ v)),
+        "rows": do.Gradient(do.operators.MatVec(lambda v: jnp.asarray(A, v.dtype) @ v)),
         "partials": [do.Partial(i) for i in range(3)],
     }
     found = do.exact(operators)(u)(x)

@@ -242,7 +242,7 @@ def test_an_accuracy_is_reached():
 
 # --- in equations and losses -------------------------------------------------------------------
 
-VOLTERRA = do.nn.Equation.linear(
+VOLTERRA = do.equations.Equation.linear(
     do.Identity() + do.Integral(TO_X, lambda x, y: x[0] - y[0]), lambda x: x[0]
 )
 POINTS = np.linspace(0.0, 2.0, 7)[:, None]
@@ -250,7 +250,7 @@ POINTS = np.linspace(0.0, 2.0, 7)[:, None]
 
 def test_an_integral_equation_knows_its_solution():
     """u(x) + ∫_0^x (x − y) u(y) dy = x has the solution sin x."""
-    loss = do.train.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")
+    loss = do.losses.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")
     assert loss(lambda x: jnp.sin(x[0]), jax.random.key(0)) < 1e-20
     assert loss(lambda x: jnp.sin(x[0]) + 0.1, jax.random.key(0)) > 1e-3
 
@@ -258,10 +258,10 @@ def test_an_integral_equation_knows_its_solution():
 def test_losses_of_estimates_are_unbiased():
     """Of the two squares that are; the third has too much, by the variance."""
     u = lambda x: jnp.cos(2 * x[0])
-    exact = do.train.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")(u, jax.random.key(0))
+    exact = do.losses.ResidualLoss(VOLTERRA, points=POINTS, probes="exact")(u, jax.random.key(0))
     keys = jax.random.split(jax.random.key(3), 3000)
     for square in ("product", "pairs", "biased"):
-        loss = do.train.ResidualLoss(VOLTERRA, points=POINTS, n=4, square=square)
+        loss = do.losses.ResidualLoss(VOLTERRA, points=POINTS, n=4, square=square)
         values = jax.jit(jax.vmap(lambda key, loss=loss: loss(u, key)))(keys)
         z = (jnp.mean(values) - exact) / (jnp.std(values) / math.sqrt(3000))
         assert (abs(z) < Z) == (square != "biased"), (square, z)

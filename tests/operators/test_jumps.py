@@ -229,7 +229,7 @@ def test_long_jumps_stay_in_range():
 
 
 def poisson(alpha, d):
-    return do.nn.Equation.linear(
+    return do.equations.Equation.linear(
         do.FractionalLaplacian(alpha, radius=to_sphere),
         lambda x: (
             2**alpha
@@ -242,9 +242,9 @@ def poisson(alpha, d):
 
 def test_a_loss_is_that_of_the_residual():
     """Of the solution in a hundred dimensions it is 0 on average; biased it is the variance."""
-    points = 0.7 * do.pde.unit_ball(jax.random.key(1), 4, 100)
+    points = 0.7 * do.pde.unit_ball_by_radius(jax.random.key(1), 4, 100)
     for square in ("pairs", "biased"):
-        loss = do.train.ResidualLoss(poisson(1.5, 100), points=points, n=4, square=square)
+        loss = do.losses.ResidualLoss(poisson(1.5, 100), points=points, n=4, square=square)
         values = jax.jit(jax.vmap(lambda k, loss=loss: loss(cap(1.5), k)))(
             jax.random.split(KEY, 500)
         )
@@ -266,9 +266,9 @@ def test_a_control_takes_noise_away():
 def test_networks_without_curvature_are_warned_of():
     """Small jumps are taken by second derivatives, which are 0 for them."""
     rough = eqx.nn.MLP(2, "scalar", 8, depth=1, key=KEY)
-    equation = do.nn.Equation.linear(do.FractionalLaplacian(1.0, radius=1.0), lambda x: 0.0)
-    loss = do.train.ResidualLoss(equation, points=np.ones((2, 2)), n=2)
-    with pytest.warns(do.train.PiecewiseLinearWarning):
+    equation = do.equations.Equation.linear(do.FractionalLaplacian(1.0, radius=1.0), lambda x: 0.0)
+    loss = do.losses.ResidualLoss(equation, points=np.ones((2, 2)), n=2)
+    with pytest.warns(do.losses.PiecewiseLinearWarning):
         loss(rough, KEY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

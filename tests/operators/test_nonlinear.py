@@ -214,7 +214,7 @@ def test_linear_ones_stay_linear():
     assert not (U * D).is_linear and not (LAPLACIAN @ well).is_linear
     assert U == do.Identity() and 2 * U + LAPLACIAN == LAPLACIAN + 2 * do.Identity()
     assert LAPLACIAN @ U == LAPLACIAN
-    assert isinstance(LAPLACIAN @ (c * do.Identity()), do.DifferentialOperator)
+    assert isinstance(LAPLACIAN @ (c * do.Identity()), do.operators.DifferentialOperator)
 
 
 PRINTED = {
@@ -322,13 +322,13 @@ BURGERS = do.Partial(1) + U * D - 0.5 * D**2
 
 def test_residuals():
     points = jax.random.normal(jax.random.key(0), (6, 2))
-    equation = do.nn.Equation(BURGERS, lambda value, x: value)
+    equation = do.equations.Equation(BURGERS, lambda value, x: value)
     assert do.nn.PINN(viscous, equation).loss(points) < 1e-28
     N, oracle = CASES["burgers"]
     residuals = jax.vmap(oracle(u))(points)
     for each in (
-        do.nn.Equation(N, lambda value, x: value - 1),
-        do.nn.Equation.linear(N, lambda x: 1.0),
+        do.equations.Equation(N, lambda value, x: value - 1),
+        do.equations.Equation.linear(N, lambda x: 1.0),
     ):
         loss = do.nn.PINN(u, each).loss(points)
         np.testing.assert_allclose(loss, np.mean((residuals - 1) ** 2), rtol=1e-10)
@@ -341,7 +341,7 @@ def test_gradients_of_residuals():
         LAPLACIAN @ U**2 + U * D,
         lambda x: laplacian(lambda x: u(x) ** 2)(x) + u(x) * dx(u)(x),
     )
-    pinn = do.nn.PINN(u, do.nn.Equation(N, lambda value, x: value))
+    pinn = do.nn.PINN(u, do.equations.Equation(N, lambda value, x: value))
     slopes = jax.vmap(jax.grad(oracle))(points)
     expected = np.mean(jax.vmap(oracle)(points) ** 2) + np.mean(np.sum(slopes**2, axis=1))
     for how in ({}, {"gpinn_terms": 2, "key": jax.random.key(0), "probes": "exact"}):
@@ -351,7 +351,7 @@ def test_gradients_of_residuals():
 
 def test_squares_are_unbiased():
     """The mean square of an estimated residual over many keys is that of the exact one."""
-    equation = do.nn.Equation(U * LAPLACIAN - LAPLACIAN @ U**2, lambda value, x: value)
+    equation = do.equations.Equation(U * LAPLACIAN - LAPLACIAN @ U**2, lambda value, x: value)
     v = lambda x: jnp.sin(x[0]) * jnp.exp(x[1]) + x[2] ** 3
     pinn, point = do.nn.PINN(v, equation), jnp.array([[0.7, -0.4, 0.9]])
     exact = (v(point[0]) * laplacian(v)(point[0]) - laplacian(lambda x: v(x) ** 2)(point[0])) ** 2
@@ -374,7 +374,7 @@ def test_conditions():
 
 def test_unknown_coefficients_are_learnt():
     kappa = jnp.array(0.5)
-    equation = do.nn.Equation(
+    equation = do.equations.Equation(
         do.Partial(1) + kappa * (U * D), lambda value, x: value, trainable=True
     )
     pinn = do.nn.PINN(u, equation)
@@ -388,10 +388,10 @@ def test_kinks_are_those_of_u_itself():
     """Δ(u²) of a relu network is 2 |∇u|², and no reason to warn."""
     points = jnp.ones((2, 2))
     relu = lambda x: jax.nn.relu(x[0] - 0.2)
-    equation = do.nn.Equation(LAPLACIAN @ U**2, lambda value, x: value)
+    equation = do.equations.Equation(LAPLACIAN @ U**2, lambda value, x: value)
     np.testing.assert_allclose(do.nn.PINN(relu, equation).loss(points), 4.0)
-    with pytest.warns(do.train.PiecewiseLinearWarning):
-        do.nn.PINN(relu, do.nn.Equation(U * LAPLACIAN, lambda v, x: v)).loss(points)
+    with pytest.warns(do.losses.PiecewiseLinearWarning):
+        do.nn.PINN(relu, do.equations.Equation(U * LAPLACIAN, lambda v, x: v)).loss(points)
 
 
 # Bad input.

@@ -268,8 +268,10 @@ def test_a_high_power_of_the_laplacian():
 OF_POINT = {
     "matrix": do.SecondOrder(lambda x: jnp.diag(x) + 1),
     "terms": do.TensorOperator([{0: 2}, {0: 1, 1: 1}], lambda x: x[:2]),
-    "columns": do.ParabolicTrace(lambda x: do.SparseColumns(np.zeros((3, 1), int), x[:, None], 3)),
-    "product": do.ParabolicTrace(lambda x: do.MatVec(lambda v: x * v)),
+    "columns": do.ParabolicTrace(
+        lambda x: do.operators.SparseColumns(np.zeros((3, 1), int), x[:, None], 3)
+    ),
+    "product": do.ParabolicTrace(lambda x: do.operators.MatVec(lambda v: x * v)),
     "flux": do.DivergenceForm(lambda x: 1 + jnp.sum(x)),
     "sum": do.Laplacian() + do.Directional(lambda x: x),
     "estimate": do.SecondOrder(lambda x: jnp.diag(x)).estimate(jax.random.key(0), 2),

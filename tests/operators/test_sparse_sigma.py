@@ -71,7 +71,7 @@ def test_a_function_that_returns_one():
     i = np.arange(D)
     positions = np.stack([i, (i + 1) % D, i], axis=1)
     values = lambda x: jnp.stack([x, jnp.roll(x, -1), 0 * x], axis=1)
-    sigma = lambda x: do.SparseColumns(positions, values(x), rows=D)
+    sigma = lambda x: do.operators.SparseColumns(positions, values(x), rows=D)
     x = jr.normal(jr.key(0), (D,)) / 3
     dense = jnp.zeros((D, D)).at[positions, i[:, None]].add(values(x))
     got = jax.jit(do.ParabolicTrace(sigma).exact(u))(x)

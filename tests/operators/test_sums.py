@@ -46,7 +46,7 @@ SUMS: dict[str, tuple[list[dict[str, float]], int]] = {
 }
 
 
-def operator(numbers: Mapping[str, float]) -> do.Operator:
+def operator(numbers: Mapping[str, float]) -> do.operators.Operator:
     terms = []
     for word, number in numbers.items():
         orders = {NAMES.index(letter): word.count(letter) for letter in word}
@@ -54,7 +54,7 @@ def operator(numbers: Mapping[str, float]) -> do.Operator:
     return sum(terms)  # pyright: ignore
 
 
-def _one(orders: Mapping[int, int]) -> do.Operator:
+def _one(orders: Mapping[int, int]) -> do.operators.Operator:
     return do.Partial(*next(iter(orders.items()))) if orders else do.Identity()
 
 

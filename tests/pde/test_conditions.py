@@ -154,7 +154,7 @@ def test_squares_of_residuals_add_up_to_the_misfit(getkey):
 
 def test_an_equation_has_them(getkey):
     """Of a system, by a PINN that holds a function of its own."""
-    equation = do.nn.Equation(
+    equation = do.equations.Equation(
         do.Divergence(dims=(0, 1)) @ do.Component((0, 1)),
         lambda v, x: v,
         conditions=do.pde.Conditions(do.pde.Neumann(0.0, on=WALL, component=2)),
@@ -182,7 +182,7 @@ def test_each_condition_has_points_of_its_own(getkey):
 def test_measurements_stand_among_them(getkey):
     """As they are, in their place, and others draw what they would draw without them."""
     given = do.pde.Neumann(0.0, on=WALL)
-    data = do.pde.Condition(do.Identity(), jnp.ones((2, 3)), jnp.zeros(2))
+    data = do.equations.Condition(do.Identity(), jnp.ones((2, 3)), jnp.zeros(2))
     key = getkey()
     first, second, third = do.pde.Conditions(given, data, given)(key, 4)
     assert second is data
@@ -227,7 +227,7 @@ def test_a_loss_takes_them(getkey):
             return ROD.sections(resolution)
 
     problem = Ring()
-    loss = do.train.ResidualLoss(problem, batch=8, n=1, probes="exact")
+    loss = do.losses.ResidualLoss(problem, batch=8, n=1, probes="exact")
     assert loss(problem.solution, getkey()) < 1e-20
     terms = loss.terms(u, getkey())
     assert terms["data"] > 1e-2

@@ -99,7 +99,7 @@ def test_random_points_have_an_unbiased_square(name):
 
     def both(key):
         (drawn,), (exact,) = random.draw(key, 3), condition.draw(key, 3)
-        square = do.pde.Condition(*drawn).misfit(function)
+        square = do.equations.Condition(*drawn).misfit(function)
         fine = exact.misfit(function)
         return drawn.misfit(function) - fine, square - fine
 
@@ -115,12 +115,12 @@ def test_a_loss_has_its_minimum_at_the_density():
     """
     points, minima = np.linspace(0.0, 1.0, 9)[:, None], []
     for n, keys in ((None, 1), (8, 2000)):
-        equation = do.nn.Equation.linear(
+        equation = do.equations.Equation.linear(
             do.Partial(0) + do.Identity(),
             lambda x: 0.0,
             conditions=do.pde.Conditions(Normalised(on=ROD, n=n)),
         )
-        loss = do.train.ResidualLoss(equation, points=points, probes="exact")
+        loss = do.losses.ResidualLoss(equation, points=points, probes="exact")
         of = lambda c, key, loss=loss: loss(lambda x: jnp.polyval(c, x[0]), key)
         mean = lambda c, of=of, keys=keys: jnp.mean(
             jax.vmap(lambda key: of(c, key))(jax.random.split(KEY, keys))
@@ -143,8 +143,8 @@ def test_a_loss_has_its_minimum_at_the_density():
         (lambda: Normalised(on=ROD, n=1), ValueError, "must be at least 2; got 1"),
         (lambda: OrthogonalTo(2.0, on=ROD), TypeError, "expects functions of the coordinates"),
         (
-            lambda: do.train.ResidualLoss(
-                do.nn.Equation.linear(
+            lambda: do.losses.ResidualLoss(
+                do.equations.Equation.linear(
                     do.Identity(), jnp.sum, conditions=Normalised(on=ROD, n=4).draw(KEY, 1)
                 ),
                 points=np.ones((2, 1)),

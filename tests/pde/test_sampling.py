@@ -23,7 +23,7 @@ def uniform(values):
 
 @pytest.mark.parametrize("ends", [tuple, np.array, jnp.array])
 def test_points_of_a_box_are_uniform(ends, getkey):
-    points = fractions(do.pde.box(getkey(), 4000, ends(LOWER), ends(UPPER)))
+    points = fractions(do.pde.points_in_box(getkey(), 4000, ends(LOWER), ends(UPPER)))
     assert points.shape == (4000, 3)
     assert points.min() >= -1e-6 and points.max() <= 1 + 1e-6
     assert all(uniform(points[:, axis]) for axis in range(3))
@@ -31,7 +31,7 @@ def test_points_of_a_box_are_uniform(ends, getkey):
 
 
 def test_points_of_the_boundary_are_on_all_faces_alike(getkey):
-    points = fractions(do.pde.box_boundary(getkey(), 6000, LOWER, UPPER))
+    points = fractions(do.pde.points_on_box(getkey(), 6000, LOWER, UPPER))
     on_faces = np.stack([np.abs(points) < 1e-6, np.abs(points - 1) < 1e-6])
     assert (on_faces.any(axis=(0, 2))).all()
     # four standard deviations of a count
@@ -78,7 +78,7 @@ def test_sobol_points_integrate_better(getkey):
 
 def test_sobol_points_in_a_box(getkey):
     key = getkey()
-    points = fractions(do.pde.box(key, 64, LOWER, UPPER, unit=do.pde.sobol))
+    points = fractions(do.pde.points_in_box(key, 64, LOWER, UPPER, unit=do.pde.sobol))
     np.testing.assert_allclose(points, do.pde.sobol(key, 64, 3), atol=1e-5)
 
 
@@ -93,7 +93,7 @@ def test_points_are_chosen_with_the_stated_probabilities(power, floor):
     weights = np.arange(4.0) ** power / np.mean(np.arange(4.0) ** power) + floor
 
     def first(key):
-        return do.pde.residual_adaptive(
+        return do.losses.residual_adaptive(
             key, lambda x: -x[0], pool_of, 1, pool=4, power=power, floor=floor
         )[0, 0]
 
@@ -106,32 +106,34 @@ def test_points_are_chosen_with_the_stated_probabilities(power, floor):
 
 
 def test_chosen_points_are_different_ones_of_the_pool(getkey):
-    points = do.pde.residual_adaptive(getkey(), lambda x: x[0], pool_of, 5, pool=5)
+    points = do.losses.residual_adaptive(getkey(), lambda x: x[0], pool_of, 5, pool=5)
     assert sorted(points[:, 0].tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_where_nothing_is_left_all_points_are_alike(getkey):
-    points = do.pde.residual_adaptive(getkey(), lambda x: 0 * x[0], pool_of, 3, pool=9, floor=0.0)
+    points = do.losses.residual_adaptive(
+        getkey(), lambda x: 0 * x[0], pool_of, 3, pool=9, floor=0.0
+    )
     assert len(set(points[:, 0].tolist())) == 3
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda key: do.pde.box(key, 0, [0.0], [1.0]), r"got count=0 and ends of shapes \(1,\)"),
-        (lambda key: do.pde.box(key, 1, [0.0], [1.0, 2.0]), r"shapes \(1,\) and \(2,\)"),
-        (lambda key: do.pde.box_boundary(key, 1, [], []), "box_boundary expects a count of at"),
+        (lambda key: do.pde.points_in_box(key, 0, [0.0], [1.0]), r"got count=0 and ends of shapes \(1,\)"),
+        (lambda key: do.pde.points_in_box(key, 1, [0.0], [1.0, 2.0]), r"shapes \(1,\) and \(2,\)"),
+        (lambda key: do.pde.points_on_box(key, 1, [], []), "box_boundary expects a count of at"),
         (lambda key: do.pde.halton(key, 0, 1), "halton expects .*, got count=0 and dim=1"),
         (lambda key: do.pde.halton(key, 4, 7000), "a dim from 1 to 6542, got count=4 and dim=7000"),
         (lambda key: do.pde.latin_hypercube(key, 4, 0), "latin_hypercube .* count=4 and dim=0"),
         (lambda key: do.pde.sobol(key, 0, 1), "sobol expects .*, got count=0 and dim=1"),
         (lambda key: do.pde.sobol(key, 4, 30_000), "a dim from 1 to 21201, got count=4 and dim=30"),
         (
-            lambda key: do.pde.residual_adaptive(key, jnp.sum, pool_of, 5, pool=4),
+            lambda key: do.losses.residual_adaptive(key, jnp.sum, pool_of, 5, pool=4),
             "residual_adaptive expects 1 <= count <= pool, .* got count=5, pool=4, power=1.0",
         ),
         (
-            lambda key: do.pde.residual_adaptive(
+            lambda key: do.losses.residual_adaptive(
                 key, jnp.sum, pool_of, 1, pool=4, power=0, floor=0
             ),
             "not both 0, got .* power=0 and floor=0",

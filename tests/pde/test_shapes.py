@@ -179,7 +179,7 @@ def test_a_cloud(getkey):
     flux = do.pde.Neumann(2.0, on=disc.boundary)
     (condition,) = flux.draw(getkey(), 100)
     assert condition.misfit(lambda x: x @ x) < 1e-20
-    equation = do.nn.Equation.linear(
+    equation = do.equations.Equation.linear(
         jnp.array(1.0) * do.Laplacian(), lambda x: 4.0,
         conditions=do.pde.Conditions(flux), trainable=True,
     )  # fmt: skip

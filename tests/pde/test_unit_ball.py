@@ -11,7 +11,7 @@ import diffop as do
 @pytest.mark.parametrize("dim", [1, 2, 300])
 def test_points_are_in_the_ball_with_uniform_radius(dim, getkey):
     count = 4000
-    points = do.pde.unit_ball(getkey(), count, dim)
+    points = do.pde.unit_ball_by_radius(getkey(), count, dim)
     assert points.shape == (count, dim)
     radius = np.sort(np.linalg.norm(np.asarray(points), axis=1))
     # Kolmogorov-Smirnov distance from uniform: above 1.95/√count once in a thousand
@@ -20,18 +20,18 @@ def test_points_are_in_the_ball_with_uniform_radius(dim, getkey):
 
 
 def test_directions_are_isotropic(getkey):
-    points = np.asarray(do.pde.unit_ball(getkey(), 20_000, 3), np.float64)
+    points = np.asarray(do.pde.unit_ball_by_radius(getkey(), 20_000, 3), np.float64)
     directions = points / np.linalg.norm(points, axis=1, keepdims=True)
     np.testing.assert_allclose(directions.mean(axis=0), 0.0, atol=0.02)
     np.testing.assert_allclose(directions.T @ directions / 20_000, np.eye(3) / 3, atol=0.02)
 
 
 def test_equal_keys_give_equal_points():
-    first, second = (do.pde.unit_ball(jax.random.key(3), 5, 7) for _ in range(2))
+    first, second = (do.pde.unit_ball_by_radius(jax.random.key(3), 5, 7) for _ in range(2))
     assert jnp.array_equal(first, second)
 
 
 @pytest.mark.parametrize(("count", "dim"), [(0, 3), (3, 0)])
 def test_empty_requests_are_refused(count, dim, getkey):
     with pytest.raises(ValueError, match="count and dim of at least 1, got"):
-        do.pde.unit_ball(getkey(), count, dim)
+        do.pde.unit_ball_by_radius(getkey(), count, dim)

@@ -47,7 +47,7 @@ def by_fourier_series(count=64, times=5):
 
 def test_phases_separate(seed=0):
     u, laplacian = do.Value(), do.Laplacian(dims=(0,))
-    equation = do.nn.Equation.linear(
+    equation = do.equations.Equation.linear(
         do.Partial(1) - laplacian @ (u**3 - u - WIDTH * laplacian),
         lambda x: 0.0,
         conditions=do.pde.Conditions(do.pde.Initial(lambda x: jnp.cos(jnp.pi * x[0]) / 2, on=RING)),

@@ -28,7 +28,7 @@ def solution(x):
     return corner(x) + x[0] ** 2 - x[1] ** 2
 
 
-EQUATION = do.nn.Equation.linear(
+EQUATION = do.equations.Equation.linear(
     do.Laplacian(),
     lambda x: 0.0,
     conditions=do.pde.Conditions(do.pde.Dirichlet(solution, on=SHAPE.boundary)),

@@ -37,7 +37,7 @@ class Density(eqx.Module):
 
 def test_two_wells(seed=0):
     """Of dX = b dt + √2 dW the density is e^{−V}/Z, Z by scipy."""
-    equation = do.nn.Equation.linear(
+    equation = do.equations.Equation.linear(
         do.Generator(drift, 2**0.5).adjoint(),
         lambda x: 0.0,
         conditions=do.pde.Conditions(

@@ -18,7 +18,7 @@ def test_volterra(seed=0):
     """
     memory = do.Integral(Limits(0.0, lambda x: x), lambda x, y: jnp.exp(y[0] - x[0]))
     interval = do.pde.Box((0.0,), (5.0,))
-    equation = do.nn.Equation.linear(
+    equation = do.equations.Equation.linear(
         do.Partial(0) + do.Identity() - memory,
         lambda x: 0.0,
         conditions=do.pde.Conditions(do.pde.Dirichlet(1.0, on=interval.face(0, "lower"))),
@@ -34,7 +34,7 @@ def test_fredholm(seed=0):
     ∫ y sin πy dy = 1/π.
     """
     interval = do.pde.Box((0.0,), (1.0,))
-    equation = do.nn.Equation.linear(
+    equation = do.equations.Equation.linear(
         do.Laplacian() - do.Integral(interval, lambda x, y: x[0] * y[0]),
         lambda x: -(jnp.pi**2) * jnp.sin(jnp.pi * x[0]) - x[0] / jnp.pi,
         conditions=do.pde.Conditions(*[do.pde.Dirichlet(0.0, on=f) for f in interval.faces]),

@@ -33,7 +33,7 @@ class Flux(eqx.Module):
         return self.net(x[1:])
 
 
-class Heat(do.nn.AbstractEquation):
+class Heat(do.equations.AbstractEquation):
     """Δu = 0 in a square of which one wall has an unknown flux."""
 
     flux: Flux
@@ -46,12 +46,12 @@ class Heat(do.nn.AbstractEquation):
 
     def conditions(self, key, count):
         ends = (0.5, 0.0), (0.95, 1.0)
-        sensors = do.pde.box(jax.random.key(5), 40, *ends, unit=do.pde.sobol)
+        sensors = do.pde.points_in_box(jax.random.key(5), 40, *ends, unit=do.pde.sobol)
         return do.pde.Conditions(
             do.pde.Dirichlet(solution, on=LEFT),
             *(do.pde.Neumann(0.0, on=wall) for wall in (LOWER, UPPER)),
             do.pde.Neumann(self.flux, on=RIGHT),
-            do.pde.Condition(do.Identity(), sensors, jax.vmap(solution)(sensors)),
+            do.equations.Condition(do.Identity(), sensors, jax.vmap(solution)(sensors)),
         )(key, count)
 
 

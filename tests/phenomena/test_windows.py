@@ -40,8 +40,8 @@ def last_of(windows, seed):
         start = jnp.array(START) if before is None else before(jnp.array([length]))
         given = do.pde.Conditions(do.pde.Dirichlet(start, on=interval.face(0, "lower")))
         operators = {"u": do.Identity(), "slope": do.Partial(0)}
-        return do.train.ResidualLoss(
-            do.nn.Equation(operators, residual, conditions=given),
+        return do.losses.ResidualLoss(
+            do.equations.Equation(operators, residual, conditions=given),
             points=line(0.0, length, 60),
             probes="exact",
             data_batch=1,
@@ -49,7 +49,7 @@ def last_of(windows, seed):
         )
 
     model = Scaled(network(1, 3, seed), length)
-    method = do.train.GaussNewton(1e-2, adaptive=True, acceleration=True)
+    method = do.methods.GaussNewton(1e-2, adaptive=True, acceleration=True)
     fits = do.train.march(model, loss, method, 150, windows, key=jax.random.key(seed))
     return fits[-1].model(jnp.array([length]))
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 import diffop as do
 
-MARQUARDT = do.train.GaussNewton(1e-2, adaptive=True)
+MARQUARDT = do.methods.GaussNewton(1e-2, adaptive=True)
 
 
 def network(dim, values, seed, width=16, depth=2):
@@ -16,7 +16,7 @@ def network(dim, values, seed, width=16, depth=2):
 
 def trained(model, equation, steps, seed, **options):
     """By Levenberg and Marquardt's method."""
-    loss = do.train.ResidualLoss(equation, probes="exact", **options)
+    loss = do.losses.ResidualLoss(equation, probes="exact", **options)
     return do.train.fit(model, loss, MARQUARDT, steps, key=jax.random.key(seed)).model
 
 

@@ -41,7 +41,7 @@ def network(precision):
 
 
 def apply(operator, u):
-    return operator(u) if isinstance(operator, do.Estimate) else operator.exact(u)
+    return operator(u) if isinstance(operator, do.operators.Estimate) else operator.exact(u)
 
 
 def precisions(function, *args):

@@ -61,7 +61,7 @@ def _directions(s):
 def _low_rank(s):
     rows = jnp.asarray(A[:2])
     weights = s * jnp.array([1.0, -0.5])
-    return do.SecondOrder(do.LowRank(rows.T, weights)), (rows, weights[:, None] * rows)
+    return do.SecondOrder(do.operators.LowRank(rows.T, weights)), (rows, weights[:, None] * rows)
 
 
 def _parabolic(s):

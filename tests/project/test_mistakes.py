@@ -15,8 +15,8 @@ pytestmark = pytest.mark.usefixtures("as_users_see_it")
 KEY, X = jax.random.key(0), jnp.ones(2)
 NET = eqx.nn.MLP(2, "scalar", 4, 1, activation=jnp.tanh, key=KEY)
 BOX = do.pde.Box((0.0, 0.0), (1.0, 1.0))
-EQUATION = do.nn.Equation.linear(do.Laplacian(), lambda x: 0.0)
-LOSS = do.train.ResidualLoss(EQUATION, 4, probes="exact", points=BOX)
+EQUATION = do.equations.Equation.linear(do.Laplacian(), lambda x: 0.0)
+LOSS = do.losses.ResidualLoss(EQUATION, 4, probes="exact", points=BOX)
 ADAM = optax.adam(1e-3)
 
 
@@ -54,7 +54,7 @@ MISTAKES = {
     "optimiser by name": (lambda: fit(optimiser="adam"), TypeError, OPTIMISER % "'adam'"),
     "learning rate alone": (lambda: fit(optimiser=1e-3), TypeError, OPTIMISER % "0.001"),
     "class of a method": (
-        lambda: fit(optimiser=do.train.GaussNewton),
+        lambda: fit(optimiser=do.methods.GaussNewton),
         TypeError,
         OPTIMISER % r"GaussNewton itself; call it: GaussNewton\(…\)",
     ),
@@ -66,7 +66,7 @@ MISTAKES = {
     "optimiser with a line search": (
         lambda: fit(optimiser=optax.lbfgs()),
         TypeError,
-        r"another loss at each step, .* or diffop.train.LBFGS\(\)",
+        r"another loss at each step, .* or diffop.methods.LBFGS\(\)",
     ),
     "steps that are a float": (
         lambda: fit(steps=1e4),
@@ -82,7 +82,7 @@ MISTAKES = {
     "equation as a loss": (
         lambda: fit(EQUATION),
         TypeError,
-        r"such as diffop.train.ResidualLoss\(equation, …\), got a Equation",
+        r"such as diffop.losses.ResidualLoss\(equation, …\), got a Equation",
     ),
     "PINN at many points": (
         lambda: do.nn.PINN(NET, EQUATION)(jnp.ones((5, 2))),
@@ -92,7 +92,7 @@ MISTAKES = {
     "PINN the other way around": (
         lambda: do.nn.PINN(EQUATION, NET),
         TypeError,
-        "PINN expects a diffop.nn.Equation, .* got a MLP",
+        "PINN expects a diffop.equations.Equation, .* got a MLP",
     ),
     "network in its ansatz as the ansatz": (
         lambda: do.nn.PINN(NET, EQUATION, ansatz=do.nn.ZeroOnUnitSphere(NET)),
@@ -147,7 +147,7 @@ MISTAKES = {
     "points and values among conditions": (
         lambda: do.pde.Conditions((jnp.ones((3, 2)), jnp.ones(3))),
         TypeError,
-        r"for points that are given diffop.pde.Condition\(operator, points, values\), got \(",
+        r"for points that are given diffop.equations.Condition\(operator, points, values\), got \(",
     ),
     "u of many points": (
         lambda: do.Laplacian().exact(of_many)(X),
@@ -155,8 +155,8 @@ MISTAKES = {
         ONE_POINT,
     ),
     "source of many points": (
-        lambda: do.train.ResidualLoss(
-            do.nn.Equation.linear(do.Laplacian(), of_many), 4, probes="exact", points=BOX
+        lambda: do.losses.ResidualLoss(
+            do.equations.Equation.linear(do.Laplacian(), of_many), 4, probes="exact", points=BOX
         )(NET, KEY),
         IndexError,
         ONE_POINT,
@@ -241,8 +241,8 @@ def test_numbers_are_functions_that_are_the_same_everywhere():
     begun = do.nn.InitialCondition(NET, 2)
     assert begun(jnp.array([0.3, 0.0])) == 2.0
     assert begun(X).dtype == X.dtype
-    loss = do.train.ResidualLoss(
-        do.nn.Equation.linear(do.Laplacian(), 3), 4, probes="exact", points=BOX
+    loss = do.losses.ResidualLoss(
+        do.equations.Equation.linear(do.Laplacian(), 3), 4, probes="exact", points=BOX
     )
     np.testing.assert_allclose(loss(lambda x: x @ x, KEY), 1.0, rtol=1e-6)  # (4 − 3)²
 
@@ -253,6 +253,6 @@ def test_places_may_follow_the_value():
 
 
 def test_conditions_take_points_that_are_given():
-    fixed = do.pde.Condition(do.Identity(), jnp.ones((3, 2)), jnp.ones(3))
+    fixed = do.equations.Condition(do.Identity(), jnp.ones((3, 2)), jnp.ones(3))
     drawn, given = do.pde.Conditions(do.pde.Dirichlet(0.0, BOX.boundary), fixed)(KEY, 5)
     assert given is fixed and drawn.points.shape == (5, 2)

@@ -110,7 +110,7 @@ def test_rooms_are_imported_when_they_are_asked_for():
     rooms = [f"diffop.{room}" for room in LATER]
     assert found(imported_by("import diffop"), rooms) == []
     assert "diffop.pde.domains.ball" in imported_by("from diffop import pde")
-    assert set(dir(do)) >= {"nn", "pde", "train", "Laplacian"}
+    assert {"do.losses", "do.methods"} <= {f"do.{name}" for name in dir(do)}
 
 
 def public(module):
@@ -124,7 +124,10 @@ def public(module):
 
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
     f"{name}.": getattr(do, name)
-    for name in ("quadrature", "kernels", "taylor", "nn", "pde", "baselines", "train")
+    for name in (
+        *("operators", "estimators", "quadrature", "kernels", "taylor", "equations", "losses"),
+        *("methods", "nn", "pde", "baselines", "train"),
+    )
 }
 ROOMS |= {
     "compat.jet.": do.compat.jet,
@@ -133,11 +136,40 @@ ROOMS |= {
     "compat.folx.api.": do.compat.folx.api,
     "compat.folx.ad.": do.compat.folx.ad,
 }
+SHARED = {"Jet", "Sphere", "estimate", "names", "paper"}
+"""Names of several rooms, each of what its room is about: a domain's sphere, a probe's."""
+
 NAMES = {
     f"diffop.{room}{name}": value
     for room, module in ROOMS.items()
     for name, value in public(module).items()
 }
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_show_what_is_public_and_nothing_else(room):
+    """In completion too; at the top what most people want, and the rooms."""
+    module = ROOMS[room]
+    if hasattr(module, "__all__"):
+        assert set(public(module)) <= set(module.__all__)
+        assert set(dir(module)) - {"__version__"} == set(module.__all__)
+        assert all(hasattr(module, name) for name in module.__all__)
+    else:
+        assert room.startswith("compat.")
+
+
+def test_the_top_is_short():
+    operators = [name for name in do.__all__ if inspect.isclass(getattr(do, name))]
+    functions = {name for name in do.__all__ if inspect.isfunction(getattr(do, name))}
+    assert len(operators) <= 25
+    assert functions == {"choose", "commutator", "estimate", "exact", "variance"}
+
+
+def test_a_public_name_has_one_meaning():
+    """And one place, but for the interfaces of other packages."""
+    own = {name: value for name, value in NAMES.items() if "compat." not in name}
+    last = [name.rsplit(".")[-1] for name in own]
+    assert {name for name in last if last.count(name) > 1} <= SHARED
 
 
 @pytest.mark.parametrize("name", NAMES)

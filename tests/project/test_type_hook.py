@@ -21,7 +21,7 @@ def test_a_wrong_shape_raises():
 
 def test_a_wrong_type_raises():
     with pytest.raises(jaxtyping.TypeCheckError):
-        do.pde.unit_ball(jax.random.key(0), "many", 3)  # pyright: ignore[reportArgumentType]
+        do.pde.unit_ball_by_radius(jax.random.key(0), "many", 3)  # pyright: ignore[reportArgumentType]
 
 
 def test_each_thread_calls_its_own_function():

@@ -227,7 +227,7 @@ def test_reverse_mode_stays_on_its_device():
     fourth = lambda x: x[0] ** 4
     deflated = do.Laplacian().deflate(jax.random.key(0), 4)(fourth)
     np.testing.assert_allclose(on_each(jax.vmap(deflated), x), [12, 48], rtol=1e-11)
-    twice = do.Gradient(do.MatVec(lambda v: 2 * v)).exact(fourth)
+    twice = do.Gradient(do.operators.MatVec(lambda v: 2 * v)).exact(fourth)
     np.testing.assert_allclose(on_each(jax.vmap(twice), x)[:, 0], [8, 64], rtol=1e-11)
 
 

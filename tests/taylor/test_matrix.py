@@ -74,7 +74,7 @@ def test_basis_vectors_meet_in_a_product_that_is_broadcast(n):
 def forms(matrix):
     yield do.SecondOrder(matrix)
     yield do.SecondOrder(lambda x: matrix)
-    yield do.SecondOrder(do.MatVec(lambda v: matrix.astype(v.dtype) @ v))
+    yield do.SecondOrder(do.operators.MatVec(lambda v: matrix.astype(v.dtype) @ v))
     yield do.DivergenceForm(matrix)
 
 
@@ -126,7 +126,7 @@ def test_plans_that_are_chosen_are_followed(plan):
 
 def test_what_is_sparse_stays_pairs():
     positions = np.stack([np.arange(D), (np.arange(D) + 1) % D], axis=1)
-    columns = do.SparseColumns(positions, jnp.ones((D, 2)), rows=D)
+    columns = do.operators.SparseColumns(positions, jnp.ones((D, 2)), rows=D)
     (found,) = do.SecondOrder(columns).jets(jnp.asarray(X))
     assert found.output == (1, 1)
 

@@ -92,9 +92,9 @@ def measure(mesh, name, dim, network, options):
     options = {"batch": BATCH, "n": 4, "probes": "sparse", **options}
     optimiser = optax.adam(1e-2)
     if options.get("causal"):
-        options["causal"] = do.train.Causal(problem.elapsed, 1e-3, slices=8)
-        optimiser = do.train.Balanced(optimiser, every=2)
-    loss = do.train.ResidualLoss(problem, **options)
+        options["causal"] = do.losses.Causal(problem.elapsed, 1e-3, slices=8)
+        optimiser = do.methods.Balanced(optimiser, every=2)
+    loss = do.losses.ResidualLoss(problem, **options)
 
     def fit(mesh):
         given = {"key": KEYS[2], "steps_per_dispatch": 3, "mesh": mesh}

@@ -25,7 +25,7 @@ class Transport(do.pde.AbstractSolvedProblem):
         return values
 
     def sample(self, key, count):
-        return do.pde.box(key, count, [-1.0, -1.0], [1.0, 1.0])
+        return do.pde.points_in_box(key, count, [-1.0, -1.0], [1.0, 1.0])
 
     def ansatz(self, net):
         return do.nn.InitialCondition(net, self.null_shape)
@@ -74,7 +74,7 @@ class Ball(do.pde.AbstractSolvedProblem):
         return values + 2.0 * self.dim
 
     def sample(self, key, count):
-        return do.pde.unit_ball(key, count, self.dim)
+        return do.pde.unit_ball_by_radius(key, count, self.dim)
 
     def ansatz(self, net):
         return do.nn.ZeroOnUnitSphere(net)
@@ -97,7 +97,7 @@ class Unsolved(do.pde.AbstractProblem):
         return values
 
     def sample(self, key, count):
-        return do.pde.unit_ball(key, count, 2)
+        return do.pde.unit_ball_by_radius(key, count, 2)
 
 
 class Column(Unsolved):
@@ -116,7 +116,7 @@ class Apart(Unsolved):
         return values
 
     def sample(self, key, count):
-        return do.pde.unit_ball(key, count, 1), jnp.zeros(count)
+        return do.pde.unit_ball_by_radius(key, count, 1), jnp.zeros(count)
 
 
 class Demanding(Ball):

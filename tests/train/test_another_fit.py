@@ -146,8 +146,8 @@ def test_another_process_gives_the_same_words():
         "import jax, optax; import diffop as do; from tests.train import test_another_fit as t; "
         "from diffop.train.identity import digest_with_code as d; "
         "print(d(t.loss), d(t.to(3.0)), d(optax.adam(1e-3)), d(t.KEY), "
-        "d(do.train.GaussNewton()), d(optax.contrib.muon(1e-3)), "
-        "d(do.train.ResidualLoss(do.pde.WaveEquation(2), 5, 1, 'exact')), "
+        "d(do.methods.GaussNewton()), d(optax.contrib.muon(1e-3)), "
+        "d(do.losses.ResidualLoss(do.pde.WaveEquation(2), 5, 1, 'exact')), "
         "d(do.nn.WeightSharedMLP(4, 2, 3, 1, key=t.KEY)))"
     )
     words = set()

@@ -28,7 +28,7 @@ def u(problem):
 
 
 def loss(problem, probes, n=2, **options):
-    return do.train.ResidualLoss(problem, 4, n, probes, **options)
+    return do.losses.ResidualLoss(problem, 4, n, probes, **options)
 
 
 @pytest.mark.parametrize("square", ["biased", "product"])

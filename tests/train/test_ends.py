@@ -36,7 +36,7 @@ class Line(do.pde.AbstractSolvedProblem):
         return values
 
     def sample(self, key, count):
-        return do.pde.unit_ball(key, count, 1)
+        return do.pde.unit_ball_by_radius(key, count, 1)
 
     def solution(self, x):
         return self.size * x[0]

@@ -64,7 +64,7 @@ def test_the_whole_loss_written_out(make, residual):
         return jnp.mean(squares)
 
     weights = {"data_weight": 5.0} if data else {}
-    loss = do.train.ResidualLoss(problem, 6, 1, "exact", gpinn=weight, **weights)
+    loss = do.losses.ResidualLoss(problem, 6, 1, "exact", gpinn=weight, **weights)
     np.testing.assert_allclose(eqx.filter_jit(loss)(u, key), written_out(problem, u), rtol=1e-12)
 
 
@@ -79,8 +79,8 @@ def test_sampled_components_of_the_gradient():
     """Over the coordinates that may be drawn the mean is the whole gradient's loss."""
     problem = do.pde.ManyBody("allen-cahn", 2, 5, key=jax.random.key(0))
     u = network(problem)
-    whole = do.train.ResidualLoss(Frozen(problem), 4, 1, "exact", gpinn=0.3, gpinn_terms=5)
-    some = do.train.ResidualLoss(Frozen(problem), 4, 1, "exact", gpinn=0.3, gpinn_terms=2)
+    whole = do.losses.ResidualLoss(Frozen(problem), 4, 1, "exact", gpinn=0.3, gpinn_terms=5)
+    some = do.losses.ResidualLoss(Frozen(problem), 4, 1, "exact", gpinn=0.3, gpinn_terms=2)
     keys = jax.random.split(jax.random.key(0), 100)
     values = np.unique(np.round(eqx.filter_jit(jax.vmap(lambda key: some(u, key)))(keys), 12))
     assert values.size == 5
@@ -102,12 +102,12 @@ def test_two_draws_are_unbiased_and_one_is_not(weight, terms):
     problem = Frozen(do.pde.ManyBody("allen-cahn", 2, 3, key=jax.random.key(0)))
     u = lambda x: jnp.sin(3.0 * x[0] + x[1] * x[2])
     one, two = (
-        do.train.ResidualLoss(
+        do.losses.ResidualLoss(
             problem, 4, 1, "sparse", gpinn=weight, gpinn_terms=terms, square=square
         )
         for square in ("biased", "product")
     )
-    exact = do.train.ResidualLoss(problem, 4, 1, "exact", gpinn=weight)
+    exact = do.losses.ResidualLoss(problem, 4, 1, "exact", gpinn=weight)
 
     @eqx.filter_jit
     def losses(loss, keys):
@@ -131,7 +131,7 @@ def test_the_mean_of_the_gradient_is_the_exact_one():
     problem = Frozen(do.pde.ManyBody("sine-gordon", 2, 4, key=jax.random.key(0)))
     u = network(problem)
     exact, two = (
-        do.train.ResidualLoss(problem, 3, 1, probes, square=square)
+        do.losses.ResidualLoss(problem, 3, 1, probes, square=square)
         for probes, square in (("exact", "biased"), ("sparse", "product"))
     )
 

@@ -37,7 +37,7 @@ class AtPoints:
         def missed(model, datum):
             return datum[0] @ model - datum[1]
 
-        return {"data": do.train.Pointwise(missed, self.points)}
+        return {"data": do.losses.Pointwise(missed, self.points)}
 
 
 def solved(x, y):
@@ -112,7 +112,7 @@ def test_what_tells_nothing_of_its_noise_is_refused():
         do.train.standard_errors(lambda t: t, solved(X, Y), lambda u, key: 0.0, key=KEY)
 
 
-class Decay(do.nn.AbstractEquation):
+class Decay(do.equations.AbstractEquation):
     """u' = −rate u, u measured at 40 times with an error of 0.02; the rate is exp(log_rate)."""
 
     log_rate: jax.Array
@@ -127,7 +127,7 @@ class Decay(do.nn.AbstractEquation):
         return values["slope"] + jnp.exp(self.log_rate) * values["u"]
 
     def conditions(self, key, count):
-        return (do.pde.Condition(do.Identity(), self.times, self.values),)
+        return (do.equations.Condition(do.Identity(), self.times, self.values),)
 
 
 class Polynomial(eqx.Module):
@@ -148,7 +148,7 @@ def decaying(values, data_weight):
     """The model with which a fit begins, and its loss."""
     equation = Decay(jnp.array(0.0), jnp.asarray(TIMES), values)
     points = jnp.linspace(0.0, 2.0, 60)[:, None]
-    loss = do.train.ResidualLoss(equation, points=points, probes="exact", data_weight=data_weight)
+    loss = do.losses.ResidualLoss(equation, points=points, probes="exact", data_weight=data_weight)
     return do.nn.PINN(Polynomial(), equation), loss
 
 
@@ -160,7 +160,7 @@ def test_the_error_of_an_unknown_is_that_of_regression_with_the_solutions():
     """Where the equation counts a million times as much as the data, u is a exp(−rate t)."""
     values = WAVE + 0.02 * RANDOM.normal(size=40)
     pinn, loss = decaying(jnp.asarray(values), 1e-6)
-    newton = do.train.GaussNewton(1e-12, adaptive=True)
+    newton = do.methods.GaussNewton(1e-12, adaptive=True)
     pinn = do.train.fit(pinn, loss, newton, 60, key=KEY).model
     found, k = do.train.standard_errors(rate, pinn, loss, key=KEY, damping=1e-14), rate(pinn)
     a, wave = pinn(jnp.zeros(1)), np.exp(-k * TIMES[:, 0])

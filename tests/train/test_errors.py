@@ -30,12 +30,12 @@ def two(x):
 
 def condition(values, operator=None, weight=1.0):
     operator = do.Identity() if operator is None else operator
-    return do.pde.Condition(operator, POINTS, values, weight)
+    return do.equations.Condition(operator, POINTS, values, weight)
 
 
 def loss(u, problem=None, **kwargs):
     problem = Poisson() if problem is None else problem
-    return do.train.ResidualLoss(problem, 5, 1, "exact", **kwargs)(u, KEY)
+    return do.losses.ResidualLoss(problem, 5, 1, "exact", **kwargs)(u, KEY)
 
 
 def errors(u, problem=None):
@@ -67,7 +67,7 @@ def adaptive(residual):
     def sample(key, count):
         return jax.random.uniform(key, (count, 1))
 
-    return do.pde.residual_adaptive(KEY, residual, sample, 2, pool=4)
+    return do.losses.residual_adaptive(KEY, residual, sample, 2, pool=4)
 
 
 ENTRY = (
@@ -195,7 +195,7 @@ def test_systems_add_their_squares(names, kwargs):
 
 @pytest.mark.parametrize("square", ["product", "pairs"])
 def test_estimated_systems_add_their_squares(square):
-    found = do.train.ResidualLoss(System(Poisson(), True), 5, 2, "gaussian", square=square)
+    found = do.losses.ResidualLoss(System(Poisson(), True), 5, 2, "gaussian", square=square)
     np.testing.assert_allclose(found(pair, KEY), 5.0, rtol=1e-5)
 
 

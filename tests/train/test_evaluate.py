@@ -148,9 +148,9 @@ class Pinned(Poisson, do.pde.AbstractReferenceProblem):
         return do.pde.Reference(jnp.array([[0.0], [0.5]]), jnp.array([1.0, 0.9]), 1e-3)
 
     def conditions(self, key, count):
-        x = do.pde.unit_ball(key, count, 1)
-        slope = do.pde.Condition(do.Partial(0), x, jnp.full(count, 7.0))
-        return (slope, do.pde.Condition(do.Identity(), x, 2 * (1 - x[:, 0] ** 2)))
+        x = do.pde.unit_ball_by_radius(key, count, 1)
+        slope = do.equations.Condition(do.Partial(0), x, jnp.full(count, 7.0))
+        return (slope, do.equations.Condition(do.Identity(), x, 2 * (1 - x[:, 0] ** 2)))
 
 
 def test_reference_values(getkey):

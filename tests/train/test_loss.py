@@ -35,7 +35,7 @@ def written_out(problem, u, points):
 
 
 def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
-    loss = do.train.ResidualLoss(problem, batch=30, n=1, probes="exact")
+    loss = do.losses.ResidualLoss(problem, batch=30, n=1, probes="exact")
     key = jax.random.key(2)
     points = problem.sample(stream(key, "points"), 30)
     expected = written_out(problem, u, points)
@@ -44,7 +44,7 @@ def test_exact_loss_is_the_mean_square_of_the_residual(problem, u):
 
 def test_all_sparse_draws_are_the_exact_loss(problem, u):
     exact, sparse = (
-        do.train.ResidualLoss(problem, batch=30, n=6, probes=name) for name in ("exact", "sparse")
+        do.losses.ResidualLoss(problem, batch=30, n=6, probes=name) for name in ("exact", "sparse")
     )
     key = jax.random.key(2)
     both = eqx.filter_jit(lambda u, key: (sparse(u, key), exact(u, key)))(u, key)
@@ -53,7 +53,7 @@ def test_all_sparse_draws_are_the_exact_loss(problem, u):
 
 @pytest.mark.parametrize("probes", RANDOM)
 def test_jets_and_points_are_fresh_for_each_key(probes, problem, u):
-    loss = eqx.filter_jit(do.train.ResidualLoss(problem, batch=10, n=2, probes=probes))
+    loss = eqx.filter_jit(do.losses.ResidualLoss(problem, batch=10, n=2, probes=probes))
     values = [float(loss(u, jax.random.key(seed))) for seed in (0, 0, 1, 2)]
     assert values[0] == values[1] and len(set(values)) == 3
 
@@ -66,7 +66,7 @@ def test_one_draw_serves_all_points(probes, problem, u):
     values = do.estimate(problem.operators(), jets_key, 2, probes=probes)(u)
     residual = jax.jit(lambda x: problem.residual(values(x), x))
     residuals = [residual(x) for x in problem.sample(stream(key, "points"), 5)]
-    loss = do.train.ResidualLoss(problem, batch=5, n=2, probes=probes)
+    loss = do.losses.ResidualLoss(problem, batch=5, n=2, probes=probes)
     np.testing.assert_allclose(
         eqx.filter_jit(loss)(u, key), np.mean(np.square(residuals)), rtol=1e-4
     )
@@ -91,20 +91,20 @@ def test_the_loss_sees_the_data_and_not_the_solution(name):
     u = problem.ansatz(lambda x: jnp.sum(jnp.sin(x)))
     secretive = Secretive(problem)
     key = jax.random.key(0)
-    a, b = (do.train.ResidualLoss(p, batch=5, n=2, probes="sparse") for p in (secretive, problem))
+    a, b = (do.losses.ResidualLoss(p, batch=5, n=2, probes="sparse") for p in (secretive, problem))
     assert eqx.filter_jit(a)(u, key) == eqx.filter_jit(b)(u, key)
 
 
 def test_unknown_estimator(problem):
     with pytest.raises(ValueError, match="exact, auto, sparse, .*, got 'dense'"):
-        do.train.ResidualLoss(problem, batch=1, n=1, probes="dense")
+        do.losses.ResidualLoss(problem, batch=1, n=1, probes="dense")
 
 
 def test_a_biased_estimator_of_the_gradient(problem):
     with pytest.raises(ValueError, match="rademacher probes are biased for .* Unbiased for it: sp"):
-        do.train.ResidualLoss(problem, batch=1, n=1, probes="rademacher", gpinn=0.1, gpinn_terms=2)
+        do.losses.ResidualLoss(problem, batch=1, n=1, probes="rademacher", gpinn=0.1, gpinn_terms=2)
 
 
 def test_two_draws_of_what_is_exact(problem):
     with pytest.raises(ValueError, match="bias of random jets, got the probes 'exact'"):
-        do.train.ResidualLoss(problem, batch=1, n=1, probes="exact", square="product")
+        do.losses.ResidualLoss(problem, batch=1, n=1, probes="exact", square="product")

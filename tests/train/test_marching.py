@@ -34,7 +34,7 @@ def stage(window, before):
 
 
 def march(windows, **options):
-    newton = do.train.GaussNewton(1e-12)
+    newton = do.methods.GaussNewton(1e-12)
     return do.train.march(Number(jnp.ones(1)), stage, newton, 8, windows, key=KEY, **options)
 
 

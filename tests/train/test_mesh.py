@@ -105,8 +105,10 @@ def test_a_mesh_of_one_device():
 def test_points_of_several_arguments_on_a_mesh():
     """Times have one axis, along which they are divided."""
     rod = do.pde.SpaceTime(do.pde.Box((0.0, 0.0), (1.0, 1.0)), 1.0, argnum=1)
-    heat = do.nn.Equation.linear(do.Partial(argnum=1) - do.Laplacian(), lambda x, t: x[0] * t)
-    loss = do.train.ResidualLoss(heat, 6, probes="exact", points=rod.sample)
+    heat = do.equations.Equation.linear(
+        do.Partial(argnum=1) - do.Laplacian(), lambda x, t: x[0] * t
+    )
+    loss = do.losses.ResidualLoss(heat, 6, probes="exact", points=rod.sample)
     u = do.nn.JoinedInput(eqx.nn.MLP(3, "scalar", 4, 1, activation=jnp.tanh, key=KEY))
 
     def fit(mesh):

@@ -43,8 +43,14 @@ def test_fields_are_no_methods():
 @pytest.mark.parametrize(
     ("optimiser", "message"),
     [
-        (do.train.GaussNewton(), "GaussNewton expects a loss that says what it is the sum of squ"),
-        (do.train.Balanced(optax.sgd(0.1)), "Balanced expects a loss that says what it is the sum"),
+        (
+            do.methods.GaussNewton(),
+            "GaussNewton expects a loss that says what it is the sum of squ",
+        ),
+        (
+            do.methods.Balanced(optax.sgd(0.1)),
+            "Balanced expects a loss that says what it is the sum",
+        ),
     ],
 )
 def test_methods_that_are_missing(optimiser, message):
@@ -54,10 +60,10 @@ def test_methods_that_are_missing(optimiser, message):
 
 @pytest.mark.usefixtures("as_users_see_it")
 def test_conditions_with_such_fields():
-    equation = do.nn.Equation(
+    equation = do.equations.Equation(
         do.Identity(), lambda v, x: v, conditions=[Missed(jnp.array([1.0, 3.0]))]
     )
-    loss = do.train.ResidualLoss(equation, points=jnp.ones((2, 1)), probes="exact")
+    loss = do.losses.ResidualLoss(equation, points=jnp.ones((2, 1)), probes="exact")
     np.testing.assert_allclose(loss(lambda x: x[0], KEY), 1 + 5.0)
     with pytest.raises(TypeError, match="conditions with a method residuals"):
         loss.residuals(lambda x: x[0], KEY)

@@ -92,7 +92,7 @@ def test_the_sizes_of_a_schedule():
     method = build_optimiser(
         settings(optimiser="spring", schedule="linear", steps=4, learning_rate=1e-3)
     )
-    assert isinstance(method, do.train.GaussNewton) and callable(method.learning_rate)
+    assert isinstance(method, do.methods.GaussNewton) and callable(method.learning_rate)
     np.testing.assert_allclose([method.learning_rate(k) for k in range(4)], [1, 0.75, 0.5, 0.25])
 
 

@@ -90,7 +90,7 @@ def test_a_parameter_that_the_loss_does_not_need(tmp_path):
 
 def terms_of(name, u, **changes):
     problem = do.pde.make(name, None if name == "g-kdv-1d" else 3, key=KEY)
-    loss = do.train.ResidualLoss(problem, batch=4, n=1, probes="exact", **changes)
+    loss = do.losses.ResidualLoss(problem, batch=4, n=1, probes="exact", **changes)
     return loss.terms(u, KEY)
 
 

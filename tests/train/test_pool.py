@@ -29,14 +29,14 @@ def _residual(problem, scale, x):
 
 def test_the_loss_is_the_mean_over_the_chosen_points():
     problem, scale = _problem(), jnp.array(1.5)
-    loss = do.train.ResidualLoss(problem, batch=20, n=1, probes="exact", pool=5)
+    loss = do.losses.ResidualLoss(problem, batch=20, n=1, probes="exact", pool=5)
 
     def value(scale):
         return loss(jax.tree_util.Partial(_u, scale), jax.random.key(1))
 
     points_key = stream(jax.random.key(1), "points")
     residual = jax.jit(lambda x: _residual(problem, scale, x))
-    points = do.pde.residual_adaptive(points_key, residual, problem.sample, 20, pool=100)
+    points = do.losses.residual_adaptive(points_key, residual, problem.sample, 20, pool=100)
 
     def at_points(scale):
         return jnp.mean(jax.vmap(lambda x: _residual(problem, scale, x))(points) ** 2)
@@ -52,7 +52,7 @@ def test_chosen_points_have_larger_residuals():
     """In the mean over calls: 20 points that are chosen, and 20 that are not."""
     problem, u = _problem(), jax.tree_util.Partial(_u, jnp.array(1.5))
     chosen, plain = (
-        do.train.ResidualLoss(problem, batch=20, n=1, probes="exact", pool=pool) for pool in (5, 1)
+        do.losses.ResidualLoss(problem, batch=20, n=1, probes="exact", pool=pool) for pool in (5, 1)
     )
     both = jax.vmap(lambda key: (chosen(u, key), plain(u, key)))
     got, others = jax.jit(both)(jax.random.split(jax.random.key(1), 100))
@@ -79,7 +79,7 @@ def test_points_of_systems_are_chosen_by_the_norm(names):
         return {"u": 3 * r, "v": -4 * r[None]} if names else jnp.stack([3 * r, -4 * r])
 
     whole, alone = (
-        do.pde.residual_adaptive(jax.random.key(1), residual, sample, 8, pool=64)
+        do.losses.residual_adaptive(jax.random.key(1), residual, sample, 8, pool=64)
         for residual in (system, lambda x: 5 * jnp.sin(x[0]))
     )
     np.testing.assert_array_equal(whole, alone)

@@ -64,7 +64,7 @@ def networks(x64):
 
 
 def loss_of(problem, square, n, probes, gpinn=0.0):
-    return do.train.ResidualLoss(
+    return do.losses.ResidualLoss(
         problem, 2, n, probes, gpinn=gpinn, gpinn_terms=problem.dim, square=square
     )
 
@@ -224,7 +224,7 @@ def test_pairs_are_the_mean_over_pairs_of_draws(networks):
 def test_the_biased_square_is_the_pairs_and_the_bias(networks, gpinn):
     problem, u = allen_cahn(3), networks[3]
     biased, pairs = (
-        do.train.ResidualLoss(problem, 2, 2, "sparse", gpinn=gpinn, gpinn_terms=1, square=square)
+        do.losses.ResidualLoss(problem, 2, 2, "sparse", gpinn=gpinn, gpinn_terms=1, square=square)
         for square in ("biased", "pairs")
     )
     values = eqx.filter_jit(lambda: [biased(u, KEY), biased.bias(u, KEY), pairs(u, KEY)])()

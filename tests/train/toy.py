@@ -30,7 +30,7 @@ class Poisson(do.pde.AbstractSolvedProblem):
         return (1 - x[0] ** 2) * (1 + self.slope * x[0])
 
     def sample(self, key, count):
-        return do.pde.unit_ball(key, count, 1)
+        return do.pde.unit_ball_by_radius(key, count, 1)
 
     def conditions(self, key, count):
         return ()

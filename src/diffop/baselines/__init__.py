@@ -1,17 +1,39 @@
 """Other ways to take derivatives, as the paper and its peers do: to be compared with."""
 
 from .autodiff import (
-    HTE as HTE,
-    SDGD as SDGD,
-    ForwardOverReverse as ForwardOverReverse,
-    Jet as Jet,
-    SDGDLoop as SDGDLoop,
+    HTE,
+    SDGD,
+    ForwardOverReverse,
+    Jet,
+    SDGDLoop,
 )
-from .base import AbstractBaseline as AbstractBaseline, Local as Local
-from .directions import Weighted as Weighted
-from .evaluation import estimate as estimate
-from .finite_differences import FiniteDifferences as FiniteDifferences
-from .folx import Folx as Folx
-from .paper_plan import paper as paper
-from .registry import as_baseline as as_baseline, names as names
-from .stein import Stein as Stein
+from .base import AbstractBaseline, Local
+from .directions import Weighted
+from .evaluation import estimate
+from .finite_differences import FiniteDifferences
+from .folx import Folx
+from .paper_plan import paper
+from .registry import as_baseline, names
+from .stein import Stein
+
+__all__ = [
+    "AbstractBaseline",
+    "FiniteDifferences",
+    "Folx",
+    "ForwardOverReverse",
+    "HTE",
+    "Jet",
+    "Local",
+    "SDGD",
+    "SDGDLoop",
+    "Stein",
+    "Weighted",
+    "as_baseline",
+    "estimate",
+    "names",
+    "paper",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

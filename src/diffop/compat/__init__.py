@@ -1,3 +1,9 @@
 """Other packages' interfaces, computed here: a program changes its import and nothing else."""
 
-from . import folx as folx, fwdlap as fwdlap, jet as jet
+from . import folx, fwdlap, jet
+
+__all__ = ["folx", "fwdlap", "jet"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,19 @@
+"""What u has to satisfy: equations, and conditions at points."""
+
+from .condition import AnyCondition, Condition
+from .equation import AbstractEquation, Equation
+from .matching import Matching
+from .sampled import Sampled
+
+__all__ = [
+    "AbstractEquation",
+    "AnyCondition",
+    "Condition",
+    "Equation",
+    "Matching",
+    "Sampled",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

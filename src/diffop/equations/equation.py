@@ -27,9 +27,9 @@ class AbstractEquation(Complete):
     """A differential equation `residual(values of the operators at x, x) = 0`, and what else its
     solution has to match.
 
-    A [`diffop.nn.PINN`][] holds one, a [`diffop.train.ResidualLoss`][] is made of one, and a
+    A [`diffop.nn.PINN`][] holds one, a [`diffop.losses.ResidualLoss`][] is made of one, and a
     [`diffop.pde.AbstractProblem`][] is one with a domain. For most equations a
-    [`diffop.nn.Equation`][] is enough; a subclass has a name for each of its parts, defines
+    [`diffop.equations.Equation`][] is enough; a subclass has a name for each of its parts, defines
     `operators` and `residual`, and of the others what it needs.
 
     Its arrays are learnt by a PINN, such as a coefficient that is a field of type `jax.Array` (an
@@ -43,7 +43,7 @@ class AbstractEquation(Complete):
         import jax.numpy as jnp
         import diffop as do
 
-        class Helmholtz(do.nn.AbstractEquation):
+        class Helmholtz(do.equations.AbstractEquation):
             k: float
 
             def operators(self):
@@ -99,7 +99,7 @@ class AbstractEquation(Complete):
         - `key`: a key from `jax.random.key`.
         - `count`: how many random points each condition has.
 
-        **Returns:** [`diffop.pde.Condition`][]s, or other objects with a method `misfit(u)`.
+        **Returns:** [`diffop.equations.Condition`][]s, or other objects with a method `misfit(u)`.
         """
         return ()
 
@@ -117,8 +117,8 @@ class Equation(AbstractEquation):
     Its coefficients are known: no optimiser sees them, not even to let them decay. `trainable=True`
     makes all arrays learnable instead: those of the operators, of a residual that is a module, and
     of the conditions, such as `C` in `diffop.pde.Neumann(C, on=face)`. What is known then goes in
-    as Python numbers, or inside functions. Points and values of a [`diffop.pde.Condition`][] are
-    data, and are not learnt.
+    as Python numbers, or inside functions. Points and values of a [`diffop.equations.Condition`][]
+    are data, and are not learnt.
 
     **Arguments:**
 
@@ -128,8 +128,9 @@ class Equation(AbstractEquation):
         the point; of `(values, x, t)` for a u of x and t. It returns left side minus right side: a
         scalar, or a pytree of arrays for a system. For unbiased estimates it has to be affine in
         the values that are estimated.
-    - `conditions`: what else a solution has to match: a list of [`diffop.pde.Condition`][]s, or a
-        function `(key, count)` that returns one with `count` random points each. None by default.
+    - `conditions`: what else a solution has to match: a list of [`diffop.equations.Condition`][]s,
+        or a function `(key, count)` that returns one with `count` random points each. None by
+        default.
     - `trainable`: whether arrays are learnable (an inverse problem): for all of them True or False,
         or for operators, residual and conditions as `equinox.partition` takes it, such as
         `(True, False, False)` for those of the operators only, and `({"u": False, "lap": True},
@@ -145,19 +146,19 @@ class Equation(AbstractEquation):
         import jax.numpy as jnp
         import diffop as do
 
-        allen_cahn = do.nn.Equation(
+        allen_cahn = do.equations.Equation(
             {"u": do.Identity(), "lap": do.Laplacian()},
             lambda v, x: v["lap"] + v["u"] - v["u"] ** 3,
         )
         kappa = jnp.array(0.5)  # a first guess
-        heat = do.nn.Equation.linear(
+        heat = do.equations.Equation.linear(
             do.Partial(1) - kappa * do.Laplacian(dims=(0,)),
             source=lambda x: jnp.sin(x[0]),
             trainable=True,
         )
         points = jnp.array([[-1.0, 0.0], [1.0, 0.0]])
-        ends = do.pde.Condition(do.Identity(), points, jnp.zeros(2))
-        do.nn.Equation.linear(do.Laplacian(), lambda x: -4.0, conditions=[ends])
+        ends = do.equations.Condition(do.Identity(), points, jnp.zeros(2))
+        do.equations.Equation.linear(do.Laplacian(), lambda x: -4.0, conditions=[ends])
         ```
     """
 
@@ -181,7 +182,7 @@ class Equation(AbstractEquation):
             )
         if not _are_conditions(conditions):
             raise TypeError(
-                "Equation expects conditions that are a list of diffop.pde.Condition, or a "
+                "Equation expects conditions that are a list of diffop.equations.Condition, or a "
                 "function (key, count) that returns one, such as diffop.pde.Conditions(*given) "
                 f"makes of diffop.pde.Dirichlet and others, got {_in_words(conditions)}."
             )
@@ -271,8 +272,8 @@ def as_equation(whose: str, given: Any) -> AbstractEquation:
     """
     if not isinstance(given, AbstractEquation):
         raise TypeError(
-            f"{whose} expects a diffop.nn.Equation, or a problem or another object whose class is "
-            f"derived from diffop.nn.AbstractEquation, got {_shown(given)}."
+            f"{whose} expects a diffop.equations.Equation, or a problem or another object whose "
+            f"class is derived from diffop.equations.AbstractEquation, got {_shown(given)}."
         )
     return given
 

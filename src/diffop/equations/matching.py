@@ -17,7 +17,7 @@ class Matching(NamedTuple):
     """What is to be the same at two points: `operator.exact(u)(x) = operator.exact(u)(x + step)`.
 
     - `operator`: what of u is compared.
-    - `points`: as for [`diffop.pde.Condition`][].
+    - `points`: as for [`diffop.equations.Condition`][].
     - `step`: from each point to its partner, as one point is: shape `(dim,)`.
     - `weight`: how much it counts beside the problem's other conditions.
 
@@ -27,7 +27,7 @@ class Matching(NamedTuple):
         import jax.numpy as jnp
         import diffop as do
 
-        ends = do.pde.Matching(do.Identity(), jnp.zeros((1, 1)), jnp.array([2.0]))
+        ends = do.equations.Matching(do.Identity(), jnp.zeros((1, 1)), jnp.array([2.0]))
         ends.misfit(lambda x: jnp.sin(jnp.pi * x[0]))  # 0 up to rounding
         ```
     """

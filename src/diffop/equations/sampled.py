@@ -22,7 +22,7 @@ class Sampled(NamedTuple):
     negative, and is no sum of squares, for which methods of least squares ask in vain.
 
     - `operator`: an estimate, of two draws at least.
-    - `points`, `values`, `weight`: as for [`diffop.pde.Condition`][].
+    - `points`, `values`, `weight`: as for [`diffop.equations.Condition`][].
 
     !!! example
 
@@ -32,7 +32,7 @@ class Sampled(NamedTuple):
         import diffop as do
 
         mass = do.Integral(do.quadrature.Limits(0.0, 1.0)).estimate(jax.random.key(0), 64)
-        one = do.pde.Sampled(mass, jnp.zeros((1, 1)), jnp.ones(1))
+        one = do.equations.Sampled(mass, jnp.zeros((1, 1)), jnp.ones(1))
         one.misfit(lambda x: 2 * x[0])  # 0 on average over keys
         ```
     """
@@ -46,8 +46,8 @@ class Sampled(NamedTuple):
         """An unbiased estimate of what `u` misses: the weight times the mean over the points of
         $|E[R] − v|²$, $R$ being the estimates and $v$ the values.
 
-        **Raises:** as `diffop.pde.Condition`, and `ValueError` for an estimate without a standard
-        error.
+        **Raises:** as `diffop.equations.Condition`, and `ValueError` for an estimate without a
+        standard error.
         """
         check_arguments("u", u, self.points)
         as_weight(self.weight)

@@ -1,0 +1,28 @@
+"""What is made of draws: errors, accuracy, the choice. The results of `diffop.exact`,
+`diffop.estimate`, `diffop.choose`, `diffop.variance` and of the methods of estimates.
+"""
+
+from .adaptive import Adaptive
+from .choice import Choice, Way
+from .control import Controlled
+from .deflation import Deflated
+from .statistics import Stats
+from .together import Joint, JointDraws, Moments
+from .variance import Variance
+
+__all__ = [
+    "Adaptive",
+    "Choice",
+    "Controlled",
+    "Deflated",
+    "Joint",
+    "JointDraws",
+    "Moments",
+    "Stats",
+    "Variance",
+    "Way",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -36,7 +36,7 @@ for 16. Fewer would often stop because the spread came out small by chance.
 
 @final
 class Adaptive(NamedTuple):
-    """What `L.estimate_to(key, …)(u)(*args)` returns: a [`diffop.Stats`][], and more.
+    """What `L.estimate_to(key, …)(u)(*args)` returns: a [`diffop.estimators.Stats`][], and more.
 
     - `value`: the estimate.
     - `standard_error`: zero where it is exact.

@@ -46,7 +46,7 @@ Kind: TypeAlias = AbstractProbe | str | None
 
 @final
 class Way(NamedTuple):
-    """One way to evaluate, a line of a [`diffop.Choice`][].
+    """One way to evaluate, a line of a [`diffop.estimators.Choice`][].
 
     - `name`: "exact", the name of probes, or a method of deflation.
     - `draws`: how many (products, for deflation), for what n sparse draws cost.
@@ -124,7 +124,7 @@ def choose(
 
     A map from a function like those to come, such as the network at some step of its training, to a
     map from its arguments, each with a leading axis of points (4 to 16 are enough), to a
-    [`diffop.Choice`][].
+    [`diffop.estimators.Choice`][].
 
     **Raises:** what `Operator.estimate` raises; `ValueError` for fewer than 2 repeats, and where
     values are not finite.

@@ -51,12 +51,12 @@ class Deflated(AbstractEstimator):
     values, each value does) and test vectors of their own; a term whose matrix has at most n rows
     is exact, and so are terms of order one and zero and single derivatives.
 
-    `D(u)(*args)` is the estimate, `D.stats(u)(*args)` a [`diffop.Stats`][] with its standard error
-    and the products (and jets of exact terms) that it took; `chunk=` beside u bounds products too.
-    The directions depend on u and on the point: unlike [`diffop.Estimate`][] this is not an
-    operator, linear in u with fixed jets. It needs a real u that can be differentiated in reverse
-    mode. Gradients through u's parameters are unbiased too, see the derivation in
-    `diffop.estimators.trace_estimators`.
+    `D(u)(*args)` is the estimate, `D.stats(u)(*args)` a [`diffop.estimators.Stats`][] with its
+    standard error and the products (and jets of exact terms) that it took; `chunk=` beside u bounds
+    products too. The directions depend on u and on the point: unlike
+    [`diffop.operators.Estimate`][] this is not an operator, linear in u with fixed jets. It needs a
+    real u that can be differentiated in reverse mode. Gradients through u's parameters are unbiased
+    too, see the derivation in `diffop.estimators.trace_estimators`.
 
     **Raises:** `ValueError`, by `stats` of "hutch++" with n = 3, whose one probe has no spread.
 

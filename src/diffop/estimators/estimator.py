@@ -43,8 +43,9 @@ class AbstractEstimator(eqx.Module):
     def stats(
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Callable[..., Stats]:
-        """The estimate with its standard error: `E.stats(u)(*args)` is a [`diffop.Stats`][],
-        `(value, standard_error, jets)`; `chunk` and `plan` as for `Operator.exact`.
+        """The estimate with its standard error: `E.stats(u)(*args)` is a
+        [`diffop.estimators.Stats`][], `(value, standard_error, jets)`; `chunk` and `plan` as for
+        `Operator.exact`.
 
         **Raises:** `ValueError`, when that is called, where there is no standard error: for one
         draw, for probes without one, and where the inner operator of a composition with variable

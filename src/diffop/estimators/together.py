@@ -153,7 +153,7 @@ class JointDraws(eqx.Module):
 
         - `function`: from values in the structure of the operators to a pytree of arrays.
 
-        **Returns:** a `diffop.Moments`.
+        **Returns:** a `diffop.estimators.Moments`.
 
         **Raises:** `ValueError` where a source has no standard error, such as one draw.
 
@@ -178,7 +178,8 @@ class JointDraws(eqx.Module):
 
         - `function`: from values in the structure of the operators to a pytree of arrays.
 
-        **Returns:** a [`diffop.JointDraws`][] in the structure of what the function returns.
+        **Returns:** a [`diffop.estimators.JointDraws`][] in the structure of what the function
+        returns.
         """
         value, derivative = jax.linearize(floating(function), self.value)
         contributions = [jax.vmap(derivative)(source) for source in self.contributions]
@@ -301,7 +302,7 @@ class Joint(AbstractEstimator):
         - `chunk`, `plan` (by keyword): as for `Operator.exact`.
 
         **Returns:** a function with u's own signature, for one point, to a
-        [`diffop.JointDraws`][].
+        [`diffop.estimators.JointDraws`][].
 
         **Raises:** `ValueError`, when it is called, for a composition with variable coefficients,
         whose inner operator is sampled too.

@@ -81,7 +81,7 @@ def variance(
     **Returns:**
 
     A map from functions to functions of a point, which takes `chunk=` and `plan=` beside u; these
-    return a [`diffop.Variance`][].
+    return a [`diffop.estimators.Variance`][].
 
     **Raises:** `ValueError` where a pilot is needed and no key is given, or where a pilot has
     values that are not finite; what `Operator.estimate` raises.

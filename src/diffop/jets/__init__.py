@@ -1,13 +1,37 @@
 """Plans: which jets, with which weights, compute an operator, exactly or in expectation."""
 
-from .cost import Cost as Cost
-from .directions import DenseRows as DenseRows, SparseRows as SparseRows
-from .expansion import Expansion as Expansion, expand as expand
-from .fields import Number as Number
-from .planner import Planned as Planned
-from .point import Point as Point
-from .polarisation import polarisation as polarisation
-from .scheme import Jet as Jet, Readout as Readout, Scheme as Scheme
-from .table import Plan as Plan, PlanRow as PlanRow, ResolvedPlan as ResolvedPlan
-from .terms import Factor as Factor
-from .weighted_jets import WeightedJets as WeightedJets
+from .cost import Cost
+from .directions import DenseRows, SparseRows
+from .expansion import Expansion, expand
+from .fields import Number
+from .planner import Planned
+from .point import Point
+from .polarisation import polarisation
+from .scheme import Jet, Readout, Scheme
+from .table import Plan, PlanRow, ResolvedPlan
+from .terms import Factor
+from .weighted_jets import WeightedJets
+
+__all__ = [
+    "Cost",
+    "DenseRows",
+    "Expansion",
+    "Factor",
+    "Jet",
+    "Number",
+    "Plan",
+    "PlanRow",
+    "Planned",
+    "Point",
+    "Readout",
+    "ResolvedPlan",
+    "Scheme",
+    "SparseRows",
+    "WeightedJets",
+    "expand",
+    "polarisation",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -39,7 +39,7 @@ class MatVec(eqx.Module):
         import jax.numpy as jnp
         import diffop as do
 
-        shift = do.MatVec(lambda v: jnp.roll(v, 1))
+        shift = do.operators.MatVec(lambda v: jnp.roll(v, 1))
         do.SecondOrder(shift).exact(lambda x: jnp.sum(x[1:] * x[:-1]))(jnp.ones(4))  # 3.0
         ```
     """
@@ -78,7 +78,7 @@ class SparseColumns(eqx.Module):
 
         i = np.arange(5)
         pairs = np.stack([i, (i + 1) % 5], axis=1)  # column i moves coordinates i and i + 1
-        sigma = lambda x: do.SparseColumns(pairs, x[pairs], rows=5)
+        sigma = lambda x: do.operators.SparseColumns(pairs, x[pairs], rows=5)
         do.ParabolicTrace(sigma).exact(lambda x: jnp.sum(x**2))(jnp.ones(5))  # 10.0
         ```
     """
@@ -134,7 +134,7 @@ def sparse_columns(matrix: "BCOO", what: str) -> SparseColumns:
         raise TypeError(
             f"the indices of {what} as a BCOO must be known while tracing; got an array that "
             "depends on traced values. Make the matrix outside of jit, or use "
-            "diffop.SparseColumns with positions that are a NumPy array."
+            "diffop.operators.SparseColumns with positions that are a NumPy array."
         )
     row, column = np.asarray(matrix.indices).T
     inside = (row < matrix.shape[0]) & (column < matrix.shape[1])  # BCOO pads with what is not

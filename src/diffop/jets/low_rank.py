@@ -33,7 +33,7 @@ class LowRank(eqx.Module):
         import jax.numpy as jnp
         import diffop as do
 
-        C = do.LowRank(jnp.ones((1000, 1)))  # every entry is 1
+        C = do.operators.LowRank(jnp.ones((1000, 1)))  # every entry is 1
         do.SecondOrder(C).exact(lambda x: jnp.sum(x) ** 2)(jnp.zeros(1000))  # 2 · 1000² = 2000000
         ```
     """

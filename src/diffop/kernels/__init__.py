@@ -11,11 +11,11 @@ import importlib as _importlib
 import pkgutil as _pkgutil
 
 from .seam import (
-    Kernel as Kernel,
-    better as better,
-    call as call,
-    names as names,
-    plain as plain,
+    Kernel,
+    better,
+    call,
+    names,
+    plain,
 )
 
 
@@ -26,3 +26,15 @@ def _register() -> None:
 
 
 _register()
+
+__all__ = [
+    "Kernel",
+    "better",
+    "call",
+    "names",
+    "plain",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,21 @@
+"""Residuals, their squares, and the loss."""
+
+from .adaptive import residual_adaptive
+from .causal import Causal
+from .loss import ResidualLoss
+from .pointwise import Pointwise
+from .score_matching import score_matching
+from .smoothness import PiecewiseLinearWarning
+
+__all__ = [
+    "Causal",
+    "PiecewiseLinearWarning",
+    "Pointwise",
+    "ResidualLoss",
+    "residual_adaptive",
+    "score_matching",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -61,7 +61,7 @@ def residual_adaptive(
             return problem.residual(do.exact(problem.operators())(u)(x), x)
 
         key = jax.random.key(1)
-        points = do.pde.residual_adaptive(key, residual, problem.sample, 100, pool=1000)
+        points = do.losses.residual_adaptive(key, residual, problem.sample, 100, pool=1000)
         ```
     """
     if not (1 <= count <= pool and power >= 0 and floor >= 0 and power + floor > 0):

@@ -26,9 +26,9 @@ class Causal(eqx.Module):
         w_i = exp(−ε Σ_{k<i} L_k),
 
     which is 1 in the first slice. Weights are known numbers: they are not differentiated, and a
-    step of `diffop.train.GaussNewton` has the same ones wherever it looks at the loss. With random
-    jets they are those of the draw. Derivatives of the residual (gPINN) have the weights of their
-    points.
+    step of `diffop.methods.GaussNewton` has the same ones wherever it looks at the loss. With
+    random jets they are those of the draw. Derivatives of the residual (gPINN) have the weights of
+    their points.
 
     Source: Wang, Sankaran and Perdikaris 2022, "Respecting causality is all you need for training
     physics-informed neural networks", arXiv 2203.07404; slices of points that are random in time:
@@ -54,8 +54,8 @@ class Causal(eqx.Module):
         import diffop as do
 
         problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
-        causal = do.train.Causal(problem.elapsed, tolerance=1.0)
-        loss = do.train.ResidualLoss(problem, batch=64, probes="exact", causal=causal)
+        causal = do.losses.Causal(problem.elapsed, tolerance=1.0)
+        loss = do.losses.ResidualLoss(problem, batch=64, probes="exact", causal=causal)
         loss(problem.solution, jax.random.key(1))
         ```
     """
@@ -88,7 +88,7 @@ class Causal(eqx.Module):
             import jax.numpy as jnp
             import diffop as do
 
-            causal = do.train.Causal(lambda x: x[-1], tolerance=1.0)
+            causal = do.losses.Causal(lambda x: x[-1], tolerance=1.0)
             causal.weights(jnp.array([1.0, 2.0]), jnp.array([[3.0], [0.0]]))  # [0.1353, 1.0]
             ```
         """

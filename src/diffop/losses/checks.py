@@ -54,7 +54,7 @@ def check_causal(causal: Causal | None, square: str) -> None:
     """
     if causal is not None and not isinstance(causal, Causal):
         raise TypeError(
-            "ResidualLoss expects a causal that is a diffop.train.Causal, such as "
+            "ResidualLoss expects a causal that is a diffop.losses.Causal, such as "
             f"Causal(lambda x: x[-1]), got {causal!r}."
         )
     if causal is not None and square != "biased":

@@ -67,7 +67,7 @@ class ResidualLoss(eqx.Module):
     unbiased: its mean is $R² + Var[R̂]$, so the variance is minimised too. There are three squares,
     of the residual and of its derivatives alike:
 
-    - `"biased"`: $R̂²$. [`bias`][diffop.train.ResidualLoss.bias] tells how much of it is variance.
+    - `"biased"`: $R̂²$. [`bias`][diffop.losses.ResidualLoss.bias] tells how much of it is variance.
     - `"product"`: $R̂₁R̂₂$, of two independent draws, with twice the jets.
     - `"pairs"`: $R̂² − V$, V being an unbiased estimate of the variance from the same draws; for
         independent draws $R_r$ it is the mean of $R_r R_s$ over all pairs r ≠ s. At equal numbers
@@ -84,7 +84,7 @@ class ResidualLoss(eqx.Module):
 
     **Arguments:**
 
-    - `equation`: a problem, or another [`diffop.nn.AbstractEquation`][].
+    - `equation`: a problem, or another [`diffop.equations.AbstractEquation`][].
     - `batch`: how many fresh points at each call, at least 1.
     - `n`: how many draws of jets; not needed where nothing is drawn.
     - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, to
@@ -99,7 +99,7 @@ class ResidualLoss(eqx.Module):
     - `square`: `"biased"`, `"product"` or `"pairs"`.
     - `data_batch`: how many points each condition has; as many as `batch` if it is not given.
     - `pool`: the points are chosen from `pool * batch`, likelier where the residual is large
-        (`diffop.pde.residual_adaptive`); 1 takes them as they are drawn. The mean is then over
+        (`diffop.losses.residual_adaptive`); 1 takes them as they are drawn. The mean is then over
         points of that kind. The choice has jets of its own, so that it does not favour points at
         which a draw happens to be large.
     - `points`: where, instead of in the problem's domain: another domain, such as a
@@ -109,7 +109,7 @@ class ResidualLoss(eqx.Module):
         $u(x, t)$, are a tuple of arrays, one for each, with points along the first axes.
     - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such
         as `{"momentum": 1.0, "mass": 10.0}`; ones if not given.
-    - `causal`: [`diffop.train.Causal`][] weights of the points, by their time; for the square
+    - `causal`: [`diffop.losses.Causal`][] weights of the points, by their time; for the square
         `"biased"`. None for ones.
 
     **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
@@ -133,7 +133,7 @@ class ResidualLoss(eqx.Module):
         import diffop as do
 
         problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
-        loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse", square="pairs")
+        loss = do.losses.ResidualLoss(problem, batch=100, n=4, probes="sparse", square="pairs")
         loss(problem.solution, jax.random.key(1))
         ```
     """
@@ -184,7 +184,7 @@ class ResidualLoss(eqx.Module):
             import diffop as do
 
             problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
-            loss = do.train.ResidualLoss(problem, batch=10, probes="exact")
+            loss = do.losses.ResidualLoss(problem, batch=10, probes="exact")
             loss.terms(problem.solution, jax.random.key(1))  # {'residual': …, 'data': …}
             ```
         """
@@ -211,7 +211,7 @@ class ResidualLoss(eqx.Module):
             import diffop as do
 
             problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
-            loss = do.train.ResidualLoss(problem, batch=10, probes="exact")
+            loss = do.losses.ResidualLoss(problem, batch=10, probes="exact")
             found = loss.residuals(jnp.sum, jax.random.key(1))
             sum(jnp.sum(r**2) for r in jax.tree.leaves(found))  # loss(jnp.sum, jax.random.key(1))
             ```
@@ -220,11 +220,11 @@ class ResidualLoss(eqx.Module):
 
     def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, Sequence[Pointwise]]:
         """The same numbers as functions of u and one point, for methods that differentiate them
-        point by point: `diffop.train.GaussNewton`.
+        point by point: `diffop.methods.GaussNewton`.
 
         **Arguments:** as for the loss; u is used where it has a say in the choice of points.
 
-        **Returns:** `diffop.train.Pointwise`s by the names of `terms`.
+        **Returns:** `diffop.losses.Pointwise`s by the names of `terms`.
 
         **Raises:** as `residuals`.
 
@@ -235,7 +235,7 @@ class ResidualLoss(eqx.Module):
             import diffop as do
 
             problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
-            loss = do.train.ResidualLoss(problem, batch=10, probes="exact")
+            loss = do.losses.ResidualLoss(problem, batch=10, probes="exact")
             (inside,) = loss.pointwise(jnp.sum, jax.random.key(1))["residual"]
             inside(problem.solution).shape  # (10, 1)
             ```
@@ -281,7 +281,7 @@ class ResidualLoss(eqx.Module):
             import diffop as do
 
             problem = do.pde.ManyBody("allen-cahn", 2, 10, key=jax.random.key(0))
-            loss = do.train.ResidualLoss(problem, batch=100, n=4, probes="sparse")
+            loss = do.losses.ResidualLoss(problem, batch=100, n=4, probes="sparse")
             key = jax.random.key(1)
             loss.bias(problem.solution, key) / loss(problem.solution, key)  # about 1: all is noise
             ```

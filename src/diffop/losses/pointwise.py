@@ -31,7 +31,7 @@ class Pointwise(NamedTuple):
         import diffop as do
 
         points = jnp.linspace(0.0, 1.0, 5)
-        data = do.train.Pointwise(lambda u, x: (u(x) - x**2) / 5**0.5, points)
+        data = do.losses.Pointwise(lambda u, x: (u(x) - x**2) / 5**0.5, points)
         data(jnp.sin).shape  # (5,)
         ```
     """

@@ -109,7 +109,7 @@ def residual(
     **Arguments:**
 
     - `equation`, `u`: the equation, and what is to solve it.
-    - `weights`: of the squares, as for [`diffop.train.ResidualLoss`][]; None for ones.
+    - `weights`: of the squares, as for [`diffop.losses.ResidualLoss`][]; None for ones.
     - `coordinates`: along which the derivatives are taken.
     - `values`: those of `operators` of the equation at the point.
     - `point`: the point.

@@ -68,7 +68,7 @@ def score_matching(
         import diffop as do
 
         points = jax.random.normal(jax.random.key(0), (1000, 2))
-        do.train.score_matching(lambda x: -0.5 * x @ x, points)  # near −2 + ½ · 2 = −1
+        do.losses.score_matching(lambda x: -0.5 * x @ x, points)  # near −2 + ½ · 2 = −1
         ```
     """
     if way not in WAYS:

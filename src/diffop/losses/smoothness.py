@@ -32,9 +32,9 @@ class PiecewiseLinearWarning(UserWarning):
         import diffop as do
 
         rough = eqx.nn.MLP(2, "scalar", 8, depth=1, key=jax.random.key(0))
-        poisson = do.nn.Equation.linear(do.Laplacian(), lambda x: -4.0)
+        poisson = do.equations.Equation.linear(do.Laplacian(), lambda x: -4.0)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=do.train.PiecewiseLinearWarning)
+            warnings.filterwarnings("ignore", category=do.losses.PiecewiseLinearWarning)
             do.nn.PINN(rough, poisson).loss(jnp.ones((3, 2)))
         ```
     """

@@ -1,1 +1,32 @@
 """How a step is made: by a gradient, or by all that a loss knows of itself."""
+
+from .balanced import Balanced
+from .base import AbstractMethod, Evaluated, Objective
+from .conjugate_gradients import ConjugateGradients
+from .dense import QR, Cholesky
+from .gauss_newton import GaussNewton
+from .lbfgs import LBFGS
+from .linear import AbstractSolver, Solution
+from .protocol import HasPointwise, HasResiduals
+from .vector import Residuals
+
+__all__ = [
+    "AbstractMethod",
+    "AbstractSolver",
+    "Balanced",
+    "Cholesky",
+    "ConjugateGradients",
+    "Evaluated",
+    "GaussNewton",
+    "HasPointwise",
+    "HasResiduals",
+    "LBFGS",
+    "Objective",
+    "QR",
+    "Residuals",
+    "Solution",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -56,16 +56,16 @@ class Balanced(AbstractMethod):
 
     **Arguments:**
 
-    - `optimiser`: from optax, or `diffop.train.GaussNewton`.
+    - `optimiser`: from optax, or `diffop.methods.GaussNewton`.
     - `every`: how many steps lie between new weights, at least 1.
     - `keep`: $α$, from 0 on and less than 1.
     - `terms`: the names of the loss's terms, or more; by default those of a
-        `diffop.train.ResidualLoss`.
+        `diffop.losses.ResidualLoss`.
 
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has a method `terms`.
 
     **Raises:** `ValueError` if `every` is less than 1, `keep` not in [0, 1), or the optimiser
-    `diffop.train.LBFGS`, whose loss has to stay the same; from `fit`, `TypeError` if the loss has
+    `diffop.methods.LBFGS`, whose loss has to stay the same; from `fit`, `TypeError` if the loss has
     no terms, and `ValueError` if it has others.
 
     !!! example
@@ -81,7 +81,7 @@ class Balanced(AbstractMethod):
             def __call__(self, model, key):
                 return sum(self.terms(model, key).values())
 
-        optimiser = do.train.Balanced(optax.adam(1e-2), every=10)
+        optimiser = do.methods.Balanced(optax.adam(1e-2), every=10)
         do.train.fit(jnp.zeros(2), Both(), optimiser, 1000, key=jax.random.key(0)).model
         ```
     """

@@ -23,7 +23,7 @@ class Evaluated(NamedTuple):
 
 @final
 class Objective(NamedTuple):
-    """A loss as a function of parameters: what a [`diffop.train.AbstractMethod`][] makes smaller.
+    """A loss as a function of parameters: what a [`diffop.methods.AbstractMethod`][] makes smaller.
 
     - `loss`: of models.
     - `static`: what is in a model beside its parameters.
@@ -55,7 +55,7 @@ class AbstractMethod(Complete):
         import jax, jax.numpy as jnp
         import diffop as do
 
-        class Descent(do.train.AbstractMethod):
+        class Descent(do.methods.AbstractMethod):
             helps = "a shorter step"
             divisible = True
 

@@ -38,7 +38,7 @@ class ConjugateGradients(AbstractSolver):
         ```python
         import diffop as do
 
-        do.train.GaussNewton(solver=do.train.ConjugateGradients(iterations=50))
+        do.methods.GaussNewton(solver=do.methods.ConjugateGradients(iterations=50))
         ```
     """
 

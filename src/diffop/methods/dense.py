@@ -26,7 +26,7 @@ Factorised: TypeAlias = tuple[Entries, Callable[[Vector], Entries], Solve]
 class AbstractDenseSolver(AbstractSolver):
     """Solves with all derivatives in a matrix J: a subclass says by which factors.
 
-    - `chunk`, `most`: as for [`diffop.train.Cholesky`][].
+    - `chunk`, `most`: as for [`diffop.methods.Cholesky`][].
     """
 
     chunk: int | None = eqx.field(static=True, converter=plain, default=None)
@@ -50,7 +50,7 @@ class AbstractDenseSolver(AbstractSolver):
             raise ValueError(
                 f"{type(self).__name__} expects at most {self.most} residuals or parameters, whose "
                 f"matrix it factorises, got {residuals.rows} residuals and {prior.size} "
-                f"parameters; take fewer points, or solver=diffop.train.ConjugateGradients(), "
+                f"parameters; take fewer points, or solver=diffop.methods.ConjugateGradients(), "
                 f"which forms no matrix, or allow for more by most."
             )
         values, push, solve = self.factorised(residuals, damping)
@@ -100,7 +100,7 @@ class Cholesky(AbstractDenseSolver):
         ```python
         import diffop as do
 
-        do.train.GaussNewton(solver=do.train.Cholesky(chunk=500))
+        do.methods.GaussNewton(solver=do.methods.Cholesky(chunk=500))
         ```
     """
 
@@ -128,7 +128,7 @@ class Cholesky(AbstractDenseSolver):
 @final
 class QR(AbstractDenseSolver):
     """Solves by an orthogonal factorisation of the derivatives J, without the products of
-    `diffop.train.Cholesky`, whose condition is that of J squared.
+    `diffop.methods.Cholesky`, whose condition is that of J squared.
 
     So it has factors where Cholesky's fail, with dampings of 1e-9 instead of 1e-4 in single
     precision, and takes several times as long: eight times on two CPU cores.
@@ -141,16 +141,16 @@ class QR(AbstractDenseSolver):
 
     **Arguments:**
 
-    - `chunk`, `most`: as for `diffop.train.Cholesky`.
+    - `chunk`, `most`: as for `diffop.methods.Cholesky`.
 
-    **Raises:** as `diffop.train.Cholesky`.
+    **Raises:** as `diffop.methods.Cholesky`.
 
     !!! example
 
         ```python
         import diffop as do
 
-        do.train.GaussNewton(damping=1e-16, solver=do.train.QR())
+        do.methods.GaussNewton(damping=1e-16, solver=do.methods.QR())
         ```
     """
 

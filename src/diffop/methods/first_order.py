@@ -8,7 +8,6 @@ import jax
 import optax
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
-from ..terms.arguments import described
 from .base import AbstractMethod, Evaluated, Objective, step_key
 
 
@@ -57,7 +56,7 @@ def as_method(optimiser: optax.GradientTransformation | AbstractMethod) -> Abstr
         return optimiser
     if isinstance(optimiser, type) or not hasattr(optimiser, "init"):
         name = getattr(optimiser, "__name__", "")
-        got = f"{name} itself; call it: {name}(…)" if name else described(optimiser)
+        got = f"{name} itself; call it: {name}(…)" if name else f"{optimiser!r}"
         raise TypeError(
             "fit expects an optimiser of optax, such as optax.adam(1e-3), or of diffop.train, such "
             f"as GaussNewton(), got {got}."
@@ -78,5 +77,5 @@ def _updates(update: Callable[..., Any], *given: PyTree, value: Array) -> Any:
         raise TypeError(
             "fit has another loss at each step, of fresh points, and this optimiser searches along "
             "a line for one loss (value_fn); expected one of optax without a line search, such as "
-            "optax.adam(1e-3), or diffop.train.LBFGS()."
+            "optax.adam(1e-3), or diffop.methods.LBFGS()."
         ) from error

@@ -89,14 +89,14 @@ class GaussNewton(AbstractMethod):
     - `adaptive`: whether it adapts.
     - `momentum`: $μ$, from 0 on and less than 1.
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
-    - `solver`: `diffop.train.Cholesky()`, by a matrix of residuals by residuals, or
-        `diffop.train.ConjugateGradients()`, without a matrix.
+    - `solver`: `diffop.methods.Cholesky()`, by a matrix of residuals by residuals, or
+        `diffop.methods.ConjugateGradients()`, without a matrix.
     - `acceleration`: whether steps follow the second derivative of the residuals, too.
     - `learning_rate`: the largest size of a step, in (0, 1], or a schedule of it: a function of the
         step's index, as in optax.
 
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has to say what it is the sum of
-    squares of: `diffop.train.HasPointwise`, or `diffop.train.HasResiduals`.
+    squares of: `diffop.methods.HasPointwise`, or `diffop.methods.HasResiduals`.
 
     **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, a
     learning rate that is a number not in (0, 1], or acceleration asked for without `adaptive`; from
@@ -115,7 +115,7 @@ class GaussNewton(AbstractMethod):
                 return (model[0] * jnp.exp(model[1] * x) - 2 * jnp.exp(-x)) / 20**0.5
 
         result = do.train.fit(
-            jnp.ones(2), Fitted(), do.train.GaussNewton(), 10, key=jax.random.key(0)
+            jnp.ones(2), Fitted(), do.methods.GaussNewton(), 10, key=jax.random.key(0)
         )
         result.model  # [2, -1]
         ```

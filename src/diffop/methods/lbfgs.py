@@ -41,7 +41,7 @@ class LBFGS(AbstractMethod):
         import diffop as do
 
         loss = lambda x, key: jnp.sum((x**2 - jnp.arange(3.0)) ** 2)
-        do.train.fit(jnp.ones(3), loss, do.train.LBFGS(), 30, key=jax.random.key(0)).model
+        do.train.fit(jnp.ones(3), loss, do.methods.LBFGS(), 30, key=jax.random.key(0)).model
         ```
     """
 

@@ -28,7 +28,7 @@ class Solution(NamedTuple):
     - `direction`: d.
     - `left`: r − J d, what it leaves of the residuals to first order.
     - `again`: from other residuals to their d, with the same J and damping and no p. A solver that
-        cannot say it leaves it out, and `diffop.train.GaussNewton` then has no `acceleration`.
+        cannot say it leaves it out, and `diffop.methods.GaussNewton` then has no `acceleration`.
     """
 
     direction: Vector

@@ -26,7 +26,7 @@ class HasResiduals(Protocol):
                 x = jax.random.uniform(key, (20,))
                 return (model[0] + model[1] * x - jnp.exp(x)) / 20**0.5
 
-        isinstance(Line(), do.train.HasResiduals)  # True
+        isinstance(Line(), do.methods.HasResiduals)  # True
         ```
     """
 
@@ -40,9 +40,9 @@ class HasPointwise(Protocol):
     The gradient of one residual then costs what it costs at a point; of a loss that has `residuals`
     alone it costs a gradient of all of them.
 
-    `pointwise(model, key)` are `diffop.train.Pointwise`s, one or a list, by the names of the loss's
-    terms. The model is there for losses that choose their points by it; the functions are called
-    with others.
+    `pointwise(model, key)` are `diffop.losses.Pointwise`s, one or a list, by the names of the
+    loss's terms. The model is there for losses that choose their points by it; the functions are
+    called with others.
 
     !!! example
 
@@ -55,9 +55,9 @@ class HasPointwise(Protocol):
                 def missed(model, x):
                     return (model[0] + model[1] * x - jnp.exp(x)) / 20**0.5
 
-                return {"data": do.train.Pointwise(missed, jax.random.uniform(key, (20,)))}
+                return {"data": do.losses.Pointwise(missed, jax.random.uniform(key, (20,)))}
 
-        isinstance(Line(), do.train.HasPointwise)  # True
+        isinstance(Line(), do.methods.HasPointwise)  # True
         ```
     """
 

@@ -1,20 +1,40 @@
 """Equinox modules for networks that solve PDEs: architectures, inputs, hard constraints, PINNs."""
 
-from ..equations.equation import AbstractEquation as AbstractEquation, Equation as Equation
 from .boundary import (
-    HardConstraint as HardConstraint,
-    InitialCondition as InitialCondition,
-    ZeroOnUnitSphere as ZeroOnUnitSphere,
+    HardConstraint,
+    InitialCondition,
+    ZeroOnUnitSphere,
 )
-from .embeddings import FourierFeatures as FourierFeatures, PeriodicInput as PeriodicInput
-from .modified_mlp import ModifiedMLP as ModifiedMLP
-from .pinn import PINN as PINN
+from .embeddings import FourierFeatures, PeriodicInput
+from .modified_mlp import ModifiedMLP
+from .pinn import PINN
 from .scaling import (
-    Anchored as Anchored,
-    BoxInput as BoxInput,
-    Curved as Curved,
-    JoinedInput as JoinedInput,
-    ScaledInput as ScaledInput,
-    ScaledOutput as ScaledOutput,
+    Anchored,
+    BoxInput,
+    Curved,
+    JoinedInput,
+    ScaledInput,
+    ScaledOutput,
 )
-from .weight_sharing import WeightSharedMLP as WeightSharedMLP
+from .weight_sharing import WeightSharedMLP
+
+__all__ = [
+    "Anchored",
+    "BoxInput",
+    "Curved",
+    "FourierFeatures",
+    "HardConstraint",
+    "InitialCondition",
+    "JoinedInput",
+    "ModifiedMLP",
+    "PINN",
+    "PeriodicInput",
+    "ScaledInput",
+    "ScaledOutput",
+    "WeightSharedMLP",
+    "ZeroOnUnitSphere",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

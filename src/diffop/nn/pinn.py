@@ -31,7 +31,7 @@ class PINN(eqx.Module):
 
     Its array leaves are the parameters to be learnt: those of the network, and of an equation what
     it says is `trainable`, such as an unknown coefficient of an operator (an inverse problem): of a
-    [`diffop.nn.AbstractEquation`][] its arrays, of a problem of `diffop.pde` none.
+    [`diffop.equations.AbstractEquation`][] its arrays, of a problem of `diffop.pde` none.
 
     Sources: Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; the
     estimates of the residual are those of Shi et al. 2024, "Stochastic Taylor Derivative
@@ -41,8 +41,8 @@ class PINN(eqx.Module):
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`; for an equation of
         $u(x, t)$ one of both, such as `diffop.nn.JoinedInput` makes.
-    - `equation`: a [`diffop.nn.Equation`][], or another [`diffop.nn.AbstractEquation`][], such as a
-        problem of `diffop.pde`.
+    - `equation`: a [`diffop.equations.Equation`][], or another
+        [`diffop.equations.AbstractEquation`][], such as a problem of `diffop.pde`.
     - `ansatz`: from a network to the function u that satisfies what is known, such as
         `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one. An ansatz
         that has arrays, such as a module or that of an equation with unknowns, is applied at each
@@ -63,7 +63,7 @@ class PINN(eqx.Module):
         import diffop as do
 
         net = eqx.nn.MLP(2, "scalar", 8, depth=1, activation=jnp.tanh, key=jax.random.key(0))
-        poisson = do.nn.Equation.linear(do.Laplacian(), source=lambda x: -4.0)
+        poisson = do.equations.Equation.linear(do.Laplacian(), source=lambda x: -4.0)
         pinn = do.nn.PINN(net, poisson, ansatz=do.nn.ZeroOnUnitSphere)
         optimiser = optax.sgd(1e-3)
 
@@ -156,7 +156,7 @@ class PINN(eqx.Module):
         causal: Causal | None = None,
     ) -> Float[Array, ""]:
         """The mean over points of the squared residual, exact, or estimated if there is a key; and
-        what the equation's conditions miss. It is a [`diffop.train.ResidualLoss`][] at points that
+        what the equation's conditions miss. It is a [`diffop.losses.ResidualLoss`][] at points that
         are given.
 
         One draw of jets serves all points. Without a key the loss is a function of the network
@@ -173,7 +173,7 @@ class PINN(eqx.Module):
             draws of one estimate. The last two have the exact loss and its gradient as their means
             where the residual is affine in what is estimated, and may be negative.
         - `data_weight`, `gpinn`, `gpinn_terms`, `weights`, `causal`: as for
-            `diffop.train.ResidualLoss`; all terms of gPINN are taken without a key.
+            `diffop.losses.ResidualLoss`; all terms of gPINN are taken without a key.
         - `data_batch`: how many points each condition has; as many as `points` if not given.
 
         **Returns:** a scalar.

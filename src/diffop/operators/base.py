@@ -29,14 +29,14 @@ class Operator(Complete):
     part of the structure. They compare with `==` as polynomials and print as mathematics.
 
     Products `A * B`, which are pointwise, u ↦ (A u)(B u), and `A @ φ` with a function φ of u's
-    value are [`diffop.NonlinearOperator`][]s.
+    value are [`diffop.operators.NonlinearOperator`][]s.
     """
 
     __array_ufunc__ = None
     is_operator: ClassVar[bool] = True
     """What `arguments.is_function` tells operators by, which cannot import them."""
     is_linear: ClassVar[bool] = True
-    """Of a [`diffop.NonlinearOperator`][] it says whether all of its terms are."""
+    """Of a [`diffop.operators.NonlinearOperator`][] it says whether all of its terms are."""
 
     @property
     @abstractmethod

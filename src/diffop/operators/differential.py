@@ -36,7 +36,7 @@ class DifferentialOperator(Operator):
         import jax.numpy as jnp
         import diffop as do
 
-        class Helmholtz(do.DifferentialOperator):
+        class Helmholtz(do.operators.DifferentialOperator):
             wavenumber: float = eqx.field(static=True)
 
             def terms(self):
@@ -286,8 +286,8 @@ class DifferentialOperator(Operator):
 
         **Returns:**
 
-        An [`diffop.Estimate`][]: `E(u)(x)` is the estimate of (L u)(x), `E.stats(u)(x)` adds its
-        standard error.
+        An [`diffop.operators.Estimate`][]: `E(u)(x)` is the estimate of (L u)(x), `E.stats(u)(x)`
+        adds its standard error.
 
         **Raises:**
 
@@ -321,7 +321,8 @@ class DifferentialOperator(Operator):
         - `n`: products for each second-order term, exact where its matrix has at most n rows.
         - `method`: "xtrace" or "hutch++".
 
-        **Returns:** a [`diffop.Deflated`][]: `D(u)(x)`, and `D.stats(u)(x)` with a standard error.
+        **Returns:** a [`diffop.estimators.Deflated`][]: `D(u)(x)`, and `D.stats(u)(x)` with a
+        standard error.
 
         **Raises:** `TypeError` for something that is not a key, `ValueError` for an unknown method,
         an n that is too small for it, or a part that is not a trace (of order 3, for example).
@@ -366,8 +367,8 @@ class DifferentialOperator(Operator):
         **Returns:**
 
         A map from functions to functions, which takes `chunk=` and `plan=` beside u as `exact`
-        does: `L.estimate_to(key)(u)(*args)` is a [`diffop.Adaptive`][], `(value, standard_error,
-        jets, n, converged)`.
+        does: `L.estimate_to(key)(u)(*args)` is a [`diffop.estimators.Adaptive`][], `(value,
+        standard_error, jets, n, converged)`.
 
         **Raises:**
 

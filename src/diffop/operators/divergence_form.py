@@ -21,9 +21,9 @@ class DivergenceForm(DifferentialOperator):
     **Arguments:**
 
     - `a`: a number, a 0-d array, a vector (a diagonal matrix), a square matrix, a
-        [`diffop.LowRank`][], a [`diffop.MatVec`][], anything with a method `mv` such as a `lineax`
-        linear operator; or a callable a(*args) that returns a scalar, a vector, a square matrix or
-        a matrix-vector product.
+        [`diffop.operators.LowRank`][], a [`diffop.operators.MatVec`][], anything with a method `mv`
+        such as a `lineax` linear operator; or a callable a(*args) that returns a scalar, a vector,
+        a square matrix or a matrix-vector product.
     - `argnum`, `dims`: which argument, and which of its coordinates a refers to.
 
     A constant a is a $Δ$, or `SecondOrder(a)`. A callable is $div (a∇u)$: the flux $a∇u$ in reverse

@@ -64,7 +64,7 @@ class Estimate(Operator, AbstractEstimator):
 
         **Returns:**
 
-        A [`diffop.Controlled`][]: call it on u, or ask for its `.stats(u)`.
+        A [`diffop.estimators.Controlled`][]: call it on u, or ask for its `.stats(u)`.
 
         !!! example
 

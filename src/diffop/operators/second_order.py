@@ -21,10 +21,10 @@ class SecondOrder(DifferentialOperator):
     **Arguments:**
 
     - `C`: any square matrix (only its symmetric part matters), a vector for a diagonal one, a
-        sparse matrix ([`diffop.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`), a
-        callable C(*args) that returns one of these or a matrix-vector product, a
-        [`diffop.MatVec`][], a [`diffop.LowRank`][], or anything with a method `mv`, such as a
-        `lineax` linear operator.
+        sparse matrix ([`diffop.operators.SparseColumns`][] or a constant
+        `jax.experimental.sparse.BCOO`), a callable C(*args) that returns one of these or a
+        matrix-vector product, a [`diffop.operators.MatVec`][], a [`diffop.operators.LowRank`][], or
+        anything with a method `mv`, such as a `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
     Estimated sparsely, entries are drawn with $p ∝ |C_ij|$ (rows, for a C that is sparse or varies
@@ -88,10 +88,10 @@ class ParabolicTrace(DifferentialOperator):
     **Arguments:**
 
     - `sigma`: $σ$: a matrix (d, d'), a vector for a diagonal one, a scalar, a sparse matrix
-        ([`diffop.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`, whose columns stay
-        sparse directions), a callable sigma(*args) that returns one of these or a matrix-vector
-        product, a [`diffop.MatVec`][], or anything with a method `mv`, such as a `lineax` linear
-        operator.
+        ([`diffop.operators.SparseColumns`][] or a constant `jax.experimental.sparse.BCOO`, whose
+        columns stay sparse directions), a callable sigma(*args) that returns one of these or a
+        matrix-vector product, a [`diffop.operators.MatVec`][], or anything with a method `mv`, such
+        as a `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates $σ$ refers to.
 
     One jet for each column of $σ$: $½ Σ_i (σe_i·∇)²$ (STDE, section on second-order parabolic

@@ -21,7 +21,8 @@ class Gradient(DifferentialOperator):
     **Arguments:**
 
     - `sigma`: $σ$: a matrix (d, d'), a vector for a diagonal one, a scalar, a callable
-        sigma(*args), or a matrix known by its products ([`diffop.MatVec`][]). None for $∇u$ itself.
+        sigma(*args), or a matrix known by its products ([`diffop.operators.MatVec`][]). None for
+        $∇u$ itself.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
     **Returns** (when applied): without sigma and dims, like the argument, as `jax.grad` does;

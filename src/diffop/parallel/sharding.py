@@ -15,7 +15,7 @@ def shard_points(
     """Divides points over the mesh of a fit: their number over `data`, their coordinates over
     `model`.
 
-    For losses of one's own that draw their points inside; `diffop.train.ResidualLoss` does it. The
+    For losses of one's own that draw their points inside; `diffop.losses.ResidualLoss` does it. The
     compiler follows it backwards too, so that every device draws its part only. Points keep their
     values. Sizes need not be multiples of the mesh's.
 
@@ -33,7 +33,7 @@ def shard_points(
         import diffop as do
 
         def loss(u, key):
-            points = do.train.shard_points(do.pde.unit_ball(key, 100, 10))
+            points = do.train.shard_points(do.pde.unit_ball_by_radius(key, 100, 10))
             return jax.vmap(u)(points).mean()
         ```
     """

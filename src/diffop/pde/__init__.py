@@ -22,81 +22,158 @@ The room in reading order:
     registry.py        problems by name
 """
 
-from ..equations.condition import AnyCondition as AnyCondition, Condition as Condition
-from ..equations.matching import Matching as Matching
-from ..equations.sampled import Sampled as Sampled
-from ..losses.adaptive import residual_adaptive as residual_adaptive
-from .ball.biharmonic import BiharmonicWaves as BiharmonicWaves
-from .ball.many_body import ManyBody as ManyBody
-from .ball.problem import AbstractBallProblem as AbstractBallProblem
-from .conditions.base import AbstractCondition as AbstractCondition, Conditions as Conditions
-from .conditions.integrals import Normalised as Normalised, OrthogonalTo as OrthogonalTo
-from .conditions.periodic import Periodic as Periodic
+from .ball.biharmonic import BiharmonicWaves
+from .ball.many_body import ManyBody
+from .ball.problem import AbstractBallProblem
+from .conditions.base import AbstractCondition, Conditions
+from .conditions.integrals import Normalised, OrthogonalTo
+from .conditions.periodic import Periodic
 from .conditions.prescribed import (
-    Dirichlet as Dirichlet,
-    Initial as Initial,
-    Neumann as Neumann,
-    Prescribed as Prescribed,
-    Robin as Robin,
+    Dirichlet,
+    Initial,
+    Neumann,
+    Prescribed,
+    Robin,
 )
-from .convection_diffusion import ConvectionDiffusion as ConvectionDiffusion
-from .domains.ball import Ball as Ball, Sphere as Sphere
-from .domains.box import Box as Box, Face as Face, Faces as Faces
-from .domains.cloud import CloudBoundary as CloudBoundary, PointCloud as PointCloud
-from .domains.combined import Combined as Combined, Complement as Complement
+from .convection_diffusion import ConvectionDiffusion
+from .domains.ball import Ball, Sphere
+from .domains.box import Box, Face, Faces
+from .domains.cloud import CloudBoundary, PointCloud
+from .domains.combined import Combined, Complement
 from .domains.domain import (
-    AbstractDomain as AbstractDomain,
-    AbstractPart as AbstractPart,
-    Where as Where,
+    AbstractDomain,
+    AbstractPart,
+    Where,
 )
-from .domains.implicit import Implicit as Implicit
-from .domains.polygon import Polygon as Polygon
+from .domains.implicit import Implicit
+from .domains.polygon import Polygon
 from .domains.shape import (
-    AbstractShape as AbstractShape,
-    Piece as Piece,
-    Surface as Surface,
+    AbstractShape,
+    Piece,
+    Surface,
 )
-from .domains.space_time import Instant as Instant, Lasting as Lasting, SpaceTime as SpaceTime
-from .fokker_planck import StationaryFokkerPlanck as StationaryFokkerPlanck
-from .kovasznay import Kovasznay as Kovasznay
-from .plate import Plate as Plate
-from .poisson_box import PoissonBox as PoissonBox
+from .domains.space_time import Instant, Lasting, SpaceTime
+from .fokker_planck import StationaryFokkerPlanck
+from .kovasznay import Kovasznay
+from .plate import Plate
+from .poisson_box import PoissonBox
 from .problem import (
-    AbstractProblem as AbstractProblem,
-    AbstractReferenceProblem as AbstractReferenceProblem,
-    AbstractSolvedProblem as AbstractSolvedProblem,
-    Reference as Reference,
-    Section as Section,
+    AbstractProblem,
+    AbstractReferenceProblem,
+    AbstractSolvedProblem,
+    Reference,
+    Section,
 )
-from .recommended import ByDimension as ByDimension, Recommended as Recommended
+from .recommended import ByDimension, Recommended
 from .registry import (
-    make as make,
-    names as names,
-    paper as paper,
-    recommended as recommended,
+    make,
+    names,
+    paper,
+    recommended,
 )
-from .sampling.ball import unit_ball as unit_ball
-from .sampling.box import box as box, box_boundary as box_boundary
-from .sampling.brownian import brownian_marginals as brownian_marginals
-from .sampling.gaussian import gaussian_space_time as gaussian_space_time
-from .sampling.halton import halton as halton
-from .sampling.latin import latin_hypercube as latin_hypercube
-from .sampling.sobol import sobol as sobol
-from .schroedinger import OscillatorChain as OscillatorChain
-from .semilinear.allen_cahn import SemilinearAllenCahn as SemilinearAllenCahn
-from .semilinear.heat import SemilinearHeat as SemilinearHeat
-from .semilinear.problem import AbstractSemilinear as AbstractSemilinear
-from .semilinear.sine_gordon import SemilinearSineGordon as SemilinearSineGordon
-from .solitons.hirota import Tau as Tau, Wave as Wave
-from .solitons.kdv_1d import KdV1D as KdV1D
-from .solitons.kdv_2d import KdV2D as KdV2D
-from .solitons.kp_2d import KP2D as KP2D
-from .solitons.problem import AbstractSoliton as AbstractSoliton
+from .sampling.ball import unit_ball_by_radius
+from .sampling.box import box, box_boundary
+from .sampling.brownian import brownian_marginals
+from .sampling.gaussian import gaussian_space_time
+from .sampling.halton import halton
+from .sampling.latin import latin_hypercube
+from .sampling.sobol import sobol
+from .schroedinger import OscillatorChain
+from .semilinear.allen_cahn import SemilinearAllenCahn
+from .semilinear.heat import SemilinearHeat
+from .semilinear.problem import AbstractSemilinear
+from .semilinear.sine_gordon import SemilinearSineGordon
+from .solitons.hirota import Tau, Wave
+from .solitons.kdv_1d import KdV1D
+from .solitons.kdv_2d import KdV2D
+from .solitons.kp_2d import KP2D
+from .solitons.problem import AbstractSoliton
 from .terminal_value.black_scholes_barenblatt import (
-    BlackScholesBarenblatt as BlackScholesBarenblatt,
+    BlackScholesBarenblatt,
 )
-from .terminal_value.hjb_lin import HJBLin as HJBLin
-from .terminal_value.hjb_lqg import HJBLQG as HJBLQG
-from .terminal_value.problem import AbstractTerminalValue as AbstractTerminalValue
-from .wave import WaveEquation as WaveEquation
-from .whole_space import AbstractWholeSpace as AbstractWholeSpace
+from .terminal_value.hjb_lin import HJBLin
+from .terminal_value.hjb_lqg import HJBLQG
+from .terminal_value.problem import AbstractTerminalValue
+from .wave import WaveEquation
+from .whole_space import AbstractWholeSpace
+
+__all__ = [
+    "AbstractBallProblem",
+    "AbstractCondition",
+    "AbstractDomain",
+    "AbstractPart",
+    "AbstractProblem",
+    "AbstractReferenceProblem",
+    "AbstractSemilinear",
+    "AbstractShape",
+    "AbstractSoliton",
+    "AbstractSolvedProblem",
+    "AbstractTerminalValue",
+    "AbstractWholeSpace",
+    "Ball",
+    "BiharmonicWaves",
+    "BlackScholesBarenblatt",
+    "Box",
+    "ByDimension",
+    "CloudBoundary",
+    "Combined",
+    "Complement",
+    "Conditions",
+    "ConvectionDiffusion",
+    "Dirichlet",
+    "Face",
+    "Faces",
+    "HJBLQG",
+    "HJBLin",
+    "Implicit",
+    "Initial",
+    "Instant",
+    "KP2D",
+    "KdV1D",
+    "KdV2D",
+    "Kovasznay",
+    "Lasting",
+    "ManyBody",
+    "Neumann",
+    "Normalised",
+    "OrthogonalTo",
+    "OscillatorChain",
+    "Periodic",
+    "Piece",
+    "Plate",
+    "PointCloud",
+    "PoissonBox",
+    "Polygon",
+    "Prescribed",
+    "Recommended",
+    "Reference",
+    "Robin",
+    "Section",
+    "SemilinearAllenCahn",
+    "SemilinearHeat",
+    "SemilinearSineGordon",
+    "SpaceTime",
+    "Sphere",
+    "StationaryFokkerPlanck",
+    "Surface",
+    "Tau",
+    "Wave",
+    "WaveEquation",
+    "Where",
+    "box",
+    "box_boundary",
+    "brownian_marginals",
+    "gaussian_space_time",
+    "halton",
+    "latin_hypercube",
+    "make",
+    "names",
+    "paper",
+    "recommended",
+    "sobol",
+    "unit_ball_by_radius",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

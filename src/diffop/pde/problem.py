@@ -49,7 +49,7 @@ class AbstractProblem(AbstractEquation):
 
     A subclass is final, has the attributes `name` (its name on the command line), `dim` (the number
     of coordinates of a point, time among them) and `domain`, and defines the methods of a
-    [`diffop.nn.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
+    [`diffop.equations.AbstractEquation`][]: `operators` and `residual`, and of `source`, `conditions` and
     `ansatz` those that it needs. Of the domain, such as `diffop.pde.Box((0.0,), (1.0,))`, follow
     points, how much time has elapsed, planes to draw on, and that a network sees a box as a cube.
     Each of `sample`, `elapsed`, `sections` and `ansatz` may be defined in its place; a class that
@@ -96,7 +96,7 @@ class AbstractProblem(AbstractEquation):
         return net if self.domain is None else self.domain.fitted(net)
 
     def elapsed(self, *args: Any, **kwargs: Any) -> Float[Array, ""] | None:
-        """How much time lies between the data and a point, for [`diffop.train.Causal`][] weights:
+        """How much time lies between the data and a point, for [`diffop.losses.Causal`][] weights:
         t with data at the first time, T − t with data at the last; None without time. By default
         the time of the domain.
 

@@ -9,13 +9,32 @@ The room in reading order:
     stable.py     those of stable processes
 """
 
-from .jumps import AbstractJumps as AbstractJumps, Jump as Jump, PoissonJumps as PoissonJumps
-from .region import AbstractRegion as AbstractRegion
+from .jumps import AbstractJumps, Jump, PoissonJumps
+from .region import AbstractRegion
 from .regions import (
-    Disc as Disc,
-    Limits as Limits,
-    WholeSpace as WholeSpace,
-    Within as Within,
+    Disc,
+    Limits,
+    WholeSpace,
+    Within,
 )
-from .rules import AbstractRule as AbstractRule, GaussLegendre as GaussLegendre, Sobol as Sobol
-from .stable import StableJumps as StableJumps
+from .rules import AbstractRule, GaussLegendre, Sobol
+from .stable import StableJumps
+
+__all__ = [
+    "AbstractJumps",
+    "AbstractRegion",
+    "AbstractRule",
+    "Disc",
+    "GaussLegendre",
+    "Jump",
+    "Limits",
+    "PoissonJumps",
+    "Sobol",
+    "StableJumps",
+    "WholeSpace",
+    "Within",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,14 +2,41 @@
 collapsed.
 """
 
-from ..algebra.algebra import Algebra as Algebra
-from ..coefficients.block import Axis as Axis, Block as Block
-from ..coefficients.blocks import Blocks as Blocks
-from ..coefficients.index import Range as Range, Table as Table, Traced as Traced
-from ..source import Source as Source
-from .coefficients import Full as Full, Image as Image, Zero as Zero
-from .declared import register as register
-from .pushforward import Pushed as Pushed, jet as jet, push as push
-from .rules.by_jvp import UnsupportedPrimitiveError as UnsupportedPrimitiveError
-from .seeds import basis as basis, entries as entries
-from .tangents import Jets as Jets, Matrix as Matrix
+from ..algebra.algebra import Algebra
+from ..coefficients.block import Axis, Block
+from ..coefficients.blocks import Blocks
+from ..coefficients.index import Range, Table, Traced
+from ..source import Source
+from .coefficients import Full, Image, Zero
+from .declared import register
+from .pushforward import Pushed, jet, push
+from .rules.by_jvp import UnsupportedPrimitiveError
+from .seeds import basis, entries
+from .tangents import Jets, Matrix
+
+__all__ = [
+    "Algebra",
+    "Axis",
+    "Block",
+    "Blocks",
+    "Full",
+    "Image",
+    "Jets",
+    "Matrix",
+    "Pushed",
+    "Range",
+    "Source",
+    "Table",
+    "Traced",
+    "UnsupportedPrimitiveError",
+    "Zero",
+    "basis",
+    "entries",
+    "jet",
+    "push",
+    "register",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

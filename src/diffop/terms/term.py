@@ -33,7 +33,7 @@ from .nonlocal_terms import Nonlocal
 @final
 class Segment(eqx.Module):
     """$Π_i c_i(x) Π_j D_j^{m_j}$, of `entries` of what it acts on, one taken after the other: what
-    a [`diffop.Term`][] is composed of.
+    a [`diffop.operators.Term`][] is composed of.
 
     !!! example
 
@@ -110,9 +110,9 @@ Word: TypeAlias = tuple[Segment, ...]
 
 @final
 class Term(eqx.Module):
-    """$c s₁ s₂$ …, a coefficient times a composition of [`diffop.Segment`][]s, the last of which is
-    applied first; the empty word is the identity. Operators of one's own return those of an
-    expression.
+    """$c s₁ s₂$ …, a coefficient times a composition of [`diffop.operators.Segment`][]s, the last
+    of which is applied first; the empty word is the identity. Operators of one's own return those
+    of an expression.
 
     !!! example
 

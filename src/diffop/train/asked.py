@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from ..equations.methods import has_method
 from ..scalars import is_integer, plain
 from ..terms.arguments import checked_key
 
@@ -23,10 +24,12 @@ def check_asked(loss: Any, steps: Any, key: Any) -> None:
 
 
 def _check_loss(loss: Any) -> None:
+    if any(has_method(loss, each) for each in ("terms", "residuals", "pointwise")):
+        return  # it is not called
     if not callable(loss):
         raise TypeError(
             "fit expects a loss that is a function of a model and a key, such as "
-            f"diffop.train.ResidualLoss(equation, …), got a {type(loss).__name__}."
+            f"diffop.losses.ResidualLoss(equation, …), got a {type(loss).__name__}."
         )
     try:
         signature = inspect.signature(loss)

@@ -59,9 +59,9 @@ def standard_errors(
 
     - `of`: from a model to the numbers whose errors are asked for: an array, or a pytree of arrays.
     - `model`: at a minimum of the loss, such as `diffop.train.fit` returns with
-        `diffop.train.GaussNewton`.
+        `diffop.methods.GaussNewton`.
     - `loss`: that of the fit, which says what it is the sum of squares of: a
-        `diffop.train.HasResiduals`, such as a `diffop.train.ResidualLoss`.
+        `diffop.methods.HasResiduals`, such as a `diffop.losses.ResidualLoss`.
     - `key`: a key from `jax.random.key`, for the points of the loss.
     - `damping`: in units of the mean square of the residuals' derivatives. If not given, 1e-10 in
         double precision and 1e-3 in single.
@@ -86,7 +86,7 @@ def standard_errors(
                 return model[0] + model[1] * x - y
 
         key = jax.random.key(0)
-        line = do.train.fit(jnp.zeros(2), Line(), do.train.GaussNewton(), 10, key=key).model
+        line = do.train.fit(jnp.zeros(2), Line(), do.methods.GaussNewton(), 10, key=key).model
         errors = do.train.standard_errors(lambda line: line[1], line, Line(), key=key)
         # a slope has (Σ r² / (4 − 2) / Σ (x − x̄)²)^½ = (0.032 / 2 / 5)^½ = 0.0566
         ```

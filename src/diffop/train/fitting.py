@@ -69,9 +69,9 @@ def fit(
     - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
         passed as arguments rather than compiled in as constants. If its class has a method `terms`,
         from the same arguments to scalars by name, the loss is their sum, and errors name them. For
-        `diffop.train.GaussNewton`, one that says what it is the sum of squares of:
-        `diffop.train.HasPointwise` or `diffop.train.HasResiduals`.
-    - `optimiser`: from optax, or `diffop.train.GaussNewton`, or `diffop.train.LBFGS`.
+        `diffop.methods.GaussNewton`, one that says what it is the sum of squares of:
+        `diffop.methods.HasPointwise` or `diffop.methods.HasResiduals`.
+    - `optimiser`: from optax, or `diffop.methods.GaussNewton`, or `diffop.methods.LBFGS`.
     - `steps`: how many steps, at least 1.
     - `key`: a key from `jax.random.key`.
     - `steps_per_dispatch`: at most how many steps between looks at the result, at least 1.
@@ -87,7 +87,7 @@ def fit(
         asked for; a checkpoint of another model, loss, optimiser or key is refused
         (`diffop.train.Checkpoints.identify`).
     - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
-        `model`, or one of them. The points that a `diffop.train.ResidualLoss` draws are divided
+        `model`, or one of them. The points that a `diffop.losses.ResidualLoss` draws are divided
         over `data`; their coordinates, and the weights and the optimiser's state that belong to
         them, over `model` (`diffop.train.shard`). The result is that of one device, to rounding. A
         loss of one's own divides its points with `diffop.train.shard_points`.
@@ -96,7 +96,7 @@ def fit(
 
     **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
-    arrays, or not those that the equation of a `diffop.train.ResidualLoss` says are to be learnt,
+    arrays, or not those that the equation of a `diffop.losses.ResidualLoss` says are to be learnt,
     if the mesh has other axes, or if it has several devices and the optimiser is not from optax;
     `TypeError` if the loss is not one of a model and a key, or does not say what it is the sum of
     squares of and the optimiser asks for that, if `steps` is no integer, `key` no key or

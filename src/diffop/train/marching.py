@@ -67,11 +67,11 @@ def march(
         def loss(window, before):
             start = 1.0 if before is None else lambda x: before(x.at[1].set(0.5))
             given = do.pde.Conditions(do.pde.Initial(start, on=line))
-            equation = do.nn.Equation.linear(decay, lambda x: 0.0, conditions=given)
-            return do.train.ResidualLoss(equation, 30, probes="exact", points=line.sample)
+            equation = do.equations.Equation.linear(decay, lambda x: 0.0, conditions=given)
+            return do.losses.ResidualLoss(equation, 30, probes="exact", points=line.sample)
 
         net = eqx.nn.MLP(2, "scalar", 8, 1, jnp.tanh, key=jax.random.key(0))
-        newton = do.train.GaussNewton()
+        newton = do.methods.GaussNewton()
         fits = do.train.march(net, loss, newton, 50, 2, key=jax.random.key(1))
         fits[1].model(jnp.array([0.3, 0.5]))  # about 1/e, at t = 1
         ```

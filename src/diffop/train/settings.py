@@ -43,7 +43,7 @@ class Settings(Recommended):
     - `batch`: how many fresh points at each step.
     - `data_batch`: how many for each of the problem's conditions; None for as many.
     - `pool`: of how many times as many points those of a step are chosen, likelier where the
-        residual is large (`diffop.pde.residual_adaptive`); 1 takes them as they are drawn.
+        residual is large (`diffop.losses.residual_adaptive`); 1 takes them as they are drawn.
     - `width`, `depth`: size and number of the hidden layers of the tanh network.
     - `block`, `channels`: each block of so many coordinates is seen through so many numbers, the
         same for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
@@ -61,7 +61,7 @@ class Settings(Recommended):
         the ansatz (`diffop.nn.Curved`). None adds nothing.
     - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
-    - `square`: how the estimated residual is squared, as for `diffop.train.ResidualLoss`:
+    - `square`: how the estimated residual is squared, as for `diffop.losses.ResidualLoss`:
         `"biased"`, `"product"` of two draws, or `"pairs"` of one.
     - `data_weight`: the weight of the problem's conditions in the loss, if it has any; or a list
         with one for each, in the order in which it returns them.
@@ -71,13 +71,13 @@ class Settings(Recommended):
     - `gpinn`: the weight of the residual's squared gradient in the loss; 0 for none.
     - `gpinn_terms`: None for the whole gradient, by reverse mode; or from how many coordinates'
         derivatives of the residual it is estimated at each step, by jets.
-    - `causal`: the tolerance of weights in the order of time (`diffop.train.Causal`); 0 for none.
+    - `causal`: the tolerance of weights in the order of time (`diffop.losses.Causal`); 0 for none.
     - `balance`: after how many steps the terms of the loss get new weights by their gradients
-        (`diffop.train.Balanced`); 0 for no such weights.
+        (`diffop.methods.Balanced`); 0 for no such weights.
     - `optimiser`: one of optax, as it is by default, by its name with hyphens: `"adam"`,
         `"nadamw"`, `"muon"`, those that need no more than a learning rate; `"gauss-newton"`,
         `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
-        `"spring"`, which are `diffop.train.GaussNewton`s for `square="biased"`, best in double
+        `"spring"`, which are `diffop.methods.GaussNewton`s for `square="biased"`, best in double
         precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.
         The steps of `"spring"` are the schedule's share of whole ones. Or a function of one's own,
         from a schedule of learning rates to an optimiser: `package.module:function` on the command

@@ -1,23 +1,53 @@
 """Kinds of random jets, with their moments."""
 
-from ..design import Design as Design, Stratum as Stratum
-from ..terms import Target as Target
+from ..design import Design, Stratum
+from ..terms import Target
 from .base import (
-    AbstractDenseProbe as AbstractDenseProbe,
-    AbstractProbe as AbstractProbe,
-    Draw as Draw,
-    Drawn as Drawn,
+    AbstractDenseProbe,
+    AbstractProbe,
+    Draw,
+    Drawn,
 )
-from .by_term import AbstractTermProbe as AbstractTermProbe, Selection as Selection
+from .by_term import AbstractTermProbe, Selection
 from .dense import (
-    Gaussian as Gaussian,
-    Orthogonal as Orthogonal,
-    Rademacher as Rademacher,
-    Sphere as Sphere,
+    Gaussian,
+    Orthogonal,
+    Rademacher,
+    Sphere,
 )
-from .names import NAMED as NAMED, as_probe as as_probe
-from .roots import Roots as Roots
-from .running import RunningMagnitudes as RunningMagnitudes
-from .shifted import Shifted as Shifted
-from .sparse import Importance as Importance, Sparse as Sparse
-from .strata import Split as Split, Stratified as Stratified, Systematic as Systematic
+from .names import NAMED, as_probe
+from .roots import Roots
+from .running import RunningMagnitudes
+from .shifted import Shifted
+from .sparse import Importance, Sparse
+from .strata import Split, Stratified, Systematic
+
+__all__ = [
+    "AbstractDenseProbe",
+    "AbstractProbe",
+    "AbstractTermProbe",
+    "Design",
+    "Draw",
+    "Drawn",
+    "Gaussian",
+    "Importance",
+    "NAMED",
+    "Orthogonal",
+    "Rademacher",
+    "Roots",
+    "RunningMagnitudes",
+    "Selection",
+    "Shifted",
+    "Sparse",
+    "Sphere",
+    "Split",
+    "Stratified",
+    "Stratum",
+    "Systematic",
+    "Target",
+    "as_probe",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -33,7 +33,7 @@ from ...operators.laplacian import Biharmonic
 from ...scalars import plain
 from ..problem import AbstractSolvedProblem
 from ..recommended import LEAST_SQUARES, Recommended
-from ..sampling.ball import unit_ball
+from ..sampling.ball import unit_ball_by_radius
 from .problem import random_coefficients
 
 
@@ -122,7 +122,7 @@ class BiharmonicWaves(AbstractSolvedProblem):
         return self.null_shape(x) * waves
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return unit_ball(key, count, self.dim)
+        return unit_ball_by_radius(key, count, self.dim)
 
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(net, value=_zero, factor=_squared_bubble)

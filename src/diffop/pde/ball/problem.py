@@ -14,7 +14,7 @@ from ...operators.laplacian import Laplacian
 from ...streams import stream
 from ...terms.arguments import checked_key
 from ..problem import AbstractSolvedProblem, Section
-from ..sampling.ball import unit_ball
+from ..sampling.ball import unit_ball_by_radius
 
 _PAIRS = 8
 """So many points and their opposites tell the source's size and sign: in many dimensions its values
@@ -70,7 +70,7 @@ class AbstractBallProblem(AbstractSolvedProblem):
         return (1 - jnp.sum(x * x)) * self.sum(x)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        return unit_ball(key, count, self.dim)
+        return unit_ball_by_radius(key, count, self.dim)
 
     def location(self, key: PRNGKeyArray) -> Float[Array, ""]:
         return self._nearest(key)[0]

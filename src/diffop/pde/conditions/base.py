@@ -81,15 +81,16 @@ class AbstractCondition(Complete):
 @final
 class Conditions(eqx.Module):
     """Several conditions, each with random points of its own: what the `conditions` of a
-    [`diffop.nn.Equation`][] may be, and those of a problem may return.
+    [`diffop.equations.Equation`][] may be, and those of a problem may return.
 
     **Arguments:**
 
     - `*given`: such as [`diffop.pde.Dirichlet`][] and [`diffop.pde.Neumann`][]; also conditions
-        that have their points, such as measurements in a [`diffop.pde.Condition`][].
+        that have their points, such as measurements in a [`diffop.equations.Condition`][].
 
-    **Returns:** called with a key and a number of points, a tuple of [`diffop.pde.Condition`][]s,
-    [`diffop.pde.Matching`][]s and [`diffop.pde.Sampled`][]s at points that the key determines.
+    **Returns:** called with a key and a number of points, a tuple of
+    [`diffop.equations.Condition`][]s, [`diffop.equations.Matching`][]s and
+    [`diffop.equations.Sampled`][]s at points that the key determines.
 
     **Raises:** `TypeError` for anything else among the conditions.
 
@@ -118,7 +119,7 @@ class Conditions(eqx.Module):
             if not isinstance(each, AbstractCondition | AtPoints):
                 raise TypeError(
                     "Conditions expects conditions one by one, such as diffop.pde.Dirichlet(0.0, "
-                    "on=part), and for points that are given diffop.pde.Condition(operator, "
+                    "on=part), and for points that are given diffop.equations.Condition(operator, "
                     f"points, values), got {eqx.tree_pformat(each)} of type {type(each).__name__}."
                 )
         self.given = given
@@ -159,7 +160,7 @@ def check_part(whose: Any, part: Any) -> None:
         raise TypeError(
             f"{type(whose).__name__} expects a part of a boundary, such as box.face(0, 'lower') or "
             f"ball.boundary, got {described(part)}; at points that are given it is a "
-            "diffop.pde.Condition(operator, points, values)."
+            "diffop.equations.Condition(operator, points, values)."
         )
 
 

@@ -116,8 +116,8 @@ class Normalised(_AbstractOfIntegrals):
         [`diffop.pde.SpaceTime`][] of these.
     - `over`: another region than the domain's own, such as [`diffop.quadrature.WholeSpace`][].
     - `rule`: as for [`diffop.Integral`][], where `n` is not given.
-    - `n`: how many random points instead, at least 2: the condition is a [`diffop.pde.Sampled`][]
-        then, whose square is unbiased.
+    - `n`: how many random points instead, at least 2: the condition is a
+        [`diffop.equations.Sampled`][] then, whose square is unbiased.
     - `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
 
     **Raises:** `TypeError` for something else in place of a domain or a value; `ValueError` for

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ...quadrature import Disc
 from ...scalars import plain, several
 from ...streams import stream
-from ..sampling.ball import unit_ball
+from ..sampling.ball import unit_ball_by_radius
 from ..sampling.normal import normal
 from .domain import AbstractPart
 from .shape import AbstractShape, Bounds, Outward
@@ -111,9 +111,9 @@ class Ball(AbstractShape):
 
     def sample_by_radius(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points with uniform direction and uniform *radius*, as those of
-        [`diffop.pde.unit_ball`][]: as many at each distance from the center.
+        [`diffop.pde.unit_ball_by_radius`][]: as many at each distance from the center.
         """
-        return self.middle[None] + self.radius * unit_ball(key, count, self.dim)
+        return self.middle[None] + self.radius * unit_ball_by_radius(key, count, self.dim)
 
 
 @final

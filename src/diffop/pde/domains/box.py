@@ -142,7 +142,7 @@ class Box(AbstractShape):
     def sample(
         self, key: PRNGKeyArray, count: int, unit: Unit = uniform
     ) -> Float[Array, "count dim"]:
-        """`count` points, uniform as those of the unit cube are; see `diffop.pde.box`."""
+        """`count` points, uniform as those of the unit cube are; see `diffop.pde.points_in_box`."""
         return box(key, count, self.lower, self.upper, unit)
 
     def fitted(self, net: Callable) -> Callable:

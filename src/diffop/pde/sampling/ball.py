@@ -8,7 +8,7 @@ from ...streams import stream
 from .normal import normal
 
 
-def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
+def unit_ball_by_radius(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Random points of the unit ball, with uniform direction and uniform *radius*.
 
     This is not the uniform distribution on the ball, under which in high dimension every point lies
@@ -31,13 +31,13 @@ def unit_ball(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count di
         import jax
         import diffop as do
 
-        points = do.pde.unit_ball(jax.random.key(0), 100, 1000)  # (100, 1000)
+        points = do.pde.unit_ball_by_radius(jax.random.key(0), 100, 1000)  # (100, 1000)
         ```
     """
     if count < 1 or dim < 1:
         raise ValueError(
-            f"unit_ball expects count and dim of at least 1, got count={count} and dim={dim}; ask "
-            f"for at least one point."
+            f"unit_ball_by_radius expects count and dim of at least 1, got count={count} and "
+            f"dim={dim}; ask for at least one point."
         )
     direction = normal(stream(key, "directions in the ball"), (count, dim))
     radius = jax.random.uniform(stream(key, "radii"), (count, 1))

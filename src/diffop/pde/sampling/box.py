@@ -50,7 +50,7 @@ def box(
         import jax
         import diffop as do
 
-        even = do.pde.box(jax.random.key(0), 64, [-1.0, 0.0], [1.0, 5.0], unit=do.pde.sobol)
+        even = do.pde.points_in_box(jax.random.key(0), 64, [-1.0, 0.0], [1.0, 5.0], unit=do.pde.sobol)
         ```
     """
     first, last = _ends("box", count, lower, upper)
@@ -62,11 +62,11 @@ def box_boundary(
 ) -> Float[Array, "count dim"]:
     """Random points of the boundary of a box: a random face each, uniform on the face.
 
-    **Arguments:** as for `diffop.pde.box`.
+    **Arguments:** as for `diffop.pde.points_in_box`.
 
     **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
 
-    **Raises:** as `diffop.pde.box`.
+    **Raises:** as `diffop.pde.points_in_box`.
 
     !!! example
 
@@ -74,7 +74,7 @@ def box_boundary(
         import jax
         import diffop as do
 
-        do.pde.box_boundary(jax.random.key(0), 100, [-1.0, 0.0], [1.0, 5.0])  # (100, 2)
+        do.pde.points_on_box(jax.random.key(0), 100, [-1.0, 0.0], [1.0, 5.0])  # (100, 2)
         ```
     """
     first, last = _ends("box_boundary", count, lower, upper)
