@@ -120,9 +120,12 @@ def test_where_nothing_is_left_all_points_are_alike(getkey):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda key: do.pde.points_in_box(key, 0, [0.0], [1.0]), r"got count=0 and ends of shapes \(1,\)"),
+        (
+            lambda key: do.pde.points_in_box(key, 0, [0.0], [1.0]),
+            r"got count=0 and ends of shapes \(1,\)",
+        ),
         (lambda key: do.pde.points_in_box(key, 1, [0.0], [1.0, 2.0]), r"shapes \(1,\) and \(2,\)"),
-        (lambda key: do.pde.points_on_box(key, 1, [], []), "box_boundary expects a count of at"),
+        (lambda key: do.pde.points_on_box(key, 1, [], []), "points_on_box expects a count of at"),
         (lambda key: do.pde.halton(key, 0, 1), "halton expects .*, got count=0 and dim=1"),
         (lambda key: do.pde.halton(key, 4, 7000), "a dim from 1 to 6542, got count=4 and dim=7000"),
         (lambda key: do.pde.latin_hypercube(key, 4, 0), "latin_hypercube .* count=4 and dim=0"),

@@ -35,3 +35,12 @@ def test_equal_keys_give_equal_points():
 def test_empty_requests_are_refused(count, dim, getkey):
     with pytest.raises(ValueError, match="count and dim of at least 1, got"):
         do.pde.unit_ball_by_radius(getkey(), count, dim)
+
+
+@pytest.mark.parametrize(("dim", "radius"), [(1, 1.0), (2, 0.5), (30, 2.0)])
+def test_points_of_a_domain_are_uniform_in_volume(dim, radius, getkey):
+    """P(|x − c| ≤ r) = (r/R)^d, so that (r/R)^d is uniform."""
+    count, center = 4000, np.full(dim, 0.25)
+    points = do.pde.Ball(dim, radius, center).sample(getkey(), count)
+    fractions = np.sort((np.linalg.norm(np.asarray(points) - center, axis=1) / radius) ** dim)
+    assert np.max(np.abs(fractions - np.arange(1, count + 1) / count)) < 1.95 / count**0.5

@@ -72,7 +72,7 @@ from .registry import (
     recommended,
 )
 from .sampling.ball import unit_ball_by_radius
-from .sampling.box import box, box_boundary
+from .sampling.box import points_in_box, points_on_box
 from .sampling.brownian import brownian_marginals
 from .sampling.gaussian import gaussian_space_time
 from .sampling.halton import halton
@@ -160,8 +160,8 @@ __all__ = [
     "Wave",
     "WaveEquation",
     "Where",
-    "box",
-    "box_boundary",
+    "points_in_box",
+    "points_on_box",
     "brownian_marginals",
     "gaussian_space_time",
     "halton",

@@ -13,7 +13,7 @@ from ...nn import BoxInput
 from ...quadrature import Limits
 from ...scalars import plain, several
 from ...streams import stream
-from ..sampling.box import Unit, box, box_boundary, uniform
+from ..sampling.box import Unit, points_in_box, points_on_box, uniform
 from .domain import AbstractPart
 from .sections import AXES, Section, section
 from .shape import AbstractShape, Bounds
@@ -143,7 +143,7 @@ class Box(AbstractShape):
         self, key: PRNGKeyArray, count: int, unit: Unit = uniform
     ) -> Float[Array, "count dim"]:
         """`count` points, uniform as those of the unit cube are; see `diffop.pde.points_in_box`."""
-        return box(key, count, self.lower, self.upper, unit)
+        return points_in_box(key, count, self.lower, self.upper, unit)
 
     def fitted(self, net: Callable) -> Callable:
         """The network, which sees the box as the cube [−1, 1]^d."""
@@ -229,4 +229,4 @@ class Faces(AbstractPart):
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         """`count` points: a random face each, uniform on the face."""
-        return box_boundary(key, count, self.box.lower, self.box.upper)
+        return points_on_box(key, count, self.box.lower, self.box.upper)

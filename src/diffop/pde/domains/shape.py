@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ...quadrature import AbstractRegion, Limits, Within
-from ..sampling.box import box
+from ..sampling.box import points_in_box
 from ..sampling.lines import on_level_set
 from ..sampling.rejection import restricted
 from .domain import AbstractDomain, AbstractPart
@@ -106,7 +106,7 @@ class AbstractShape(AbstractDomain):
         **Raises:** `ValueError` for what is outside of a shape, which has no end.
         """
         ends = self._ends
-        return restricted(key, lambda key: box(key, count, *ends), self.contains)
+        return restricted(key, lambda key: points_in_box(key, count, *ends), self.contains)
 
     @property
     def _ends(self) -> Bounds:

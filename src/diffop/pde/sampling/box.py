@@ -23,7 +23,7 @@ def uniform(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"
     return jax.random.uniform(drawn_with(key), (count, dim))
 
 
-def box(
+def points_in_box(
     key: PRNGKeyArray, count: int, lower: Ends, upper: Ends, unit: Unit = uniform
 ) -> Float[Array, "count dim"]:
     """Random points of the box `lower` ≤ x ≤ `upper`, uniformly distributed.
@@ -50,14 +50,15 @@ def box(
         import jax
         import diffop as do
 
-        even = do.pde.points_in_box(jax.random.key(0), 64, [-1.0, 0.0], [1.0, 5.0], unit=do.pde.sobol)
+        key, unit = jax.random.key(0), do.pde.sobol
+        even = do.pde.points_in_box(key, 64, [-1.0, 0.0], [1.0, 5.0], unit=unit)
         ```
     """
-    first, last = _ends("box", count, lower, upper)
+    first, last = _ends("points_in_box", count, lower, upper)
     return first + unit(key, count, first.shape[1]) * (last - first)
 
 
-def box_boundary(
+def points_on_box(
     key: PRNGKeyArray, count: int, lower: Ends, upper: Ends
 ) -> Float[Array, "count dim"]:
     """Random points of the boundary of a box: a random face each, uniform on the face.
@@ -77,8 +78,8 @@ def box_boundary(
         do.pde.points_on_box(jax.random.key(0), 100, [-1.0, 0.0], [1.0, 5.0])  # (100, 2)
         ```
     """
-    first, last = _ends("box_boundary", count, lower, upper)
-    points = box(stream(key, "inside of faces"), count, lower, upper)
+    first, last = _ends("points_on_box", count, lower, upper)
+    points = points_in_box(stream(key, "inside of faces"), count, lower, upper)
     return on_random_faces(stream(key, "faces"), points, first[0], last[0])
 
 
