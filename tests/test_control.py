@@ -11,7 +11,7 @@ import pytest
 import diffop as do
 from diffop import probes
 from diffop.estimators.control import _slopes
-from diffop.jets import sampling
+from diffop.probes import sampling
 
 from .jets.test_enumeration import signs, subsets
 

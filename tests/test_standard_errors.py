@@ -16,7 +16,7 @@ import scipy.stats
 
 import diffop as do
 from diffop import probes
-from diffop.jets import sampling
+from diffop.probes import sampling
 
 from .jets.test_enumeration import signs, subsets
 

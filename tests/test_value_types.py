@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.jets.probes import NAMED
+from diffop.probes import NAMED
 
 # The types of u's values are what is checked here, not those of every call in the library
 pytestmark = pytest.mark.usefixtures("as_users_see_it")

@@ -5,11 +5,10 @@ __version__ = "0.2.0"  # its one home: pyproject.toml reads it here
 import importlib as _importlib
 import typing as _typing
 
-from . import estimators, jets, kernels, operators, quadrature, taylor
+from . import estimators, jets, kernels, operators, probes, quadrature, schemes, taylor
 from .estimators.choice import choose
 from .estimators.together import estimate, exact
 from .estimators.variance import variance
-from .jets import probes
 from .operators.brackets import commutator
 from .operators.divergence_form import DivergenceForm
 from .operators.elementary import Directional, Identity, Mixed, Partial
@@ -75,6 +74,7 @@ __all__ = [
     "pde",
     "probes",
     "quadrature",
+    "schemes",
     "taylor",
     "train",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.jets import sampling
+from diffop.probes import sampling
 
 from ..waves import Waves
 

@@ -14,7 +14,7 @@ import pytest
 
 import diffop as do
 from diffop import probes
-from diffop.jets import sampling
+from diffop.probes import sampling
 
 from .. import oracle
 from ..waves import Waves

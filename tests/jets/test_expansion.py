@@ -62,31 +62,31 @@ def one_parameter(pattern):
 @pytest.mark.parametrize("order", [1, 2, 4, 7])
 @pytest.mark.parametrize("name", CURVES)
 def test_curves(name, order):
-    got = do.jets.expand(one_parameter(CURVES[name]), order)
+    got = do.schemes.expand(one_parameter(CURVES[name]), order)
     assert words(got) == by_partitions(CURVES[name], (order,))
 
 
 @pytest.mark.parametrize("name", SURFACES)
 def test_several_parameters(name):
     pattern, exponents = SURFACES[name]
-    assert words(do.jets.expand(pattern, exponents)) == by_partitions(pattern, exponents)
+    assert words(do.schemes.expand(pattern, exponents)) == by_partitions(pattern, exponents)
 
 
 def test_published_numbers():
     """Numbers of set partitions: Stirling's, Bell's, and 13!/(3!³ 4! 3!) = 200200."""
-    assert do.jets.expand({2: "i", 3: "j"}, 7) == {(("i", 2), ("j", 1)): 105}
-    assert do.jets.expand({3: "x", 4: "y", 7: "t"}, 13)["xxxy"] == 200200
-    assert do.jets.expand({3: "x", 4: "y", 7: "t"}, 13)["xxt"] == 17160
-    every = do.jets.expand({k: "x" for k in range(1, 7)}, 6)
+    assert do.schemes.expand({2: "i", 3: "j"}, 7) == {(("i", 2), ("j", 1)): 105}
+    assert do.schemes.expand({3: "x", 4: "y", 7: "t"}, 13)["xxxy"] == 200200
+    assert do.schemes.expand({3: "x", 4: "y", 7: "t"}, 13)["xxt"] == 17160
+    every = do.schemes.expand({k: "x" for k in range(1, 7)}, 6)
     assert [every["x" * blocks] for blocks in range(1, 7)] == [1, 31, 90, 65, 15, 1]
 
 
 def test_mapping_and_text():
-    expansion = do.jets.expand({1: "x", 2: "y"}, 4)
+    expansion = do.schemes.expand({1: "x", 2: "y"}, 4)
     assert expansion["xxy"] == expansion[{"x": 2, "y": 1}] == 6
     assert str(expansion) == "∂_x⁴ + 6 ∂_x²∂_y + 3 ∂_y²"
-    assert str(do.jets.expand({1: 0, 2: (1, 3)}, 3)) == "∂₀³ + 3 ∂₀∂₁:₃"
-    assert str(do.jets.expand({1: {"x": 1, "y": -1}}, 1)) == "∂_x − 1 ∂_y"
+    assert str(do.schemes.expand({1: 0, 2: (1, 3)}, 3)) == "∂₀³ + 3 ∂₀∂₁:₃"
+    assert str(do.schemes.expand({1: {"x": 1, "y": -1}}, 1)) == "∂_x − 1 ∂_y"
     with pytest.raises(KeyError):
         expansion["xyy"]
 
@@ -104,4 +104,4 @@ def test_mapping_and_text():
 )
 def test_bad_input(pattern, order, message):
     with pytest.raises(ValueError, match=message):
-        do.jets.expand(pattern, order)
+        do.schemes.expand(pattern, order)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.jets.expansion import alpha_of
-from diffop.jets.planner import plan
+from diffop.schemes.expansion import alpha_of
+from diffop.schemes.planner import plan
 
 from .. import oracle
 

@@ -11,9 +11,9 @@ import scipy.stats
 
 import diffop as do
 from diffop import probes
-from diffop.jets import sampling
 from diffop.jets.design import Stratum
-from diffop.jets.probes.strata import cut
+from diffop.probes import sampling
+from diffop.probes.strata import cut
 
 
 @pytest.mark.parametrize(("total", "n"), [(4, 1), (4, 2), (5, 3), (4, 4), (6, 4), (7, 2)])

@@ -10,7 +10,7 @@ import pytest
 
 import diffop as do
 
-Jet, Scheme = do.jets.Jet, do.jets.Scheme
+Jet, Scheme = do.schemes.Jet, do.schemes.Scheme
 
 THIRTEEN = Jet({3: "x", 4: "y", 7: "t"})
 NINE = Jet({2: "x", 3: "y"})

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from diffop.jets import sampling
-from diffop.jets.sampling import Wide
+from diffop.probes import sampling
+from diffop.probes.sampling import Wide
 
 
 def integers(wide):

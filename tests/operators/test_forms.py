@@ -13,7 +13,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import diffop as do
-from diffop.jets import sampling
+from diffop.probes import sampling
 
 from .. import jaxprs, oracle
 from ..jets.test_enumeration import mean_over, signs, subsets, weighted_draws

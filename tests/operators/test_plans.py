@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.jets import sampling
+from diffop.probes import sampling
 
 from .. import jaxprs, oracle
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("x64")
 
 D = 3
 X = np.array([0.4, -0.7, 1.1])
-J = do.jets.Jet({2: 0, 3: 1})
+J = do.schemes.Jet({2: 0, 3: 1})
 
 
 def u(x):
@@ -28,7 +28,7 @@ def of_two(x, t):
 
 
 def test_a_scheme_by_hand():
-    scheme = do.jets.Scheme({(0, 0, 1): J[7] / 105, (0, 0): J[4] / 3})
+    scheme = do.schemes.Scheme({(0, 0, 1): J[7] / 105, (0, 0): J[4] / 3})
     by_scheme = do.exact([do.Mixed({0: 2, 1: 1}), do.Partial(0, 2)])(u, plan=scheme)
     nested = [oracle.mixed(D, alpha)(u) for alpha in ({0: 2, 1: 1}, {0: 2})]
     got, expected = jax.jit(lambda x: (by_scheme(x), [f(x) for f in nested]))(jnp.asarray(X))
@@ -38,8 +38,8 @@ def test_a_scheme_by_hand():
 def test_a_scheme_across_arguments():
     """u_tx by the curve with v_1 = e_x, v_2 = e_t: order 3 is u_xxx + 3 u_tx."""
     x, t = (0, 0), (1, 0)
-    curve = do.jets.Jet({1: x, 2: t})
-    scheme = do.jets.Scheme({(x, t): (curve[3] - do.jets.Jet({1: x})[3]) / 3})
+    curve = do.schemes.Jet({1: x, 2: t})
+    scheme = do.schemes.Scheme({(x, t): (curve[3] - do.schemes.Jet({1: x})[3]) / 3})
     args = (jnp.array([0.3, -0.2]), jnp.array(0.7))
     by_scheme = do.Mixed({x: 1, t: 1}).exact(of_two, plan=scheme)
     nested = jax.jacfwd(jax.grad(of_two), argnums=1)
@@ -60,18 +60,18 @@ REFUSED = {
     "unknown": (
         do.Mixed({0: 1, 1: 1}),
         "fastest",
-        "must be one of auto, nested, power, a diffop.jets.Scheme, or a function",
+        "must be one of auto, nested, power, a diffop.schemes.Scheme, or a function",
     ),
     "the paper's by name": (do.Mixed({0: 1, 1: 1}), "paper", "is diffop.baselines.paper"),
-    "missing": (do.Mixed({0: 1, 1: 1}), do.jets.Scheme({(0, 0, 1): J[7] / 105}), "but not ∂₀∂₁"),
+    "missing": (do.Mixed({0: 1, 1: 1}), do.schemes.Scheme({(0, 0, 1): J[7] / 105}), "but not ∂₀∂₁"),
     "names": (
         do.Mixed({0: 2, 1: 1}),
-        do.jets.Scheme({"iij": do.jets.Jet({2: "i", 3: "j"})[7] / 105}),
+        do.schemes.Scheme({"iij": do.schemes.Jet({2: "i", 3: "j"})[7] / 105}),
         "has coordinates for variables",
     ),
     "sums": (
         do.TensorOperator([{0: 2, 1: 1}, {1: 2, 2: 1}], [1.0, 1.0]),
-        do.jets.Scheme({(0, 0, 1): J[7] / 105}),
+        do.schemes.Scheme({(0, 0, 1): J[7] / 105}),
         "for a sum of terms choose one of",
     ),
 }
@@ -102,7 +102,7 @@ def test_functions_are_plans_of_all_derivatives_together():
 
 def test_functions_that_make_no_scheme_are_refused():
     with pytest.raises(
-        TypeError, match=r"makes a diffop.jets.Scheme of the derivatives.* got None"
+        TypeError, match=r"makes a diffop.schemes.Scheme of the derivatives.* got None"
     ):
         do.Mixed({0: 1, 1: 1}).exact(u, plan=lambda wanted: None)(jnp.asarray(X))
 

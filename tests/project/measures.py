@@ -20,12 +20,16 @@ import diffop as do
 from .way import of_the_laplacian
 
 ROOT = Path(do.__file__).parent
-ROOMS = ("algebra", "coefficients", "taylor", "jets", "kernels")
-BELOW = ("arrays.py", "record.py", "source.py")
+ROOMS = ("algebra", "coefficients", "taylor", "schemes", "jets", "probes", "kernels")
+BESIDE = (
+    *("arrays.py", "record.py", "source.py", "notation.py", "connected.py"),
+    "terms/products.py",
+)
 KINDS = {
     *("Full", "Image", "Blocks", "Block", "Axis", "Range", "Table", "Traced", "Sets", "Zero"),
     *("DiagonalMatrix", "SecondMoment"),
 }
+_EXPORTED = ("__all__", "__dir__")
 _SKIPPED = (
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
     *(tokenize.ENCODING, tokenize.ENDMARKER),
@@ -47,7 +51,7 @@ def measures() -> dict[str, int]:
 
 def _files() -> list[Path]:
     rooms = (path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-    return sorted([*rooms, *(ROOT / name for name in BELOW)])
+    return sorted([*rooms, *(ROOT / name for name in BESIDE)])
 
 
 def _code_lines(path: Path) -> int:
@@ -61,10 +65,13 @@ def _code_lines(path: Path) -> int:
 
 
 def _left_out(tree: ast.Module) -> Iterator[int]:
-    """The lines of imports, and of strings that stand by themselves: docstrings."""
+    """The lines of imports, of `__all__`, which lists them again, and of strings that stand by
+    themselves: docstrings.
+    """
     for node in ast.walk(tree):
         string = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if string or isinstance(node, ast.Import | ast.ImportFrom):
+        names = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in _EXPORTED
+        if string or names or isinstance(node, ast.Import | ast.ImportFrom):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 

@@ -13,8 +13,8 @@ import jax
 import pytest
 
 import diffop
-from diffop.jets.expansion import alpha_of
-from diffop.jets.planner import plan
+from diffop.schemes.expansion import alpha_of
+from diffop.schemes.planner import plan
 
 from .formulas import unset
 from .links import broken, broken_in_notebooks

@@ -25,14 +25,16 @@ ARROWS = {
     "coefficients": {"kernels"},
     "algebra": set(),
     "taylor": {"kernels", "coefficients", "algebra"},
-    "jets": {"algebra", "taylor"},
+    "schemes": {"algebra"},
+    "jets": {"algebra", "taylor", "schemes"},
+    "probes": {"jets"},
     "quadrature": set(),
-    "terms": {"taylor", "jets"},
-    "estimators": {"kernels", "jets", "terms"},
-    "operators": {"quadrature", "jets", "terms", "estimators"},
+    "terms": {"algebra", "taylor", "schemes", "jets", "probes"},
+    "estimators": {"kernels", "schemes", "jets", "probes", "terms"},
+    "operators": {"quadrature", "schemes", "jets", "probes", "terms", "estimators"},
     "compat": {"taylor", "operators"},
     "equations": {"terms", "estimators", "operators"},
-    "baselines": {"jets", "terms", "estimators"},
+    "baselines": {"schemes", "jets", "probes", "terms", "estimators"},
     "parallel": set(),
     "losses": {"terms", "estimators", "operators", "equations", "baselines", "parallel"},
     "methods": {"kernels", "taylor", "equations", "losses"},
@@ -125,8 +127,8 @@ def public(module):
 ROOMS = {"": do, "jets.": do.jets, "probes.": do.probes} | {
     f"{name}.": getattr(do, name)
     for name in (
-        *("operators", "estimators", "quadrature", "kernels", "taylor", "equations", "losses"),
-        *("methods", "nn", "pde", "baselines", "train"),
+        *("operators", "estimators", "quadrature", "kernels", "taylor", "schemes", "equations"),
+        *("losses", "methods", "nn", "pde", "baselines", "train"),
     )
 }
 ROOMS |= {

@@ -15,8 +15,8 @@ import pytest
 
 import diffop as do
 from diffop.estimators.draws import make_draw
-from diffop.jets import sampling
 from diffop.losses.squares import SQUARES, draw_keys
+from diffop.probes import sampling
 from diffop.streams import stream, streams
 
 from .toy import Wrapped

@@ -34,6 +34,4 @@ __all__ = [
     "paper",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

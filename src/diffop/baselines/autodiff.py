@@ -13,8 +13,9 @@ from jax.experimental import jet
 from ..array_types import ScalarArray, Vector
 from ..estimators.draws import check_probes
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe, Rademacher, Sparse
-from ..jets.probes.base import Draw, Factors
+from ..jets.terms import Factors
+from ..probes import AbstractProbe, Rademacher, Sparse
+from ..probes.base import Draw
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction

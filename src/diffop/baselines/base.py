@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 from ..array_types import ScalarArray, Vector
 from ..complete import Complete
 from ..jets.point import Point
-from ..jets.probes.base import Draw, Factors
+from ..jets.terms import Factors
+from ..probes.base import Draw
 from ..terms.term import Part
 
 if TYPE_CHECKING:

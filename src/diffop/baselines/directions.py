@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from ..array_types import RowArray, ScalarArray, Vector, Weights
 from ..jets.directions import Rows, SparseRows, to_dense
 from ..jets.point import Point
-from ..jets.probes.base import Draw, Factors
-from ..jets.products import exact_jets, sampled_jets
+from ..jets.terms import Factors
+from ..probes.base import Draw
+from ..terms.products import exact_jets, sampled_jets
 
 Second = Callable[[Vector], ScalarArray]
 """v ↦ (v·∇)² u at a point."""

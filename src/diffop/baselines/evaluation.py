@@ -13,10 +13,10 @@ from ..estimators.draws import make_draw
 from ..estimators.together import flatten
 from ..jets.directions import to_dense
 from ..jets.point import Point
-from ..jets.products import exact_jets
 from ..jets.vector_terms import GradientTerms
 from ..terms.arguments import Function, check_callable
 from ..terms.evaluate import scaled
+from ..terms.products import exact_jets
 from ..terms.term import Part, Segment
 from ..tracebacks import short_tracebacks
 from .base import AbstractBaseline, Local

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 
 from ..array_types import ScalarArray, Vector
 from ..jets.point import Point
-from ..jets.probes import Sparse
-from ..jets.probes.base import Draw, Factors
+from ..jets.terms import Factors
 from ..jets.vector_terms import GradientTerms
+from ..probes import Sparse
+from ..probes.base import Draw
 from ..scalars import plain
 from ..terms.gradient import gradient
 from ..terms.term import Part

@@ -13,7 +13,8 @@ from ..array_types import ScalarArray, Vector
 from ..extras import require
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
-from ..jets.probes.base import Draw, Factors
+from ..jets.terms import Factors
+from ..probes.base import Draw
 from ..terms.gradient import gradient
 from ..terms.term import Part
 from .base import AbstractBaseline, Local, ScalarFunction

@@ -11,9 +11,9 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from ..jets.cost import cost
-from ..jets.expansion import Alpha, alpha_text, bell, word_of
-from ..jets.scheme import Jet, Readout, Scheme
+from ..schemes.cost import cost
+from ..schemes.expansion import Alpha, alpha_text, bell, word_of
+from ..schemes.scheme import Jet, Readout, Scheme
 
 HIGHEST = 33
 """Orders that are searched: 33! is the last factorial below the largest number of float32."""
@@ -26,14 +26,14 @@ def paper(wanted: tuple[Alpha, ...]) -> Scheme:
     """The paper's scheme of mixed derivatives, as a `plan`: curves with several tangents, searched
     for up to order 33, and corrected where other derivatives come with the one that is wanted.
 
-    It is right and never the cheapest: [`diffop.jets.Scheme`][] verifies it, and jets with a
+    It is right and never the cheapest: [`diffop.schemes.Scheme`][] verifies it, and jets with a
     parameter for each variable do with fewer coefficients.
 
     **Arguments:**
 
     - `wanted`: mixed derivatives, each as pairs (variable, order).
 
-    **Returns:** a [`diffop.jets.Scheme`][].
+    **Returns:** a [`diffop.schemes.Scheme`][].
 
     **Raises:** `ValueError` where no jet will do.
 

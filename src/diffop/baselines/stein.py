@@ -11,8 +11,9 @@ from jaxtyping import Array
 from ..array_types import PerDirection, Probes, ScalarArray, Vector
 from ..jets.directions import Rows, SparseRows
 from ..jets.point import Point
-from ..jets.probes.base import Draw, Factors
+from ..jets.terms import Factors
 from ..jets.vector_terms import GradientTerms
+from ..probes.base import Draw
 from ..scalars import plain
 from ..streams import stream
 from ..terms.gradient import gradient

@@ -14,6 +14,4 @@ __all__ = [
     "Sampled",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

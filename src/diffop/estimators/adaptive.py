@@ -15,9 +15,9 @@ from ..array_types import Key, ScalarArray
 from ..devices import is_on_mesh, start_of_sum, varying_over, zeros_for
 from ..jets.design import Design
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe, Sparse
-from ..jets.probes.base import Draw
-from ..jets.probes.windows import Window, orders
+from ..probes import AbstractProbe, Sparse
+from ..probes.base import Draw
+from ..probes.windows import Window, orders
 from ..scalars import is_number, plain
 from ..streams import stream
 from ..terms.arguments import checked_integer

@@ -21,9 +21,9 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import Key
 from ..jets.point import Point
-from ..jets.probes import NAMED, AbstractProbe, as_probe
 from ..jets.table import text_table
 from ..kernels import plain
+from ..probes import NAMED, AbstractProbe, as_probe
 from ..streams import stream, streams
 from ..terms.arguments import check_callable, checked_integer
 from ..terms.one_point import works

@@ -12,8 +12,8 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import Key, PerDirection, ScalarArray
 from ..jets.point import Point
-from ..jets.probes.base import Draw
 from ..jets.vector_terms import DivergenceTerms
+from ..probes.base import Draw
 from ..streams import stream
 from ..terms.entries import entries_of
 from ..terms.evaluate import apply, scaled

@@ -6,17 +6,18 @@ from typing import Any
 import jax
 
 from ..jets.identity import is_key_array
-from ..jets.probes import (
+from ..jets.terms import Factors
+from ..probes import (
     NAMED as NAMED,
     AbstractProbe as AbstractProbe,
     Stratified,
     Systematic,
     as_probe as as_probe,
 )
-from ..jets.probes.base import Draw, Factors
-from ..jets.products import has_probe
+from ..probes.base import Draw
 from ..scalars import is_integer, plain
 from ..terms.arguments import checked_key, described, is_operator
+from ..terms.products import has_probe
 from ..terms.term import Part, Segment
 
 

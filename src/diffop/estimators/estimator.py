@@ -8,8 +8,8 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import PyTree
 
-from ..jets.planner import Kind
 from ..jets.point import Point
+from ..schemes.planner import Kind
 from ..terms.arguments import Function
 from ..terms.one_point import applied
 from .statistics import Stats

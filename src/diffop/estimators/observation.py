@@ -9,8 +9,8 @@ from jaxtyping import PyTree
 
 from ..jets.directions import SparseRows
 from ..jets.point import Point
-from ..jets.probes import Importance, RunningMagnitudes
-from ..jets.probes.base import Draw
+from ..probes import Importance, RunningMagnitudes
+from ..probes.base import Draw
 from ..terms.evaluate import segment_jets
 from ..terms.term import Part, Segment
 from .statistics import draws

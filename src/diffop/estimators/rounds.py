@@ -31,7 +31,7 @@ from jaxtyping import Array
 
 from ..array_types import AnyArray, ScalarArray
 from ..jets.design import Design, Stratum, variance_of_sum
-from ..jets.probes.windows import is_window
+from ..probes.windows import is_window
 
 
 @final

@@ -10,9 +10,8 @@ from jaxtyping import Array, PyTree
 
 from ..jets.design import Design, variance_of_sum
 from ..jets.point import Point
-from ..jets.probes.base import Draw
-from ..jets.products import is_drawn, is_sampled
 from ..jets.pushes import number_pushed
+from ..probes.base import Draw
 from ..terms.evaluate import (
     added,
     apply_all,
@@ -23,6 +22,7 @@ from ..terms.evaluate import (
     segment_jets,
 )
 from ..terms.nonlocal_draws import design_of, evaluations_of
+from ..terms.products import is_drawn, is_sampled
 from ..terms.rewriting import product_rule
 from ..terms.term import Part, Segment
 

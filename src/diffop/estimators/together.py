@@ -11,11 +11,11 @@ from jaxtyping import PyTree
 
 from ..array_types import Key
 from ..jets.design import Design, variance_of_sum
-from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe
-from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..probes import AbstractProbe
+from ..probes.base import Draw
+from ..schemes.planner import Kind
 from ..streams import stream
 from ..terms.arguments import Function, described, is_operator
 from ..terms.evaluate import added, apply_all, floating

@@ -19,14 +19,14 @@ from jaxtyping import Array, PyTree
 
 from ..array_types import Key
 from ..jets.design import Stratum
-from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import AbstractDenseProbe, AbstractProbe, Drawn
-from ..jets.probes.base import Draw, Factors, target_of
-from ..jets.probes.by_term import AbstractTermProbe, Selection
-from ..jets.probes.sparse import Sparse
 from ..jets.pushes import number_pushed
-from ..jets.terms import TRACE, ProbedTerms, Target, Terms
+from ..jets.terms import TRACE, Factors, ProbedTerms, Target, Terms
+from ..probes import AbstractDenseProbe, AbstractProbe, Drawn
+from ..probes.base import Draw, target_of
+from ..probes.by_term import AbstractTermProbe, Selection
+from ..probes.sparse import Sparse
+from ..schemes.planner import Kind
 from ..streams import streams
 from ..terms.evaluate import apply, segment_jets
 from ..terms.nonlocal_draws import design_of, evaluations_of

@@ -6,9 +6,11 @@ than twice as many coefficients as the d + d (d+1)/2 + d + 1 of the algebra. Eac
 array by itself, so that programs grow with their number: beyond a limit terms are pushed as rows.
 """
 
+import itertools
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -16,11 +18,10 @@ from jax.core import Tracer
 
 from ..algebra.algebra import Exponents, units
 from ..algebra.apolar import apolar, least
+from ..schemes.expansion import Alpha, alpha_of
 from .directions import Directions, SparseRows
-from .expansion import Alpha, alpha_of
 from .point import Point
-from .probes.base import Factors
-from .terms import Terms
+from .terms import Factors, Terms
 from .weighted_jets import WeightedJets
 
 Derivatives: TypeAlias = dict[Alpha, Fraction]
@@ -67,16 +68,12 @@ def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
 def _is_known(jets: WeightedJets) -> bool:
     """Whether the terms are finite numbers times derivatives by coordinates that are known."""
     rows = [each for slot in jets.slots for each in slot.values()]
-    directions = all(
-        isinstance(each, SparseRows)
-        and isinstance(each.positions, np.ndarray)
-        and isinstance(each.values, np.ndarray)
-        and bool(np.all(np.isfinite(each.values)))
-        for each in rows
-    )
-    if not directions or jets.contracted or isinstance(jets.weights, Tracer):
+    if jets.contracted or not all(isinstance(each, SparseRows) for each in rows):
         return False
-    return bool(np.all(np.isfinite(np.asarray(jets.weights))))
+    arrays = [array for each in rows for array in (each.positions, each.values)]  # pyright: ignore
+    if isinstance(jets.weights, Tracer) or not all(isinstance(a, np.ndarray) for a in arrays):
+        return False
+    return all(np.isfinite(np.asarray(array)).all() for array in (jets.weights, *arrays))
 
 
 def _places(slot: Directions) -> set[tuple[int, int]]:
@@ -85,34 +82,32 @@ def _places(slot: Directions) -> set[tuple[int, int]]:
 
 def _sum(jets: WeightedJets, places: Variables) -> Polynomial:
     """Σ_r w_r Π_j (v_rj·∇)^{p_j}."""
-    total: Polynomial = {}
+    terms: list[Polynomial] = []
     for row, weight in enumerate(np.asarray(jets.weights).tolist()):
-        term: Polynomial = {(0,) * len(places): Fraction(weight)}
-        for slot, power in zip(jets.slots, jets.output, strict=True):
-            for _ in range(power):
-                term = _product(term, _linear_form(slot, row, places))
-        _add(total, term)
-    return {exponents: number for exponents, number in total.items() if number}
+        powers = zip(jets.slots, jets.output, strict=True)
+        forms = [_linear_form(slot, row, places) for slot, power in powers for _ in range(power)]
+        terms.append(reduce(_product, forms, {(0,) * len(places): Fraction(weight)}))
+    return _collected(item for term in terms for item in term.items())
 
 
 def _linear_form(slot: Directions, row: int, places: Variables) -> Polynomial:
     """v·∇."""
-    form: Polynomial = {}
-    for argnum, rows in slot.items():
-        assert isinstance(rows, SparseRows)  # by _is_known
-        for i, value in zip(rows.positions[row].tolist(), rows.values[row].tolist(), strict=True):
-            _add(form, {units(len(places))[places[argnum, i]]: Fraction(value)})
-    return form
+    entries = [
+        (places[argnum, i], Fraction(value))
+        for argnum, rows in slot.items()
+        for i, value in zip(rows.positions[row].tolist(), rows.values[row].tolist(), strict=True)  # pyright: ignore
+    ]
+    return _collected((units(len(places))[place], value) for place, value in entries)
 
 
 def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+    pairs = itertools.product(left.items(), right.items())
+    return _collected((tuple(map(operator.add, e, f)), a * b) for (e, a), (f, b) in pairs)
+
+
+def _collected(terms: Iterable[tuple[Exponents, Fraction]]) -> Polynomial:
+    """A sum of terms without those that cancel."""
     total: Polynomial = {}
-    for first, a in left.items():
-        for second, b in right.items():
-            _add(total, {tuple(map(operator.add, first, second)): a * b})
-    return total
-
-
-def _add(total: Polynomial, other: Polynomial) -> None:
-    for exponents, number in other.items():
+    for exponents, number in terms:
         total[exponents] = total.get(exponents, Fraction(0)) + number
+    return {exponents: number for exponents, number in total.items() if number}

@@ -6,7 +6,7 @@ which this process holds a part only counts as itself too.
 """
 
 import functools
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable
 from typing import Any, final
 
 import jax
@@ -71,17 +71,6 @@ def by_object(tree: Any) -> Hashable:
     except TypeError:  # a field that is static and cannot be hashed
         return ("object", id(tree))
     return key
-
-
-def connected(keys: Sequence[Set[Hashable]]) -> list[list[int]]:
-    """The numbers of these sets in groups, of which no two have anything in common."""
-    groups: list[tuple[set[Hashable], list[int]]] = []
-    for number, own in enumerate(keys):
-        touching = [group for group in groups if group[0] & own]
-        groups = [group for group in groups if not group[0] & own]
-        members = [member for _, group in touching for member in group]
-        groups.append((set().union(own, *(others for others, _ in touching)), [*members, number]))
-    return [members for _, members in groups]
 
 
 def is_key_array(array: Any) -> bool:

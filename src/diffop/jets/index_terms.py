@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import SubRows, TermNumbers, TermPositions
+from ..notation import derivative_symbol, superscript
 from .directions import basis
 from .fields import Field, Number, is_constant, resolve
 from .identity import Known, split_known
-from .notation import derivative_symbol, superscript
 from .point import Point
 from .terms import TRACE, ProbedTerms, Target, Terms
 from .weighted_jets import WeightedJets, terms_along
@@ -130,8 +130,8 @@ class CoordinateTerms(Terms):
         bound: tuple[int, ...],
     ) -> None:
         self.argnums, self.pattern = argnums, pattern
-        known = isinstance(field, np.ndarray)
-        self._numbers, self._field = (Known(field), None) if known else (None, field)
+        number = isinstance(field, np.ndarray)
+        self._numbers, self._field = (Known(field), None) if number else (None, field)
         self.rows, self.equal, self.bound = rows, equal, bound
         self._known, self._traced = split_known(positions)
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from ..devices import is_divided
-from .planner import Kind
+from ..schemes.planner import Kind
 
 
 @final

@@ -17,9 +17,9 @@ import numpy as np
 
 from ..algebra.algebra import Algebra, Exponents, units
 from ..algebra.apolar import apolar
+from ..connected import connected
 from ..taylor import Jets, Matrix
 from .directions import Directions, combine, stack, to_tangents
-from .identity import connected
 from .point import Point
 from .sums import Reader, readers
 from .weighted_jets import WeightedJets

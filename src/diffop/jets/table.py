@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
 
-from .cost import Cost
+from ..schemes.cost import Cost
+from ..schemes.planner import Planned
 from .directions import DenseRows, SparseRows
-from .planner import Planned
 from .pushes import coefficients, number_pushed
 from .weighted_jets import WeightedJets
 
@@ -41,7 +41,7 @@ class Plan:
     """The jets of an operator, symbolic in d. Iterate over its rows; it prints as a table, and
     below it the schemes by which mixed derivatives are read.
 
-    - `planned`: each scheme with its [`diffop.jets.Cost`][], and those of the candidates that it
+    - `planned`: each scheme with its [`diffop.schemes.Cost`][], and those of the candidates that it
         was preferred to.
 
     !!! example

@@ -8,17 +8,17 @@ may be a million.
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, final
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from ..array_types import Magnitudes, SubRows, TermNumbers
+from ..notation import argument_mark, dims_mark
 from .directions import DenseRows, Directions, Rows, SparseRows, basis
 from .identity import by_object
-from .notation import argument_mark, dims_mark
 from .point import Point
 from .weighted_jets import WeightedJets, terms_along
 
@@ -74,6 +74,10 @@ class Factor(eqx.Module):
     @abstractmethod
     def count(self, point: Point) -> int:
         """The number N of terms; checks that the factor fits the point."""
+
+
+Factors: TypeAlias = Sequence[tuple[Factor, int]]
+"""Factors of a homogeneous operator with their powers."""
 
 
 class Located(Factor):

@@ -16,6 +16,4 @@ __all__ = [
     "score_matching",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -27,6 +27,4 @@ __all__ = [
     "Solution",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -23,6 +23,4 @@ __all__ = [
     "Term",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

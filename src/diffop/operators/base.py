@@ -8,11 +8,11 @@ from jaxtyping import PyTree
 
 from ..complete import Complete
 from ..jets.fields import Number
-from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes.base import Draw
 from ..jets.table import Plan, ResolvedPlan
+from ..probes.base import Draw
 from ..scalars import is_number, plain
+from ..schemes.planner import Kind
 from ..terms.arguments import Function, is_function, is_operator
 from ..terms.coefficients import ScalarCoefficient, as_coefficient, multiply
 from ..terms.equality import same

@@ -12,9 +12,9 @@ from ..estimators.adaptive import Adaptive, adaptive, checked_accuracy, make_rou
 from ..estimators.deflation import Deflated, deflated
 from ..estimators.draws import check_probes, make_draw
 from ..estimators.together import Joint
-from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe
+from ..probes import AbstractProbe
+from ..schemes.planner import Kind
 from ..terms.adjoint import adjoint
 from ..terms.arguments import Function, checked_argnum
 from ..terms.changed_coordinates import in_coordinates
@@ -251,7 +251,7 @@ class DifferentialOperator(Operator):
             device's memory.
         - `plan` (by keyword): how mixed derivatives are computed: "auto" for the plan of least
             cost, "nested" for jets with a parameter for each variable, "power" for powers of single
-            directions, a [`diffop.jets.Scheme`][], or a function that makes one, such as
+            directions, a [`diffop.schemes.Scheme`][], or a function that makes one, such as
             [`diffop.baselines.paper`][].
 
         **Returns:**

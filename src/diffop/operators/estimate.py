@@ -10,9 +10,9 @@ from ..estimators.control import Controlled, Scale
 from ..estimators.estimator import AbstractEstimator
 from ..estimators.observation import observe
 from ..estimators.statistics import Stats, statistics
-from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import RunningMagnitudes
+from ..probes import RunningMagnitudes
+from ..schemes.planner import Kind
 from ..terms.arguments import Function
 from ..terms.evaluate import apply
 from ..terms.one_point import applied

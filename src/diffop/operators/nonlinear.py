@@ -11,11 +11,11 @@ from ..array_types import Key
 from ..complete import Complete
 from ..estimators.together import Joint, estimate
 from ..jets.fields import Number
-from ..jets.planner import Kind
 from ..jets.point import Point
-from ..jets.probes import AbstractProbe
 from ..jets.table import Plan, ResolvedPlan
+from ..probes import AbstractProbe
 from ..scalars import plain
+from ..schemes.planner import Kind
 from ..terms.arguments import is_function
 from ..terms.canonical import concrete, precision
 from ..terms.coefficients import as_coefficient, multiply, plain as number_of

@@ -20,8 +20,8 @@ from jaxtyping import Array, PyTree
 
 from ..jets.fields import Number
 from ..jets.identity import by_object
-from ..jets.notation import superscript
 from ..jets.point import Point
+from ..notation import superscript
 from ..terms.canonical import function_key
 from ..terms.coefficients import (
     ScalarCoefficient,

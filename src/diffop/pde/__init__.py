@@ -174,6 +174,4 @@ __all__ = [
     "unit_ball_by_radius",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -35,6 +35,4 @@ __all__ = [
     "Within",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

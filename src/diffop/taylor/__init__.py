@@ -37,6 +37,4 @@ __all__ = [
     "register",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -15,9 +15,9 @@ from ..array_types import Key
 from ..jets.fields import Field, Number, SparseColumns, as_floating, is_matvec
 from ..jets.identity import is_key_array
 from ..jets.index_terms import Monomial
-from ..jets.planner import KINDS, Kind
-from ..jets.scheme import Scheme
 from ..scalars import is_integer, is_number, plain
+from ..schemes.planner import KINDS, Kind
+from ..schemes.scheme import Scheme
 from .entries import Entry
 
 Function: TypeAlias = Callable[..., PyTree]
@@ -169,7 +169,7 @@ def checked_plan(plan: Any) -> Kind:
     if not is_function(plan) and plan not in KINDS:
         also = " The paper's is diffop.baselines.paper." if plan == "paper" else ""
         raise ValueError(
-            f"plan must be one of {', '.join(KINDS)}, a diffop.jets.Scheme, or a function that "
+            f"plan must be one of {', '.join(KINDS)}, a diffop.schemes.Scheme, or a function that "
             f"makes one; got {plan!r}.{also}"
         )
     return plan

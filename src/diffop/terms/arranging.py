@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from ..jets.arranged_terms import ArrangedTerms
-from ..jets.expansion import Alpha
 from ..jets.index_terms import Monomial
 from ..jets.point import Point
+from ..schemes.expansion import Alpha
 from .term import Segment
 
 Draw = TypeVar("Draw")

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..jets.notation import subscript
+from ..notation import subscript
 
 Entry: TypeAlias = int | str | tuple[int | str, ...]
 """The number of an entry along the first axis, the key of one in a pytree, or several of these."""

@@ -22,11 +22,11 @@ from ..jets.field_terms import MatrixForm, SquareRoot
 from ..jets.fields import SparseColumns
 from ..jets.index_terms import PowerSum
 from ..jets.low_rank import LowRankForm
-from ..jets.probes.base import Draw
-from ..jets.products import is_drawn, is_linear
 from ..jets.terms import Factor
+from ..probes.base import Draw
 from .canonical import agree, concrete, function_key, place, precision
 from .coefficients import plain
+from .products import is_drawn, is_linear
 from .term import Part, Segment, Term
 
 Groups: TypeAlias = dict[Hashable, list[Term]]

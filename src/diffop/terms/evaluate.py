@@ -21,12 +21,11 @@ from .. import taylor
 from ..jets.directions import project
 from ..jets.fields import Number
 from ..jets.point import Point
-from ..jets.probes.base import Draw
-from ..jets.products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from ..jets.pushes import Output, Reading, to_push
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
+from ..probes.base import Draw
 from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
@@ -34,6 +33,7 @@ from .gradient import gradient
 from .inner import InnerFunction
 from .nonlocal_draws import nonlocal_value
 from .nonlocal_terms import Nonlocal
+from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from .rewriting import composed, first_order_sums, product_rule
 from .shapes import check_shapes
 from .term import Part, Segment, Term, Word, inner_key

@@ -9,7 +9,7 @@ from jaxtyping import PyTree
 
 from ..jets.design import Design, Stratum
 from ..jets.point import Point
-from ..jets.probes.base import Draw
+from ..probes.base import Draw
 from ..streams import streams
 from .nonlocal_terms import Nonlocal, mapped
 from .term import Segment

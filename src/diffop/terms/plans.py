@@ -7,12 +7,12 @@ import equinox as eqx
 import jax
 from jax.core import Tracer
 
-from ..jets import planner
-from ..jets.expansion import Alpha
-from ..jets.planner import Kind, Planned
 from ..jets.point import Point
-from ..jets.probes.base import Draw
 from ..jets.table import Plan, PlanRow, ResolvedPlan
+from ..probes.base import Draw
+from ..schemes import planner
+from ..schemes.expansion import Alpha
+from ..schemes.planner import Kind, Planned
 from .arguments import checked_plan
 from .evaluate import segment_jets
 from .rewriting import product_rule

@@ -43,15 +43,15 @@ from ..jets.field_terms import FirstOrderSum, LinearForm
 from ..jets.fields import Number, as_floating, is_constant, resolve
 from ..jets.index_terms import PowerSum
 from ..jets.point import Point
-from ..jets.probes.base import Draw
-from ..jets.products import as_polynomial
-from ..jets.scheme import Scheme
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
+from ..probes.base import Draw
+from ..schemes.scheme import Scheme
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
 from .modes import modes_of
+from .products import as_polynomial
 from .term import Segment, Term, flux, inner_key
 
 Request: TypeAlias = tuple[int, Term, Draw | None]

@@ -1,22 +1,22 @@
 """The rows of a plan: what the terms of an operator are, as formulas."""
 
-from ..jets import planner
 from ..jets.arranged_terms import ArrangedTerms, HessianTerms
 from ..jets.by_coordinates import MOST
-from ..jets.expansion import Alpha
 from ..jets.field_terms import LinearForm, MatrixForm, SquareRoot
 from ..jets.index_terms import INDICES, CoordinateTerms, Monomial, PowerSum
 from ..jets.low_rank import LowRankForm
-from ..jets.notation import dims_mark, variable_symbol
-from ..jets.planner import Kind, Planned
-from ..jets.probes import AbstractDenseProbe, AbstractProbe, Shifted
-from ..jets.probes.base import Factors, target_of
-from ..jets.products import is_drawn, is_linear, order_of
-from ..jets.scheme import Readout, Scheme
 from ..jets.table import PlanRow
-from ..jets.terms import Factor, ProbedTerms
+from ..jets.terms import Factor, Factors, ProbedTerms
+from ..notation import dims_mark, variable_symbol
+from ..probes import AbstractDenseProbe, AbstractProbe, Shifted
+from ..probes.base import target_of
+from ..schemes import planner
+from ..schemes.expansion import Alpha
+from ..schemes.planner import Kind, Planned
+from ..schemes.scheme import Readout, Scheme
 from .inner import InnerFunction
 from .nonlocal_terms import Nonlocal
+from .products import is_drawn, is_linear, order_of
 
 
 def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:

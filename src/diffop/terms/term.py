@@ -17,14 +17,14 @@ from typing import Any, TypeAlias, final
 import equinox as eqx
 
 from ..jets.arranged_terms import HessianTerms
-from ..jets.expansion import Alpha
 from ..jets.fields import Number
 from ..jets.identity import by_object
 from ..jets.index_terms import Monomial, PowerSum
-from ..jets.notation import superscript
-from ..jets.probes.base import Draw, Factors
-from ..jets.terms import Factor
+from ..jets.terms import Factor, Factors
 from ..jets.vector_terms import DivergenceTerms, GradientTerms
+from ..notation import superscript
+from ..probes.base import Draw
+from ..schemes.expansion import Alpha
 from .coefficients import ScalarCoefficient, add, multiply, sign_and_text
 from .entries import Entries, Entry, entry_text
 from .nonlocal_terms import Nonlocal

@@ -47,6 +47,4 @@ __all__ = [
     "standard_errors",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...nearest import nearest
+from ..nearest import nearest
 from .base import AbstractProbe
 from .dense import Gaussian, Orthogonal, Rademacher, Sphere
 from .roots import Roots

@@ -17,14 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ...array_types import AnyArray, Key, Probes
-from ...scalars import plain
-from ...streams import stream
-from ..design import Design, Stratum
-from ..field_terms import MatrixForm
-from ..point import Point
-from ..weighted_jets import WeightedJets, drawn, terms_along
-from .base import AbstractProbe, Draw, Factors
+from ..array_types import AnyArray, Key, Probes
+from ..jets.design import Design, Stratum
+from ..jets.field_terms import MatrixForm
+from ..jets.point import Point
+from ..jets.terms import Factors
+from ..jets.weighted_jets import WeightedJets, drawn, terms_along
+from ..scalars import plain
+from ..streams import stream
+from .base import AbstractProbe, Draw
 
 
 @final

@@ -4,11 +4,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, final
 
-from ..cost import Cost, cost
-from ..expansion import Alpha, alpha_text, word_of
-from ..scheme import Scheme
+from .cost import Cost, cost
+from .expansion import Alpha, alpha_text, word_of
 from .nested import nested
 from .power import power
+from .scheme import Scheme
 
 _CANDIDATES = {"nested": nested, "power": power}
 KINDS = ("auto", *_CANDIDATES)
@@ -43,7 +43,7 @@ def plan(wanted: Sequence[Alpha], kind: Kind = "auto") -> Planned:
     scheme = kind if isinstance(kind, Scheme) else kind(wanted)
     if not isinstance(scheme, Scheme):
         raise TypeError(
-            "a plan that is a function makes a diffop.jets.Scheme of the derivatives that are "
+            "a plan that is a function makes a diffop.schemes.Scheme of the derivatives that are "
             f"wanted; got {scheme!r} of type {type(scheme).__name__}."
         )
     return _by_hand(scheme, wanted)

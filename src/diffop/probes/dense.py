@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...array_types import Key, Probes
-from ..design import Stratum
-from ..point import Point
-from ..terms import ProbedTerms, Target
-from .base import AbstractDenseProbe, Drawn, Factors, number_of_terms
+from ..array_types import Key, Probes
+from ..jets.design import Stratum
+from ..jets.point import Point
+from ..jets.terms import Factors, ProbedTerms, Target
+from .base import AbstractDenseProbe, Drawn, number_of_terms
 
 
 @final

@@ -12,13 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...array_types import Key, ScalarArray, TermNumbers
-from ...streams import stream
-from .. import sampling
-from ..design import Design, Stratum
-from ..point import Point
-from ..weighted_jets import WeightedJets
-from .base import Draw, Factors
+from ..array_types import Key, ScalarArray, TermNumbers
+from ..jets.design import Design, Stratum
+from ..jets.point import Point
+from ..jets.terms import Factors
+from ..jets.weighted_jets import WeightedJets
+from ..streams import stream
+from . import sampling
+from .base import Draw
 from .by_term import AbstractTermProbe, Selection, alike
 from .sparse import Sparse
 

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from ...array_types import Magnitudes, PerDirection, TermNumbers
-from ...scalars import plain
+from ..array_types import Magnitudes, PerDirection, TermNumbers
+from ..scalars import plain
 from .sparse import Importance
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array
 
 from ..array_types import AnyArray, Key, Magnitudes, PerDirection, TermNumbers
+from ..jets.design import Stratum, by_size
 from ..streams import streams
-from .design import Stratum, by_size
 
 
 def subset(key: Key, total: int | AnyArray, n: int) -> TermNumbers:

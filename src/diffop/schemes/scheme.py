@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from ..algebra.algebra import Algebra, Exponents
+from ..notation import variable_symbol
 from ..scalars import plain
 from .expansion import (
     Alpha,
@@ -19,7 +20,6 @@ from .expansion import (
     pattern_of,
     word_of,
 )
-from .notation import variable_symbol
 
 
 @final
@@ -29,9 +29,9 @@ class Jet:
 
     **Arguments:**
 
-    - `pattern`: the tangents, as for [`diffop.jets.expand`][]: `{2: 0, 3: 1}` has $v_2 = e_0$ and
-        $v_3 = e_1$; `{1: {0: 2, 1: 1}}` is the curve along $2e_0 + e_1$; `{(1, 0): 0, (0, 1): 1}`
-        has two parameters, and `J[3, 1]` is an output of it.
+    - `pattern`: the tangents, as for [`diffop.schemes.expand`][]: `{2: 0, 3: 1}` has $v_2 = e_0$
+        and $v_3 = e_1$; `{1: {0: 2, 1: 1}}` is the curve along $2e_0 + e_1$; `{(1, 0): 0,
+        (0, 1): 1}` has two parameters, and `J[3, 1]` is an output of it.
 
     **Raises:** `ValueError` for a pattern that is not one.
 
@@ -40,9 +40,9 @@ class Jet:
         ```python
         import diffop as do
 
-        J = do.jets.Jet({1: 0, 2: 1})
+        J = do.schemes.Jet({1: 0, 2: 1})
         J.expansion(4)  # ∂₀⁴ + 6 ∂₀²∂₁ + 3 ∂₁²
-        (J[4] - do.jets.Jet({1: 0})[4] - 3 * do.jets.Jet({1: 1})[2]) / 6  # ∂₀²∂₁
+        (J[4] - do.schemes.Jet({1: 0})[4] - 3 * do.schemes.Jet({1: 1})[2]) / 6  # ∂₀²∂₁
         ```
     """
 
@@ -74,7 +74,7 @@ class Readout:
         ```python
         import diffop as do
 
-        fourth, straight = do.jets.Jet({1: "x", 2: "y"}), do.jets.Jet({1: "x"})
+        fourth, straight = do.schemes.Jet({1: "x", 2: "y"}), do.schemes.Jet({1: "x"})
         (fourth[4] - straight[4]).content()  # 6 of ∂_x²∂_y, 3 of ∂_y²
         ```
     """
@@ -141,8 +141,8 @@ class Scheme:
 
     **Arguments:**
 
-    - `readouts`: for each mixed derivative its [`diffop.jets.Readout`][]. A derivative is a word of
-        variables: `"xxy"`, or `(0, 0, 1)` for $∂₀²∂₁$, or pairs `(argnum, coordinate)` for other
+    - `readouts`: for each mixed derivative its [`diffop.schemes.Readout`][]. A derivative is a word
+        of variables: `"xxy"`, or `(0, 0, 1)` for $∂₀²∂₁$, or pairs `(argnum, coordinate)` for other
         arguments than the first.
     - `name`: how it is called in plans.
 
@@ -157,8 +157,8 @@ class Scheme:
         import jax.numpy as jnp
         import diffop as do
 
-        J = do.jets.Jet({2: 0, 3: 1})
-        scheme = do.jets.Scheme({(0, 0, 1): J[7] / 105})
+        J = do.schemes.Jet({2: 0, 3: 1})
+        scheme = do.schemes.Scheme({(0, 0, 1): J[7] / 105})
         do.Mixed({0: 2, 1: 1}).exact(lambda x: x[0] ** 2 * x[1], plan=scheme)(jnp.ones(2))  # 2.0
         ```
     """
@@ -202,7 +202,7 @@ class Scheme:
 
     @property
     def amplification(self) -> Fraction:
-        """The largest of its readouts' (see [`diffop.jets.Readout`][])."""
+        """The largest of its readouts' (see [`diffop.schemes.Readout`][])."""
         return max(readout.amplification for readout in self.readouts.values())
 
     def __repr__(self) -> str:

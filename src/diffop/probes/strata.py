@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...array_types import Key, Magnitudes
-from ...scalars import plain
-from .. import sampling
-from ..design import Stratum
-from ..point import Point
-from .base import Factors, number_of_terms
+from ..array_types import Key, Magnitudes
+from ..jets.design import Stratum
+from ..jets.point import Point
+from ..jets.terms import Factors
+from ..scalars import plain
+from . import sampling
+from .base import number_of_terms
 from .by_term import AbstractTermProbe, Selection, without_replacement
 
 

@@ -39,7 +39,7 @@ class Cost(NamedTuple):
     - `coefficients`: carried beside the primal.
     - `products`: of two coefficients, in one nonlinearity.
     - `arrays`: that the coefficients lie in.
-    - `amplification`: of rounding errors, see [`diffop.jets.Scheme`][].
+    - `amplification`: of rounding errors, see [`diffop.schemes.Scheme`][].
 
     !!! example
 

@@ -7,10 +7,10 @@ derivative have jets of their own: those with one variable only are curves, push
 
 from collections.abc import Sequence
 
-from ...algebra.algebra import units
-from ..expansion import Alpha, word_of
-from ..identity import connected
-from ..scheme import Jet, Readout, Scheme
+from ..algebra.algebra import units
+from ..connected import connected
+from .expansion import Alpha, word_of
+from .scheme import Jet, Readout, Scheme
 
 
 def nested(wanted: Sequence[Alpha]) -> Scheme:

@@ -1,7 +1,7 @@
 """Kinds of random jets, with their moments."""
 
-from ..design import Design, Stratum
-from ..terms import Target
+from ..jets.design import Design, Stratum
+from ..jets.terms import Target
 from .base import (
     AbstractDenseProbe,
     AbstractProbe,
@@ -48,6 +48,4 @@ __all__ = [
     "as_probe",
 ]
 
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

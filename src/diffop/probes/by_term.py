@@ -16,13 +16,13 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ...array_types import Key, Magnitudes, TermNumbers, Weights
-from ...streams import stream
-from ..design import Design, Stratum
-from ..point import Point
-from ..terms import Terms
-from ..weighted_jets import WeightedJets, along, drawn, power_of, take
-from .base import AbstractProbe, Draw, Factors, check_shapes
+from ..array_types import Key, Magnitudes, TermNumbers, Weights
+from ..jets.design import Design, Stratum
+from ..jets.point import Point
+from ..jets.terms import Factors, Terms
+from ..jets.weighted_jets import WeightedJets, along, drawn, power_of, take
+from ..streams import stream
+from .base import AbstractProbe, Draw, check_shapes
 
 
 @final

@@ -11,14 +11,14 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array
 
-from ...array_types import Key, Magnitudes
-from ...streams import stream
-from .. import sampling
-from ..design import Design, Stratum
-from ..point import Point
-from ..terms import Terms
-from ..weighted_jets import WeightedJets, along, drawn, times
-from .base import Draw, Factors
+from ..array_types import Key, Magnitudes
+from ..jets.design import Design, Stratum
+from ..jets.point import Point
+from ..jets.terms import Factors, Terms
+from ..jets.weighted_jets import WeightedJets, along, drawn, times
+from ..streams import stream
+from . import sampling
+from .base import Draw
 from .by_term import (
     AbstractTermProbe,
     Selection,

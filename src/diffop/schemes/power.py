@@ -20,10 +20,10 @@ import functools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ...algebra.span import Span
-from ..expansion import Alpha, Direction, bell, direction_of, word_of
-from ..polarisation import polarisation
-from ..scheme import Jet, Readout, Scheme
+from ..algebra.span import Span
+from .expansion import Alpha, Direction, bell, direction_of, word_of
+from .polarisation import polarisation
+from .scheme import Jet, Readout, Scheme
 
 
 def power(wanted: Sequence[Alpha]) -> Scheme:

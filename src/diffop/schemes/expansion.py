@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, final
 
 from ..algebra.algebra import Exponents
-from .notation import variable_symbol
+from ..notation import variable_symbol
 
 Direction: TypeAlias = tuple[tuple[Hashable, int], ...]
 """Σ a e_variable, as pairs (variable, a)."""
@@ -71,7 +71,7 @@ class Expansion(Mapping[Alpha, int]):
         ```python
         import diffop as do
 
-        order_7 = do.jets.expand({2: "i", 3: "j"}, 7)
+        order_7 = do.schemes.expand({2: "i", 3: "j"}, 7)
         order_7["iij"], str(order_7)  # 105, "105 ∂_i²∂_j"
         ```
     """
@@ -108,7 +108,7 @@ def expand(pattern: Mapping[Any, Any], order: int | Iterable[int]) -> Expansion:
 
     **Returns:**
 
-    The [`diffop.jets.Expansion`][] of that derivative.
+    The [`diffop.schemes.Expansion`][] of that derivative.
 
     **Raises:** `ValueError` for an order below one, or exponents that differ in length.
 
@@ -119,8 +119,8 @@ def expand(pattern: Mapping[Any, Any], order: int | Iterable[int]) -> Expansion:
         ```python
         import diffop as do
 
-        do.jets.expand({1: "x", 2: "y"}, 4)  # ∂_x⁴ + 6 ∂_x²∂_y + 3 ∂_y²
-        do.jets.expand({(1, 0): "x", (0, 1): "y"}, (3, 1))  # ∂_x³∂_y
+        do.schemes.expand({1: "x", 2: "y"}, 4)  # ∂_x⁴ + 6 ∂_x²∂_y + 3 ∂_y²
+        do.schemes.expand({(1, 0): "x", (0, 1): "y"}, (3, 1))  # ∂_x³∂_y
         ```
     """
     tangents = pattern_of(pattern)

@@ -31,10 +31,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int
 
-from ...array_types import Key
-from ...streams import stream
-from ..design import Stratum
-from ..terms import Target
+from ..array_types import Key
+from ..jets.design import Stratum
+from ..jets.terms import Target
+from ..streams import stream
 from .base import AbstractDenseProbe, Drawn
 from .dense import rademacher_variance
 

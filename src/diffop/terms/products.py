@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..algebra.algebra import Exponents
-from .by_coordinates import Derivatives, polynomial_of
-from .cost import shapes
-from .directions import Directions, basis, combine, interleave
-from .expansion import Alpha, Direction
-from .planner import KINDS, Kind, plan
-from .point import Point
-from .probes.base import AbstractProbe, Draw, Factors
-from .scheme import Jet, Readout, Scheme
-from .terms import Terms
-from .weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
+from ..jets.by_coordinates import Derivatives, polynomial_of
+from ..jets.directions import Directions, basis, combine, interleave
+from ..jets.point import Point
+from ..jets.terms import Factors, Terms
+from ..jets.weighted_jets import WeightedJets, added_up, balanced, outer, power_of, times
+from ..probes.base import AbstractProbe, Draw
+from ..schemes.cost import shapes
+from ..schemes.expansion import Alpha, Direction
+from ..schemes.planner import KINDS, Kind, plan
+from ..schemes.scheme import Jet, Readout, Scheme
 
 
 def order_of(factors: Factors) -> int:

@@ -3,8 +3,8 @@
 import dataclasses
 import zlib
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -13,23 +13,20 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool
 
-from ...array_types import Key, KeyWords, Probes, Weights
-from ...complete import Complete
-from ...scalars import plain
-from ...streams import stream
-from ..design import Design, Stratum
-from ..identity import by_value
-from ..point import Point
-from ..terms import Factor, ProbedTerms, Target
-from ..weighted_jets import WeightedJets, drawn
+from ..array_types import Key, KeyWords, Probes, Weights
+from ..complete import Complete
+from ..jets.design import Design, Stratum
+from ..jets.identity import by_value
+from ..jets.point import Point
+from ..jets.terms import Factors, ProbedTerms, Target
+from ..jets.weighted_jets import WeightedJets, drawn
+from ..scalars import plain
+from ..streams import stream
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractVar
 else:
     from equinox import AbstractVar
-
-Factors: TypeAlias = Sequence[tuple[Factor, int]]
-"""Factors of a homogeneous operator with their powers."""
 
 
 class AbstractProbe(Complete):

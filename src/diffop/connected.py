@@ -1,0 +1,14 @@
+"""Sets that have something in common."""
+
+from collections.abc import Hashable, Sequence, Set
+
+
+def connected(keys: Sequence[Set[Hashable]]) -> list[list[int]]:
+    """The numbers of these sets in groups, of which no two have anything in common."""
+    groups: list[tuple[set[Hashable], list[int]]] = []
+    for number, own in enumerate(keys):
+        touching = [group for group in groups if group[0] & own]
+        groups = [group for group in groups if not group[0] & own]
+        members = [member for _, group in touching for member in group]
+        groups.append((set().union(own, *(others for others, _ in touching)), [*members, number]))
+    return [members for _, members in groups]

@@ -1,0 +1,20 @@
+"""Schemes: which jets mixed derivatives are read from, and at what cost."""
+
+from .cost import Cost
+from .expansion import Expansion, expand
+from .planner import Planned
+from .polarisation import polarisation
+from .scheme import Jet, Readout, Scheme
+
+__all__ = [
+    "Cost",
+    "Expansion",
+    "Jet",
+    "Planned",
+    "Readout",
+    "Scheme",
+    "expand",
+    "polarisation",
+]
+
+__dir__ = __all__.copy
