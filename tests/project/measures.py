@@ -2,7 +2,8 @@
 
 python -m tests.project.measures
 
-- code lines of its rooms and what is below, without blanks, comments, docstrings and imports;
+- code lines of its rooms and what is below, without blanks, comments, docstrings, imports and
+  `__all__`;
 - the way from `do.Laplacian().exact(u)(x)` to the first rule: different named functions, and files;
 - questions of which kind a coefficient is: `isinstance` with the class of one;
 - fields of coefficients' classes;
@@ -61,10 +62,13 @@ def _code_lines(path: Path) -> int:
 
 
 def _left_out(tree: ast.Module) -> Iterator[int]:
-    """The lines of imports, and of strings that stand by themselves: docstrings."""
+    """The lines of imports and of the list of what is public, and of strings that stand by
+    themselves: docstrings.
+    """
     for node in ast.walk(tree):
+        listed = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
         string = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if string or isinstance(node, ast.Import | ast.ImportFrom):
+        if string or listed or isinstance(node, ast.Import | ast.ImportFrom):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 

@@ -33,7 +33,4 @@ __all__ = [
     "names",
     "paper",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

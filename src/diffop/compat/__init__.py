@@ -3,7 +3,4 @@
 from . import folx, fwdlap, jet
 
 __all__ = ["folx", "fwdlap", "jet"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

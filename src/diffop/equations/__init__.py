@@ -13,7 +13,4 @@ __all__ = [
     "Matching",
     "Sampled",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

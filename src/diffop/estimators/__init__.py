@@ -22,7 +22,4 @@ __all__ = [
     "Variance",
     "Way",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -15,7 +15,4 @@ __all__ = [
     "residual_adaptive",
     "score_matching",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -26,7 +26,4 @@ __all__ = [
     "Residuals",
     "Solution",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

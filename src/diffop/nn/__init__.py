@@ -34,7 +34,4 @@ __all__ = [
     "WeightSharedMLP",
     "ZeroOnUnitSphere",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

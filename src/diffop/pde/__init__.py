@@ -173,7 +173,4 @@ __all__ = [
     "sobol",
     "unit_ball_by_radius",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -53,11 +53,11 @@ class AbstractProblem(AbstractEquation):
     `conditions` and `ansatz` those that it needs. Of the domain, such as
     `diffop.pde.Box((0.0,), (1.0,))`, follow points, how much time has elapsed, planes to draw on,
     and that a network sees a box as a cube. Each of `sample`, `elapsed`, `sections` and `ansatz`
-    may be defined in its place; a class that defines `sample` needs no domain. It may have `recommended` settings of its own: a
-    [`diffop.pde.Recommended`][], or a [`diffop.pde.ByDimension`][] where they depend on the
-    dimension; and of a system `outputs`, how many values a network has at a point. Its arrays are
-    data, which no optimiser sees; a [`diffop.nn.PINN`][] learns those of the fields that it names:
-    `trainable = ("rate",)`.
+    may be defined in its place; a class that defines `sample` needs no domain. It may have
+    `recommended` settings of its own: a [`diffop.pde.Recommended`][], or a
+    [`diffop.pde.ByDimension`][] where they depend on the dimension; and of a system `outputs`, how
+    many values a network has at a point. Its arrays are data, which no optimiser sees; a
+    [`diffop.nn.PINN`][] learns those of the fields that it names: `trainable = ("rate",)`.
     """
 
     name: eqx.AbstractVar[str]

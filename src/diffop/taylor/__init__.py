@@ -36,7 +36,4 @@ __all__ = [
     "push",
     "register",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

@@ -46,7 +46,4 @@ __all__ = [
     "solve",
     "standard_errors",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy

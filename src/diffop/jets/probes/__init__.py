@@ -47,7 +47,4 @@ __all__ = [
     "Target",
     "as_probe",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = __all__.copy
