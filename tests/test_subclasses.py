@@ -1,4 +1,4 @@
-"""What a class of one's own lacks is told all at once."""
+"""What your own class lacks is told all at once."""
 
 import equinox as eqx
 import jax

@@ -77,7 +77,7 @@ def field(kind):
 
 
 def product(a, w):
-    """A product of one's own, in the type that holds both."""
+    """Your own product, in the type that holds both."""
     with jax.numpy_dtype_promotion("standard"):
         kind = jnp.promote_types(a.dtype, w.dtype)
     return a.astype(kind) @ w.astype(kind)

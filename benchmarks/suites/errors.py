@@ -12,6 +12,9 @@ from ..harness.records import Record, Records
 from ..harness.suite import AbstractSuite, Values
 from ..harness.table import Table, listing
 
+_ROUNDING = 1e-12
+"""Below it an error says how sums were rounded, and nothing of a method."""
+
 _SUMMED = ("rel_l2", "null_rel_l2", "skill", "steps_per_s", "seconds", "peak_mb")
 Columns = Mapping[str, Callable[[Record], str]]
 
@@ -95,14 +98,30 @@ def error_columns(paper: bool = False) -> Columns:
     """The columns of a table of errors; `paper` adds the paper's."""
     columns = {
         "problem": lambda record: f"`{record.case.sizes['problem']}`",
-        "options": options,
-        "seeds": lambda record: str(record.case.sizes.get("seeds", "")),
-        "relative L2 error": lambda record: ranged(record, "rel_l2", ".2e"),
+        "relative L2 error": relative_error,
         "null model": lambda record: ranged(record, "null_rel_l2", ".2e"),
-        "skill": lambda record: ranged(record, "skill", ".3g"),
+        "skill": skill,
         "seconds": seconds,
     }
-    return columns | ({"the paper's error": lambda r: _optional(r, "paper")} if paper else {})
+    columns |= {"the paper's error": lambda r: _optional(r, "paper")} if paper else {}
+    seeds = {"seeds": lambda record: str(record.case.sizes.get("seeds", ""))}
+    return columns | seeds | {"options": options}
+
+
+def relative_error(record: Record) -> str:
+    """The error, or that it is rounding."""
+    return f"< {_ROUNDING:.0e}" if _is_rounding(record) else ranged(record, "rel_l2", ".2e")
+
+
+def skill(record: Record) -> str:
+    """The skill, or that of an error which is rounding at least."""
+    if _is_rounding(record):
+        return f"> {record.values['null_rel_l2'] / _ROUNDING:.0e}"
+    return ranged(record, "skill", ".3g")
+
+
+def _is_rounding(record: Record) -> bool:
+    return record.values.get("rel_l2", _ROUNDING) < _ROUNDING
 
 
 def seconds(record: Record) -> str:

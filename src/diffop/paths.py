@@ -1,4 +1,4 @@
-"""Classes and functions of one's own, by their paths: `package.module:name`."""
+"""Your own classes and functions, by their paths: `package.module:name`."""
 
 import importlib
 from typing import Any

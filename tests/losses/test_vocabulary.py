@@ -268,7 +268,7 @@ CASES = {
     "no_equation": (
         lambda: do.losses.ResidualLoss(do.Laplacian(), 5, probes="exact"),
         TypeError,
-        "ResidualLoss expects a diffop.equations.Equation, or a problem or .*, got Δ",
+        "ResidualLoss expects a diffop.equations.Equation, or a problem or .*, got a Laplacian",
     ),
     "no_points": (
         lambda: do.losses.ResidualLoss(POISSON, 0, probes="exact", points=box),

@@ -103,7 +103,7 @@ def test_a_system_is_anchored_by_component(getkey):
     settings = do.train.Settings("kovasznay", width=4, anchor=2.0, output_scale=8.0)
     problem = do.pde.make("kovasznay", 2, key=getkey())
     u = build(settings, problem, getkey())
-    middle = 0.5 * (jnp.array(problem.domain.lower) + jnp.array(problem.box.upper))
+    middle = 0.5 * (jnp.array(problem.domain.lower) + jnp.array(problem.domain.upper))
     np.testing.assert_allclose(u(middle), [2.0, 2.0, 2.0], rtol=1e-6)
     slopes = eqx.filter_jacrev(lambda u: u(middle))(u)
     numbers = [leaf for leaf in jax.tree.leaves(slopes) if leaf.shape == (3, 3)]

@@ -1,4 +1,4 @@
-"""Problems of one's own, in a module that is imported by its name."""
+"""Your own problems, in a module that is imported by its name."""
 
 from typing import ClassVar
 

@@ -142,7 +142,7 @@ def test_rates_by_fan_in():
 
 
 def mine(schedule):
-    """An optimiser of one's own, from optax's parts."""
+    """Your own optimiser, from optax's parts."""
     return optax.chain(optax.clip(1.0), optax.sgd(schedule))
 
 
@@ -174,7 +174,7 @@ def test_an_optimiser_of_ones_own(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", lambda name: seen.append(name) or found(name))
     x = jnp.ones(4) / 4
     assert do.train.load(tmp_path)(x) == do.train.load(tmp_path, "last", optimiser=mine)(x)
-    with pytest.raises(ValueError, match=f"an optimiser of one's own, {path}; give it: optimiser="):
+    with pytest.raises(ValueError, match=f"your own optimiser, {path}; give it: optimiser="):
         do.train.load(tmp_path, "last")
     assert __name__ not in seen
 

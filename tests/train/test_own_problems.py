@@ -1,4 +1,4 @@
-"""Problems of one's own: named on the command line, solved as objects, known by their runs."""
+"""Your own problems: named on the command line, solved as objects, known by their runs."""
 
 import json
 
@@ -107,7 +107,7 @@ def _test_key():
 
 def test_nothing_is_imported_by_what_a_file_says(tmp_path):
     do.train.solve(own.Transport(0.5), tmp_path)
-    with pytest.raises(ValueError, match="a problem of one's own, tests.train.own:Transport#.*"):
+    with pytest.raises(ValueError, match="your own problem, tests.train.own:Transport#.*"):
         do.train.load(tmp_path)
     with pytest.raises(ValueError, match="is a run of tests.train.own:Transport#.*, got the pro"):
         do.train.load(tmp_path, problem=own.Transport)

@@ -77,7 +77,7 @@ class Choice:
         self.chosen, self.ways, self.reason = chosen, tuple(ways), reason
 
     def estimate(self, key: Key) -> Callable[..., Callable[..., PyTree]]:
-        """The operators in the way that was taken, as `diffop.estimate` with a key of one's own:
+        """The operators in the way that was taken, as `diffop.estimate` with your own key:
         `choice.estimate(key)(u)(*args)`.
         """
         return _made(self._ops, self._kind, self.chosen.draws, key)

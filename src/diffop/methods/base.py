@@ -43,7 +43,7 @@ class Objective(NamedTuple):
 
 
 class AbstractMethod(Complete):
-    """How a fit makes a step: an optimiser of one's own for `diffop.train.fit`, for more than optax
+    """How a fit makes a step: your own optimiser for `diffop.train.fit`, for more than optax
     allows.
 
     - `helps`: what usually helps where a number is not finite.

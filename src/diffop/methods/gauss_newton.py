@@ -100,8 +100,8 @@ class GaussNewton(AbstractMethod):
 
     **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, a
     learning rate that is a number not in (0, 1], or acceleration asked for without `adaptive`; from
-    `fit`, `TypeError` if the loss does not say what it is the sum of squares of, or a solver of
-    one's own not what acceleration takes, and `ValueError` if parameters are complex.
+    `fit`, `TypeError` if the loss does not say what it is the sum of squares of, or your
+    own solver is not what acceleration takes, and `ValueError` if parameters are complex.
 
     !!! example
 

@@ -70,7 +70,7 @@ OPTIMISERS: dict[str, Named] = {
 
 
 def needs(optimiser: Any) -> str:
-    """What an optimiser needs, by its name; one's own, which has none, needs a learning rate."""
+    """What an optimiser needs, by its name; your own, which has none, needs a learning rate."""
     named = OPTIMISERS.get(optimiser) if isinstance(optimiser, str) else None
     return "rate" if named is None else named.needs
 

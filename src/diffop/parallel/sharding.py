@@ -15,7 +15,7 @@ def shard_points(
     """Divides points over the mesh of a fit: their number over `data`, their coordinates over
     `model`.
 
-    For losses of one's own that draw their points inside; `diffop.losses.ResidualLoss` does it. The
+    For your own losses that draw their points inside; `diffop.losses.ResidualLoss` does it. The
     compiler follows it backwards too, so that every device draws its part only. Points keep their
     values. Sizes need not be multiples of the mesh's.
 

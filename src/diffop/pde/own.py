@@ -1,4 +1,4 @@
-"""Problems of one's own: classes from anywhere."""
+"""Your own problems: classes from anywhere."""
 
 import inspect
 from typing import Any

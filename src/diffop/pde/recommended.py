@@ -31,7 +31,7 @@ from ..scalars import plain
 OPTIMISER = one_of(OPTIMISERS, "NAME|MODULE:FUNCTION")._replace(
     holds=lambda value: value in (*OPTIMISERS,) or callable(value) or is_path(value)
 )
-"""A name, or what makes one's own from a schedule of learning rates; of which files have the path
+"""A name, or what makes your own from a schedule of learning rates; of which files have the path
 alone.
 """
 

@@ -192,7 +192,7 @@ def paper(name: str, dim: int | None = None) -> Recommended:
         do.pde.paper("allen-cahn-two-body").steps  # 10_000
         ```
     """
-    found = None if ":" in name else _find(name).paper  # which is a class of one's own
+    found = None if ":" in name else _find(name).paper  # which is your own class
     if found is None:
         trained = [each for each in names() if _PROBLEMS[each].paper is not None]
         raise ValueError(

@@ -203,7 +203,7 @@ class AbstractDenseProbe(AbstractProbe):
 
 
 def check_shapes(probe: AbstractProbe, drawn: Any, weights: Any, size: int | None = None) -> None:
-    """What a probe of one's own returns: as many weights as directions of `size` entries, or as
+    """What your own probe returns: as many weights as directions of `size` entries, or as
     terms.
     """
     shape, entries = jnp.shape(drawn), () if size is None else (size,)

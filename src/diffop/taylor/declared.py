@@ -30,7 +30,7 @@ _RECORDS: Mapping[str, Primitive] = {
 
 
 def register(primitive: Any, kind: str) -> None:
-    """Says of which class a primitive of one's own is, so that the engine pushes jets through it by
+    """Says of which class a primitive of yours is, so that the engine pushes jets through it by
     the rule of that class.
 
     Without it a primitive with a rule for `jax.jvp` is pushed by integrating that rule, jet by jet:

@@ -111,7 +111,7 @@ Word: TypeAlias = tuple[Segment, ...]
 @final
 class Term(eqx.Module):
     """$c s₁ s₂$ …, a coefficient times a composition of [`diffop.operators.Segment`][]s, the last
-    of which is applied first; the empty word is the identity. Operators of one's own return those
+    of which is applied first; the empty word is the identity. Your own operators return those
     of an expression.
 
     !!! example

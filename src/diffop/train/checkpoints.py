@@ -149,7 +149,7 @@ class Checkpoints:
         refuses those of another fit. `diffop.train.fit` does it.
 
         A part is known by its arrays and its structure, and by the code of functions in it, with
-        the numbers, arrays and functions that they find around them: so a loss of one's own is told
+        the numbers, arrays and functions that they find around them: so your own loss is told
         from another one. What objects other than pytrees hold is not seen.
 
         **Arguments:**

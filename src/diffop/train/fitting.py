@@ -80,7 +80,7 @@ def fit(
         what is to be kept. To end the fit there it raises `StopIteration`; the same call goes on
         from the last checkpoint.
     - `listeners`: told of the state after each dispatch: [`diffop.train.EarlyStopping`][], and
-        `diffop.train.AbstractListener`s of one's own.
+        your own `diffop.train.AbstractListener`s.
     - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
         is any, which is said in a line, and saves new ones when they are due. The result is, bit
         for bit on a CPU, that of a fit that was never interrupted. More `steps` than before may be
@@ -89,8 +89,8 @@ def fit(
     - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
         `model`, or one of them. The points that a `diffop.losses.ResidualLoss` draws are divided
         over `data`; their coordinates, and the weights and the optimiser's state that belong to
-        them, over `model` (`diffop.train.shard`). The result is that of one device, to rounding. A
-        loss of one's own divides its points with `diffop.train.shard_points`.
+        them, over `model` (`diffop.train.shard`). The result is that of one device, to rounding.
+        Your own loss divides its points with `diffop.train.shard_points`.
 
     **Returns:** a `diffop.train.Fit`.
 

@@ -105,7 +105,7 @@ def iterate(
 ) -> Iterator[State]:
     """Minimises as `diffop.train.fit` does, and yields the state after each dispatch.
 
-    For training loops of one's own: what is done between two dispatches is up to the caller, who
+    For your own training loops: what is done between two dispatches is up to the caller, who
     may also stop asking.
 
     **Arguments:** as for `diffop.train.fit`, and

@@ -12,7 +12,7 @@ _RECENT = 100  # steps over which the loss is averaged
 
 
 class AbstractListener(abc.ABC):
-    """What is done between the dispatches of a fit: of one's own, for `listeners=[…]` of
+    """What is done between the dispatches of a fit: your own, for `listeners=[…]` of
     `diffop.train.fit` and `diffop.train.solve`.
 
     Listeners are called in their order, and each sees every state, also that at which another one

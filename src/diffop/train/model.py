@@ -63,7 +63,7 @@ def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
         return made(problem, settings.dim, key)
     if is_path(problem):
         raise ValueError(
-            f"the run is of a problem of one's own, {problem}; give it, or its class: problem=…"
+            f"the run is of your own problem, {problem}; give it, or its class: problem=…"
         )
     return pde.make(problem, settings.dim, key=key)
 
@@ -133,11 +133,11 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
 def build_optimiser(settings: Settings) -> Optimiser:
     """The optimiser of a run; what is not a setting is as it is by default.
 
-    **Raises:** `ValueError` where only the path of one's own is known.
+    **Raises:** `ValueError` where only the path of your own is known.
     """
     named = settings.optimiser
     if is_path(named):
-        raise ValueError(f"the run has an optimiser of one's own, {named}; give it: optimiser=…")
+        raise ValueError(f"the run has your own optimiser, {named}; give it: optimiser=…")
     first = settings.learning_rate if needs(named) == "rate" else 1.0
     schedule = SCHEDULES[settings.schedule](first, settings.steps)
     optimiser = OPTIMISERS[named].make(schedule) if isinstance(named, str) else named(schedule)
@@ -166,9 +166,9 @@ def load(
     - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
     - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. It may be asked
         for while the run goes on. The final model if not given.
-    - `problem`: that of the run, or its class, where it is one's own. Files only say which one it
+    - `problem`: that of the run, or its class, where it is your own. Files only say which one it
         was: nothing in them is imported.
-    - `optimiser`: that of the run, where it is one's own, for a checkpoint.
+    - `optimiser`: that of the run, where it is your own, for a checkpoint.
 
     **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. Where
     the run had double precision, so have its parameters: ask for its values inside of

@@ -30,7 +30,7 @@ class Settings(Recommended):
 
     **Arguments:**
 
-    - `problem`: one of `diffop.pde.names()`; or a problem of one's own, or its class, which is
+    - `problem`: one of `diffop.pde.names()`; or your own problem, or its class, which is
         called with `dim` and `key` if it takes them.
     - `dim`: the dimension that the problem is made with: the number of coordinates, without time
         where it has time beside any number of them (`space_dim`). That of a problem that is given
@@ -79,7 +79,7 @@ class Settings(Recommended):
         `"gauss-newton-cg"`, without a matrix, `"levenberg-marquardt"` or
         `"spring"`, which are `diffop.methods.GaussNewton`s for `square="biased"`, best in double
         precision; or `"l-bfgs"`, on the points of the first step. The latter have no learning rate.
-        The steps of `"spring"` are the schedule's share of whole ones. Or a function of one's own,
+        The steps of `"spring"` are the schedule's share of whole ones. Or your own function,
         from a schedule of learning rates to an optimiser: `package.module:function` on the command
         line.
     - `fan_in_rate`: a matrix that takes m numbers learns at most at this rate over $√m$

@@ -81,7 +81,7 @@ def solve(
         `jax.distributed.initialize`) all call this, with a mesh of all their devices and a
         directory that all of them see; the first one writes the files.
     - `listeners`: told of the state after each dispatch: [`diffop.train.EarlyStopping`][], and
-        `diffop.train.AbstractListener`s of one's own. Where one of them ends the run before its
+        your own `diffop.train.AbstractListener`s. Where one of them ends the run before its
         last step the results are those of the steps that were made.
 
     **Returns:** the `diffop.train.Report`.

@@ -60,7 +60,7 @@ class _AbstractOfIntegrals(AbstractCondition):
         if not isinstance(self.on, AbstractDomain):
             raise TypeError(
                 f"{type(self).__name__} is taken over a domain, such as diffop.pde.Box((0.0,), "
-                f"(1.0,)), got {self.on!r}; a region of one's own is over=, beside a domain that "
+                f"(1.0,)), got {self.on!r}; your own region is over=, beside a domain that "
                 "says what points are."
             )
         if self.n is not None:

@@ -42,7 +42,7 @@ class Box(AbstractShape):
     **Arguments:**
 
     - `lower`, `upper`: two ends for each coordinate, of which there is at least one. They are
-        numbers, which are known; a place that is to be learnt is an array of a part of one's own.
+        numbers, which are known; a place that is to be learnt is an array of a part of your own.
 
     **Raises:** `ValueError` if an end is not below the other, or not finite, or there is none;
     `TypeError` for a number in place of a sequence.
