@@ -4,7 +4,7 @@ from .adaptive import residual_adaptive
 from .causal import Causal
 from .loss import ResidualLoss
 from .pointwise import Pointwise
-from .score_matching import score_matching
+from .scores import score_matching
 from .smoothness import PiecewiseLinearWarning
 
 __all__ = [
