@@ -18,7 +18,7 @@ LACKS = {
     do.baselines.AbstractBaseline: "at(…), check(…), name, random",
     do.equations.AbstractEquation: "operators(…), residual(…)",
     do.pde.AbstractSolvedProblem: (
-        "null_shape(…), operators(…), residual(…), sample(…), solution(…), dim, name"
+        "null_shape(…), operators(…), residual(…), solution(…), dim, name"
     ),
     do.pde.AbstractDomain: "boundary(…), sample(…)",
     do.methods.AbstractMethod: "init(…), step(…), divisible, helps",

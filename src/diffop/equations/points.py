@@ -57,7 +57,7 @@ def as_function(value: Any) -> Callable[..., PyTree]:
     if is_function(value):
         return value
     if is_number(plain(value)) or isinstance(value, jax.Array | np.ndarray):
-        return Constant(value)
+        return Everywhere(value)
     raise TypeError(
         f"expected a function of the point, such as lambda x: x[0], or a number, got {value!r} of "
         f"type {type(value).__name__}."
@@ -65,7 +65,7 @@ def as_function(value: Any) -> Callable[..., PyTree]:
 
 
 @final
-class Constant(eqx.Module):
+class Everywhere(eqx.Module):
     """A function that is the same everywhere: a Python number is known, an array can be learnt."""
 
     value: Any

@@ -34,7 +34,7 @@ def polarisation(exponents: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], Fra
     !!! example
 
         ```python
-        from diffop.jets import polarisation
+        from diffop.schemes import polarisation
 
         polarisation((1, 1))  # xy = (x+y)²/4 − (x−y)²/4
         ```
