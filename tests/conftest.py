@@ -71,7 +71,7 @@ LONGEST = (
         "train/test_solve.py",
     ),
     *("train/test_mesh.py", "train/test_processes.py", "operators/test_exact.py"),
-    *("taylor/test_primitives.py", "taylor/test_replacing.py", "test_unbiased.py"),
+    *("taylor/test_primitives.py", "taylor/test_replacing.py", "estimators/test_unbiased.py"),
 )
 """Files that begin first, so that no process is left alone with one of them."""
 

@@ -1,7 +1,7 @@
 """The types of values: every operator and every probe, by the type of u's values and by that of the
 coefficients. The table of `docs/api/operators.md` is made here:
 
-    python -m tests.test_value_types
+    python -m tests.operators.test_value_types
 """
 
 import functools
@@ -19,7 +19,7 @@ from diffop.probes import NAMED
 # The types of u's values are what is checked here, not those of every call in the library
 pytestmark = pytest.mark.usefixtures("as_users_see_it")
 
-PAGE = Path(__file__).parents[1] / "docs" / "api" / "operators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "api" / "operators.md"
 X = np.linspace(0.5, 1.5, 3).astype(np.float32)
 
 U = {

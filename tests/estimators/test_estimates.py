@@ -15,7 +15,7 @@ import scipy.stats
 
 import diffop as do
 
-from .functions import (
+from ..functions import (
     COMPLEX,
     FIELD,
     SCALAR,
@@ -24,7 +24,7 @@ from .functions import (
     expected_value,
     relative_error,
 )
-from .operators import table
+from ..operators import table
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -13,8 +13,8 @@ import pytest
 
 import diffop as do
 
-from . import jaxprs
-from .networks import Network
+from .. import jaxprs
+from ..networks import Network
 
 WIDTHS = (11, 13, 17)
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import diffop as do
 
-from . import oracle, polynomials, symbols
-from .functions import SCALAR, relative_error
-from .operators.table import matrix_of, number_of, vector_of
-from .symbols import at_three, numbers, operators
+from .. import oracle, polynomials, symbols
+from ..functions import SCALAR, relative_error
+from ..symbols import at_three, numbers, operators
+from .table import matrix_of, number_of, vector_of
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -17,8 +17,8 @@ import pytest
 
 import diffop as do
 
-from . import jaxprs
-from .networks import Network
+from .. import jaxprs
+from ..networks import Network
 
 D, POINTS, N, WIDTHS = 101, 5, 7, (23, 29, 31)
 BLOCK, BLOCKS = 13, 17

@@ -1,7 +1,7 @@
 """Probes: what they refuse, their gradients, and a million dimensions.
 
-`jets/test_probe_enumeration.py` shows that they are unbiased, `test_standard_errors.py` how large
-their errors are.
+`test_probe_enumeration.py` shows that they are unbiased, `estimators/test_standard_errors.py` how
+large their errors are.
 """
 
 import equinox as eqx

@@ -8,8 +8,8 @@ import pytest
 
 import diffop as do
 
-from .functions import SCALAR
-from .operators.table import SIGMA, B, C, matrix_of
+from ..functions import SCALAR
+from .table import SIGMA, B, C, matrix_of
 
 pytestmark = pytest.mark.usefixtures("x64")
 

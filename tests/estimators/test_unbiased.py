@@ -14,8 +14,8 @@ import pytest
 
 import diffop as do
 
-from . import oracle
-from .together import Together
+from .. import oracle
+from ..together import Together
 
 pytestmark = pytest.mark.usefixtures("x64")
 

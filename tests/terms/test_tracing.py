@@ -12,7 +12,7 @@ import pytest
 
 import diffop as do
 
-from .networks import Network
+from ..networks import Network
 
 D = 4096
 NUMBERS = np.arange(D)
