@@ -1,15 +1,19 @@
-"""Programs that share the context in which MLIR keeps types and dialects.
+"""How the programs of tests are compiled: quickly, and in contexts that they share.
 
-JAX makes a context for each program and loads all dialects into it: a twelfth of the time of all
-tests, and half of their memory, as what is compiled holds its context. One may serve any number of
-programs; as it only grows, each serves `PROGRAMS`. A program that is made while another is being
-lowered has its own: in a shared one it would be inserted into the other.
+A context is where MLIR keeps types and dialects. JAX makes one for each program and loads all
+dialects into it: a twelfth of the time of all tests, and half of their memory, as what is compiled
+holds its context. One may serve any number of programs; as it only grows, each serves `PROGRAMS`. A
+program that is made while another is being lowered has its own: in a shared one it would be
+inserted into the other.
 """
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import jax
 
 try:
     from jax._src.interpreters import mlir
@@ -17,6 +21,18 @@ except ImportError:
     mlir = None
 
 PROGRAMS = 300
+
+
+@contextlib.contextmanager
+def quickly() -> Iterator[None]:
+    """Without most of XLA's optimisations, also where others are compiled as users compile."""
+    name = "jax_disable_most_optimizations"
+    before = jax.config.values[name]
+    jax.config.update(name, True)
+    try:
+        yield
+    finally:
+        jax.config.update(name, before)
 
 
 def share_contexts() -> None:

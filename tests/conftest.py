@@ -12,7 +12,7 @@ import jax
 import jaxtyping
 import pytest
 
-from . import checking, compiling
+from . import checking, compiling, together
 from .kept import Kept
 
 # A library must not depend on its user's lenient settings.
@@ -38,7 +38,10 @@ _QUICKLY_FLAGS = " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codege
 
 
 def pytest_configure(config):
-    """With `--rest` programs are compiled as users compile them."""
+    """With `--rest` programs are compiled as users compile them, with `--alone` each by itself."""
+    if config.getoption("alone"):
+        together.SIZE = 1
+        config.option.oracles = "compute"
     quickly = not config.getoption("rest")
     for name, value in (_KEEPING | _QUICKLY if quickly else _KEEPING).items():
         os.environ.setdefault(name.upper(), str(value))
@@ -87,7 +90,9 @@ types of all calls in the library. Those whose arithmetic others show have the m
 def pytest_addoption(parser):
     parser.addoption("--rest", action="store_true", help="run what `make test` leaves to do")
     parser.addoption("--rest-follows", action="store_true", help="leave out what --rest runs")
-    parser.addoption("--oracles", choices=("read", "check", "write"), default="read")
+    parser.addoption("--alone", action="store_true", help="nothing shared, nothing kept: to debug")
+    modes = ("read", "check", "write", "compute")
+    parser.addoption("--oracles", choices=modes, default="read")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -270,10 +270,15 @@ def relative_error(got, expected) -> float:
     return max(jax.tree.leaves(jax.tree.map(of_leaf, got, expected)))
 
 
-def expected_value(case, function, dtype):
-    """What the oracle of an operator makes of a function, at every point."""
+@functools.cache
+def expected_values(cases: tuple, function, dtype):
+    """What the oracles of operators make of a function at every point: one program."""
+
+    def every(D, args):
+        return {case.name: case.oracle.value(D, args) for case in cases}
+
     points = oracle.to64(function.points(dtype))
-    return jax.jit(jax.vmap(case.oracle.value))(function.derivatives(dtype), points)
+    return jax.jit(jax.vmap(every))(function.derivatives(dtype), points)
 
 
 def weigh(tree):

@@ -5,15 +5,15 @@ diffop. `make test` reads the values, `make test-rest` computes them once more a
 `make oracles` writes them.
 """
 
-import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from . import compiling
 
 ROOT = Path(__file__).parent
 _WORD = "is not in tests/kept as it is now; if its function has changed, `make oracles` writes it."
@@ -35,11 +35,11 @@ class Kept:
             if name not in self._values:
                 raise KeyError(f"{name} {_WORD}")
             return self._values[name]
-        with _compiled_quickly():
+        with compiling.quickly():  # nothing is said of diffop by how these are compiled
             computed = _listed(compute())
         if self._mode == "write":
             self._values[name] = computed
-        else:
+        elif self._mode == "check":
             compare(computed, self._values.get(name), name)
         return computed
 
@@ -47,18 +47,6 @@ class Kept:
         if self._mode == "write" and self._values:
             self._path.parent.mkdir(exist_ok=True)
             _write(self._path, self._values)
-
-
-@contextlib.contextmanager
-def _compiled_quickly() -> Iterator[None]:
-    """Oracles are JAX's own derivatives: nothing is said of diffop by how they are compiled."""
-    name = "jax_disable_most_optimizations"
-    before = jax.config.values[name]
-    jax.config.update(name, True)
-    try:
-        yield
-    finally:
-        jax.config.update(name, before)
 
 
 def _listed(tree: Any) -> Any:

@@ -10,6 +10,8 @@ import pytest
 
 import diffop as do
 
+from ..nested import laplacian
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 U = do.Value()
@@ -50,10 +52,6 @@ def c(x):
 
 def partial(i):
     return lambda u: lambda x: jax.grad(u)(x)[i]
-
-
-def laplacian(u):
-    return lambda x: jnp.trace(jax.hessian(u)(x))
 
 
 def divergence(field):

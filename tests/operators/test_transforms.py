@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 import diffop as do
 
 from .. import functions, oracle
-from ..functions import DTYPES, TOLERANCE, expected_value, relative_error, weigh
+from ..functions import DTYPES, TOLERANCE, expected_values, relative_error, weigh
 from . import table
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -32,6 +32,10 @@ PAIRS = [
 crossed = pytest.mark.parametrize(
     "case, function", [pytest.param(case, f, id=f"{f}-{case}") for case, f in PAIRS]
 )
+
+
+def cases_of(function):
+    return tuple(case for case, other in PAIRS if other is function)
 
 
 precisions = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -77,7 +81,7 @@ def values(function, dtype):
     """What every operator makes of a function at all points, and at two by themselves: one program,
     for which the two are traced once.
     """
-    cases = [case for case, other in PAIRS if other is function]
+    cases = cases_of(function)
     each = [jax.tree.map(lambda x: x[i], function.points(dtype)) for i in (0, 3)]
 
     def of(operator, model):
@@ -96,7 +100,7 @@ def values(function, dtype):
 def test_operators_are_arguments_of_jit(case, function, kept, dtype="float64"):
     """At all points and at one by itself."""
     got, each = values(function, dtype)[case.name]
-    expected = kept(lambda: expected_value(case, function, dtype))
+    expected = kept(lambda: expected_values(cases_of(function), function, dtype)[case.name])
     assert relative_error(got, expected) <= TOLERANCE[dtype]
     for i, alone in zip((0, 3), each, strict=True):
         assert alone.shape == expected[i].shape
@@ -113,18 +117,22 @@ def gradients(function, dtype):
         loss = lambda model: weigh(jax.vmap(case.operator(dtype).exact(model))(*points))
         return ravel_pytree(eqx.filter_grad(loss)(model))[0]
 
-    cases = [case for case, other in PAIRS if other is function]
+    cases = cases_of(function)
     all_of_them = eqx.filter_jit(lambda model: {each.name: gradient(each, model) for each in cases})
     return all_of_them(function.model(dtype))
 
 
-def expected_gradient(case, function, dtype):
+@functools.cache
+def expected_gradients(function, dtype):
     D, points = function.derivatives(dtype), oracle.to64(function.points(dtype))
-    of_derivatives = jax.grad(lambda D: weigh(jax.vmap(case.oracle.value)(D, points)))(D)
-    jacobian = parameter_jacobian(function, dtype)
-    return sum(
-        jnp.tensordot(g, J, axes=g.ndim) for g, J in zip(of_derivatives, jacobian, strict=True)
-    )
+
+    def gradient(case, D, jacobian):
+        of_derivatives = jax.grad(lambda D: weigh(jax.vmap(case.oracle.value)(D, points)))(D)
+        pairs = zip(of_derivatives, jacobian, strict=True)
+        return sum(jnp.tensordot(g, J, axes=g.ndim) for g, J in pairs)
+
+    every = lambda *args: {case.name: gradient(case, *args) for case in cases_of(function)}
+    return jax.jit(every)(D, parameter_jacobian(function, dtype))
 
 
 @precisions
@@ -132,7 +140,7 @@ def expected_gradient(case, function, dtype):
 def test_grad_through_parameters(case, function, dtype, kept):
     got = gradients(function, dtype)[case.name]
     assert got.dtype == DTYPES[dtype]
-    expected = kept(lambda: expected_gradient(case, function, dtype))
+    expected = kept(lambda: expected_gradients(function, dtype)[case.name])
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
 
@@ -142,25 +150,30 @@ def directional(function, dtype):
     parameters, static = eqx.partition(function.model(dtype), eqx.is_inexact_array)
     primals = (parameters, function.points(dtype))
     tangents = jax.tree.map(lambda x: x.astype(DTYPES[dtype]), tangent_like(primals))
-    cases = [case for case, other in PAIRS if other is function]
 
     def values(parameters, points):
-        model = eqx.combine(parameters, static)
+        model, cases = eqx.combine(parameters, static), cases_of(function)
         return {c.name: jax.vmap(c.operator(dtype).exact(model))(*points) for c in cases}
 
     return jax.jit(lambda *pairs: jax.jvp(values, *pairs)[1])(primals, tangents)
 
 
-def expected_tangent(case, function, dtype):
+@functools.cache
+def expected_tangents(function, dtype):
     D, points = function.derivatives(dtype), oracle.to64(function.points(dtype))
     D_dot = tangents_of_derivatives(function, dtype)
-    return jax.jvp(jax.vmap(case.oracle.value), (D, points), (D_dot, tangent_like(points)))[1]
+
+    def every(D, args):
+        return {case.name: case.oracle.value(D, args) for case in cases_of(function)}
+
+    tangents = D_dot, tangent_like(points)
+    return jax.jit(lambda *pairs: jax.jvp(jax.vmap(every), *pairs)[1])((D, points), tangents)
 
 
 @crossed
 def test_jvp_in_parameters_and_point(case, function, kept, dtype="float64"):
     got = directional(function, dtype)[case.name]
-    expected = kept(lambda: expected_tangent(case, function, dtype))
+    expected = kept(lambda: expected_tangents(function, dtype)[case.name])
     assert relative_error(got, expected) <= TOLERANCE[dtype]
 
 

@@ -8,6 +8,8 @@ import pytest
 import diffop as do
 from diffop.pde.ansatz import LogGaussian
 
+from ..nested import laplacian
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 D = 4
@@ -21,10 +23,6 @@ def biharmonic(getkey):
 @pytest.fixture
 def density(getkey):
     return do.pde.StationaryFokkerPlanck(D, key=getkey())
-
-
-def laplacian(u):
-    return lambda x: jnp.trace(jax.hessian(u)(x))
 
 
 def anything(x):

@@ -9,13 +9,11 @@ import pytest
 
 import diffop as do
 
+from ..nested import laplacian
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 FLOWS = {"Re 40": do.pde.Kovasznay(), "Re 7": do.pde.Kovasznay(7.0, do.pde.Box((0, 0), (1, 2)))}
-
-
-def laplacian(u):
-    return lambda x: jnp.trace(jax.hessian(u)(x), axis1=-2, axis2=-1)
 
 
 def slope(u, axis):

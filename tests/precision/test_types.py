@@ -68,13 +68,18 @@ def _pushed(function, v):
     return orders
 
 
-OF_TYPE = {
-    dtype: Together(
-        [case for case, other in TYPED if other == dtype],
-        lambda case: lambda x, v: _pushed(_inexact(case.function), v)(x),
-    )
-    for dtype in NOT_IN_JAX
-}
+def _of_type(way):
+    """For each type its cases, whose derivatives are taken in a way."""
+    return {
+        dtype: Together(
+            [case for case, other in TYPED if other == dtype],
+            lambda case: lambda x, v: way(_inexact(case.function), v)(x),
+        )
+        for dtype in NOT_IN_JAX
+    }
+
+
+PUSHED, NESTED = _of_type(_pushed), _of_type(_nested)
 
 
 # what JAX says of functions that ask for types that there are not, or mix them
@@ -87,8 +92,8 @@ def test_type_and_value(case, dtype, kept):
     rng = np.random.default_rng(0)
     with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
         x, v = (_drawn(rng, dtype) for _ in range(2))
-        nested, got = _nested(_inexact(case.function), v), OF_TYPE[dtype](case, x, v)
-        expected, weak = kept(lambda: (values := jax.jit(nested)(x), _weak(values)))
+        got = PUSHED[dtype](case, x, v)
+        expected, weak = kept(lambda: (values := NESTED[dtype](case, x, v), _weak(values)))
         assert [y.dtype for y in jax.tree.leaves(got)] == [
             y.dtype for y in jax.tree.leaves(expected)
         ]

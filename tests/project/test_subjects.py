@@ -12,6 +12,7 @@ from benchmarks.subjects.methods import laplacian_by, laplacian_by_hand, stde
 from benchmarks.subjects.networks import Network, mlp
 from benchmarks.subjects.steps import GPINN_WEIGHT, POINTS, jvp_hvp
 
+from .. import nested
 from ..oracle import to64
 
 pytestmark = pytest.mark.usefixtures("x64")
@@ -21,23 +22,19 @@ def ansatz(dim):
     return to64(do.nn.ZeroOnUnitSphere(mlp(dim, Network(layers=3, width=8))))
 
 
-def nested_laplacian(u):
-    return lambda x: jnp.trace(jax.hessian(u)(x))
-
-
 X = np.array([0.3, -0.5, 0.2, 0.1])
 
 
 def test_the_laplacian_on_paper():
     u = ansatz(X.size)
-    np.testing.assert_allclose(laplacian_by_hand(u)(X), nested_laplacian(u)(X), rtol=1e-12)
+    np.testing.assert_allclose(laplacian_by_hand(u)(X), nested.laplacian(u)(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", products.SUBJECTS)
 def test_laplacians_of_products(name):
     subject = products.SUBJECTS[name]
     net = to64(subject.network(X.size))
-    np.testing.assert_allclose(all_ways(subject, net, X), nested_laplacian(net)(X), rtol=1e-9)
+    np.testing.assert_allclose(all_ways(subject, net, X), nested.laplacian(net)(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name, c", list(zip(by_hand.SUBJECTS, (1, 0.16 * X**2), strict=True)))
@@ -62,7 +59,7 @@ def test_energies_of_wave_functions(name):
         return attention.log_psi(weights, x.reshape(r.shape))
 
     x = r.reshape(-1)
-    expected = -(nested_laplacian(log_psi)(x) + jnp.sum(jax.grad(log_psi)(x) ** 2)) / 2
+    expected = -(nested.laplacian(log_psi)(x) + jnp.sum(jax.grad(log_psi)(x) ** 2)) / 2
     np.testing.assert_allclose(all_ways(subject, weights, r), expected, rtol=1e-9)
 
 
@@ -75,14 +72,14 @@ def all_ways(subject, net, x):
 @pytest.mark.parametrize("baseline", ["jet", "forward-over-reverse"])
 def test_baselines_with_every_coordinate_are_exact(baseline):
     u = ansatz(X.size)
-    np.testing.assert_allclose(laplacian_by(baseline)(u)(X), nested_laplacian(u)(X), rtol=1e-12)
+    np.testing.assert_allclose(laplacian_by(baseline)(u)(X), nested.laplacian(u)(X), rtol=1e-12)
 
 
 def test_all_draws_of_the_papers_sampler_are_the_laplacian():
     u = ansatz(X.size)
     found = stde(jax.random.key(0), X.size, X.size)(u)(X)
     np.testing.assert_allclose(found["u"], u(jnp.asarray(X)), rtol=1e-12)
-    np.testing.assert_allclose(found["lap"], nested_laplacian(u)(X), rtol=1e-12)
+    np.testing.assert_allclose(found["lap"], nested.laplacian(u)(X), rtol=1e-12)
 
 
 def test_the_papers_gradient_enhanced_loss(monkeypatch):
@@ -91,7 +88,7 @@ def test_the_papers_gradient_enhanced_loss(monkeypatch):
     u, key = ansatz(X.size), jax.random.key(5)
 
     def residual(x):
-        return problem.residual({"u": u(x), "lap": nested_laplacian(u)(x)}, x)
+        return problem.residual({"u": u(x), "lap": nested.laplacian(u)(x)}, x)
 
     def squares(x):
         return residual(x) ** 2 + GPINN_WEIGHT * jnp.sum(jax.grad(residual)(x) ** 2)

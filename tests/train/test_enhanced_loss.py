@@ -10,7 +10,8 @@ import diffop as do
 from diffop.losses.enhancement import spread
 from diffop.streams import stream
 
-from .toy import Wrapped
+from .. import nested
+from .toy import Frozen
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -26,20 +27,16 @@ def points_of(problem, key, count):
     return points, problem.conditions(stream(key, "conditions"), count)
 
 
-def allen_cahn(problem, u, x):
-    return jnp.trace(jax.hessian(u)(x)) + u(x) - u(x) ** 3 - problem.source(x)
-
-
-def kdv(problem, u, x):
+def kdv(problem, u):
     u_x = lambda x: jax.grad(u)(x)[0]
     u_xx = lambda x: jax.grad(u_x)(x)[0]
-    return jax.grad(u)(x)[1] + u(x) * u_x(x) + problem.alpha * jax.grad(u_xx)(x)[0]
+    return lambda x: jax.grad(u)(x)[1] + u(x) * u_x(x) + problem.alpha * jax.grad(u_xx)(x)[0]
 
 
 @pytest.mark.parametrize(
     ("make", "residual"),
     [
-        (lambda: do.pde.ManyBody("allen-cahn", 2, 4, key=jax.random.key(0)), allen_cahn),
+        (lambda: do.pde.ManyBody("allen-cahn", 2, 4, key=jax.random.key(0)), nested.allen_cahn),
         (lambda: do.pde.KdV1D(alpha=0.7), kdv),
     ],
     ids=["allen-cahn", "g-kdv"],
@@ -51,7 +48,7 @@ def test_the_whole_loss_written_out(make, residual):
 
     @eqx.filter_jit
     def written_out(problem, u):
-        r = lambda x: residual(problem, u, x)
+        r = residual(problem, u)
         squares = jax.vmap(lambda x: r(x) ** 2 + weight * jnp.sum(jax.grad(r)(x) ** 2))(points)
         if data:
             initial, boundary, slope = data
@@ -85,13 +82,6 @@ def test_sampled_components_of_the_gradient():
     values = np.unique(np.round(eqx.filter_jit(jax.vmap(lambda key: some(u, key)))(keys), 12))
     assert values.size == 5
     np.testing.assert_allclose(values.mean(), eqx.filter_jit(whole)(u, keys[0]), rtol=1e-10)
-
-
-class Frozen(Wrapped):
-    """A problem whose points are always the same, so that only jets are random."""
-
-    def sample(self, key, count):
-        return self.open.sample(jax.random.key(7), count)
 
 
 @pytest.mark.parametrize(("weight", "terms"), [(0.0, 3), (0.3, 3), (0.3, 1)])

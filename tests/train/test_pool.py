@@ -9,6 +9,8 @@ import diffop as do
 from diffop.losses.residual import norm_of
 from diffop.streams import stream
 
+from .. import nested
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 
@@ -21,10 +23,7 @@ def _u(scale, x):
 
 
 def _residual(problem, scale, x):
-    """Written out with jax.hessian."""
-    value = _u(scale, x)
-    laplacian = jnp.trace(jax.hessian(_u, argnums=1)(scale, x))
-    return laplacian + value - value**3 - problem.source(x)
+    return nested.allen_cahn(problem, jax.tree_util.Partial(_u, scale))(x)
 
 
 def test_the_loss_is_the_mean_over_the_chosen_points():

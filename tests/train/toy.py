@@ -4,6 +4,7 @@ another with some of it changed."""
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -81,3 +82,10 @@ class Wrapped(do.pde.AbstractSolvedProblem):
 
     def null_shape(self, x):
         return self.open.null_shape(x)
+
+
+class Frozen(Wrapped):
+    """A problem whose points are always the same, so that only jets are random."""
+
+    def sample(self, key, count):
+        return self.open.sample(jax.random.key(7), count)
