@@ -40,8 +40,20 @@ NOT_IN_JAX = {
     "complex64": " ".join((_MIXED, _COMPLEX, _OVERFLOWING)).split(),
 }
 """Functions for which JAX itself has no value or no derivative of a type."""
+
+
+def _is_apart(case, dtype):
+    """Only the rules of entrywise functions know the two halves apart: of other functions bfloat16
+    shows the same as float16, but for those of which every class of rule has one.
+    """
+    return dtype != "float16" or str(case).startswith(("elementwise", "two")) or case.order == 5
+
+
 TYPED = [
-    (case, dtype) for dtype, names in NOT_IN_JAX.items() for case in CASES if str(case) not in names
+    (case, dtype)
+    for dtype, names in NOT_IN_JAX.items()
+    for case in CASES
+    if str(case) not in names and _is_apart(case, dtype)
 ]
 
 
@@ -68,18 +80,13 @@ def _pushed(function, v):
     return orders
 
 
-def _of_type(way):
-    """For each type its cases, whose derivatives are taken in a way."""
-    return {
-        dtype: Together(
-            [case for case, other in TYPED if other == dtype],
-            lambda case: lambda x, v: way(_inexact(case.function), v)(x),
-        )
-        for dtype in NOT_IN_JAX
-    }
-
-
-PUSHED, NESTED = _of_type(_pushed), _of_type(_nested)
+OF_TYPE = {
+    dtype: Together(
+        [case for case, other in TYPED if other == dtype],
+        lambda case: lambda x, v: _pushed(_inexact(case.function), v)(x),
+    )
+    for dtype in NOT_IN_JAX
+}
 
 
 # what JAX says of functions that ask for types that there are not, or mix them
@@ -92,8 +99,8 @@ def test_type_and_value(case, dtype, kept):
     rng = np.random.default_rng(0)
     with jax.enable_x64(False), jax.numpy_dtype_promotion("standard"):
         x, v = (_drawn(rng, dtype) for _ in range(2))
-        got = PUSHED[dtype](case, x, v)
-        expected, weak = kept(lambda: (values := NESTED[dtype](case, x, v), _weak(values)))
+        nested, got = _nested(_inexact(case.function), v), OF_TYPE[dtype](case, x, v)
+        expected, weak = kept(lambda: (values := jax.jit(nested)(x), _weak(values)))
         assert [y.dtype for y in jax.tree.leaves(got)] == [
             y.dtype for y in jax.tree.leaves(expected)
         ]
