@@ -158,6 +158,13 @@ def types(request):
 
 
 @pytest.fixture
+def compiled_quickly():
+    """Also with `--rest`: programs whose arithmetic smaller ones show as users compile it."""
+    with compiling.quickly():
+        yield
+
+
+@pytest.fixture
 def ctrl_c_is_heard():
     """A shell's background jobs ignore Ctrl-C, and so do their children; not so handlers."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -288,6 +288,7 @@ def test_all_draws_of_a_run_are_from_keys_of_their_own(recorder, case):
 
 
 @pytest.mark.slow("compiles an estimate of each kind")
+@pytest.mark.usefixtures("compiled_quickly")
 def test_all_draws_of_estimators_are_from_keys_of_their_own(recorder):
     """Of several kinds with one key: they are different draws, so nothing is shared."""
     key, x = jax.random.key(11), np.arange(13) / 13

@@ -100,6 +100,7 @@ def test_every_order(library, order):
     np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize(
     "order",
     [

@@ -49,6 +49,7 @@ def test_laplacians_of_networks(name, c):
 SLOW = pytest.mark.slow("compiles folx and nested differentiation of attention")
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize("name", [pytest.param("attention", marks=SLOW), "determinants"])
 @jax.numpy_rank_promotion("allow")
 def test_energies_of_wave_functions(name):
@@ -58,9 +59,11 @@ def test_energies_of_wave_functions(name):
     def log_psi(x):
         return attention.log_psi(weights, x.reshape(r.shape))
 
-    x = r.reshape(-1)
-    expected = -(nested.laplacian(log_psi)(x) + jnp.sum(jax.grad(log_psi)(x) ** 2)) / 2
-    np.testing.assert_allclose(all_ways(subject, weights, r), expected, rtol=1e-9)
+    @jax.jit
+    def energy(x):
+        return -(nested.laplacian(log_psi)(x) + jnp.sum(jax.grad(log_psi)(x) ** 2)) / 2
+
+    np.testing.assert_allclose(all_ways(subject, weights, r), energy(r.reshape(-1)), rtol=1e-9)
 
 
 def all_ways(subject, net, x):

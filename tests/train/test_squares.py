@@ -167,6 +167,7 @@ CASES = {
 QUICK = ("rademacher", "stratified")
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize(
     ("case", "make"),
     [
