@@ -161,11 +161,16 @@ def check(operator, tensor, build, net, kept):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(b).max()))
 
 
+OTHERS = pytest.mark.usefixtures("compiled_quickly")
+"""As users compile, `test_functions` and `test_complex_values` show the arithmetic."""
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name, kept):
     check(*OPERATORS["laplacian"], FUNCTIONS[name], network(), kept)
 
 
+@OTHERS
 @pytest.mark.parametrize("name", ONE_ENTRY)
 def test_axes_of_size_one(name, kept):
     check(*OPERATORS["laplacian"], ONE_ENTRY[name], network(), kept)
@@ -176,11 +181,13 @@ def test_complex_values(name, kept):
     check(*OPERATORS["laplacian"], COMPLEX[name], network(), kept)
 
 
+@OTHERS
 @pytest.mark.parametrize("name", NETWORKS)
 def test_first_layers(name, kept):
     check(*OPERATORS["indefinite"], ansatz, NETWORKS[name](), kept)
 
 
+@OTHERS
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "laplacian"])
 def test_operators(name, kept):
     check(*OPERATORS[name], ansatz, network(), kept)
@@ -242,6 +249,7 @@ CHANNELS = [(name, 1) for name in BLOCKWISE]
 CHANNELS += [(name, 3) for name in ("by_reshape", "without_nonlinearity", "ansatz")]
 
 
+@OTHERS
 @pytest.mark.parametrize(("name", "channels"), CHANNELS)
 def test_weights_shared_by_blocks(name, channels, kept):
     """Directions of a block merged into one; with several channels they are not separate."""

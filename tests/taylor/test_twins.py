@@ -21,6 +21,7 @@ def test_structured_operands(name):
 
 
 @pytest.mark.slow("the same with other parameters")
+@pytest.mark.usefixtures("compiled_quickly")
 @pytest.mark.parametrize("name", twins.EQUATIONS)
 def test_structured_operands_with_other_parameters(name):
     seeds = range(3 * TURN, 4 * TURN)
