@@ -1,5 +1,7 @@
 """As most users run it: without double precision enabled, and under strict promotion."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -15,14 +17,24 @@ from ..operators import table
 CASES = tuple(table.operators() + table.gradients())
 
 
+FUNCTION = functions.SCALAR[1]
+
+
+@functools.cache
+def values():
+    """What every operator makes of a function: one program."""
+    with jax.enable_x64(True):
+        model, points = FUNCTION.model("float32"), FUNCTION.points("float32")
+    every = lambda x: {case.name: case.operator("float32").exact(model)(x) for case in CASES}
+    return jax.jit(jax.vmap(every))(*points)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_exact_without_x64(case, kept):
-    function = functions.SCALAR[1]
     with jax.enable_x64(True):
-        model, points = function.model("float32"), function.points("float32")
-        oracles = lambda: functions.expected_values(CASES, function, "float32")
+        oracles = lambda: functions.expected_values(CASES, FUNCTION, "float32")
         expected = kept(lambda: oracles()[case.name])
-    got = jax.jit(jax.vmap(case.operator("float32").exact(model)))(*points)
+    got = values()[case.name]
     assert got.dtype == jnp.float32
     assert abs(jax.device_get(got) - expected).max() <= TOLERANCE["float32"] * np.sqrt(
         np.mean(expected**2)
