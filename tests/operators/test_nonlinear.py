@@ -150,10 +150,11 @@ def test_values_beside_nested_differentiation(cases):
     """All in one program, where they share what acts on u."""
     function = u if cases is CASES else flow
     operators = {name: operator for name, (operator, _) in cases.items()}
-    got = jax.jit(lambda x: do.exact(operators)(function)(x))(jnp.asarray(X))
-    for name, (_, oracle) in cases.items():
-        expected = oracle(function)(jnp.asarray(X))
-        np.testing.assert_allclose(got[name], expected, rtol=1e-10, err_msg=name)
+    oracles = {name: oracle(function) for name, (_, oracle) in cases.items()}
+    got = jax.jit(do.exact(operators)(function))(jnp.asarray(X))
+    expected = jax.jit(lambda x: {name: each(x) for name, each in oracles.items()})(jnp.asarray(X))
+    for name in cases:
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-10, err_msg=name)
 
 
 def test_several_arguments():
@@ -248,7 +249,8 @@ def draws(operator, function, x, count=400):
 
 def test_factors_have_independent_draws():
     """Of Δu Δu in two coordinates: all products of a draw and another, each as likely."""
-    x, second = jnp.asarray(X), np.diag(jax.hessian(u)(jnp.asarray(X)))
+    x = jnp.asarray(X)
+    second = np.diag(jax.jit(jax.hessian(u))(x))
     expected = [4 * a * b for a, b in itertools.product(second, second)]
     found = draws(LAPLACIAN * LAPLACIAN, u, x)
     np.testing.assert_allclose(found, np.unique(np.round(expected, 8)), rtol=1e-6)
@@ -258,12 +260,12 @@ def test_factors_have_independent_draws():
 def test_what_is_inside_is_exact():
     """Of Δ(u³) a term of the outer sum is drawn; of φ(Δu) nothing is."""
     x = jnp.asarray(X)
-    cube = jax.hessian(lambda x: u(x) ** 3)(x)
+    cube = jax.jit(jax.hessian(lambda x: u(x) ** 3))(x)
     np.testing.assert_allclose(draws(LAPLACIAN @ U**3, u, x), np.sort(2 * np.diag(cube)), 1e-6)
     squared = do.FunctionOf(jnp.square, LAPLACIAN)
     np.testing.assert_allclose(draws(squared, u, x), [laplacian(u)(x) ** 2], 1e-6)
     nested = LAPLACIAN @ (U * LAPLACIAN)
-    inner = jax.hessian(lambda x: u(x) * laplacian(u)(x))(x)
+    inner = jax.jit(jax.hessian(lambda x: u(x) * laplacian(u)(x)))(x)
     np.testing.assert_allclose(draws(nested, u, x), np.sort(2 * np.diag(inner)), 1e-6)
 
 
@@ -271,17 +273,20 @@ def test_standard_errors():
     """Those of u Δu are those of Δu times u; those of Δu Δu follow to first order."""
     x, key = jnp.linspace(0.1, 1, 9), jax.random.key(1)
     v = lambda x: jnp.sum(jnp.sin(x)) ** 3
-    linear = LAPLACIAN.estimate(key, 4).stats(v)(x)
     product = (U * LAPLACIAN + D).estimate(key, 4)
     # the factor Δu is the second one: its draws are its own
-    value, error, jets = product.stats(v)(x)
-    drawn = product.draws(v)(x)
-    assert [z.shape for z in jax.tree.leaves(drawn.contributions)] == [(4,)]
-    np.testing.assert_allclose(value, product(v)(x), rtol=1e-12)
-    spread = np.std(np.asarray(drawn.contributions[0]) * 4, ddof=1) / 2
+    operators = LAPLACIAN, LAPLACIAN * LAPLACIAN, U * LAPLACIAN
+
+    @jax.jit
+    def every(x):
+        whole = product.stats(v)(x), product.draws(v)(x).contributions, product(v)(x)
+        return whole, [each.estimate(key, 4).stats(v)(x) for each in operators]
+
+    ((value, error, jets), contributions, again), (linear, square, other) = every(x)
+    assert [z.shape for z in jax.tree.leaves(contributions)] == [(4,)]
+    np.testing.assert_allclose(value, again, rtol=1e-12)
+    spread = np.std(np.asarray(contributions[0]) * 4, ddof=1) / 2
     np.testing.assert_allclose(error, spread * np.sqrt(1 - 4 / 9), rtol=1e-10)
-    square = (LAPLACIAN * LAPLACIAN).estimate(key, 4).stats(v)(x)
-    other = (U * LAPLACIAN).estimate(key, 4).stats(v)(x)
     own, second = linear.value, other.value / v(x)
     np.testing.assert_allclose(square.value, own * second, rtol=1e-12)
     parts = (second * linear.standard_error, own * other.standard_error / v(x))
@@ -294,8 +299,9 @@ def test_estimates_of_several():
     x, key = jnp.linspace(0.1, 1, 9), jax.random.key(1)
     v = lambda x: jnp.sum(jnp.sin(x)) ** 3
     ops = {"N": LAPLACIAN - LAPLACIAN @ U**2 + U, "lap": LAPLACIAN}
-    got = do.estimate(ops, key, 4)(v)(x)
-    square = LAPLACIAN.estimate(key, 4)(lambda x: v(x) ** 2)(x)
+    squared = lambda x: v(x) ** 2
+    ways = do.estimate(ops, key, 4)(v), LAPLACIAN.estimate(key, 4)(squared)
+    got, square = jax.jit(lambda x: [way(x) for way in ways])(x)
     np.testing.assert_allclose(got["N"], got["lap"] - square + v(x), rtol=1e-12)
     assert repr(LAPLACIAN.estimate(key, 4) + U**2).startswith("([Δ; 4 × sparse])u + u²")
 
@@ -323,12 +329,12 @@ def test_residuals():
     equation = do.equations.Equation(BURGERS, lambda value, x: value)
     assert do.nn.PINN(viscous, equation).loss(points) < 1e-28
     N, oracle = CASES["burgers"]
-    residuals = jax.vmap(oracle(u))(points)
+    residuals = jax.jit(jax.vmap(oracle(u)))(points)
     for each in (
         do.equations.Equation(N, lambda value, x: value - 1),
         do.equations.Equation.linear(N, lambda x: 1.0),
     ):
-        loss = do.nn.PINN(u, each).loss(points)
+        loss = jax.jit(do.nn.PINN(u, each).loss)(points)
         np.testing.assert_allclose(loss, np.mean((residuals - 1) ** 2), rtol=1e-10)
 
 
@@ -340,11 +346,16 @@ def test_gradients_of_residuals():
         lambda x: laplacian(lambda x: u(x) ** 2)(x) + u(x) * dx(u)(x),
     )
     pinn = do.nn.PINN(u, do.equations.Equation(N, lambda value, x: value))
-    slopes = jax.vmap(jax.grad(oracle))(points)
-    expected = np.mean(jax.vmap(oracle)(points) ** 2) + np.mean(np.sum(slopes**2, axis=1))
-    for how in ({}, {"gpinn_terms": 2, "key": jax.random.key(0), "probes": "exact"}):
-        got = pinn.loss(points, gpinn=1.0, **how)
-        np.testing.assert_allclose(got, expected, rtol=1e-10)
+    ways = {}, {"gpinn_terms": 2, "key": jax.random.key(0), "probes": "exact"}
+
+    @jax.jit
+    def every(points):
+        values, slopes = jax.vmap(jax.value_and_grad(oracle))(points)
+        expected = jnp.mean(values**2) + jnp.mean(jnp.sum(slopes**2, axis=1))
+        return [pinn.loss(points, gpinn=1.0, **how) for how in ways], expected
+
+    got, expected = every(points)
+    np.testing.assert_allclose(got, [expected] * 2, rtol=1e-10)
 
 
 def test_squares_are_unbiased():

@@ -238,18 +238,27 @@ key = jr.key(0)
 
 
 def test_integers_of_u_count_as_floating():
-    scaled = lambda c: (c * do.Identity()).exact(three)(X3)
-    for c in (0.3, jnp.asarray(0.3), lambda x: 0.3):
-        np.testing.assert_allclose(scaled(c), 0.9, rtol=1e-6)
-    assert do.Identity().exact(lambda x: 3)(X3) == 3
-    assert do.Gradient().exact(three)(X3).tolist() == [0, 0, 0]
     L = do.Laplacian() + 0.5 * do.Identity()
-    stats = L.estimate(key, 2).stats(three)(X3)
-    assert (stats.value, stats.standard_error) == (1.5, 0)
-    assert do.variance(L)(three)(X3).variance == 0
-    assert L.estimate_to(key, batch=2, max_n=4)(three)(X3).value == 1.5
-    assert do.exact([L])(three)(X3) == [1.5]
-    assert do.estimate([L], key, 2).stats(three)(X3).standard_error == [0]
+    tenths = 0.3, jnp.asarray(0.3), lambda x: 0.3
+
+    @jax.jit
+    def every(x):
+        stats, together = (
+            L.estimate(key, 2).stats(three)(x),
+            do.estimate([L], key, 2).stats(three)(x),
+        )
+        to_accuracy = L.estimate_to(key, batch=2, max_n=4)(three)(x).value
+        nothing = stats.standard_error, together.standard_error, do.variance(L)(three)(x).variance
+        return [
+            [(c * do.Identity()).exact(three)(x) for c in tenths],
+            do.Identity().exact(lambda x: 3)(x),
+            (do.Gradient().exact(three)(x), nothing),
+            (stats.value, to_accuracy, do.exact([L])(three)(x)),
+        ]
+
+    for found, expected in zip(every(X3), (0.9, 3, 0, 1.5), strict=True):
+        for each in jax.tree.leaves(found):
+            np.testing.assert_allclose(each, np.full(each.shape, expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "int32"])
