@@ -66,15 +66,10 @@ GROWTH = 2**31
 """Bytes by which a process may grow before what JAX keeps for later is let go."""
 
 LONGEST = (
-    "project/test_results.py",
-    *(
-        "project/test_docs.py",
-        "precision/test_types.py",
-        "train/test_kill.py",
-        "train/test_solve.py",
-    ),
-    *("train/test_mesh.py", "train/test_processes.py", "operators/test_exact.py"),
-    *("taylor/test_primitives.py", "taylor/test_replacing.py", "estimators/test_unbiased.py"),
+    *("project/test_results.py", "project/test_docs.py", "project/test_examples.py"),
+    *("project/test_benchmarks.py", "operators/test_exact.py", "precision/test_types.py"),
+    *("taylor/test_primitives.py", "train/test_kill.py", "train/test_solve.py"),
+    *("train/test_mesh.py", "train/test_processes.py", "taylor/test_replacing.py"),
 )
 """Files that begin first, so that no process is left alone with one of them."""
 
