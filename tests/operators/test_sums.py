@@ -66,7 +66,7 @@ def by_grad(numbers: Mapping[str, float], u):
     def apart(*point):
         return u(jnp.stack(point))
 
-    return lambda x: sum(number * derivative(word)(*x) for word, number in numbers.items())
+    return jax.jit(lambda x: sum(number * derivative(word)(*x) for word, number in numbers.items()))
 
 
 def network(x: jax.Array) -> jax.Array:
