@@ -68,7 +68,7 @@ class RecordErrors(AbstractTrained):
 
 
 _MARCHED: Mapping[str, Mapping[str, Size]] = {
-    "advection": {"windows": 10, "steps": 100, "batch": 800, "width": 20, "depth": 2},
+    "advection": {"windows": 10, "steps": 250, "batch": 800, "width": 20, "depth": 2},
     "kdv-cosine": {"windows": 8, "steps": 150, "batch": 2000, "width": 16, "depth": 3},
     "allen-cahn-1d": {"windows": 4, "steps": 100, "batch": 2000, "width": 16, "depth": 3},
 }
