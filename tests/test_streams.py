@@ -21,6 +21,8 @@ from diffop.methods.base import step_key
 from diffop.streams import stream, streams
 from diffop.train.model import Keys, build, build_loss, build_optimiser, build_problem
 
+from .problems import FIXED
+
 SOURCE = pathlib.Path(do.__file__).parent
 FILES = [path for path in SOURCE.rglob("*.py") if path != SOURCE / "streams.py"]
 GENERATORS = ["threefry2x32", "rbg"]
@@ -234,9 +236,6 @@ def small(name, **given):
     dim = own.dim if fixed else 8 if "lattice" in name else 7
     count = {"data_batch": own.data_batch and 3}
     return do.train.Settings(name, dim=dim, **{**SIZES, **count, **given})
-
-
-FIXED = ("g-kdv-1d", "kdv-2d", "kp-2d", "kovasznay", "plate", "convection-diffusion")
 
 
 @pytest.mark.parametrize("name", do.pde.names())

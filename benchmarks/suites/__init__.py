@@ -18,6 +18,7 @@ from .limits import Limits
 from .peers import Peers
 from .polynomials import Polynomials
 from .precision import Precision
+from .records import RecordErrors, RecordWindows
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
 from .small import Small
@@ -61,6 +62,8 @@ SUITES: dict[str, AbstractSuite] = {
         Solitons(),
         Problems(),
         Gradient(),
+        RecordErrors(),
+        RecordWindows(),
     )
 }
 

@@ -143,11 +143,12 @@ def test_problems_know_their_time(name):
     dim = min(8, do.pde.recommended(name).dim)
     problem: Any = do.pde.make(name, dim=dim, key=KEY)
     (point,) = problem.sample(KEY, 1)
-    with_time = name.startswith(("wave", "hjb", "black", "semilinear", "kdv", "g-kdv", "kp"))
+    from_first = ("burgers", "allen-cahn-1d", "advection", "wave", "kdv", "g-kdv", "kp")
+    with_time = name.startswith(("hjb", "black", "semilinear", *from_first))
     elapsed = problem.elapsed
     assert (elapsed(point) is not None) == with_time
     if with_time:
-        forwards = name.startswith(("wave", "kdv", "g-kdv", "kp"))
+        forwards = name.startswith(from_first)
         start = 0.0 if forwards else problem.duration
         assert float(elapsed(point.at[-1].set(start))) == 0
         assert jax.grad(elapsed)(point)[-1] == (1 if forwards else -1)

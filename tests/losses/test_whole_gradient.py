@@ -33,7 +33,7 @@ def test_of_problems(name):
     """The loss is that of all components by jets, which are tested beside nested jvp."""
     dim = min(8, do.pde.recommended(name).dim)
     problem = do.pde.make(name, dim=dim, key=jax.random.key(0))
-    sizes = problem.dim, problem.outputs, 5, 1
+    sizes = problem.inputs or problem.dim, problem.outputs, 5, 1
     net = eqx.nn.MLP(*sizes, activation=jnp.tanh, key=jax.random.key(1))
 
     @eqx.filter_jit

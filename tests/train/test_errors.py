@@ -10,6 +10,7 @@ import pytest
 import diffop as do
 from diffop.train.pictures import save_picture
 
+from ..problems import FIXED
 from .toy import Poisson, Wrapped
 
 pytestmark = pytest.mark.usefixtures("as_users_see_it")
@@ -150,8 +151,7 @@ def test_nothing_is_broadcast(name):
 
 @pytest.mark.parametrize("name", do.pde.names())
 def test_no_problem_takes_a_network_of_shape_1(name):
-    fixed = name in ("g-kdv-1d", "kdv-2d", "kp-2d", "kovasznay", "plate", "convection-diffusion")
-    problem = do.pde.make(name, None if fixed else 8, key=KEY)
+    problem = do.pde.make(name, None if name in FIXED else 8, key=KEY)
     u = problem.ansatz(lambda x: jnp.sin(x[:1]))
     message = SOURCE % "(1,)" + " shape ()"
     if problem.outputs != "scalar":

@@ -16,6 +16,7 @@ from diffop.train import checking, solving
 from diffop.train.memory import memory_bytes, peak_memory_mb
 from diffop.train.settings import stated
 
+from ..problems import FIXED
 from .own import Ball
 
 INTEGERS = [
@@ -110,9 +111,6 @@ def test_what_the_paper_trains(name):
             ValueError, match=f"^the paper trains no network on {name}; it does on allen-cahn-"
         ):
             ask(name)
-
-
-FIXED = {"g-kdv-1d", "kdv-2d", "kp-2d", "kovasznay", "plate", "convection-diffusion"}
 
 
 @pytest.mark.parametrize("name", do.pde.names())

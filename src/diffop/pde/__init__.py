@@ -19,12 +19,21 @@ The room in reading order:
     plate.py           a plate with clamped and free edges
     convection_diffusion.py    values and fluxes on the faces of a square
     solitons/          equations with mixed derivatives of order four
+    classical/         what papers on physics-informed networks compare with
     registry.py        problems by name
 """
 
 from .ball.biharmonic import BiharmonicWaves
 from .ball.many_body import ManyBody
 from .ball.problem import AbstractBallProblem
+from .classical.advection import Advection
+from .classical.allen_cahn_1d import AllenCahn1D
+from .classical.burgers import Burgers
+from .classical.computed import AbstractComputed
+from .classical.evolution import AbstractEvolution, AbstractPeriodic
+from .classical.helmholtz import Helmholtz
+from .classical.kdv_cosine import KdVCosine
+from .classical.wave_1d import Wave1D
 from .conditions.base import AbstractCondition, Conditions
 from .conditions.integrals import Normalised, OrthogonalTo
 from .conditions.periodic import Periodic
@@ -99,9 +108,12 @@ from .whole_space import AbstractWholeSpace
 
 __all__ = [
     "AbstractBallProblem",
+    "AbstractComputed",
     "AbstractCondition",
     "AbstractDomain",
+    "AbstractEvolution",
     "AbstractPart",
+    "AbstractPeriodic",
     "AbstractProblem",
     "AbstractReferenceProblem",
     "AbstractSemilinear",
@@ -110,10 +122,13 @@ __all__ = [
     "AbstractSolvedProblem",
     "AbstractTerminalValue",
     "AbstractWholeSpace",
+    "Advection",
+    "AllenCahn1D",
     "Ball",
     "BiharmonicWaves",
     "BlackScholesBarenblatt",
     "Box",
+    "Burgers",
     "ByDimension",
     "CloudBoundary",
     "Combined",
@@ -125,12 +140,14 @@ __all__ = [
     "Faces",
     "HJBLQG",
     "HJBLin",
+    "Helmholtz",
     "Implicit",
     "Initial",
     "Instant",
     "KP2D",
     "KdV1D",
     "KdV2D",
+    "KdVCosine",
     "Kovasznay",
     "Lasting",
     "ManyBody",
@@ -158,6 +175,7 @@ __all__ = [
     "Surface",
     "Tau",
     "Wave",
+    "Wave1D",
     "WaveEquation",
     "Where",
     "points_in_box",

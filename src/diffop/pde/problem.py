@@ -55,8 +55,9 @@ class AbstractProblem(AbstractEquation):
     and that a network sees a box as a cube. Each of `sample`, `elapsed`, `sections` and `ansatz`
     may be defined in its place; a class that defines `sample` needs no domain. It may have
     `recommended` settings of its own: a [`diffop.pde.Recommended`][], or a
-    [`diffop.pde.ByDimension`][] where they depend on the dimension; and of a system `outputs`, how
-    many values a network has at a point. Its arrays are data, which no optimiser sees; a
+    [`diffop.pde.ByDimension`][] where they depend on the dimension; of a system `outputs`, how many
+    values a network has at a point; and `inputs`, how many numbers the network in the ansatz sees,
+    where these are not the coordinates. Its arrays are data, which no optimiser sees; a
     [`diffop.nn.PINN`][] learns those of the fields that it names: `trainable = ("rate",)`.
     """
 
@@ -64,6 +65,7 @@ class AbstractProblem(AbstractEquation):
     dim: eqx.AbstractVar[int]
     recommended: ClassVar[Recommended | ByDimension] = Recommended()
     outputs: ClassVar[int | Literal["scalar"]] = "scalar"
+    inputs: ClassVar[int | None] = None
     trainable: ClassVar[bool | tuple[str, ...]] = False
     if TYPE_CHECKING:
         domain: ClassVar[AbstractDomain | None]

@@ -9,6 +9,12 @@ from jaxtyping import PRNGKeyArray
 
 from .ball.biharmonic import BiharmonicWaves
 from .ball.many_body import EQUATIONS, SUMS, ManyBody, recommended as of_many_bodies
+from .classical.advection import Advection
+from .classical.allen_cahn_1d import AllenCahn1D
+from .classical.burgers import Burgers
+from .classical.helmholtz import Helmholtz
+from .classical.kdv_cosine import KdVCosine
+from .classical.wave_1d import Wave1D
 from .convection_diffusion import ConvectionDiffusion
 from .fokker_planck import StationaryFokkerPlanck
 from .kovasznay import Kovasznay
@@ -107,7 +113,10 @@ _MAKERS: dict[Any, _Make] = (
     }
     | {
         problem: _in_one_dimension(problem)
-        for problem in (KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion)
+        for problem in (
+            *(KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion),
+            *(Burgers, AllenCahn1D, KdVCosine, Advection, Wave1D, Helmholtz),
+        )
     }
 )
 _PAPERS = dict.fromkeys((SemilinearHeat, SemilinearAllenCahn, SemilinearSineGordon), PAPER)
@@ -128,7 +137,7 @@ def names() -> tuple[str, ...]:
         ```python
         import diffop as do
 
-        do.pde.names()  # ('allen-cahn-three-body', 'allen-cahn-two-body', …)
+        do.pde.names()  # ('advection', 'allen-cahn-1d', …)
         ```
     """
     return tuple(sorted(_PROBLEMS))

@@ -99,11 +99,12 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     """
     sizes = settings.width, settings.depth
     how = {"activation": jnp.tanh, "key": stream(key, "weights")}
+    inputs = problem.dim if problem.inputs is None else problem.inputs
     if settings.block == settings.channels == 1:
-        net = eqx.nn.MLP(problem.dim, problem.outputs, *sizes, **how)
+        net = eqx.nn.MLP(inputs, problem.outputs, *sizes, **how)
     else:
         net = WeightSharedMLP(
-            problem.dim,
+            inputs,
             settings.block,
             *sizes,
             channels=settings.channels,

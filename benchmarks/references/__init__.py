@@ -1,0 +1,1 @@
+"""Solutions without a closed form, computed by spectral methods in double precision."""

@@ -1,0 +1,129 @@
+"""The field's own problems, beside the best errors that are published of them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+import diffop as do
+from diffop.precision import PRECISIONS
+
+from ..harness.case import Case, Scope, Size
+from ..harness.records import Record, Records
+from ..harness.suite import AbstractSuite, Values
+from ..harness.table import Table, listing
+from ..subjects.steps import OURS
+from ..subjects.windows import marched
+from .errors import MINI, AbstractTrained, error_columns, summaries
+
+SEEDS = [0, 1, 2]
+
+
+class Published(NamedTuple):
+    """An error that a paper or a package states, and how it was reached."""
+
+    error: float
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.error:.1e}, {self.source}"
+
+
+_JAXPI2 = "jaxpi2, 50,000 to 100,000 steps on GPUs"
+
+PUBLISHED: Mapping[str, tuple[Published, ...]] = {
+    "burgers": (
+        Published(4.8e-7, "DSGNAR (arXiv 2607.02194), 10 s of an H100 in float32"),
+        Published(4.0e-5, _JAXPI2),
+    ),
+    "allen-cahn-1d": (Published(4.0e-6, _JAXPI2),),
+    "kdv-cosine": (Published(1.5e-4, _JAXPI2),),
+    "wave-1d": (Published(1.2e-5, _JAXPI2),),
+    "advection": (Published(4.3e-2, _JAXPI2),),
+}
+
+_LONGER: Mapping[str, Mapping[str, Size]] = {
+    "burgers": {"steps": 1000},
+    "helmholtz": {"steps": 500},
+    "wave-1d": {},
+    "allen-cahn-1d": {},
+}
+"""What is not as the problem recommends."""
+
+
+class RecordErrors(AbstractTrained):
+    name = "records/error"
+    title = "errors on what papers compare with, in minutes, beside those that are published"
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        every = list(_LONGER)
+        for problem in scope.pick(every[:1], every[:1], every):
+            sizes = MINI if scope.level == "mini" else _LONGER[problem]
+            for seed in scope.pick([0], [0], SEEDS):
+                yield self.case(OURS, problem=problem, **sizes, seed=seed)
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        yield _table(ours)
+
+
+_MARCHED: Mapping[str, Mapping[str, Size]] = {
+    "advection": {"windows": 10, "steps": 250, "batch": 800, "width": 20, "depth": 2},
+    "kdv-cosine": {"windows": 8, "steps": 150, "batch": 2000, "width": 16, "depth": 3},
+    "allen-cahn-1d": {"windows": 4, "steps": 100, "batch": 2000, "width": 16, "depth": 3},
+}
+"""In windows: how many, and what each has."""
+
+_PERIODIC: Mapping[str, do.pde.Advection | do.pde.AbstractComputed] = {
+    "advection": do.pde.Advection(speed=50.0, duration=2.0),  # as jaxpi2 has it
+    "kdv-cosine": do.pde.KdVCosine(),
+    "allen-cahn-1d": do.pde.AllenCahn1D(),
+}
+
+
+class RecordWindows(AbstractSuite):
+    name = "records/windows"
+    title = "the same, window of time after window"
+    limit = 7200.0
+    timed = False
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        every = list(_MARCHED)
+        for problem in scope.pick(every[:1], every, every):
+            sizes = {"windows": 2, **MINI, "depth": 1} if scope.level == "mini" else {}
+            for seed in scope.pick([0], [0], SEEDS):
+                yield self.case(OURS, problem=problem, **{**_MARCHED[problem], **sizes}, seed=seed)
+
+    def measure(self, case: Case, runs: Path) -> Values:
+        sizes: dict[str, Any] = {k: size for k, size in case.sizes.items() if k != "windows"}
+        settings, key = do.train.Settings(**sizes), jax.random.key(case.whole("seed"))
+        with PRECISIONS["double"]():
+            problem = _PERIODIC[sizes["problem"]]
+            u, fits = marched(problem, settings, case.whole("windows"), key)
+            points = do.train.FixedPoints(problem, jax.random.key(0))
+            error = points.errors(u).rel_l2
+        return {
+            "rel_l2": error,
+            "null_rel_l2": points.null_rel_l2,
+            "skill": points.null_rel_l2 / error,
+            "compile_seconds": sum(fit.compile_seconds for fit in fits),
+            "seconds": sum(fit.seconds for fit in fits),
+        }
+
+    def tables(self, ours: Records, paper: Records) -> Iterator[Table]:
+        yield _table(ours)
+
+
+_LAST = ("seeds", "options")
+
+
+def _table(ours: Records) -> Table:
+    """Their columns, with what is published before the seeds."""
+    columns = error_columns()
+    names = [name for name in columns if name not in _LAST]
+    published = {**{name: columns[name] for name in names}, "published": _published}
+    return listing("error", summaries(ours), published | {name: columns[name] for name in _LAST})
+
+
+def _published(record: Record) -> str:
+    return "; ".join(map(str, PUBLISHED.get(str(record.case.sizes["problem"]), ())))

@@ -1,0 +1,56 @@
+"""Evolution equations on an interval."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ...nn import BoxInput, InitialCondition, PeriodicInput
+from ..domains.space_time import SpaceTime
+from ..problem import AbstractProblem
+
+
+class AbstractEvolution(AbstractProblem):
+    """An equation without source on an interval during a time, for points (x, t), from an `initial`
+    value that is known at time 0, and is the null model, held still.
+
+    A subclass defines `operators`, `residual` and the value at time 0, and has its data in the
+    ansatz or in conditions.
+
+    - `domain`: a `diffop.pde.SpaceTime` of a `diffop.pde.Box` with one coordinate.
+    """
+
+    dim: ClassVar[int] = 2
+    domain: eqx.AbstractVar[SpaceTime]
+
+    @abstractmethod
+    def initial(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        """u(x, 0), at any time."""
+
+    def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return jnp.zeros((), x.dtype)
+
+    def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
+        return self.initial(x)
+
+
+class AbstractPeriodic(AbstractEvolution):
+    """An evolution equation on an interval whose ends are one point.
+
+    The ansatz is $u₀(x) + t net(t', sin 2πx/L, cos 2πx/L)$ with L the length of the interval, and
+    t' the time, from −1 to 1: periodic, and right at time 0.
+    """
+
+    inputs: ClassVar[int] = 3
+
+    def ansatz(self, net: Callable) -> Callable:
+        return InitialCondition(self.periodic(net), self.initial)
+
+    def periodic(self, net: Callable) -> PeriodicInput:
+        """$net(t', sin 2πx/L, cos 2πx/L)$."""
+        ((lower, start), (upper, end)) = self.domain.first, self.domain.last
+        scaled = BoxInput(net, (start, -1.0, -1.0), (end, 1.0, 1.0))
+        return PeriodicInput(scaled, {0: upper - lower})

@@ -1,0 +1,168 @@
+"""The equations of other papers: their solutions, data and ansätze."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+from benchmarks.references.evolution import allen_cahn, gauss_lobatto, grid, kdv
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+EVOLUTIONS = {
+    "burgers": do.pde.Burgers(),
+    "thick burgers": do.pde.Burgers(0.1),
+    "allen-cahn-1d": do.pde.AllenCahn1D(),
+    "kdv-cosine": do.pde.KdVCosine(),
+    "advection": do.pde.Advection(),
+    "wave-1d": do.pde.Wave1D(),
+}
+PERIODIC = ("allen-cahn-1d", "kdv-cosine", "advection")
+COMPUTED = ("allen-cahn-1d", "kdv-cosine")
+SOFT = ("allen-cahn-1d", "wave-1d")
+"""Whose initial values are conditions."""
+
+
+def network(problem):
+    """In the problem's ansatz, untrained."""
+    sees = problem.inputs or problem.dim
+    net = eqx.nn.MLP(sees, "scalar", 6, 2, jnp.tanh, key=jax.random.key(5))
+    return problem.ansatz(net)
+
+
+def at(u, x, t):
+    return np.asarray(jax.vmap(u)(jnp.stack(jnp.broadcast_arrays(x, t), axis=1)))
+
+
+def test_the_slope_of_the_front():
+    """Basdevant et al. 1986, table 1: it is steepest at πt = 1.6037, 152.00516."""
+    slope = jax.grad(do.pde.Burgers().solution)
+    times = (1.6037 + np.array([-2e-3, 0, 2e-3])) / np.pi
+    before, steepest, after = (float(slope(jnp.array([0.0, t]))[0]) for t in times)
+    np.testing.assert_allclose(steepest, -152.00516, rtol=5e-8)
+    assert steepest < before and steepest < after
+
+
+@pytest.mark.parametrize("name", [name for name in EVOLUTIONS if name not in SOFT])
+def test_networks_begin_where_the_problem_does(name):
+    problem = EVOLUTIONS[name]
+    ((lower, start), (upper, _)) = problem.domain.first, problem.domain.last
+    x = jnp.linspace(lower, upper, 9)
+    u0 = {
+        "burgers": -np.sin(np.pi * x),
+        "thick burgers": -np.sin(np.pi * x),
+        "kdv-cosine": np.cos(np.pi * x),
+        "advection": np.sin(x),
+    }[name]
+    u = network(problem)
+    np.testing.assert_allclose(at(u, x, start), u0, atol=1e-14)
+    assert np.abs(at(u, x, 0.3) - u0)[1:-1].min() > 1e-4
+    if isinstance(problem, do.pde.AbstractSolvedProblem):
+        np.testing.assert_allclose(at(problem.solution, x, start), u0, atol=1e-14)
+
+
+def test_the_string_begins_in_two_modes_and_at_rest(getkey):
+    value, rate = EVOLUTIONS["wave-1d"].conditions(getkey(), 9)
+    x, t = value.points.T
+    assert (t == 0).all() and (rate.points[:, 1] == 0).all() and (rate.values == 0).all()
+    expected = np.sin(np.pi * x) + np.sin(4 * np.pi * x) / 2
+    np.testing.assert_allclose(value.values, expected, rtol=1e-12)
+    assert (value.operator, rate.operator) == (do.Identity(), do.Partial(1))
+
+
+@pytest.mark.parametrize("name", ["burgers", "thick burgers", "wave-1d"])
+def test_ends_are_held(name):
+    problem = EVOLUTIONS[name]
+    times = jnp.linspace(0, 1, 7)
+    for end in (problem.domain.first[0], problem.domain.last[0]):
+        for u in (network(problem), problem.solution):
+            np.testing.assert_allclose(at(u, end, times), 0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", PERIODIC)
+def test_ends_are_one_point(name):
+    """For derivatives, too."""
+    problem = EVOLUTIONS[name]
+    lower, upper = problem.domain.first[0], problem.domain.last[0]
+    u = network(problem)
+    slope = lambda x: jax.grad(u)(x)[0]
+    times = jnp.linspace(0.1, 1, 5)
+    for each in (u, slope, lambda x: jax.grad(slope)(x)[0]):
+        np.testing.assert_allclose(at(each, lower, times), at(each, upper, times), atol=1e-12)
+        assert np.ptp(at(each, jnp.linspace(lower, upper, 7), 0.5)) > 1e-4
+
+
+def test_helmholtz_networks_are_zero_on_the_sides():
+    u = network(do.pde.Helmholtz())
+    points = jnp.array([[-1.0, 0.3], [1.0, -0.2], [0.7, 1.0], [0.1, -1.0]])
+    np.testing.assert_allclose(jax.vmap(u)(points), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_references_are_on_the_grid(name):
+    problem = EVOLUTIONS[name]
+    points, values, rel_error = problem.reference()
+    times, places = grid()
+    assert points.shape == (values.size, 2) and rel_error == 1e-9
+    np.testing.assert_allclose(points[:, 1], np.repeat(times, len(places)))
+    np.testing.assert_allclose(points[:, 0], np.tile(places, len(times)))
+    first = points[:, 1] == 0
+    expected = jax.vmap(problem.initial)(points[first])
+    np.testing.assert_allclose(values[first], expected, atol=1e-12)
+
+
+def test_what_kdv_keeps():
+    """Mass and momentum; means of the grid see waves of a hundred periods as constants."""
+    u = np.asarray(EVOLUTIONS["kdv-cosine"].reference().values).reshape(len(grid()[0]), -1)
+    np.testing.assert_allclose(u.mean(axis=1), 0, atol=3e-8)
+    momentum = (u * u).mean(axis=1)
+    np.testing.assert_allclose(momentum[:11], 0.5, atol=1e-10)  # before there are such waves
+    np.testing.assert_allclose(momentum, 0.5, atol=3e-6)
+    assert u.max() > 2.3  # solitons, from a cosine
+
+
+def test_allen_cahn_by_splitting():
+    """Diffusion by Fourier's method and reaction by its formula, in turns (Strang)."""
+    count, steps = 4000, 3200
+    x = np.linspace(-1, 1, count, endpoint=False)
+    waves = np.pi * np.arange(count // 2 + 1)
+    diffused = np.exp(-1e-4 * waves**2 / steps)
+    growth = np.exp(5 / steps)
+    reacted = lambda u: u * np.sqrt(growth / (1 + u * u * (growth - 1)))
+    u = x**2 * np.cos(np.pi * x)
+    found = [u]
+    for _ in range(steps):
+        u = reacted(np.fft.irfft(diffused * np.fft.rfft(reacted(u))))
+        found.append(u)
+    times, places = grid()
+    expected = np.stack(found)[:: steps // (len(times) - 1), :: count // len(places)]
+    values = np.asarray(EVOLUTIONS["allen-cahn-1d"].reference().values)
+    np.testing.assert_allclose(values.reshape(expected.shape), expected, atol=2e-5)
+
+
+def test_the_rule_of_gauss_and_lobatto():
+    x, weights, slopes = gauss_lobatto(12)
+    for power in range(24):
+        exact = 2 / (power + 1) if power % 2 == 0 else 0.0
+        np.testing.assert_allclose(weights @ x**power, exact, atol=1e-14)
+    np.testing.assert_allclose(slopes @ x**12, 12 * x**11, atol=1e-12)
+
+
+@pytest.mark.slow("computes references anew")
+@pytest.mark.parametrize("name", COMPUTED)
+def test_references_with_less_of_everything(name):
+    values = np.asarray(EVOLUTIONS[name].reference().values)
+    again = {"allen-cahn-1d": allen_cahn, "kdv-cosine": kdv}[name](*COARSE[name])
+    assert np.abs(values - again.ravel()).max() < 1e-9
+
+
+COARSE = {"allen-cahn-1d": (20, 1e-10), "kdv-cosine": (160, 1e-12)}
+
+
+def test_a_viscosity_that_is_too_small_is_refused():
+    with pytest.raises(
+        ValueError, match="burgers expects a viscosity of at least 0.002, got 0.001"
+    ):
+        do.pde.Burgers(1e-3)
