@@ -13,7 +13,7 @@ from diffop import probes
 from diffop.estimators.control import _slopes
 from diffop.probes import sampling
 
-from ..jets.test_enumeration import signs, subsets
+from ..probes.test_enumeration import signs, subsets
 
 pytestmark = pytest.mark.usefixtures("x64")
 

@@ -18,7 +18,7 @@ import diffop as do
 from diffop import probes
 from diffop.probes import sampling
 
-from ..jets.test_enumeration import signs, subsets
+from ..probes.test_enumeration import signs, subsets
 
 pytestmark = pytest.mark.usefixtures("x64")
 

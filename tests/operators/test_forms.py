@@ -16,7 +16,7 @@ import diffop as do
 from diffop.probes import sampling
 
 from .. import jaxprs, oracle
-from ..jets.test_enumeration import mean_over, signs, subsets, weighted_draws
+from ..probes.test_enumeration import mean_over, signs, subsets, weighted_draws
 
 pytestmark = pytest.mark.usefixtures("x64")
 

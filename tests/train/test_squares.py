@@ -1,7 +1,7 @@
 """Three squares of an estimated residual: which of them are unbiased, by enumeration of all draws.
 
 The random sources of the probes are replaced by every outcome that they can have, for the two draws
-of a call apart; what these sources themselves return is proved in `tests/jets`.
+of a call apart; what these sources themselves return is proved in `tests/probes`.
 """
 
 import itertools

@@ -66,7 +66,7 @@ WRONG = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_schemes(name):
     word, readout = RIGHT[name]
-    assert Scheme({word: readout}).readouts.keys() == {do.jets.expansion.alpha_of(word)}
+    assert Scheme({word: readout}).readouts.keys() == {do.schemes.expansion.alpha_of(word)}
 
 
 @pytest.mark.parametrize("name", WRONG)
