@@ -159,6 +159,10 @@ CASES = {
     "polylaplacian_of_order_zero": (lambda: do.PolyLaplacian(0), "0"),
     "polylaplacian_of_fractional_order": (lambda: do.PolyLaplacian(1.5), "1.5"),
     "tensor_of_other_length": (lambda: do.TensorOperator([{0: 1}, {1: 1}], [1.0]), "2.*1|1.*2"),
+    "tensor_of_too_large_a_number": (
+        lambda: do.TensorOperator([{0: 1}, {1: 1}], [1, 10**400]),
+        "must be one number for each index",
+    ),
     "tensor_beyond_d": (lambda: at(do.TensorOperator([{5: 1}, {1: 1}], [1.0, 2.0])), "5.*3|3.*5"),
     "tensor_coordinates_not_integers": (
         lambda: do.TensorOperator.from_coordinates(np.ones((2, 2)), jnp.ones(2)),

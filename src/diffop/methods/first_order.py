@@ -58,8 +58,8 @@ def as_method(optimiser: optax.GradientTransformation | AbstractMethod) -> Abstr
         name = getattr(optimiser, "__name__", "")
         got = f"{name} itself; call it: {name}(…)" if name else f"{optimiser!r}"
         raise TypeError(
-            "fit expects an optimiser of optax, such as optax.adam(1e-3), or of diffop.train, such "
-            f"as GaussNewton(), got {got}."
+            "fit expects an optimiser of optax, such as optax.adam(1e-3), or of diffop.methods, "
+            f"such as GaussNewton(), got {got}."
         )
     return FirstOrder(optimiser)
 

@@ -146,7 +146,7 @@ def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> 
         return Number(field)
     try:
         array = jnp.asarray(field)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} must be {forms}; got {type(field).__name__}.") from error
     array = as_floating(array, name)
     if array.ndim not in ranks:
