@@ -195,7 +195,10 @@ def test_recommend_prints_what_solve_takes(words, note, tmp_path, capsys, monkey
         (["allen-cahn-two-body", "--dim", "2.5"], "dim must be an integer of at least 1, got 2.5."),
         (["kp-2d", "--dim", "4"], "kp-2d has 3 coordinates, time among them, got dim 4; leave"),
         (["poisson-two-body-lattice", "--dim", "4"], "a period from 2 to the 3 terms of its sum"),
-        (["alen-cahn"], "no problem called 'alen-cahn'; the nearest names are: allen-cahn-two"),
+        (
+            ["alen-cahn"],
+            "no problem called 'alen-cahn'; the nearest names are: allen-cahn-1d, allen-cahn-two-body",
+        ),
         (["kp-2d", "--paper"], "the paper trains no network on kp-2d; it does on allen-cahn-"),
         (["tests.train.own:Ball", "--paper"], "the paper trains no network on tests.train.own:B"),
         (["tests.train.own:Demanding"], "Demanding is made with charge, of which nothing is know"),
@@ -242,7 +245,10 @@ def test_solving_with_a_baseline(tmp_path):
 def test_unknown_problem_names_the_nearest(tmp_path, capsys):
     assert main(["solve", "alen-cahn", "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
-    assert "no problem called 'alen-cahn'; the nearest names are: allen-cahn-two-body" in error
+    assert (
+        "no problem called 'alen-cahn'; the nearest names are: allen-cahn-1d, allen-cahn-two-body"
+        in error
+    )
 
 
 def test_results_are_not_overwritten_unless_told(tmp_path, capsys):
