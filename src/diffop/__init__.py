@@ -3,6 +3,7 @@
 __version__ = "0.2.0"  # its one home: pyproject.toml reads it here
 
 import importlib as _importlib
+import sys as _sys
 import typing as _typing
 
 from . import estimators, jets, kernels, operators, probes, quadrature, schemes, taylor
@@ -82,7 +83,8 @@ __all__ = [
 
 def __getattr__(name: str) -> _typing.Any:
     if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=_sys.modules[__name__])  # "Did you mean …?"
     return _importlib.import_module(f"{__name__}.{name}")
 
 

@@ -1,5 +1,7 @@
 """Mistakes that users make: each is told in one sentence that says what to write, or is none."""
 
+import traceback
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -256,3 +258,10 @@ def test_conditions_take_points_that_are_given():
     fixed = do.equations.Condition(do.Identity(), jnp.ones((3, 2)), jnp.ones(3))
     drawn, given = do.pde.Conditions(do.pde.Dirichlet(0.0, BOX.boundary), fixed)(KEY, 5)
     assert given is fixed and drawn.points.shape == (5, 2)
+
+
+def test_a_misspelt_name_is_told_the_nearest():
+    """As Python tells it, in the traceback."""
+    with pytest.raises(AttributeError) as raised:
+        do.Lapalcian  # noqa: B018
+    assert "Did you mean: 'Laplacian'?" in "".join(traceback.format_exception(raised.value))
