@@ -105,7 +105,7 @@ def test_references_are_on_the_grid(name):
     problem = EVOLUTIONS[name]
     points, values, rel_error = problem.reference()
     times, places = grid()
-    assert points.shape == (values.size, 2) and rel_error == 1e-9
+    assert points.shape == (values.size, 2) and rel_error == 2e-9
     np.testing.assert_allclose(points[:, 1], np.repeat(times, len(places)))
     np.testing.assert_allclose(points[:, 0], np.tile(places, len(times)))
     first = points[:, 1] == 0
@@ -153,12 +153,12 @@ def test_the_rule_of_gauss_and_lobatto():
 @pytest.mark.slow("computes references anew")
 @pytest.mark.parametrize("name", COMPUTED)
 def test_references_with_less_of_everything(name):
-    values = np.asarray(EVOLUTIONS[name].reference().values)
+    _, values, rel_error = EVOLUTIONS[name].reference()
     again = {"allen-cahn-1d": allen_cahn, "kdv-cosine": kdv}[name](*COARSE[name])
-    assert np.abs(values - again.ravel()).max() < 1e-9
+    assert np.abs(values - again.ravel()).max() < rel_error * np.abs(values).max()
 
 
-COARSE = {"allen-cahn-1d": (20, 1e-10), "kdv-cosine": (160, 1e-12)}
+COARSE = {"allen-cahn-1d": (20, 1e-10), "kdv-cosine": (200, 1e-12)}
 
 
 def test_a_viscosity_that_is_too_small_is_refused():

@@ -13,7 +13,10 @@ from ..problem import AbstractReferenceProblem, Reference
 from .evolution import AbstractPeriodic
 
 _DATA = Path(__file__).parent / "data"
-_REL_ERROR = 1e-9
+_REL_ERROR = 2e-9
+"""KdV by 200 to 512 modes differs by up to 1e-9 of the largest value, as rounding adds up;
+Allen-Cahn by less.
+"""
 
 
 class AbstractComputed(AbstractPeriodic, AbstractReferenceProblem):
