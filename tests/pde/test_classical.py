@@ -161,8 +161,20 @@ def test_references_with_less_of_everything(name):
 COARSE = {"allen-cahn-1d": (20, 1e-10), "kdv-cosine": (200, 1e-12)}
 
 
-def test_a_viscosity_that_is_too_small_is_refused():
-    with pytest.raises(
-        ValueError, match="burgers expects a viscosity of at least 0.002, got 0.001"
-    ):
-        do.pde.Burgers(1e-3)
+@pytest.mark.parametrize("viscosity", [0.002, 2.0])
+def test_the_ends_of_viscosities(viscosity):
+    """The equation by nested `jax.grad`, relative to its terms; and the value at time 0."""
+    solution = do.pde.Burgers(viscosity).solution
+    u = lambda x, t: solution(jnp.stack([x, t]))
+    u_t, u_x = jax.grad(u, 1), jax.grad(u)
+    u_xx = jax.grad(u_x)
+    for x, t in [(0.3, 0.05), (-0.8, 0.2), (0.01, 0.3), (0.5, 0.9)]:
+        terms = u_t(x, t), u(x, t) * u_x(x, t), -viscosity * u_xx(x, t)
+        assert abs(sum(terms)) < 1e-10 * max(map(abs, terms)) + 1e-13
+    np.testing.assert_allclose(u(0.3, 0.0), -np.sin(0.3 * np.pi), rtol=1e-14)
+
+
+@pytest.mark.parametrize("viscosity", [1e-3, 2.1, 1e6, np.nan])
+def test_viscosities_out_of_range_are_refused(viscosity):
+    with pytest.raises(ValueError, match="burgers expects a viscosity from 0.002 to 2, got"):
+        do.pde.Burgers(viscosity)

@@ -250,6 +250,16 @@ def test_numbers_are_functions_that_are_the_same_everywhere():
     np.testing.assert_allclose(loss(lambda x: x @ x, KEY), 1.0, rtol=1e-6)  # (4 − 3)²
 
 
+def test_complex_numbers_stay_complex_at_real_points():
+    with jax.numpy_dtype_promotion("standard"):
+        u = do.nn.HardConstraint(lambda x: 1j * x[0], jnp.array(2j), 1)
+        assert u(X) == 3j
+    linear = do.equations.Equation.linear(do.Identity(), jnp.array(3 + 1j))
+    assert linear.residual(jnp.array(5 + 0j), X) == 2 - 1j
+    inlet = do.pde.Dirichlet(jnp.array(2j), on=BOX.face(0, "lower"))
+    np.testing.assert_array_equal(inlet.draw(KEY, 3)[0].values, [2j] * 3)
+
+
 def test_places_may_follow_the_value():
     by_place = do.pde.Robin(2.0, 1.0, 0.0, BOX.face(0, "lower"))
     assert by_place == do.pde.Robin(2.0, 1.0, 0.0, on=BOX.face(0, "lower"))

@@ -66,12 +66,16 @@ def as_function(value: Any) -> Callable[..., PyTree]:
 
 @final
 class Everywhere(eqx.Module):
-    """A function that is the same everywhere: a Python number is known, an array can be learnt."""
+    """A function that is the same everywhere: a Python number is known, an array can be learnt. Its
+    values have the digits of the point, and are complex where the number is.
+    """
 
     value: Any
 
     def __call__(self, *args: PyTree) -> Array:
-        return jnp.asarray(self.value, jnp.result_type(*jax.tree.leaves(args)))
+        kinds = [*jax.tree.leaves(args), *([jnp.complex64] if jnp.iscomplexobj(self.value) else [])]
+        with jax.numpy_dtype_promotion("standard"):
+            return jnp.asarray(self.value, jnp.result_type(*kinds))
 
 
 def check_arguments(

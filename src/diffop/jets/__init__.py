@@ -1,4 +1,4 @@
-"""Plans: which jets, with which weights, compute an operator, exactly or in expectation."""
+"""Jets: directions and weights, the sets of terms that they stand for, and what is pushed."""
 
 from .directions import DenseRows, SparseRows
 from .fields import Number

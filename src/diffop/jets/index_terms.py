@@ -130,8 +130,8 @@ class CoordinateTerms(Terms):
         bound: tuple[int, ...],
     ) -> None:
         self.argnums, self.pattern = argnums, pattern
-        number = isinstance(field, np.ndarray)
-        self._numbers, self._field = (Known(field), None) if number else (None, field)
+        are_known = isinstance(field, np.ndarray)
+        self._numbers, self._field = (Known(field), None) if are_known else (None, field)
         self.rows, self.equal, self.bound = rows, equal, bound
         self._known, self._traced = split_known(positions)
 

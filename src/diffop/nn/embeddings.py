@@ -48,8 +48,8 @@ class FourierFeatures(eqx.Module):
         import equinox as eqx, jax, jax.numpy as jnp
         import diffop as do
 
-        net_key, key = jax.random.split(jax.random.key(0))
-        net = eqx.nn.MLP(2 * 32, "scalar", 64, depth=2, activation=jnp.tanh, key=net_key)
+        key = jax.random.key(0)
+        net = eqx.nn.MLP(2 * 32, "scalar", 64, 2, activation=jnp.tanh, key=jax.random.key(1))
         u = do.nn.FourierFeatures(net, dim=2, features=32, sigma=3.0, key=key)
         u(jnp.array([0.3, 0.4]))
         ```

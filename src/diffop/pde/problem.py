@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
 from .domains.domain import AbstractDomain
-from .domains.sections import Section as Section
+from .domains.sections import Section
 from .recommended import ByDimension, Recommended
 
 
@@ -80,16 +80,12 @@ class AbstractProblem(AbstractEquation):
                 "key, count)."
             )
 
-    @property
-    def _where(self) -> AbstractDomain:
-        assert self.domain is not None  # by __check_init__
-        return self.domain
-
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
         """`count` random points of the domain, for training and for measuring errors alike: an
         array of shape `(count, dim)`; or a tuple of arrays, one for each argument of u.
         """
-        return self._where.sample(key, count)
+        assert self.domain is not None  # by __check_init__
+        return self.domain.sample(key, count)
 
     def ansatz(self, net: Callable) -> Callable:
         """Wraps a network from points to scalars so that it fits the domain, and has the data that

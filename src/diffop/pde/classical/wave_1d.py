@@ -64,8 +64,7 @@ class Wave1D(AbstractEvolution, AbstractSolvedProblem):
         return jnp.sin(jnp.pi * x[0]) + 0.5 * jnp.sin(4 * jnp.pi * x[0])
 
     def ansatz(self, net: Callable) -> Callable:
-        zero = lambda x: jnp.zeros((), x.dtype)  # noqa: E731
-        return HardConstraint(self.domain.fitted(net), zero, lambda x: 4 * x[0] * (1 - x[0]))
+        return HardConstraint(self.domain.fitted(net), 0.0, lambda x: 4 * x[0] * (1 - x[0]))
 
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
         return Conditions(

@@ -6,13 +6,12 @@ from typing import Any, TypeAlias, final
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from ...complete import Complete
 from ...equations.condition import as_weight
-from ...equations.points import Points, at_each, check_arguments, count_of
+from ...equations.points import Points, as_function, at_each, check_arguments
 from ...equations.sampled import AtPoints
 from ...operators.base import Operator
 from ...operators.elementary import Directional
@@ -139,11 +138,9 @@ def at_points(value: Value, points: Points) -> Shaped[Array, "count ..."]:
 
     **Raises:** `ValueError` for a function of other arguments.
     """
-    if callable(value) and not isinstance(value, jax.Array):
-        check_arguments("the value of a condition", value, points)
-        return at_each(value, points)
-    kind = jnp.result_type(*jax.tree.leaves(points))
-    return jax.lax.broadcast(jnp.asarray(value, kind), (count_of(points),))
+    function = as_function(value)
+    check_arguments("the value of a condition", function, points)
+    return at_each(function, points)
 
 
 def along_normal(part: AbstractPart) -> Operator:
