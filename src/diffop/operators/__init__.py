@@ -1,5 +1,6 @@
-"""The algebra: what operators are, what they are made of, and what their coefficients may be. The
-operators themselves stand at the top: `diffop.Laplacian`.
+"""Operators: their base classes, sums and products, and the forms their coefficients may have.
+
+The operators themselves are public at the top level: `diffop.Laplacian`.
 """
 
 from ..jets.fields import MatVec, SparseColumns

@@ -1,4 +1,4 @@
-"""The algebra of operators: what every operator can do, whatever it is."""
+"""The base class of all operators: arithmetic, composition and evaluation."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -34,24 +34,24 @@ class Operator(Complete):
 
     __array_ufunc__ = None
     is_operator: ClassVar[bool] = True
-    """What `arguments.is_function` tells operators by, which cannot import them."""
+    """Lets `arguments.is_function` recognise operators, which it cannot import."""
     is_linear: ClassVar[bool] = True
-    """Of a [`diffop.operators.NonlinearOperator`][] it says whether all of its terms are."""
+    """Whether all terms are linear, for a [`diffop.operators.NonlinearOperator`][]."""
 
     @property
     @abstractmethod
     def leaves(self) -> tuple[tuple[tuple[Part, ...], int | None], ...]:
-        """What of it acts on u directly: parts, each with the number of their draw; None where they
-        are never drawn. A linear operator is one leaf.
+        """The operators that act on u directly: parts, each with the number of their draw, or None
+        if they are never drawn. A linear operator is one leaf.
         """
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The operator's terms, those that are exact and those of each draw."""
+        """The operator's terms: the exact ones and those of each draw."""
         return self.leaves[0][0]
 
     def combine(self, values: Sequence[PyTree], point: Point) -> PyTree:
-        """The value at a point, from those of the leaves."""
+        """The value at a point, computed from the values of the leaves."""
         return values[0]
 
     @property
@@ -65,7 +65,7 @@ class Operator(Complete):
         **Arguments:**
 
         - `*args`: nothing for the plan as a formula in d; u's arguments (or their
-            `jax.ShapeDtypeStruct`) to resolve it.
+            `jax.ShapeDtypeStruct`) for the plan at such a point.
         - `plan` (by keyword): as for `exact`.
 
         **Returns:**
@@ -173,7 +173,7 @@ class Operator(Complete):
 
 
 def _from_parts(parts: tuple[Part, ...]) -> Operator:
-    """Parts of one draw together; an operator where nothing is sampled, an estimate otherwise."""
+    """Parts of one draw together: an operator if nothing is sampled, otherwise an estimate."""
     from .differential import Estimate, Sum  # which are operators themselves
 
     groups: dict[Hashable, tuple[Draw | None, list[Term]]] = {}
@@ -222,9 +222,9 @@ def _part_text(part: Part) -> str:
 
 
 def refused_term(other: Any) -> Any:
-    """What `+` and `-` return beside something that is no operator, for Python to refuse it.
+    """What `+` and `-` return for an operand that is not an operator, so that Python refuses it.
 
-    **Raises:** `TypeError` for a number or a function, which is the factor of a term.
+    **Raises:** `TypeError` for a number or a function, which can only be the factor of a term.
     """
     if as_coefficient(other) is None and not is_function(other):
         return NotImplemented

@@ -12,9 +12,10 @@ def commutator(A: Any, B: Any) -> Operator:
 
     - `A`, `B`: operators that can be composed in both orders.
 
-    **Returns:** an operator; of one whose coefficients are constant 0.
+    **Returns:** an operator; 0 if both operators have constant coefficients.
 
-    **Raises:** `TypeError` for what is no operator, or for estimates, which do not compose.
+    **Raises:** `TypeError` for an operand that is not an operator, or for an estimate: estimates
+    do not compose.
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""Operators that act on coordinates of one argument."""
+"""The base class of operators with respect to coordinates of one argument."""
 
 import equinox as eqx
 
@@ -7,13 +7,13 @@ from .differential import DifferentialOperator
 
 
 class AbstractOfCoordinates(DifferentialOperator):
-    """An operator by some coordinates of an argument, all unless they are named.
+    """An operator with respect to all coordinates of an argument, or to those named by `dims`.
 
     **Arguments:**
 
     - `argnum`: which of u's arguments.
     - `dims`: which of its coordinates, numbered as `jax.flatten_util.ravel_pytree` numbers them;
-        all by default, time among them where it is one.
+        all by default, including time if time is a coordinate.
     """
 
     argnum: int = eqx.field(static=True, default=0, converter=checked_argnum, kw_only=True)

@@ -1,4 +1,4 @@
-"""Operators whose terms are known, and the ways to apply them."""
+"""Linear operators given by their terms, and the methods that apply and transform them."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from .estimate import Estimate
 
 
 class DifferentialOperator(Operator):
-    """An operator whose terms are known: everything but an `Estimate`. A subclass says what they
-    are; most easily those of an expression.
+    """An operator with known terms: every linear operator except an `Estimate`. A subclass
+    defines `terms`, most easily as the terms of an expression.
 
     !!! example
 
@@ -55,7 +55,7 @@ class DifferentialOperator(Operator):
         return (((Part(merged(self.terms()), None),), 0),)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Whether it is exact or estimated has to be said."""
+        """Raises an error that asks for `exact` or `estimate`."""
         raise TypeError(
             "an operator is applied exactly, L.exact(u)(x), or estimated, "
             f"L.estimate(key, n)(u)(x); got a call of the operator L = {self} itself."
@@ -63,24 +63,24 @@ class DifferentialOperator(Operator):
 
     @property
     def order(self) -> int:
-        """The highest order of a derivative; one less where all of that order cancels, as in a
-        commutator. Beyond that it is an upper bound, where coefficients vary.
+        """The highest order of a derivative. It is one less if all derivatives of that order
+        cancel, as in a commutator. If lower orders cancel too and coefficients vary, it is an upper
+        bound.
         """
         return symbols.order_of(self.parts[0].terms)
 
     def adjoint(self) -> "DifferentialOperator":
-        r"""The formal adjoint, in the space of square-integrable complex functions: where nothing
-        is left of the boundary, $\int \bar v L u = \int \overline{L^* v} u$. That of $\sum_α C_α
-        ∂^α$ is $v \mapsto \sum_α (−1)^{|α|} ∂^α (\bar{C}_α v)$. Derivatives of coefficients are
-        exact.
+        r"""The formal adjoint in the space of square-integrable complex functions: without boundary
+        terms, $\int \bar v L u = \int \overline{L^* v} u$. The adjoint of $\sum_α C_α ∂^α$ is
+        $v \mapsto \sum_α (−1)^{|α|} ∂^α (\bar{C}_α v)$. Derivatives of coefficients are exact.
 
-        Scalars and coefficient functions are conjugated. A function that is known to be real is
-        equal to itself in `transpose`, and to its conjugate nowhere, since nobody sees it: for real
-        coefficients take that. Coordinates are real, and so are fields of vectors and matrices.
+        Scalars and coefficient functions are conjugated. The library cannot know that a function is
+        real, so its conjugate never compares equal to it; for real coefficients use `transpose`.
+        Coordinates, and fields of vectors and matrices, are known to be real.
 
         **Returns:** an operator; `(A @ B).adjoint()` is `B.adjoint() @ A.adjoint()`.
 
-        **Raises:** `ValueError` where u's shape or a number of columns would have to be known: of a
+        **Raises:** `ValueError` for operators that need u's shape or a number of columns: a
         `Component`, a `Hessian`, a `Gradient` whose sigma is a function.
 
         !!! example
@@ -97,8 +97,8 @@ class DifferentialOperator(Operator):
         return Sum(merged(adjoint(self.parts[0].terms, True)))
 
     def transpose(self) -> "DifferentialOperator":
-        r"""The formal transpose, $v \mapsto \sum_α (−1)^{|α|} ∂^α (C_α v)$: the adjoint where
-        coefficients are real. Nothing is conjugated, $\int v L u = \int (L^T v) u$.
+        r"""The formal transpose, $v \mapsto \sum_α (−1)^{|α|} ∂^α (C_α v)$. It is the adjoint if
+        coefficients are real. Nothing is conjugated: $\int v L u = \int (L^T v) u$.
 
         **Raises:** as `adjoint`.
 
@@ -115,18 +115,18 @@ class DifferentialOperator(Operator):
         return Sum(merged(adjoint(self.parts[0].terms, False)))
 
     def symbol(self, xi: PyTree, *point: Any, values: tuple[int, ...] = ()) -> Any:
-        r"""The symbol $σ(x, ξ) = e^{−iξ·x} L e^{iξ·x} = \sum_α C_α(x) (iξ)^α$, coefficients first.
+        r"""The symbol $σ(x, ξ) = e^{−iξ·x} L e^{iξ·x} = \sum_α C_α(x) (iξ)^α$.
 
         **Arguments:**
 
-        - `xi`: $ξ$, as the point is; for u of several arguments a tuple, one for each.
-        - `*point`: u's arguments; none for an operator that is the same everywhere.
-        - `values` (by keyword): the shape of what u returns. The result has these axes last, so
-            that the symbol of a system is a matrix.
+        - `xi`: $ξ$, with the structure of the point; a tuple if u has several arguments.
+        - `*point`: u's arguments; none for an operator with constant coefficients.
+        - `values` (by keyword): the shape of u's value. The result has these axes last, so the
+            symbol of a system is a matrix.
 
-        **Returns:** complex, in the shape of what the operator makes of u.
+        **Returns:** a complex array of the shape of the operator's value.
 
-        **Raises:** `ValueError` for a frequency that is not like the point.
+        **Raises:** `ValueError` for a frequency without the structure of the point.
 
         !!! example
 
@@ -143,7 +143,7 @@ class DifferentialOperator(Operator):
         return symbols.symbol(self.parts[0].terms, xi, at, values)
 
     def principal_symbol(self, xi: PyTree, *point: Any, values: tuple[int, ...] = ()) -> Any:
-        r"""The symbol's part of the highest order, m = `L.order`: $\sum_{|α| = m} C_α(x) (iξ)^α$.
+        r"""The part of the symbol of the highest order, m = `L.order`: $\sum_{|α| = m} C_α (iξ)^α$.
 
         **Arguments:**, **Returns:**, **Raises:** as `symbol`.
 
@@ -161,8 +161,8 @@ class DifferentialOperator(Operator):
         return symbols.principal_symbol(self.parts[0].terms, xi, at, values)
 
     def is_elliptic(self, *point: Any) -> Bool[Array, ""]:
-        """Whether the principal symbol vanishes for no real $ξ ≠ 0$, in all coordinates of all
-        arguments, so that a heat operator is not elliptic where time is one of them.
+        """Whether the principal symbol is nonzero for every real $ξ ≠ 0$. All coordinates of all
+        arguments count, so a heat operator is not elliptic if time is among them.
 
         **Arguments:**
 
@@ -170,8 +170,8 @@ class DifferentialOperator(Operator):
 
         **Returns:** a truth value, up to rounding; it may be traced and mapped.
 
-        **Raises:** `ValueError` in three coordinates and more for a sum of order three and more, or
-        complex coefficients that are no common factor.
+        **Raises:** `ValueError` in three or more coordinates for a sum of order three or more, and
+        for complex coefficients that are not a common factor.
 
         !!! example
 
@@ -189,24 +189,25 @@ class DifferentialOperator(Operator):
     def in_coordinates(
         self, mapping: Callable[[PyTree], PyTree], *, argnum: int = 0
     ) -> "DifferentialOperator":
-        """The operator in other coordinates: with $v(q) = u(x)$ and x = mapping(q), what it makes
-        of v at q is L u at x, up to rounding. For scalar u, or each value of u by itself.
+        """The operator in other coordinates. With $v(q) = u(x)$ and x = mapping(q), the new
+        operator applied to v at q gives L u at x, up to rounding. u is scalar, or each of its
+        values is treated separately.
 
-        Of a sum or a composition each factor is changed: derivatives of order one become
-        `Directional`s, those of order two a `SecondOrder` and a `Directional`, whose coefficients
-        are computed at the point from derivatives of the map.
+        In a sum or a composition each factor is changed. Derivatives of order one become
+        `Directional`s, those of order two a `SecondOrder` and a `Directional`. Their coefficients
+        are computed at the point from derivatives of the mapping.
 
         **Arguments:**
 
-        - `mapping`: from q to x, with as many coordinates and a Jacobian that is invertible, such
-            as `lambda q: q[0] * jnp.stack([jnp.cos(q[1]), jnp.sin(q[1])])`. On a surface take
+        - `mapping`: from q to x, with as many coordinates and an invertible Jacobian, such as
+            `lambda q: q[0] * jnp.stack([jnp.cos(q[1]), jnp.sin(q[1])])`. On a surface use
             [`diffop.LaplaceBeltrami`][].
         - `argnum`: which argument of u is mapped.
 
-        **Returns:** an operator, exact and estimated as others are.
+        **Returns:** an operator, with `exact` and `estimate` as usual.
 
-        **Raises:** `ValueError` for gradients and their like, and for sums over coordinates of
-        order three and more; when it is applied, for another number of coordinates.
+        **Raises:** `ValueError` for gradients and similar operators, and for sums over coordinates
+        of order three or more; when it is applied, for another number of coordinates.
 
         !!! example
 
@@ -245,10 +246,10 @@ class DifferentialOperator(Operator):
         **Arguments:**
 
         - `u`: a function of arrays or pytrees; traced as under `jax.jit`.
-        - `chunk` (by keyword): how many directions to push together at most. It bounds memory,
-            in reverse mode too, at the price of pushing u's primal once for each chunk. By default
-            all, or as many as fit where a point would need more than about a thousandth of the
-            device's memory.
+        - `chunk` (by keyword): how many directions are pushed together at most. This bounds memory,
+            in reverse mode too, but pushes u's primal once for each chunk. By default all
+            directions are pushed together, or as many as fit if a point would need more than about
+            a thousandth of the device's memory.
         - `plan` (by keyword): how mixed derivatives are computed: "auto" for the plan of least
             cost, "nested" for jets with a parameter for each variable, "power" for powers of single
             directions, a [`diffop.schemes.Scheme`][], or a function that makes one, such as
@@ -276,13 +277,14 @@ class DifferentialOperator(Operator):
 
         **Arguments:**
 
-        - `key`: a JAX random key. The draw depends on it, on `n` and on the number of coordinates
-            alone, so the same estimate uses the same jets on every function and at every point.
+        - `key`: a JAX random key. The draw depends only on it, on `n` and on the number of
+            coordinates, so the same estimate uses the same jets on every function and at every
+            point.
         - `n`: draws for each set of terms of the operator (of one order, in one argument). Sets
             with at most n terms, and those of order one, are exact.
         - `probes`: how the jets are drawn. By name: "sparse" (also "auto"), "stratified" and
             "systematic" sample terms; "rademacher", "gaussian", "sphere", "orthogonal", "roots" and
-            "shifted" draw dense directions. Or one of `diffop.probes`, which has some more.
+            "shifted" draw dense directions. Or an object of `diffop.probes`, which has more.
 
         **Returns:**
 
@@ -313,18 +315,19 @@ class DifferentialOperator(Operator):
 
     def deflate(self, key: Key, n: int, method: str = "xtrace") -> Deflated:
         """An unbiased estimate of second-order parts and the divergence from n products with their
-        matrices, its large part exact: better than n draws where eigenvalues decay.
+        matrices. The large part of each matrix is computed exactly, which is better than n draws if
+        eigenvalues decay.
 
         **Arguments:**
 
         - `key`: a JAX random key.
-        - `n`: products for each second-order term, exact where its matrix has at most n rows.
+        - `n`: products for each second-order term; exact if its matrix has at most n rows.
         - `method`: "xtrace" or "hutch++".
 
         **Returns:** a [`diffop.estimators.Deflated`][]: `D(u)(x)`, and `D.stats(u)(x)` with a
         standard error.
 
-        **Raises:** `TypeError` for something that is not a key, `ValueError` for an unknown method,
+        **Raises:** `TypeError` for something that is not a key. `ValueError` for an unknown method,
         an n that is too small for it, or a part that is not a trace (of order 3, for example).
         """
         return deflated(self.parts[0].terms, key, n, method)
@@ -338,31 +341,30 @@ class DifferentialOperator(Operator):
         batch: int = 16,
         probes: str | AbstractProbe = "auto",
     ) -> Callable[..., Callable[..., Adaptive]]:
-        """An estimate with as many draws as an accuracy needs: rounds of `batch` draws are added
-        until the standard error of every entry of the result is at most max(atol, rtol |mean|), two
-        rounds and 16 draws at least.
+        """An estimate with as many draws as an accuracy needs. Rounds of `batch` draws are added
+        until the standard error of every entry of the result is at most max(atol, rtol |mean|), and
+        there are at least two rounds and 16 draws.
 
         It can be jitted, mapped (each point stops by itself) and differentiated in reverse mode,
         as the estimate with the draws that were used. It has no forward mode.
 
-        The draws also decide when to stop, so that their mean is not unbiased: where the large
-        ones of skewed terms are missing, the mean and its standard error are small together. The
-        bias is of order rtol²: for 400 log-normal terms ($σ = 1$), over 4000 keys, rtol = 0.1 had
-        one of −1.6 ± 0.2 %, and ±2 standard errors held the value 90 % of the time (93 % for 128
+        The draws also decide when to stop, so the mean is biased: if the large draws of skewed
+        terms are missing, both the mean and its standard error are too small. The bias is of order
+        rtol². For 400 log-normal terms ($σ = 1$), over 4000 keys, rtol = 0.1 had a bias of
+        −1.6 ± 0.2 %, and ±2 standard errors contained the value 90 % of the time (93 % for 128
         draws).
 
         **Arguments:**
 
-        - `key`: a JAX random key. The rounds depend on it, on `batch`, `max_n` and the number of
-            coordinates alone.
+        - `key`: a JAX random key. The rounds depend only on it, on `batch`, `max_n` and the number
+            of coordinates.
         - `rtol`, `atol`: the accuracy, not both zero.
         - `max_n`: draws for each set of terms of the operator at most. Probes with strata make
             whole rounds only.
-        - `batch`: draws in a round. Sets with at most so many terms, and those of order one, are
+        - `batch`: draws in a round. Sets with at most this many terms, and those of order one, are
             exact and computed once.
-        - `probes`: as for `estimate`. What "sparse" draws without replacement is not repeated in
-            later rounds either: with `max_n` of at least N it ends, exactly, when all N terms
-            were used.
+        - `probes`: as for `estimate`. "sparse" draws without replacement across rounds too: with
+            `max_n` of at least N it ends when all N terms were used, and is then exact.
 
         **Returns:**
 
@@ -405,7 +407,7 @@ class DifferentialOperator(Operator):
 
 @final
 class Sum(DifferentialOperator):
-    """A flat, merged sum of terms: the result of the algebra."""
+    """A flat sum of terms, like terms added up: the result of operators' arithmetic."""
 
     collected: tuple[Term, ...]
 

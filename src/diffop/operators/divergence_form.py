@@ -16,20 +16,20 @@ from .second_order import is_equal_diagonal, quadratic_form
 
 @final
 class DivergenceForm(DifferentialOperator):
-    """$∇·(a∇u)$ of a scalar u, as diffusion is written where the coefficient varies.
+    """$∇·(a∇u)$ of a scalar u: diffusion with a coefficient that may vary.
 
     **Arguments:**
 
     - `a`: a number, a 0-d array, a vector (a diagonal matrix), a square matrix, a
-        [`diffop.operators.LowRank`][], a [`diffop.operators.MatVec`][], anything with a method `mv`
-        such as a `lineax` linear operator; or a callable a(*args) that returns a scalar, a vector,
-        a square matrix or a matrix-vector product.
+        [`diffop.operators.LowRank`][], a [`diffop.operators.MatVec`][], or anything with a method
+        `mv` such as a `lineax` linear operator; or a callable a(*args) that returns a scalar, a
+        vector, a square matrix or a matrix-vector product.
     - `argnum`, `dims`: which argument, and which of its coordinates a refers to.
 
-    A constant a is a $Δ$, or `SecondOrder(a)`. A callable is $div (a∇u)$: the flux $a∇u$ in reverse
-    mode, its divergence by d first-order jets, or n draws of them. Where the value of the callable
-    is a scalar, the product rule makes it $a(x) Δu + ∇a·∇u$: the jets of the Laplacian and one
-    more.
+    For a constant a the operator is a $Δ$ or `SecondOrder(a)`. For a callable it is $div (a∇u)$:
+    the flux $a∇u$ in reverse mode, its divergence by d first-order jets or by n draws of them. If
+    the callable returns a scalar, the product rule gives $a(x) Δu + ∇a·∇u$: the jets of the
+    Laplacian and one more.
 
     An estimate is unbiased, since only the divergence is sampled and never the flux inside it.
 

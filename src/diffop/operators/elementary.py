@@ -1,4 +1,4 @@
-"""The smallest operators: the identity, one derivative, one mixed derivative, one direction."""
+"""The simplest operators: the identity, one derivative, one mixed derivative, one direction."""
 
 from typing import Any, final
 
@@ -44,20 +44,20 @@ class Identity(DifferentialOperator):
 
 @final
 class Partial(DifferentialOperator):
-    """$∂_i^order$, one coordinate's derivative.
+    """$∂_i^order$, the derivative with respect to one coordinate.
 
     **Arguments:**
 
-    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument; it may
-        be left out for a scalar argument, and for no other. It may be traced, such as a coordinate
-        drawn at random under `jax.jit`; then it is a leaf, and has to be one of the argument's.
-    - `order`: how often, at least 1.
-    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$. Where time is the
-        last coordinate of a point (x, t), $u_t$ is `Partial(1)`, and operators of space say
+    - `i`: the coordinate, numbered as `jax.flatten_util.ravel_pytree` numbers the argument. It may
+        be left out only for a scalar argument. It may be traced, such as a coordinate drawn at
+        random under `jax.jit`; then it is a leaf and must be one of the argument's coordinates.
+    - `order`: how often to differentiate, at least 1.
+    - `argnum`: which argument of u: `Partial(argnum=1)` of $u(x, t)$ is $u_t$. If time is the last
+        coordinate of a point (x, t), $u_t$ is `Partial(1)`, and operators in space take
         `dims=(0,)`.
 
     **Raises:** `ValueError`, when it is applied, for a coordinate that the argument does not have,
-    or none where it has several.
+    or if `i` is left out and the argument has several coordinates.
 
     !!! example
 
@@ -89,7 +89,7 @@ class Partial(DifferentialOperator):
 
 
 def _once(coordinates: list[Any]) -> str:
-    """The multi-index with each coordinate as often as it is named."""
+    """The coordinates of a multi-index, each repeated as often as its order."""
     return "{" + ", ".join(f"{i}: {coordinates.count(i)}" for i in dict.fromkeys(coordinates)) + "}"
 
 
@@ -106,10 +106,10 @@ class Mixed(DifferentialOperator):
 
     **Raises:** `TypeError` for a list, which may be meant as coordinates. `ValueError`, when it is
     applied, for a multi-index with another number of entries than the argument has coordinates, or
-    a coordinate that it does not have.
+    a coordinate that the argument does not have.
 
-    By default one jet with a parameter for each coordinate, which holds it by itself; see `.jets()`
-    for this and the other plans, and `diffop.exact` for several derivatives planned together.
+    By default it is computed by one jet with a parameter for each coordinate. `.jets()` shows this
+    and the other plans. `diffop.exact` plans several derivatives together.
 
     !!! example
 
@@ -139,7 +139,7 @@ class Mixed(DifferentialOperator):
 
 @final
 class Directional(DifferentialOperator):
-    """$b·∇$, the derivative along a vector field: one jet. Along the outward normal of a part of a
+    """$b·∇$, the derivative along a vector field: one jet. With the outward normal of a part of a
     boundary, `part.normal` of a [`diffop.pde.AbstractPart`][], it is the normal derivative.
 
     **Arguments:**

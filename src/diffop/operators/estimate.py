@@ -22,9 +22,10 @@ from .base import Operator
 
 @final
 class Estimate(Operator, AbstractEstimator):
-    """A random sample of an operator with fixed jets. It is an operator: linear, reusable, addable.
+    """A random sample of an operator with fixed jets. It is an operator itself: it is linear, can
+    be applied to any function, and can be added to others.
 
-    Made by `L.estimate(key, n)`; call it on a function: `E(u)(x)`.
+    `L.estimate(key, n)` makes it. Call it on a function: `E(u)(x)`.
     """
 
     samples: tuple[Part, ...]
@@ -35,7 +36,7 @@ class Estimate(Operator, AbstractEstimator):
 
     @property
     def exact(self) -> "Estimate":
-        """The estimate itself: its jets are fixed already."""
+        """The estimate itself, since its jets are fixed already."""
         return self
 
     def _value(self, u: Function, point: Point) -> PyTree:
@@ -56,11 +57,11 @@ class Estimate(Operator, AbstractEstimator):
         **Arguments:**
 
         - `control`: g, a function like u: an exact solution that u approaches, a smaller network,
-            the network of some steps ago.
-        - `value`: L g as a function of the point; by default it is computed, exactly.
+            or the network of some steps ago.
+        - `value`: L g as a function of the point; by default it is computed exactly.
         - `scale`: s; 1 estimates $L(u − g)$. "fitted" takes for each draw the best s of the other
-            draws, which is unbiased where draws are independent (dense probes, importance), and has
-            a bias of relative size 1/N for n of N terms without replacement.
+            draws. This is unbiased if draws are independent (dense probes, importance), and has a
+            bias of relative size 1/N for n of N terms without replacement.
 
         **Returns:**
 
@@ -82,9 +83,9 @@ class Estimate(Operator, AbstractEstimator):
         return Controlled(self.samples, control, value, scale)
 
     def observe(self, memory: RunningMagnitudes) -> Callable[..., Any]:
-        """What a [`diffop.probes.RunningMagnitudes`][] has learnt from this estimate at a point:
-        `memory = E.observe(memory)(u)(*args)`. For estimates of a single sum over coordinates, made
-        with `probes=memory.probe()`.
+        """What a [`diffop.probes.RunningMagnitudes`][] learns from this estimate at a point:
+        `memory = E.observe(memory)(u)(*args)`. It works for estimates of a single sum over
+        coordinates made with `probes=memory.probe()`.
         """
 
         def observed(

@@ -12,7 +12,7 @@ from .second_order import ParabolicTrace
 @final
 class Generator(AbstractOfCoordinates):
     """$b·∇ + ½ tr(σσᵀ ∇²)$, the generator of the process $dX = b dt + σ dW$. Kolmogorov's backward
-    equation is $∂_t u + L u = 0$; that of Fokker and Planck, for the density, has `L.adjoint()` on
+    equation is $∂_t u + L u = 0$. The Fokker–Planck equation for the density has `L.adjoint()` on
     its right side.
 
     **Arguments:**

@@ -25,31 +25,32 @@ Kernel = Callable[..., Any]
 
 @final
 class Integral(DifferentialOperator):
-    """$∫ k(x, y) u(y) dy$, an operator like others: it adds, scales and composes with them.
+    """$∫ k(x, y) u(y) dy$, an operator that adds, scales and composes with other operators.
     `Partial(0) - Integral(…)` is an integro-differential operator, `Integral(…) @ Laplacian()`
-    integrates what another operator makes of u.
+    integrates the Laplacian of u.
 
-    Exact: by a fixed rule. Estimated: by `n` random points, whose mean is unbiased, with a standard
-    error; probes have no say in it. All points x share the draws of one estimate.
+    `exact` uses a fixed quadrature rule. `estimate` uses `n` random points; its mean is unbiased,
+    it has a standard error, and `probes` has no effect on it. All points x share the draws of one
+    estimate.
 
     **Arguments:**
 
     - `over`: a region, such as [`diffop.quadrature.Limits`][]`(0.0, lambda x: x)` for $∫_0^x$, or a
         [`diffop.pde.Box`][] or [`diffop.pde.Ball`][].
     - `kernel`: a function `(*args, y)` of the point and of the coordinates that are integrated
-        over, which returns a number; 1 if it is not given. Of x and t it is `kernel(x, t, y)`.
+        over, which returns a number; 1 if it is not given. For u(x, t) it is `kernel(x, t, y)`.
     - `rule`: the points of `.exact`: one of `diffop.quadrature`; by default 16 Gauss-Legendre
         points in each coordinate.
     - `argnum`, `dims`: which argument of u, and which of its coordinates, are integrated over; the
-        others stay as they are. $y$ is a vector with those of `dims`, or like the argument.
-    - `sampled`: False to keep the rule in estimates, too, such as that of an integral over time
-        beside a Laplacian in many dimensions.
+        others are kept fixed. $y$ is a vector of the coordinates in `dims`, or like the argument.
+    - `sampled`: False to use the rule in estimates too, for example for an integral over time that
+        is added to a Laplacian in many dimensions.
 
-    **Returns** (when applied): like u.
+    **Returns** (when applied): the structure of u's value.
 
-    **Raises:** `TypeError` for something else in place of a region, a kernel or a rule;
-    `ValueError`, when it is applied, for limits or a kernel of another shape, and for a rule with
-    more than a million points.
+    **Raises:** `TypeError` for a wrong type of region, kernel or rule; `ValueError`, when it is
+    applied, for limits or a kernel of another shape, and for a rule with more than a million
+    points.
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""Generators of jumps, which can only be estimated: the fractional Laplacian is one."""
+"""Generators of jump processes, among them the fractional Laplacian. They can only be estimated."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, final
@@ -25,14 +25,14 @@ from .coordinates import AbstractOfCoordinates
 
 @final
 class JumpGenerator(AbstractOfCoordinates):
-    """The generator of a process that jumps,
-    $∫ (u(x + z) − u(x) − z·∇u(x) 1_{z small}) ν(dz)$. A drift and a diffusion are operators that
-    are added: those of a Lévy process are `Directional(b)` and `SecondOrder(C)`.
+    """The generator of a jump process,
+    $∫ (u(x + z) − u(x) − z·∇u(x) 1_{z small}) ν(dz)$. For a Lévy process add its drift,
+    `Directional(b)`, and its diffusion, `SecondOrder(C)`.
 
-    It can only be estimated. A draw is one large jump and, where there are any, one small jump,
-    whose part is half a second derivative at a point on its way. All points x share the draws of
-    one estimate. Small jumps are compensated, large ones are not: with another radius between them
-    a measure that is not symmetric has another drift.
+    It can only be estimated. A draw is one large jump and, if the measure has small jumps, one
+    small jump. The part of the small jump is half a second derivative at a point on its way. All
+    points x share the draws of one estimate. Small jumps are compensated, large jumps are not: for
+    a measure that is not symmetric, the drift depends on the radius between the two.
 
     **Arguments:**
 
@@ -40,7 +40,7 @@ class JumpGenerator(AbstractOfCoordinates):
         [`diffop.quadrature.StableJumps`][], or another [`diffop.quadrature.AbstractJumps`][].
     - `argnum`, `dims`: which argument jumps, and which of its coordinates.
 
-    **Raises:** `TypeError` for another measure; `ValueError` by `.exact`, when it is applied.
+    **Raises:** `TypeError` for another measure; `ValueError` if `.exact` is applied.
 
     !!! example
 
@@ -70,28 +70,31 @@ class JumpGenerator(AbstractOfCoordinates):
 
 @final
 class FractionalLaplacian(AbstractOfCoordinates):
-    """$(−Δ)^{α/2}$ for 0 < α < 2, of functions on all of space: for $α = 2$ it were $−Δ$. It sees
-    all of u, so that a problem on a domain says what u is outside, not only on the boundary.
+    """$(−Δ)^{α/2}$ for 0 < α < 2, of functions on all of space; $α = 2$ would give $−Δ$. It depends
+    on u everywhere, so a problem on a domain has to give u on all of the outside, not only on the
+    boundary.
 
-    It can only be estimated, in any number of dimensions: by n draws of a far jump there and back,
-    and of a second derivative nearby. Their [variance is finite](../how_to/integrals.md#jumps). All
-    points x share the draws of one estimate.
+    It can only be estimated, in any number of dimensions. Each of n draws takes a far jump in both
+    directions, and a second derivative nearby. The [variance is
+    finite](../how_to/integrals.md#jumps). All points x share the draws of one estimate.
 
     **Arguments:**
 
     - `alpha`: $α$, between 0 and 2.
-    - `radius`: within it u has two derivatives, and jumps are taken by these: a number, or a
-        function of the point. **The estimate is biased where it is too large**: of a u with a kink,
-        as a network times $(1 − |x|²)_+$ has on the sphere, it is at most the distance to there,
-        `radius=lambda x: 1 - jnp.linalg.norm(x)`. Any other value gives the same mean.
-    - `tempering`: $λ$ of a tempered one, whose jumps have the density $exp(−λ|z|)|z|^{−d−α}$.
+    - `radius`: within this distance u must have two derivatives, which replace the jumps there: a
+        number, or a function of the point. **The estimate is biased if it is too large.** If u has
+        a kink, as a network times $(1 − |x|²)_+$ has on the sphere, `radius` is at most the
+        distance to the kink, `radius=lambda x: 1 - jnp.linalg.norm(x)`. All smaller values give the
+        same mean.
+    - `tempering`: $λ$ of a tempered operator, whose jumps have the density
+        $exp(−λ|z|)|z|^{−d−α}$.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
-    **Raises:** `ValueError` for numbers out of range; by `.exact`, when it is applied.
+    **Raises:** `ValueError` for numbers out of range, and if `.exact` is applied.
 
     Sources: Kwaśnicki 2017, "Ten equivalent definitions of the fractional Laplace operator"; Guo,
-    Wu, Yu and Zhou 2022, "Monte Carlo fPINNs", for the split of the radius, where the near part is
-    a difference.
+    Wu, Yu and Zhou 2022, "Monte Carlo fPINNs", who split at a radius and take a difference in the
+    near part.
 
     !!! example
 
@@ -138,7 +141,7 @@ class JumpTerms(Nonlocal):
 
     @property
     def evaluations(self) -> int:
-        """A jump there and back where they are symmetric, and one that is small."""
+        """Two for a jump in both directions if jumps are symmetric, and those of a small jump."""
         return 3 if self.jumps.symmetric else 2
 
     def exact(self, u: Callable[..., PyTree], point: Point) -> NoReturn:
@@ -159,7 +162,7 @@ class JumpTerms(Nonlocal):
         return jax.tree.map(jnp.add, change, half)
 
     def _change(self, jump: Jump, u: Callable[..., PyTree], point: Point) -> PyTree:
-        """w (u(x + z) − u(x)), the mean of z and −z where these are alike."""
+        """w (u(x + z) − u(x)); the mean over z and −z if these are equally likely."""
         here = point.value_of(u)
         there = self._after(jump, 1.0, point).value_of(u)
         if self.jumps.symmetric:
@@ -172,14 +175,14 @@ class JumpTerms(Nonlocal):
     def _half_curvature(
         self, jump: Jump, share: Any, u: Callable[..., PyTree], point: Point
     ) -> PyTree:
-        """½ w ∂_θ² u at a share of the way."""
+        """½ w ∂_θ² u at a fraction of the way."""
         along = LinearForm(self.argnum, self.dims, jump.direction)
         term = Term(Number(1), (Segment((), (along,), (2,)),))
         found = apply([Part((term,), None)], u, self._after(jump, share, point))
         return jax.tree.map(lambda leaf: times(leaf, self.sign * jump.weight / 2), found)
 
     def _after(self, jump: Jump, share: Any, point: Point) -> Point:
-        """The point after a share of a jump."""
+        """The point after a fraction of a jump."""
         x = self.coordinates(point)
         step: Vector = (share * jump.length * jump.direction).astype(x.dtype)
         return self.at(x + step, point)

@@ -1,4 +1,4 @@
-"""The Laplacian of a metric."""
+"""The Laplace–Beltrami operator: the Laplacian of a metric."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -25,17 +25,17 @@ _NAME = "metric of LaplaceBeltrami"
 @final
 class LaplaceBeltrami(DifferentialOperator):
     """$Δ_g u = |g|^{−1/2} ∂_i (|g|^{1/2} g^{ij} ∂_j u)$, the Laplacian in coordinates with a metric
-    $g$: on surfaces, and in curvilinear coordinates. Of a Lorentzian metric it is the operator of
-    waves.
+    $g$, on surfaces and in curvilinear coordinates. For a Lorentzian metric it is the wave
+    operator.
 
     **Arguments:**
 
-    - `metric`: g, a function of the point, with u's signature, or an array: a symmetric matrix, the
-        vector on the diagonal of one, or a number times which it is the unit matrix.
+    - `metric`: g, a function of the point with u's signature, or an array: a symmetric matrix, the
+        diagonal of one as a vector, or a number that multiplies the unit matrix.
     - `argnum`, `dims`: which argument, and which of its coordinates g refers to.
 
-    It is $g^{ij} ∂_i∂_j + b·∇$ with $b^j = |g|^{−1/2} ∂_i (|g|^{1/2} g^{ij})$, and costs what
-    [`diffop.SecondOrder`][] of a function does, with one direction more.
+    It is $g^{ij} ∂_i∂_j + b·∇$ with $b^j = |g|^{−1/2} ∂_i (|g|^{1/2} g^{ij})$. It costs as much as
+    [`diffop.SecondOrder`][] of a function with one more direction.
 
     **Raises:** `ValueError`, when it is applied, for a metric that does not fit the point.
 
@@ -64,7 +64,7 @@ class LaplaceBeltrami(DifferentialOperator):
 
     @classmethod
     def embedded(cls, mapping: Callable[[PyTree], PyTree], *, argnum: int = 0) -> "LaplaceBeltrami":
-        """That of a surface x = mapping(q), with the metric $∂x/∂qᵀ ∂x/∂q$ of the space around it.
+        """The operator on a surface x = mapping(q), with the induced metric $∂x/∂qᵀ ∂x/∂q$.
 
         !!! example
 
@@ -89,7 +89,7 @@ class LaplaceBeltrami(DifferentialOperator):
 
 @final
 class _Embedded(eqx.Module):
-    """The metric of a map."""
+    """The metric induced by a mapping."""
 
     mapping: Callable[[PyTree], PyTree]
     argnum: int = eqx.field(static=True)
@@ -102,7 +102,7 @@ class _Embedded(eqx.Module):
 
 @final
 class _Inverse(eqx.Module):
-    """g⁻¹, as a matrix or the diagonal of one."""
+    """g⁻¹, as a matrix or as the diagonal of one."""
 
     metric: Field
     argnum: int = eqx.field(static=True)

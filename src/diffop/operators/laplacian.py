@@ -18,9 +18,9 @@ class Laplacian(AbstractOfCoordinates):
     **Arguments:**
 
     - `argnum`: which argument of u is differentiated.
-    - `dims`: the coordinates to sum over; all by default. Time is one of them where it is a
-        coordinate of the point, so that `Partial(1) - Laplacian()` has $∂_t²$ in it: the heat
-        equation of (x, t) is `Partial(1) - Laplacian(dims=(0,))`.
+    - `dims`: the coordinates to sum over; all by default. This includes time if time is a
+        coordinate of the point, so that `Partial(1) - Laplacian()` contains $∂_t²$. The heat
+        equation in (x, t) is `Partial(1) - Laplacian(dims=(0,))`.
 
     Exact: d jets of order two, collapsed (the forward Laplacian). Estimated: n of the coordinates
     without replacement (STDE, equation `eqn:forward-lapl`), or isotropic probes (Hutchinson).
@@ -48,8 +48,9 @@ class PolyLaplacian(AbstractOfCoordinates):
     - `m`: the power, at least 1.
     - `argnum`, `dims`: as for [`diffop.Laplacian`][].
 
-    Estimated sparsely, a draw is a tuple of m coordinates, twice as often {i, j} as {i, i} for m =
-    2. Gaussian probes have $E[(v·∇)^{2m}] = (2m−1)!! Δ^m$; the sphere has a closed factor too.
+    Estimated sparsely, a draw is a tuple of m coordinates; for m = 2, {i, j} comes twice as often
+    as {i, i}. Gaussian probes have $E[(v·∇)^{2m}] = (2m−1)!! Δ^m$; the sphere has a closed factor
+    too.
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""Operators that are not linear: functions of what linear operators make of u."""
+"""Nonlinear operators: sums of products of linear operators' values, and functions of them."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -26,13 +26,13 @@ from .products import AbstractValue, After, Applied, Linear, Product, collected,
 
 
 class NonlinearOperator(Complete):
-    """A sum of products of what operators make of u at a point, such as $u ∂_x u$ or $Δ(u³ − u)$.
+    """A sum of pointwise products of values of operators, such as $u ∂_x u$ or $Δ(u³ − u)$.
 
-    Made of `Value()`, [`diffop.FunctionOf`][] and linear operators: products are pointwise
-    (`A * B` is $u ↦ (A u)(B u)$, `Value() ** 3` is $u³$), `L @ N` is a linear operator applied to
-    what N makes of u, and `N @ M` is N of M u. They add, scale, take variable coefficients on the
-    left, compare with `==` (functions by identity), print as formulas in u, and are operators of
-    equations and losses as linear ones are. Terms that are linear stay linear operators.
+    You build it from `Value()`, [`diffop.FunctionOf`][] and linear operators. Products are
+    pointwise (`A * B` is $u ↦ (A u)(B u)$, `Value() ** 3` is $u³$). `L @ N` is a linear operator
+    applied to N u, and `N @ M` is N of M u. Nonlinear operators add, scale, take variable
+    coefficients on the left, compare with `==` (functions by identity) and print as formulas in u.
+    Equations and losses take them as they take linear ones. Linear terms stay linear operators.
 
     !!! example
 
@@ -52,25 +52,25 @@ class NonlinearOperator(Complete):
 
     __array_ufunc__ = None
     is_operator: ClassVar[bool] = True
-    """What `arguments.is_function` tells operators by, which cannot import them."""
+    """Lets `arguments.is_function` recognise operators, which it cannot import."""
 
     @property
     @abstractmethod
     def products(self) -> tuple[Any, ...]:
-        """What it is a sum of."""
+        """The products that it is the sum of."""
 
     @property
     def is_linear(self) -> bool:
-        """Whether each of its terms is a linear operator, as far as it is known."""
+        """Whether each of its terms is known to be a linear operator."""
         return all(product.linear is not None for product in self.products)
 
     @property
     def leaves(self) -> tuple[Any, ...]:
-        """The operators on u that its value is made of, as `Operator.leaves`."""
+        """The linear operators that act on u directly, as in `Operator.leaves`."""
         return tuple(leaf for product in self.products for leaf in product.leaves)
 
     def combine(self, values: Sequence[PyTree], point: Point) -> PyTree:
-        """Its value at a point, from those of its leaves."""
+        """Its value at a point, computed from the values of its leaves."""
         rest = iter(values)
         if not self.products:
             raise ValueError("the operator 0 has no value of a known shape; leave it out.")
@@ -78,14 +78,14 @@ class NonlinearOperator(Complete):
 
     @property
     def key(self) -> Hashable:
-        """Equal for operators that are the same, as far as is known while tracing."""
+        """Equal for equal operators, as far as this is known while tracing."""
         numbers = [_identity(product.coefficient) for product in self.products]
         keys = [product.key for product in self.products]
         return frozenset(zip(keys, numbers, strict=True))
 
     @property
     def parts(self) -> NoReturn:
-        """There are none: whoever asks takes linear operators only."""
+        """Raises an error: code that asks for parts takes linear operators only."""
         raise TypeError(
             f"expected a linear operator; got {self}, which is not linear. It is applied by "
             "N.exact(u)(x) or N.estimate(key, n)(u)(x), and what is linear in it by itself."
@@ -94,22 +94,23 @@ class NonlinearOperator(Complete):
     @property
     def exact(self) -> Joint:
         """The operator as a map from functions to functions, `N.exact(u)(x)`, with `chunk=` and
-        `plan=` beside u as for `Operator.exact`. All that acts on u directly shares one push; of
-        `L @ N` jets are pushed through N u.
+        `plan=` beside u as for `Operator.exact`. Operators that act on u directly share one push;
+        for `L @ N` jets are pushed through N u.
         """
         return Joint(self, None)
 
     def estimate(self, key: Key, n: int, probes: str | AbstractProbe = "auto") -> Joint:
-        """An unbiased estimate: linear operators are estimated with n draws, the factors of a
-        product with independent ones, and what is inside of `L @ N` or of a function is exact.
+        """An unbiased estimate. Linear operators are estimated with n draws, and the factors of a
+        product with independent draws. The inside of `L @ N` and of functions is exact.
 
         **Arguments:**
 
         - `key`, `n`, `probes`: as for `DifferentialOperator.estimate`.
 
         **Returns:** a map from functions to functions: `E(u)(x)`, and `E.stats(u)(x)` with its
-        standard error. That is exact where one factor of each product is sampled; where two are it
-        is so to first order, so that the square "pairs" of a loss is biased, and "product" is not.
+        standard error. The standard error is exact if one factor of each product is sampled. If two
+        are, it is correct to first order; the square "pairs" of a loss is then biased, and
+        "product" is not.
 
         **Raises:** as `DifferentialOperator.estimate`.
 
@@ -127,11 +128,11 @@ class NonlinearOperator(Complete):
         return estimate(self, key, n, probes)
 
     def jets(self, *args: Any, plan: Kind = "auto") -> Plan | ResolvedPlan:
-        """Which jets compute it, as `Operator.jets` shows them."""
+        """The jets that compute it, as `Operator.jets` shows them."""
         return self.exact.jets(*args, plan=plan)
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Whether it is exact or estimated has to be said."""
+        """Raises an error that asks for `exact` or `estimate`."""
         raise TypeError(
             "an operator is applied exactly, N.exact(u)(x), or estimated, "
             f"N.estimate(key, n)(u)(x); got a call of the operator N = {self} itself. L @ φ is no "
@@ -241,7 +242,7 @@ class NonlinearOperator(Complete):
 
 @final
 class Polynomial(NonlinearOperator):
-    """A collected sum of products: the result of the algebra."""
+    """A sum of products, like products added up: the result of operators' arithmetic."""
 
     terms: tuple[Product, ...]
 
@@ -252,7 +253,7 @@ class Polynomial(NonlinearOperator):
 
 @final
 class Value(NonlinearOperator):
-    """u's value, of which products and powers are pointwise: `Value() ** 3` is $u³$, while
+    """u's value, for pointwise products and powers: `Value() ** 3` is $u³$, while
     `Identity() ** 3` would be the identity applied three times.
 
     !!! example
@@ -275,19 +276,19 @@ class Value(NonlinearOperator):
 
 @final
 class FunctionOf(NonlinearOperator):
-    """$φ(u)$, or φ of what several operators make of u: at a point, φ(A u, B u, …).
+    """$φ(u)$, or φ of the values of several operators at a point, φ(A u, B u, …).
 
     **Arguments:**
 
-    - `function`: φ, a function of as many values as there are operators; one that has to be given
-        more gets the point, u's arguments, after them: `lambda u, x: x[0] * u`.
-    - `*operators`: u's value, if there are none.
+    - `function`: φ, a function of as many values as there are operators. If it requires more
+        arguments, the point, that is, u's arguments, follow: `lambda u, x: x[0] * u`.
+    - `*operators`: by default u's value.
 
     In `L @ N` a function stands for itself: `Laplacian() @ jnp.sin` is `Laplacian() @
-    FunctionOf(jnp.sin)`. In estimates what φ is applied to is exact, since φ of an estimate is
-    biased. Equal ones have the same function, as an object.
+    FunctionOf(jnp.sin)`. In estimates the arguments of φ are exact, since φ of an estimate is
+    biased. Two are equal if their functions are the same object.
 
-    **Raises:** `TypeError` for what is no function, or for operators that are none.
+    **Raises:** `TypeError` if `function` is not a function, or an operator is not an operator.
 
     !!! example
 
@@ -327,14 +328,14 @@ class FunctionOf(NonlinearOperator):
 
 
 def as_nonlinear(value: Any) -> NonlinearOperator | None:
-    """An operator as one that may not be linear; None for anything else."""
+    """An operator as a nonlinear operator; None for anything else."""
     if isinstance(value, NonlinearOperator):
         return value
     return Polynomial((_of_linear(value),)) if isinstance(value, Operator) else None
 
 
 def refuse_estimates(operator: Any) -> None:
-    """Within what is not linear they would be biased."""
+    """Raises an error for estimates, which would be biased inside a nonlinear operator."""
     if any(part.draw is not None for parts, _ in operator.leaves for part in parts):
         raise TypeError(
             "estimates are neither multiplied nor composed, nor put into functions, since with one "
@@ -344,7 +345,7 @@ def refuse_estimates(operator: Any) -> None:
 
 
 def _as_operand(value: Any) -> Any:
-    """What an operator is applied to: another one, or a function of u's value."""
+    """What an operator may be applied to: another operator, or a function of u's value."""
     if isinstance(value, Operator | NonlinearOperator):
         return value
     return FunctionOf(value) if is_function(value) else None
@@ -359,7 +360,7 @@ def _of_linear(operator: Operator) -> Product:
 
 
 def _outside(outer: Operator, product: Product) -> Product:
-    """A product without functions of the point behind a linear operator, the number outside."""
+    """A product without functions of the point behind a linear operator, its number outside."""
     inner: Any = Product(Number(1), (), product.factors)
     if len(product.factors) == 1 and isinstance(factor := product.factors[0], After):
         return Product(product.coefficient, (), (After(outer @ factor.outer, factor.inner),))
@@ -367,7 +368,7 @@ def _outside(outer: Operator, product: Product) -> Product:
 
 
 def _substituted(product: Product, inner: Any) -> Sequence[Product]:
-    """The product with `inner` in the place of u."""
+    """The product with `inner` in place of u."""
     factors = [_inserted(factor, inner).products for factor in product.factors]
     found = reduce(expanded, factors)
     return [
@@ -400,7 +401,7 @@ def _identity(coefficient: Any) -> Hashable:
 
 
 def _equal(left: NonlinearOperator, right: NonlinearOperator) -> bool:
-    """Whether they are the same sums, up to the rounding of their numbers."""
+    """Whether they are equal sums, up to rounding of their numbers."""
     first, second = _linear_parts(left), _linear_parts(right)
     for kind in {**first, **second}:
         one = first[kind] if kind in first else 0 * second[kind]
@@ -418,13 +419,13 @@ def _linear_parts(operator: NonlinearOperator) -> dict[Hashable, Operator]:
 
 
 def _alone(product: Product) -> After | None:
-    """The linear operator after another one, where a product is a number times that."""
+    """The linear operator applied to another value, if a product is a number times that."""
     (factor,) = product.factors if len(product.factors) == 1 else (None,)
     return factor if isinstance(factor, After) and not product.functions else None
 
 
 def _equal_inside(left: NonlinearOperator, right: NonlinearOperator) -> bool:
-    """Whether each linear operator is applied to the same."""
+    """Whether linear operators are applied to equal values."""
     inside: list[tuple[Operator, list[NonlinearOperator]]] = []
     for side, operator in enumerate((left, right)):
         for product in operator.products:

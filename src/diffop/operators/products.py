@@ -1,7 +1,7 @@
-"""What a nonlinear operator is a sum of: products of values that are made of u.
+"""The products whose sum is a nonlinear operator, and the values that are multiplied.
 
-A value is that of a linear operator, of a linear operator applied to what another one has made of
-u, or of a function of such values at the point.
+A value is A u for a linear operator A, or A applied to a nonlinear operator's value, or a function
+of such values at the point.
 """
 
 import inspect
@@ -38,24 +38,24 @@ from .base import Operator
 from .differential import Sum
 
 Leaves: TypeAlias = tuple[tuple[tuple[Part, ...], int | None], ...]
-"""Parts that act on u, each with the number of its draw; None for what is never drawn."""
+"""Parts that act on u, each with the number of its draw; None for parts that are never drawn."""
 
 
 class AbstractValue(eqx.Module):
-    """A value that is made of u at a point."""
+    """A value computed from u at a point."""
 
     @abstractmethod
     def leaves(self, number: int | None) -> Leaves:
-        """The operators on u that it is made of."""
+        """The operators on u from which it is computed."""
 
     @abstractmethod
     def of(self, values: Iterator[PyTree], point: Point) -> PyTree:
-        """The value, from those of the leaves."""
+        """The value, computed from the values of the leaves."""
 
     @property
     @abstractmethod
     def key(self) -> Hashable:
-        """Equal for values that are the same, as far as is known while tracing."""
+        """Equal for equal values, as far as this is known while tracing."""
 
     @abstractmethod
     def same(self, other: "AbstractValue") -> bool:
@@ -120,7 +120,7 @@ class After(AbstractValue):
 
 @final
 class Applied(AbstractValue):
-    """φ(N₁ u, N₂ u, …), or φ(N₁ u, N₂ u, …, x) for a function that takes so many more."""
+    """φ(N₁ u, N₂ u, …), or φ(N₁ u, N₂ u, …, x) if the function takes more arguments."""
 
     function: Callable[..., PyTree]
     operands: tuple[Any, ...]
@@ -170,7 +170,7 @@ class Applied(AbstractValue):
 
 @final
 class Product(eqx.Module):
-    """c Π_i c_i(x) Π_j (values made of u)_j."""
+    """c Π_i c_i(x) Π_j v_j: a number, coefficients, and values computed from u."""
 
     coefficient: ScalarCoefficient
     functions: tuple[Callable[..., Any], ...]
@@ -178,7 +178,7 @@ class Product(eqx.Module):
 
     @property
     def linear(self) -> Operator | None:
-        """The product as a linear operator, where it is one."""
+        """The product as a linear operator, if it is linear."""
         if len(self.factors) != 1 or not isinstance(factor := self.factors[0], Linear):
             return None
         number = plain(self.coefficient)
@@ -191,11 +191,13 @@ class Product(eqx.Module):
 
     @property
     def leaves(self) -> Leaves:
-        """Factors have independent draws, since the product of two estimates with one is biased."""
+        """Factors have independent draws, since the product of two estimates with one draw is
+        biased.
+        """
         return tuple(leaf for i, each in enumerate(self.factors) for leaf in each.leaves(i))
 
     def of(self, values: Iterator[PyTree], point: Point) -> PyTree:
-        """The value, from those of the leaves."""
+        """The value, computed from the values of the leaves."""
         value = reduce(_multiplied, [factor.of(values, point) for factor in self.factors])
         for number in (plain(self.coefficient), *(value_at(c, point) for c in self.functions)):
             value = jax.tree.map(lambda leaf, n=number: times(jnp.asarray(leaf), n), value)
@@ -203,18 +205,18 @@ class Product(eqx.Module):
 
     @property
     def key(self) -> Hashable:
-        """Equal for products that differ in their numbers only."""
+        """Equal for products that differ only in their numbers."""
         functions = frozenset(Counter(map(by_object, self.functions)).items())
         return functions, frozenset(Counter(each.key for each in self.factors).items())
 
     def same(self, other: "Product") -> bool:
-        """Whether they differ in their numbers only."""
+        """Whether they differ only in their numbers."""
         mine, others = (Counter(map(function_key, p.functions)) for p in (self, other))
         return mine == others and _same_in_some_order(list(self.factors), list(other.factors))
 
     @property
     def signed_texts(self) -> list[tuple[str, str]]:
-        """The terms that it is, each with its sign and the formula without it."""
+        """Its terms, each with its sign and the formula without the sign."""
         operator = self.linear
         if operator is not None:
             return _terms_of(operator)
@@ -227,7 +229,7 @@ class Product(eqx.Module):
 
 
 def _terms_of(operator: Operator) -> list[tuple[str, str]]:
-    """Those of a linear operator, applied to u."""
+    """The terms of a linear operator, applied to u."""
     if any(part.draw is not None for part in operator.parts):
         return [("+", f"({operator})u")]
     signed = [term.signed_text for part in operator.parts for term in part.terms]
@@ -235,7 +237,7 @@ def _terms_of(operator: Operator) -> list[tuple[str, str]]:
 
 
 def _of_u(text: str) -> str:
-    """An operator's formula with u behind it: I is u itself, and I₀ an entry of it."""
+    """An operator's formula applied to u: I becomes u, and I₀ an entry of it."""
     named, count = re.subn(r"\bI([₀-₉]*|\[[^\]]*\])$", r"u\1", text)
     return named if count else f"{text}u"
 
@@ -257,7 +259,7 @@ def _same_in_some_order(left: list[AbstractValue], right: list[AbstractValue]) -
 
 
 def _in_front(operator: Operator) -> str:
-    """As what stands before something."""
+    """The formula of an operator that stands before something."""
     terms = [term for part in operator.parts for term in part.terms]
     number = terms[0].coefficient if len(terms) == 1 else None
     alone = isinstance(number, Number) and number.value == 1
@@ -288,7 +290,7 @@ def _times(left: Array, right: Array) -> Array:
 
 
 def _required(function: Callable[..., Any]) -> int:
-    """How many arguments a function has to be given; those with a default are not."""
+    """How many arguments without a default a function has."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -303,8 +305,8 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 def collected(products: Iterable[Product]) -> tuple[Product, ...]:
-    """Like products added up, and those with the number 0 dropped. Linear ones are one operator,
-    as far as their outputs have one shape; what the same operator is applied to is added up too.
+    """Adds up like products and drops those with the number 0. Linear products become one operator
+    if their outputs have one shape. Arguments of the same operator are added up too.
     """
     found: dict[Hashable, Product] = {}
     for product in products:
@@ -335,7 +337,7 @@ def _added(left: Product, right: Product) -> Product:
         numbers = isinstance(left.coefficient, Number) and isinstance(right.coefficient, Number)
         return Product(Number(total) if numbers else total, left.functions, left.factors)
     (one,), (other,) = left.factors, right.factors
-    assert isinstance(one, After) and isinstance(other, After)  # by their places
+    assert isinstance(one, After) and isinstance(other, After)  # since their places are equal
     inner = plain(left.coefficient) * one.inner + plain(right.coefficient) * other.inner
     return Product(Number(1), (), (After(one.outer, inner),))
 
@@ -350,7 +352,7 @@ def _is_nothing(product: Product) -> bool:
 
 
 def _by_term(product: Product) -> Sequence[Product]:
-    """A linear product by the terms of its operator, numbers and functions in front."""
+    """A linear product split into the terms of its operator, numbers and functions in front."""
     operator = product.linear
     if operator is None:
         return (product,)

@@ -27,10 +27,10 @@ class SecondOrder(DifferentialOperator):
         anything with a method `mv`, such as a `lineax` linear operator.
     - `argnum`, `dims`: which argument, and which of its coordinates C refers to.
 
-    Estimated sparsely, entries are drawn with $p ∝ |C_ij|$ (rows, for a C that is sparse or varies
-    with the point; columns $f_r$ of a LowRank, with $p ∝ |s_r| |f_r|²$); densely, from pairs v and
-    Cv (one jet with two parameters, $D²u(v, Cv)$), right for indefinite C without its eigenvectors.
-    The paper's version is the shifted eigen-decomposition (section on dense jets).
+    Estimated sparsely, entries are drawn with $p ∝ |C_ij|$ (rows, if C is sparse or varies with the
+    point; columns $f_r$ of a LowRank, with $p ∝ |s_r| |f_r|²$). Estimated densely, pairs v and Cv
+    are drawn (one jet with two parameters, $D²u(v, Cv)$), which is correct for indefinite C and
+    needs no eigenvectors. The paper uses a shifted eigen-decomposition (section on dense jets).
 
     **Raises:** `ValueError` for a C that is not square, or does not fit the point.
 
@@ -73,8 +73,8 @@ def is_equal_diagonal(C: Field) -> bool:
 def quadratic_form(
     C: Field, argnum: int, dims: tuple[int, ...] | None, equal: bool, name: str
 ) -> Terms:
-    """Σ_ij C_ij ∂_i∂_j for a C in any form, with its name for errors; `equal` for a vector whose
-    entries have one magnitude.
+    """Σ_ij C_ij ∂_i∂_j for a C in any form. `name` is for errors; `equal` says that the entries of
+    a vector have one magnitude.
     """
     if isinstance(C, LowRank):
         return LowRankForm(argnum, dims, C)

@@ -1,8 +1,8 @@
-"""Symbols: what an operator is at a point, as a polynomial in the frequency ξ.
+"""Symbols of operators: their values at a point as polynomials in the frequency ξ.
 
-With p(y) = ξ·(y − x), which vanishes at x, ∂^α e^{ip} = (iξ)^α there, and of p^m/m! the derivatives
-of order m are ξ^α and all others vanish. So symbols are values of the operator itself, exact for
-compositions and coefficients that vary.
+Let p(y) = ξ·(y − x), which vanishes at x. Then ∂^α e^{ip} = (iξ)^α at x. For p^m/m! the derivatives
+of order m are ξ^α at x, and all others vanish. So symbols are values of the operator itself, and
+exact for compositions and variable coefficients.
 """
 
 import math
@@ -22,10 +22,10 @@ from ..terms.term import Part, Term, collapsed, factor_term, merged
 
 
 def order_of(terms: Sequence[Term]) -> int:
-    """The highest order of a term; one less where all that is of that order cancels when
-    coefficients are taken out of derivatives.
+    """The highest order of a term; one less if all terms of that order cancel when coefficients
+    are taken out of derivatives.
 
-    **Raises:** `ValueError` where a term sees all of u: it is no polynomial in the frequency.
+    **Raises:** `ValueError` for an integral term, which is no polynomial in the frequency.
     """
     for segment in (segment for term in terms for segment in term.word if segment.sees_all):
         raise ValueError(
@@ -42,8 +42,8 @@ def _order(term: Term) -> int:
 
 
 def _leading(terms: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms of the highest order with their coefficients in front, where each value of u is by
-    itself.
+    """The terms of the highest order with their coefficients in front, if each value of u is
+    treated separately.
     """
     highest = max(map(_order, terms), default=0)
     leading = [term for term in terms if _order(term) == highest]
@@ -98,7 +98,7 @@ def _phase(xi: PyTree, point: Point) -> Callable[..., Array]:
 def _of_each(
     terms: Sequence[Term], wave: Callable[..., Array], point: Point, values: tuple[int, ...]
 ) -> PyTree:
-    """Of a wave times each unit of u's values, which are along the last axes of the result."""
+    """For a wave times each unit of u's values, which are the last axes of the result."""
     if values == ():
         return _value(terms, wave, point)
     size, dtype = math.prod(values), jax.eval_shape(wave, *point.args).dtype
@@ -118,8 +118,8 @@ def _value(terms: Sequence[Term], function: Callable[..., Array], point: Point) 
 def is_elliptic(terms: Sequence[Term], point: Point) -> Bool[Array, ""]:
     """Whether the principal symbol has no real zero but ξ = 0, up to rounding.
 
-    A form of order two is definite. In the plane the symbol is a polynomial in the slope of ξ,
-    which has no real root. Of a product each factor is elliptic.
+    For order two the quadratic form has to be definite. In the plane the symbol is a polynomial in
+    the slope of ξ and must have no real root. For a product each factor has to be elliptic.
     """
     order = order_of(terms)
     flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, point.args))
@@ -147,7 +147,7 @@ def is_elliptic(terms: Sequence[Term], point: Point) -> Bool[Array, ""]:
 
 
 def _monomials(order: int) -> list[Callable[[Vector], Array]]:
-    """y₀^{m−k} y₁^k / ((m−k)! k!), whose derivatives tell C_{(m−k, k)}."""
+    """y₀^{m−k} y₁^k / ((m−k)! k!), whose derivatives give C_{(m−k, k)}."""
 
     def monomial(k: int) -> Callable[[Vector], Array]:
         scale = math.factorial(order - k) * math.factorial(k)
@@ -157,8 +157,8 @@ def _monomials(order: int) -> list[Callable[[Vector], Array]]:
 
 
 def _has_no_real_root(coefficients: Inexact[Array, " n"]) -> Bool[Array, ""]:
-    """Of Σ_k a_k s^k, at infinity neither. A root of multiplicity m is known to the m-th root of
-    the precision.
+    """Whether Σ_k a_k s^k has no real root, also at infinity. A root of multiplicity m is known to
+    the m-th root of the precision.
     """
     degree, magnitudes = len(coefficients) - 1, jnp.abs(coefficients)
     epsilon = float(jnp.finfo(coefficients.dtype).eps)
@@ -176,7 +176,7 @@ def _has_no_real_root(coefficients: Inexact[Array, " n"]) -> Bool[Array, ""]:
 
 
 def _is_definite(matrix: Array) -> Bool[Array, ""]:
-    """In units in which the diagonal is ±1, which may be as different as they like."""
+    """Whether it is definite, after scaling the diagonal to ±1: its units may differ."""
     diagonal = jnp.abs(jnp.diag(matrix))
     units = jax.lax.rsqrt(jnp.where(diagonal > 0, diagonal, jnp.ones_like(diagonal)))
     values = jnp.linalg.eigvalsh(units[:, None] * matrix * units[None])
@@ -193,7 +193,7 @@ def _is_product_elliptic(term: Term, point: Point) -> Bool[Array, ""]:
 
 
 def at_zero(xi: PyTree) -> tuple[Any, ...]:
-    """A point for operators that are the same everywhere."""
+    """Any point, for operators with constant coefficients."""
     return (jax.tree.map(jnp.zeros_like, xi),)
 
 

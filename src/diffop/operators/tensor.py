@@ -24,13 +24,13 @@ class TensorOperator(DifferentialOperator):
     - `indices`: a sequence of multi-indices, each as for [`diffop.Mixed`][].
     - `coefficients`: as many numbers: a sequence, an array, or a callable coefficients(*args) that
         returns an array. A sequence of Python numbers is a part of the operator's structure. An
-        array is a leaf, which can be differentiated with respect to and learnt.
+        array is a leaf: it can be differentiated with respect to, and learnt.
     - `argnum`: the argument that plain coordinates belong to.
 
-    For very many terms see `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝
-    |$c_r$|, without replacement where all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
+    For very many terms use `TensorOperator.from_coordinates`. Estimated, terms are drawn with p ∝
+    |$c_r$|, without replacement if all magnitudes are equal (STDE, equation `eqn:stde-sparse`).
 
-    **Raises:** `ValueError` where the numbers of indices and coefficients differ.
+    **Raises:** `ValueError` if the numbers of indices and coefficients differ.
 
     !!! example
 
@@ -58,10 +58,10 @@ class TensorOperator(DifferentialOperator):
     def from_coordinates(
         cls, coordinates: Any, coefficients: Any, *, argnum: int = 0
     ) -> "TensorOperator":
-        """The same from arrays: row r of `coordinates` (terms, k) names the k coordinates
-        differentiated.
+        """The same from arrays: row r of `coordinates` (terms, k) names the k coordinates with
+        respect to which term r differentiates.
 
-        `(0, 0, 1)` is $∂₀²∂₁$. All terms have order k; a million of them is fine.
+        `(0, 0, 1)` is $∂₀²∂₁$. All terms have order k. A million terms are possible.
         """
         argnum = checked_argnum(argnum)
         table = np.asarray(coordinates)
@@ -105,7 +105,7 @@ def _are_python_numbers(values: Any) -> bool:
 
 
 def _grouped(monomials: Sequence[Monomial], values: Field) -> tuple[CoordinateTerms, ...]:
-    """Terms of one pattern of exponents and arguments together."""
+    """Terms with one pattern of exponents and arguments, together."""
     groups: dict[Hashable, list[int]] = {}
     ordered = [
         sorted(monomial.alpha, key=lambda item: (-item[1], item[0])) for monomial in monomials
@@ -126,7 +126,7 @@ def _grouped(monomials: Sequence[Monomial], values: Field) -> tuple[CoordinateTe
 
 
 def _groups_of_rows(table: np.ndarray, values: Field, argnum: int) -> tuple[CoordinateTerms, ...]:
-    """Sorted rows of coordinates, grouped by how often each of them is repeated."""
+    """Sorted rows of coordinates, grouped by how often each coordinate is repeated."""
     starts = np.concatenate(
         [np.ones((table.shape[0], 1), bool), table[:, 1:] != table[:, :-1]], axis=1
     )

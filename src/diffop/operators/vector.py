@@ -16,7 +16,7 @@ from .differential import DifferentialOperator
 
 @final
 class Gradient(DifferentialOperator):
-    """$∇u$, or $σᵀ∇u$: in reverse mode, since d derivatives cost as much as one there.
+    """$∇u$, or $σᵀ∇u$, in reverse mode: there d derivatives cost as much as one.
 
     **Arguments:**
 
@@ -25,12 +25,12 @@ class Gradient(DifferentialOperator):
         $∇u$ itself.
     - `argnum`, `dims`: which argument, and which of its coordinates.
 
-    **Returns** (when applied): without sigma and dims, like the argument, as `jax.grad` does;
-    otherwise a vector. For a u that is not scalar, behind u's own axes: of a vector-valued u it is
-    the Jacobian $J_ij = ∂_j u_i$, and `J @ u` is the advection $u·∇u$ of a residual.
+    **Returns** (when applied): without sigma and dims, the structure of the argument, as `jax.grad`
+    does; otherwise a vector. If u is not scalar, these axes follow u's own: for a vector-valued u
+    it is the Jacobian $J_ij = ∂_j u_i$, and `J @ u` in a residual is the advection $u·∇u$.
 
-    As other operators do, it differentiates functions that have a `jax.custom_vjp` as they are
-    written. The rule is what it gives only where there is no other derivative, as of a callback.
+    Like other operators it differentiates functions with a `jax.custom_vjp` as they are written. It
+    uses the rule only if there is no other derivative, as for a callback.
 
     !!! example
 
@@ -68,7 +68,7 @@ class Divergence(AbstractOfCoordinates):
 
     - `argnum`, `dims`: which argument, and which of its coordinates to sum over. u returns one
         value for each coordinate of the argument (or for each of `dims`), as an array or a pytree
-        like the argument. Of a u with more, such as (u, v, p), say which:
+        like the argument. If u returns more, such as (u, v, p), say which entries are meant:
         `Divergence() @ Component((0, 1))`.
 
     Exact: d first-order jets. Estimated: n of the d terms, or dense $vᵀ(∂u)v$.
@@ -98,12 +98,12 @@ class Hessian(AbstractOfCoordinates):
 
     **Returns** (when applied): shape (d, d), behind u's own axes: (m, d, d) for a u with m values.
 
-    One jet with a parameter for each coordinate, which is $d + d(d+1)/2$ coefficients, planned
-    together with other derivatives by single coordinates: first ones come for free. It is exact
-    in estimates too, since its entries are no sums. For a sum over them, such as $C:∇²u$, take
+    It takes one jet with a parameter for each coordinate, which is $d + d(d+1)/2$ coefficients,
+    planned together with other derivatives with respect to single coordinates; first derivatives
+    come for free. It is exact in estimates too, since its entries are not sums. It is meant for few
+    coordinates: with 15 it takes seconds to trace. For a sum over its entries, such as $C:∇²u$, use
     [`diffop.SecondOrder`][], which needs no matrix of derivatives; for products with it
-    `Directional(v) @ Gradient()`. It is meant for few coordinates: with 15 it takes seconds to
-    trace.
+    `Directional(v) @ Gradient()`.
 
     !!! example
 
@@ -126,14 +126,15 @@ class Curl(DifferentialOperator):
     **Arguments:**
 
     - `argnum`, `dims`: which argument, and which two or three of its coordinates. u returns one
-        value for each of them; of a u with more, say which: `Curl() @ Component((0, 1, 2))`.
+        value for each of them; if it returns more, say which are meant:
+        `Curl() @ Component((0, 1, 2))`.
 
     **Returns** (when applied): shape (3,), or a scalar for two coordinates.
 
-    A jet of order one for each coordinate, shared with other derivatives by single coordinates. It
-    is exact in estimates too.
+    It takes a jet of order one for each coordinate, shared with other derivatives with respect to
+    single coordinates. It is exact in estimates too.
 
-    **Raises:** `ValueError` for another number of coordinates, and, when it is applied, of values.
+    **Raises:** `ValueError` for another number of coordinates or, when it is applied, of values.
 
     !!! example
 
@@ -167,14 +168,14 @@ class Curl(DifferentialOperator):
 class Component(DifferentialOperator):
     """An entry $u_i$ of a vector-valued u, or several: `A @ Component(i)` is A of that entry.
 
-    Taking an entry is linear, so it is an operator, composed as others are and, unlike an index of
-    what `A.exact(u)` returns, before a divergence or a sum with other terms. Entries of one u share
-    its jets.
+    Taking an entry is linear, so it is an operator and composes like others. Unlike an index into
+    the value of `A.exact(u)`, it can stand before a divergence or in a sum with other terms.
+    Entries of one u share its jets.
 
     **Arguments:**
 
-    - `entry`: the number of an entry along the first axis of what u returns, counted from 0, or
-        its key where that is a dict; or a tuple of these for several, as a vector.
+    - `entry`: the index of an entry along the first axis of u's value, counted from 0, or its key
+        if u returns a dict; or a tuple of these for several entries, as a vector.
 
     **Raises:** `TypeError` for another kind of entry; `ValueError`, when it is applied, for an
     entry that u does not have.
