@@ -1,5 +1,5 @@
-"""What is made of draws: errors, accuracy, the choice. The results of `diffop.exact`,
-`diffop.estimate`, `diffop.choose`, `diffop.variance` and of the methods of estimates.
+"""Estimates from random draws: standard errors, variances, accuracy, deflation, and the choice
+between them. `diffop.exact`, `diffop.estimate`, `diffop.choose` and `diffop.variance` return these.
 """
 
 from .adaptive import Adaptive

@@ -1,4 +1,4 @@
-"""Estimates with as many draws as an accuracy needs."""
+"""Estimates that add draws until an accuracy is reached."""
 
 import functools
 import math
@@ -29,8 +29,8 @@ from .rounds import AbstractRounds, Tally, empty_tally, rounds_of
 from .statistics import draws
 
 _LEAST = 16
-"""So many draws at least, and two rounds: k of them know their spread to about 1/√(2k), a fifth
-for 16. Fewer would often stop because the spread came out small by chance.
+"""The least number of draws, in at least two rounds. k draws know their spread to about 1/√(2k), a
+fifth for 16. With fewer, a spread that is small by chance would often stop too early.
 """
 
 
@@ -39,11 +39,11 @@ class Adaptive(NamedTuple):
     """What `L.estimate_to(key, …)(u)(*args)` returns: a [`diffop.estimators.Stats`][], and more.
 
     - `value`: the estimate.
-    - `standard_error`: zero where it is exact.
+    - `standard_error`: zero if the value is exact.
     - `jets`: how many were pushed.
-    - `n`: how many draws were made for each set of terms (0 where nothing is sampled).
-    - `converged`: whether the standard error is as small as was asked for; False where the draws
-        ran out before.
+    - `n`: how many draws were made for each set of terms (0 if nothing is sampled).
+    - `converged`: whether the standard error is as small as asked for; False if `max_n` draws were
+        not enough.
 
     !!! example
 
@@ -74,7 +74,7 @@ class Accuracy(NamedTuple):
     batch: int
 
     def holds(self, mean: Sequence[Array], error: Sequence[Array]) -> Array:
-        """For every entry; never for one that is not a number."""
+        """Whether it holds for every entry; never for an entry that is NaN."""
         within = [
             jnp.all(e <= jnp.maximum(self.atol, self.rtol * jnp.abs(m)))
             for m, e in zip(mean, error, strict=True)
@@ -83,7 +83,7 @@ class Accuracy(NamedTuple):
 
 
 def checked_accuracy(rtol: Any, atol: Any, max_n: Any, batch: Any) -> Accuracy:
-    """What tells when to stop, checked at the call."""
+    """The condition to stop, checked at the call."""
     rtol, atol = _tolerance(rtol, "rtol"), _tolerance(atol, "atol")
     if rtol == 0 == atol:
         raise ValueError(
@@ -92,7 +92,7 @@ def checked_accuracy(rtol: Any, atol: Any, max_n: Any, batch: Any) -> Accuracy:
         )
     batch = checked_integer(batch, "batch, the draws in a round,", 2)
     max_n = checked_integer(max_n, "max_n, the number of draws in all,", 1)
-    if max_n < 2 * batch:  # a smaller batch would be another memory and another cost: ask for it
+    if max_n < 2 * batch:  # a smaller batch would change memory and cost: the user has to ask
         raise ValueError(
             f"max_n must allow for two rounds, 2·batch = {2 * batch} draws; got {max_n}. Choose a "
             "smaller batch or more draws."
@@ -110,9 +110,9 @@ def _tolerance(value: Any, name: str) -> float:
 
 
 def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
-    """What the first round is drawn from: probes with a standard error.
+    """The draw of the first round, from probes with a standard error.
 
-    **Raises:** `ValueError` for others.
+    **Raises:** `ValueError` for probes without one.
     """
     draw = make_draw(key, batch, probes)
     unknown = without_error(draw.probe, batch)
@@ -124,7 +124,7 @@ def make_round(key: Key, batch: int, probes: str | AbstractProbe) -> Draw:
 def adaptive(
     parts: Sequence[Part], draw: Draw, accuracy: Accuracy, u: Callable[..., PyTree], point: Point
 ) -> Adaptive:
-    """The sum of all parts at a point, from as many rounds like `draw` as are needed."""
+    """The sum of all parts at a point, from as many rounds of `draw` as are needed."""
     exact, sampled = _split(parts, draw, point)
     known = draws([[Part(exact, None)]], u, point) if exact or not sampled else None
     if sampled:
@@ -139,7 +139,7 @@ def adaptive(
 def _split(
     parts: Sequence[Part], draw: Draw, point: Point
 ) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
-    """The terms that a round would not sample, and those that it would."""
+    """The terms that a round computes exactly, and the terms that it samples."""
     exact, sampled = [], []
     for term in (term for part in parts for term in part.terms):
         jets = segment_jets([(segment, draw) for segment in term.word], point)
@@ -151,7 +151,7 @@ def _split(
 
 @final
 class _Rounds:
-    """Rounds of draws of some terms, numbered from 0. They are independent, but for what is drawn
+    """Rounds of draws of some terms, numbered from 0. Rounds are independent, except for draws
     without replacement.
     """
 
@@ -186,12 +186,12 @@ class _Rounds:
 
 
 Tallies: TypeAlias = list[list[Tally]]
-"""For each design and each output."""
+"""One tally for each design and each output."""
 
 
 @final
 class _Total:
-    """The exact value plus what the rounds of each design add to it, output by output."""
+    """The exact value plus the sums over the rounds of each design, output by output."""
 
     def __init__(self, exact: Sequence[Array], rules: Sequence[AbstractRounds]) -> None:
         self._exact, self._rules = exact, rules
@@ -206,7 +206,7 @@ class _Total:
         ]
 
     def summary(self, number: ScalarArray, tallies: Tallies) -> tuple[list[Array], list[Array]]:
-        """Means and standard errors after so many rounds: variances of different designs add."""
+        """Means and standard errors after `number` rounds: variances of designs add."""
         means, errors = [], []
         for position, value in enumerate(self._exact):
             found = [each[position] for each in tallies]
@@ -221,7 +221,7 @@ class _Total:
 
 
 def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
-    """Rounds until the accuracy is reached."""
+    """Adds rounds until the accuracy is reached."""
     accuracy = rounds.accuracy
     shapes, designs, jets = eqx.filter_eval_shape(rounds.draw, jnp.asarray(0))
     zeros = _nothing_yet(rounds, shapes)
@@ -247,7 +247,7 @@ def _sampled(exact: PyTree, exact_jets: int, rounds: _Rounds) -> Adaptive:
 
 
 def _nothing_yet(rounds: _Rounds, shapes: Sequence[PyTree]) -> list[PyTree]:
-    """Zeros like one contribution to each design."""
+    """Zeros with the shapes of one contribution to each design."""
     if any(map(is_on_mesh, jax.tree.leaves(shapes))):
         first = jnp.asarray(0)
         return start_of_sum(lambda: jax.tree.map(lambda z: z[0], rounds.draw(first)[0]))
@@ -255,10 +255,10 @@ def _nothing_yet(rounds: _Rounds, shapes: Sequence[PyTree]) -> list[PyTree]:
 
 
 def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallies]:
-    """How many rounds were made, and what they add up to.
+    """How many rounds were made, and their tallies.
 
     Equinox's checkpointed loop has a reverse mode, in which u and the point may be closed over. A
-    checkpoint for each round is no more than some copies of u's output.
+    checkpoint for each round takes no more memory than some copies of u's output.
     """
     accuracy = rounds.accuracy
     least = max(2, -(-_LEAST // accuracy.batch))
@@ -267,15 +267,15 @@ def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallie
         return (state[0] < least) | ~accuracy.holds(*total.summary(*state))
 
     def one_more(state: tuple[Array, Tallies]) -> tuple[Array, Tallies]:
-        # Under vmap all points that need more rounds are in the same one, the latest, and share its
-        # jets, as they do those of an estimate. What is computed for the others is thrown away.
+        # Under vmap all points that need more rounds are in the same round, the latest, and share
+        # its jets. The results for the other points are thrown away.
         number = varying_over(eqxi.unvmap_max(state[0]), varying_axes(state[0]))
         contributions, _, _ = rounds.draw(number)
         after = number + 1, total.add(state[1], contributions, number)
         more = unfinished(state)
         return jax.tree.map(lambda new, old: jnp.where(more, new, old), after, state)
 
-    # what is selected together lies on the devices together, and is mapped together
+    # arrays that are selected together lie on the devices together, and are mapped together
     number = sum((zeros_for(leaf, (), int) for leaf in jax.tree.leaves(start)), jnp.asarray(0))
     start = jax.tree.map(lambda leaf: leaf + zeros_for(number, (), leaf.dtype), start)
     return eqxi.while_loop(
@@ -289,7 +289,7 @@ def _loop(rounds: _Rounds, total: _Total, start: Tallies) -> tuple[Array, Tallie
 
 
 def _anywhere(unfinished: Array) -> Array:
-    """Whether any point on any device needs more: u may communicate, so that all take part."""
+    """Whether any point on any device needs more. u may communicate, so all have to take part."""
     needed, axes = eqxi.unvmap_any(unfinished), varying_axes(unfinished)
     if not axes:
         return needed
@@ -297,6 +297,6 @@ def _anywhere(unfinished: Array) -> Array:
 
 
 def _root(variance: Array) -> Array:
-    """√, with the gradient zero where there is no variance."""
+    """√, with gradient zero if there is no variance."""
     positive = variance > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1)), variance)

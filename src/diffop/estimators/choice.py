@@ -1,13 +1,14 @@
 """The choice between exact evaluation and the kinds of estimates.
 
-Which jets are best depends on u: draws of terms vary with the diagonal of its Hessian, dense draws
-with the rest of it, deflation with how fast its eigenvalues decay. An operator alone does not tell.
+Which jets are best depends on u. The variance of draws of terms depends on the diagonal of its
+Hessian, that of dense draws on the other entries, that of deflation on how fast its eigenvalues
+decay. The operator alone does not tell.
 
-So the ways are compared on a function and some points like those to come. Each of them is given
-what n sparse draws cost, in floating point operations of the compiled program, so that ways with
-expensive draws get fewer of them. At that cost the one with the least variance is taken, averaged
-over the points and summed over all outputs. Exact evaluation is taken if it costs no more than n
-sparse draws.
+So the ways are compared on a function, at some points like those of the later evaluation. Each way
+may spend as many floating-point operations of the compiled program as n sparse draws cost, so ways
+with expensive draws get fewer of them. The way with the least variance is taken, averaged over the
+points and summed over all outputs. Exact evaluation is taken if it costs no more than n sparse
+draws.
 """
 
 import math
@@ -36,9 +37,9 @@ from .together import Joint, flatten
 from .traces import as_trace, is_exact
 
 MANY = 1000
-"""Costs are those of a point among so many: one draw serves all of them."""
+"""Costs are those of one point among this many, since one draw serves all points."""
 ROUNDING = 1e-3
-"""How much of a draw, and of a budget, is nothing."""
+"""The fraction of a draw, or of a budget, that is ignored."""
 
 Kind: TypeAlias = AbstractProbe | str | None
 """Probes, the name of a method of deflation, or None for no draws at all."""
@@ -49,10 +50,10 @@ class Way(NamedTuple):
     """One way to evaluate, a line of a [`diffop.estimators.Choice`][].
 
     - `name`: "exact", the name of probes, or a method of deflation.
-    - `draws`: how many (products, for deflation), for what n sparse draws cost.
-    - `operations`: floating point operations at a point.
-    - `standard_error`: at a point; of several outputs, the root of the sum of their variances. None
-        for one draw, which does not tell.
+    - `draws`: how many draws (products, for deflation) it makes at the cost of n sparse draws.
+    - `operations`: floating-point operations at a point.
+    - `standard_error`: at a point; for several outputs, the root of the sum of their variances.
+        None for one draw, which has no spread.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Choice:
     """What `diffop.choose` finds; prints as a table.
 
     - `chosen`: the way that was taken.
-    - `ways`: all that were compared, it among them.
+    - `ways`: all ways that were compared, including the chosen one.
     - `reason`: a sentence.
     """
 
@@ -77,7 +78,7 @@ class Choice:
         self.chosen, self.ways, self.reason = chosen, tuple(ways), reason
 
     def estimate(self, key: Key) -> Callable[..., Callable[..., PyTree]]:
-        """The operators in the way that was taken, as `diffop.estimate` with your own key:
+        """The operators in the chosen way, as `diffop.estimate` with a key of your choice:
         `choice.estimate(key)(u)(*args)`.
         """
         return _made(self._ops, self._kind, self.chosen.draws, key)
@@ -104,11 +105,11 @@ def choose(
     probes: Sequence[str | AbstractProbe] | None = None,
     repeats: int = 4,
 ) -> Callable[..., Callable[..., Choice]]:
-    """Which way to evaluate operators is best for what n sparse draws cost, on a function and some
-    points: `do.choose(ops, key, n)(u)(*points)`.
+    """Finds the best way to evaluate operators at the cost of n sparse draws, for a function and
+    some points: `do.choose(ops, key, n)(u)(*points)`.
 
     It takes about as long as `repeats` estimates in each way at the points, and a compilation of
-    each way: make the choice once for many points and steps.
+    each way. So make the choice once for many points and steps.
 
     **Arguments:**
 
@@ -116,18 +117,18 @@ def choose(
     - `key`: a JAX random key, for the comparison alone.
     - `n`: how many sparse draws an evaluation may cost.
     - `probes`: what to compare with exact evaluation and sparse draws, by name ("xtrace" and
-        "hutch++" for deflation among them) or as one of `diffop.probes`; by default every name that
-        is unbiased for all the operators.
+        "hutch++" for deflation among them) or as an object of `diffop.probes`; by default every
+        name that is unbiased for all the operators.
     - `repeats`: how many estimates are made at each point in each way.
 
     **Returns:**
 
-    A map from a function like those to come, such as the network at some step of its training, to a
-    map from its arguments, each with a leading axis of points (4 to 16 are enough), to a
-    [`diffop.estimators.Choice`][].
+    A map from a function to a map from its arguments to a [`diffop.estimators.Choice`][]. The
+    function should resemble later ones, such as the network at some step of its training. Each
+    argument has a leading axis of points (4 to 16 are enough).
 
-    **Raises:** what `Operator.estimate` raises; `ValueError` for fewer than 2 repeats, and where
-    values are not finite.
+    **Raises:** what `Operator.estimate` raises; `ValueError` for fewer than 2 repeats, or
+    values that are not finite.
 
     !!! example
 
@@ -190,7 +191,7 @@ def _made(ops: PyTree, kind: Kind, n: int, key: Key) -> Callable[..., Callable[.
 
 @final
 class _Pilot:
-    """Operators on a function at some points, where ways are compared."""
+    """Operators on a function at some points, at which ways are compared."""
 
     def __init__(
         self, ops: PyTree, u: Callable[..., PyTree], points: Any, key: Key, repeats: int
@@ -213,7 +214,7 @@ class _Pilot:
         self._parts = [operator.parts for operator in operators]
 
     def unbiased(self) -> dict[str, Kind]:
-        """The ways that are unbiased for all the operators, and for such a function."""
+        """The ways that are unbiased for all the operators, and defined for the function."""
         parts = [part for each in self._parts for part in each]
         kinds: dict[str, Kind] = {
             name: probe
@@ -231,17 +232,17 @@ class _Pilot:
         return all(jnp.issubdtype(kind, jnp.floating) for kind in kinds)
 
     def cost(self, kind: Kind, n: int) -> float:
-        """Floating point operations at a point among many, as the compiler counts them."""
+        """Floating-point operations at one of many points, as the compiler counts them."""
 
         def shape(leaf: Any) -> jax.ShapeDtypeStruct:
             array = jnp.asarray(leaf)
             return jax.ShapeDtypeStruct((MANY, *array.shape[1:]), array.dtype)
 
         function = jax.jit(jax.vmap(_made(self.ops, kind, n, self.key)(self.u)))
-        with plain():  # of a loop the compiler counts one turn
+        with plain():  # the compiler counts one turn of a loop
             lowered = function.lower(*jax.tree.map(shape, self.points))
         found: Any = lowered.cost_analysis()
-        return float(found.get("flops", 0.0)) / MANY  # none at all for a u that is constant
+        return float(found.get("flops", 0.0)) / MANY  # none at all for a constant u
 
     def error(self, name: str, kind: Kind, n: int) -> float:
         """The root of the mean variance over the points, summed over outputs."""
@@ -271,7 +272,7 @@ class _Pilot:
 
 
 def _chosen(pilot: _Pilot, kinds: dict[str, Kind], n: int) -> Choice:
-    """The decision from variances and costs that are measured."""
+    """The decision, from measured variances and costs."""
     kinds = {"sparse": NAMED["sparse"]} | kinds
     cost = cache(lambda name, draws: pilot.cost(kinds[name], draws))
     budget = cost("sparse", n)
@@ -296,9 +297,9 @@ def _chosen(pilot: _Pilot, kinds: dict[str, Kind], n: int) -> Choice:
 
 
 def _affordable(least: int, n: int, budget: float, cost: Callable[[int], float]) -> int | None:
-    """How many draws a budget pays for; None where not even as few as there have to be. Costs are
-    a constant and a multiple of the draws, nearly: where they go in steps, as in pairs of products,
-    the line may promise too many draws, and the excess is given back.
+    """How many draws a budget pays for; None if it does not pay for the least number. Costs are
+    nearly a constant plus a multiple of the draws. If they grow in steps, as with pairs of
+    products, this line may give too many draws, and the excess is removed.
     """
     low, high = max(least, n // 4), max(least + 4, n)
     slope = (cost(high) - cost(low)) / (high - low)
@@ -312,5 +313,5 @@ def _affordable(least: int, n: int, budget: float, cost: Callable[[int], float])
 
 
 def _sum(leaves: Iterable[Array]) -> Any:
-    """Of all entries, whatever their precisions are."""
+    """The sum of all entries, whatever their precisions."""
     return sum(jnp.sum(leaf).astype(float) for leaf in leaves)

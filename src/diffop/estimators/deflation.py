@@ -1,4 +1,4 @@
-"""Estimates of second-order operators whose large part is found and computed exactly."""
+"""Estimates of second-order operators whose large part is computed exactly."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -25,38 +25,39 @@ from .trace_estimators import Products, hutch_plus_plus, xtrace
 from .traces import Trace, as_trace, hessian_products, is_exact, jacobian_products
 
 LEAST = {"xtrace": 4, "hutch++": 3}
-"""The methods, with the products that each of them needs."""
+"""The methods, with the least number of products that each needs."""
 
 
 @final
 class Deflated(AbstractEstimator):
-    """An unbiased estimate of an operator that is a trace, its large part exact: what
+    """An unbiased estimate of a trace whose large part is exact: what
     `L.deflate(key, n, method)` returns.
 
     The Laplacian, `SecondOrder`, `ParabolicTrace` and `Divergence` are traces $tr A(x)$ of matrices
-    that are known by their products, Hessian-vector products by forward over reverse mode (for the
-    divergence derivatives along a direction). Random products find the directions in which A is
-    large; there its trace is computed exactly, and only the rest is estimated. Where the
-    eigenvalues of A decay, the variance is a small fraction of that of as many plain probes; for an
-    A of rank below n/2 (XTrace) or n/3 (Hutch++) it is zero.
+    known by their products with vectors: Hessian-vector products by forward over reverse mode, or
+    derivatives along a direction for the divergence. Products with random vectors find the
+    directions in which A is large. The trace there is computed exactly, and only the rest is
+    estimated. If the eigenvalues of A decay, the variance is a small fraction of that of as many
+    plain probes; for an A of rank below n/2 (XTrace) or n/3 (Hutch++) it is zero.
 
-    - "xtrace": n/2 test vectors (rounded down), each a probe of what the others leave: 2 products a
-        vector. The standard error is the spread of the leave-one-out estimates over $√(n/2)$, as
-        its authors give it. They are not independent, so it is an indication and not unbiased.
-    - "hutch++": n/3 products each (rounded down) find the directions and compute the trace there;
-        the others are Rademacher probes of the rest. The square of the standard error is unbiased;
-        it needs two probes, so n ≥ 4.
+    - "xtrace": n/2 test vectors (rounded down), each a probe of what the others leave: 2 products
+        for each vector. The standard error is the spread of the leave-one-out estimates over
+        $√(n/2)$, as its authors give it. These are not independent, so it is an indication and not
+        unbiased.
+    - "hutch++": n/3 products (rounded down) find the directions, and as many compute the trace
+        there; the others are Rademacher probes of the rest. The square of the standard error is
+        unbiased. It needs two probes, so n ≥ 4.
 
-    Every second-order term and the divergence get n products of their own (for a u with several
-    values, each value does) and test vectors of their own; a term whose matrix has at most n rows
-    is exact, and so are terms of order one and zero and single derivatives.
+    Every second-order term and the divergence have n products and test vectors of their own (if u
+    has several values, each value does). Exact are terms whose matrix has at most n rows, terms of
+    order one and zero, and single derivatives.
 
-    `D(u)(*args)` is the estimate, `D.stats(u)(*args)` a [`diffop.estimators.Stats`][] with its
-    standard error and the products (and jets of exact terms) that it took; `chunk=` beside u bounds
-    products too. The directions depend on u and on the point: unlike
-    [`diffop.operators.Estimate`][] this is not an operator, linear in u with fixed jets. It needs a
-    real u that can be differentiated in reverse mode. Gradients through u's parameters are unbiased
-    too, see the derivation in `diffop.estimators.trace_estimators`.
+    `D(u)(*args)` is the estimate. `D.stats(u)(*args)` is a [`diffop.estimators.Stats`][] with its
+    standard error and the number of products (and jets of exact terms) that it took. `chunk=`
+    beside u bounds products too. The directions depend on u and on the point. So, unlike
+    [`diffop.operators.Estimate`][], this is not an operator, which would be linear in u with fixed
+    jets. u must be real and differentiable in reverse mode. Gradients with respect to u's
+    parameters are unbiased too; the derivation is in `diffop.estimators.trace_estimators`.
 
     **Raises:** `ValueError`, by `stats` of "hutch++" with n = 3, whose one probe has no spread.
 
@@ -100,7 +101,7 @@ class Deflated(AbstractEstimator):
         return Stats(_add(means), jax.tree.map(jnp.sqrt, _add(variances)), jets)
 
     def _split(self, point: Point) -> tuple[tuple[Term, ...], list[tuple[Term, Key]]]:
-        """The terms that are exact at a point, and the others, each with a key of its own."""
+        """The terms that are exact at a point, and the others, each with its own key."""
         exact, sampled = [], []
         for i, term in enumerate(self.collected):
             trace = as_trace(term)
@@ -113,7 +114,7 @@ class Deflated(AbstractEstimator):
     def _estimates(self, term: Term, key: Key, u: Callable[..., PyTree], point: Point) -> PyTree:
         """Several estimates of a term, on a leading axis of each leaf."""
         trace = as_trace(term)
-        assert trace is not None  # that is how terms were split
+        assert trace is not None  # terms were split by this
         _check_real(trace, u, point)
         u = entries_of(u, term.head.entries)
         draw = partial(self._draw, key, trace.count(point), point.dtype(trace.argnum))
@@ -125,18 +126,18 @@ class Deflated(AbstractEstimator):
 
     def _draw(self, key: Key, size: int, dtype: Any, products: Products) -> PerDirection:
         """Estimates of the trace of a matrix of this size."""
-        dtype = dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32  # a basis needs it
+        dtype = dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32  # the basis needs precision
         if self.method == "xtrace":
             tests = jax.random.normal(stream(key, "test vectors"), (self.made.n // 2, size), dtype)
             return xtrace(products, tests)
         third, for_probes = self.made.n // 3, stream(key, "probes")
-        # Gaussian, so that no direction is missed for sure; Rademacher probes vary least.
+        # Gaussian vectors miss no direction with certainty; Rademacher probes vary least.
         sketch = jax.random.normal(stream(key, "sketch"), (third, size), dtype)
         probes = jax.random.rademacher(for_probes, (self.made.n - 2 * third, size), dtype)
         return hutch_plus_plus(products, sketch, probes)
 
     def _products(self, estimates: PyTree) -> int:
-        """How many products with matrices a term took: n (an even number for XTrace) a value."""
+        """How many products with matrices a term took: n for each value (even for XTrace)."""
         values = sum(leaf[0].size for leaf in jax.tree.leaves(estimates))
         n = self.made.n
         return values * (n - n % 2 if self.method == "xtrace" else n)
@@ -167,7 +168,7 @@ def _for_each_value(
     u: Callable[..., PyTree],
     point: Point,
 ) -> PyTree:
-    """What is drawn for u's values one by one: each has a matrix of its own."""
+    """Draws for u's values one by one: each has its own matrix."""
 
     def of_leaf(leaf: int, shape: tuple[int, ...]) -> Array:
         def of_value(i: Any) -> Array:
@@ -188,7 +189,7 @@ def _mean(estimates: PyTree) -> PyTree:
 
 
 def _variance(estimates: PyTree) -> PyTree:
-    """The variance of the mean of m estimates, were they independent: Σ|t_i − t̄|² / (m(m−1))."""
+    """The variance of the mean of m independent estimates: Σ|t_i − t̄|² / (m(m−1))."""
 
     def variance(leaf: Array) -> Array:
         m = leaf.shape[0]
@@ -207,7 +208,7 @@ def _add(values: Sequence[PyTree]) -> PyTree:
 
 
 def _check_real(trace: Trace, u: Callable[..., PyTree], point: Point) -> None:
-    """Gradients, and with them products with A, are those of real functions of real numbers."""
+    """Raises an error unless u is a real function of real numbers, as products with A need."""
     outputs = jax.tree.leaves(jax.eval_shape(lambda: point.value_of(u)))
     for what, dtype in [
         *(("u", jnp.dtype(leaf.dtype)) for leaf in outputs),

@@ -1,4 +1,4 @@
-"""What estimates are made from, checked at the call that makes them."""
+"""The draw of an estimate, checked at the call that makes it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from ..terms.term import Part, Segment
 
 
 def make_draw(key: Any, n: Any, probes: Any) -> Draw:
-    """Check what an estimate is made from."""
+    """Checks key, n and probes, and makes a draw of them."""
     key = checked_key(key, "an estimate")
     given, n = n, plain(n)
     if not is_integer(n):
@@ -31,12 +31,12 @@ def make_draw(key: Any, n: Any, probes: Any) -> Draw:
         )
     if n.__index__() < 1:
         raise ValueError(f"n, the number of draws, must be at least 1; got {n}.")
-    typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to be compared
+    typed = key if is_key_array(key) else jax.random.wrap_key_data(key)  # one kind, to compare
     return Draw(typed, n.__index__(), as_probe(probes))
 
 
 def check_probes(parts: Sequence[Part], probe: AbstractProbe) -> None:
-    """Refuse probes that are biased for an operator, at the call that asks for them."""
+    """Refuses probes that are biased for an operator, at the call that asks for them."""
     for segment in _segments(parts):
         if not has_probe(segment.product, probe):
             raise ValueError(_biased(segment.product, probe, segment.text))
@@ -48,12 +48,12 @@ def supports(parts: Sequence[Part], probe: AbstractProbe) -> bool:
 
 
 def is_unsampled(operator: Any) -> bool:
-    """Whether it is an operator, and no estimate of one."""
+    """Whether it is an operator and not an estimate of one."""
     return is_operator(operator) and all(part.draw is None for part in operator.parts)
 
 
 def without_error(probe: AbstractProbe, n: int) -> str | None:
-    """Why n draws of many terms have no standard error; None where they have one."""
+    """Why n draws of many terms have no standard error; None if they have one."""
     if not isinstance(probe, Systematic | Stratified):
         return None
     return probe.select(jax.random.key(0), 4 * n, n).unknown

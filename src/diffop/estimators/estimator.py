@@ -1,4 +1,4 @@
-"""What everything is that estimates: applied to functions in one way, with results of one shape."""
+"""The base class of all estimators: one way to apply them, and results of one shape."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from .statistics import Stats
 
 
 class AbstractEstimator(eqx.Module):
-    """Called with a function u it returns a function of u's own arguments, whose values are
-    estimates; `stats` adds their standard errors.
+    """Called with a function u, it returns a function of u's own arguments whose values are
+    estimates. `stats` adds their standard errors.
     """
 
     @abstractmethod
@@ -47,8 +47,8 @@ class AbstractEstimator(eqx.Module):
         [`diffop.estimators.Stats`][], `(value, standard_error, jets)`; `chunk` and `plan` as for
         `Operator.exact`.
 
-        **Raises:** `ValueError`, when that is called, where there is no standard error: for one
-        draw, for probes without one, and where the inner operator of a composition with variable
+        **Raises:** `ValueError`, when it is called, if there is no standard error: for one draw,
+        for probes without one, and if the inner operator of a composition with variable
         coefficients is sampled too.
 
         !!! example

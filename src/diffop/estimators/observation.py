@@ -1,4 +1,4 @@
-"""Which terms an estimate drew, and how large they were."""
+"""Observes which terms an estimate drew, and how large they were."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ from .statistics import draws
 def observe(
     memory: RunningMagnitudes, parts: Sequence[Part], u: Callable[..., PyTree], point: Point
 ) -> RunningMagnitudes:
-    """The memory with the magnitudes |t_i| of the terms that were drawn: a draw contributes
+    """The memory, updated with the magnitudes |t_i| of the drawn terms: a draw contributes
     t_i/(n p_i).
     """
     segment, draw = _single_sum(parts)
@@ -31,7 +31,7 @@ def observe(
         )
     (jets,) = segment_jets([(segment, draw)], point)
     if not jets or jets[0].design is None:
-        return memory  # nothing was drawn: it is exact
+        return memory  # nothing was drawn: the estimate is exact
     (rows, *others) = [rows for moved in jets[0].tangents.values() for rows in moved.values()]
     if others or not isinstance(rows, SparseRows) or rows.positions.shape[1] != 1:
         raise ValueError(
@@ -51,7 +51,7 @@ def observe(
 
 
 def _single_sum(parts: Sequence[Part]) -> tuple[Segment, Draw]:
-    """The sum of terms that an estimate of one such sum draws from."""
+    """The single sum of terms from which the estimate draws."""
     terms = [(term, part.draw) for part in parts for term in part.terms]
     if len(terms) == 1 and len(terms[0][0].word) == 1 and terms[0][1] is not None:
         return next(iter(terms[0][0].word)), terms[0][1]

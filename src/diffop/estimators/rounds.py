@@ -1,5 +1,4 @@
-"""Draws made in rounds, of b draws each, until there are enough: their mean and its variance so
-far.
+"""Rounds of b draws each: their running mean and its variance.
 
 With y = b z for the contributions z of a round, each y by itself is unbiased for the whole sum.
 After k draws of one stratum the estimate is their mean ȳ, and
@@ -7,17 +6,16 @@ After k draws of one stratum the estimate is their mean ȳ, and
     Var ȳ = E[ M/(k (k−1)) ] (1 − k/N),        M = Σ |y − ȳ|²,
 
 for independent draws (N infinite) and for the first k of a random order of N terms. M is pooled
-over all the draws: with k − 1 degrees of freedom it is less noisy than what the rounds say one by
-one, (b − 1) k/b. Adding a draws with mean ȳ' and spread M' to k,
+over all draws: with k − 1 degrees of freedom it is less noisy than the rounds' own spreads, which
+have (b − 1) k/b. Adding a draws with mean ȳ' and spread M' to k draws,
 
     ȳ ← ȳ + δ a/(k+a),    M ← M + M' + |δ|² k a/(k+a),    δ = ȳ' − ȳ,
 
-which cancels nothing (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983).
+cancels nothing (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983).
 
-Draws that depend on each other in other ways (strata, orthogonal directions) do so within their
-round only. Rounds with keys of their own are independent, so for R of them with sums s_r and
-unbiased estimates V_r of their variances, the estimate is the mean of the s_r, with the variance
-Σ_r V_r / R².
+Draws that depend on each other in other ways (strata, orthogonal directions) do so only within
+their round. Rounds with different keys are independent. So for R rounds with sums s_r and unbiased
+estimates V_r of their variances, the estimate is the mean of the s_r, with the variance Σ_r V_r/R².
 """
 
 import math
@@ -36,15 +34,15 @@ from ..probes.windows import is_window
 
 @final
 class Tally(NamedTuple):
-    """The estimate so far, and what its variance is computed from."""
+    """The estimate so far, and the numbers from which its variance is computed."""
 
     mean: Array
     spread: Array
 
 
 def empty_tally(zero: Array) -> Tally:
-    """Before the first round, where a contribution is an array like `zero`; half precision is too
-    little for sums over rounds.
+    """The tally before the first round, for contributions with the shape of `zero`. Half precision
+    is too little for sums over rounds.
     """
     mean = zero.astype(np.promote_types(zero.dtype, np.float32))
     return Tally(mean, jnp.real(mean))
@@ -62,25 +60,25 @@ class AbstractRounds(eqx.Module):
 
     @property
     def number(self) -> int:
-        """How many rounds there are at most."""
+        """The largest number of rounds."""
         return -(-self.most // self.batch)
 
     def used(self, rounds: ScalarArray) -> ScalarArray:
-        """The draws of so many rounds."""
+        """The number of draws in this many rounds."""
         return jnp.minimum(rounds * self.batch, self.most)
 
     @abstractmethod
     def add(self, tally: Tally, contributions: AnyArray, rounds: ScalarArray) -> Tally:
-        """One more after so many rounds; nothing new where all draws have been used."""
+        """Adds one round after this many; nothing new if all draws have been used."""
 
     @abstractmethod
     def variance(self, tally: Tally, rounds: ScalarArray) -> Array:
-        """An unbiased estimate of the variance of the mean after so many rounds."""
+        """An unbiased estimate of the variance of the mean after this many rounds."""
 
 
 @final
 class Pooled(AbstractRounds):
-    """Draws of one stratum of a population, infinite for independent ones."""
+    """Draws of one stratum of a population, which is infinite for independent draws."""
 
     batch: int = eqx.field(static=True)
     most: int = eqx.field(static=True)
@@ -110,7 +108,7 @@ class Pooled(AbstractRounds):
 
 @final
 class RoundByRound(AbstractRounds):
-    """Whole rounds, independent of each other, of any design that has a standard error."""
+    """Whole rounds, independent of each other, for any design that has a standard error."""
 
     batch: int = eqx.field(static=True)
     most: int = eqx.field(static=True)

@@ -1,4 +1,4 @@
-"""The standard error of an estimate, from the draws it was made of."""
+"""The standard error of an estimate, from its draws."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -29,10 +29,10 @@ from ..terms.term import Part, Segment
 
 @final
 class Stats(NamedTuple):
-    """An estimate with its error: what `stats` of everything that estimates returns.
+    """An estimate with its error: what `stats` of every estimator returns.
 
     - `value`: the estimate.
-    - `standard_error`: in the same structure; zero where it is exact.
+    - `standard_error`: in the same structure; zero if the value is exact.
     - `jets`: how many were pushed.
     """
 
@@ -42,12 +42,12 @@ class Stats(NamedTuple):
 
 
 Source: TypeAlias = tuple[int, Design]
-"""The number of a draw among those of an evaluation, and how it was made. Draws of one source are
-the same draws, those of different sources are independent.
+"""The number of a draw within an evaluation, and how it was made. Draws of one source are the same
+draws; draws of different sources are independent.
 
-Draws with traced keys are told apart when the program runs only. Of those that turn out to be the
-same one, the first source has what all of them contribute and the others nothing, so that
-variances of sources add in any case.
+Draws with traced keys can be compared only when the program runs. If several turn out to be the
+same, the first source receives the contributions of all of them and the others zero, so variances
+of sources add in any case.
 """
 
 
@@ -55,10 +55,10 @@ variances of sources add in any case.
 class Draws(NamedTuple):
     """Several operators at a point, draw by draw.
 
-    - `exact`: for each operator the sum of what was not sampled.
+    - `exact`: for each operator the sum of its exact terms.
     - `sampled`: for each source and each operator the contributions z_r of the draws, along the
-        first axis; the estimate is `exact` plus the sums of all of them. None for an operator that
-        has no part in them.
+        first axis; the estimate is `exact` plus the sums of all contributions. None for an operator
+        that does not use the source.
     - `jets`: how many were pushed.
     """
 
@@ -140,10 +140,10 @@ def draws(operators: Sequence[Sequence[Part]], u: Callable[..., PyTree], point: 
 def _told_apart(
     sampled: dict[Source, list[PyTree | None]], made: Sequence[Draw]
 ) -> dict[Source, list[PyTree | None]]:
-    """The same contributions, those of equal draws added up in the first of them."""
+    """The same contributions, with those of equal draws added up in the first of them."""
     result: dict[Source, list[PyTree | None]] = {}
     for source, contributions in sampled.items():
-        left = contributions  # what none of the earlier ones takes
+        left = contributions  # what none of the earlier draws takes
         for (number, design), known in result.items():
             equal = made[number].equals(made[source[0]]) if design == source[1] else False
             if equal is not False:
@@ -167,7 +167,7 @@ def statistics(parts: Sequence[Part], u: Callable[..., PyTree], point: Point) ->
 
 
 def real_kind(dtype: Any) -> Any:
-    """The type of a variance: as precise as the values, and real."""
+    """The type of a variance: real, with the precision of the values."""
     return jnp.finfo(dtype).dtype
 
 
@@ -178,13 +178,13 @@ def plus(known: PyTree | None, value: PyTree) -> PyTree:
 def _nothing(
     contributions: Sequence[PyTree | None], u: Callable[..., PyTree], point: Point
 ) -> PyTree:
-    """What an operator without exact part has of it: zeros like its values, not like those of u."""
+    """Zeros with the shape of the operator's value, for an operator without an exact part."""
     drawn = [jax.tree.map(lambda z: z[0], each) for each in contributions if each is not None]
     return jax.tree.map(jnp.zeros_like, drawn[0] if drawn else point.value_of(floating(u)))
 
 
 def _checked(part: Part, point: Point) -> Part:
-    """The terms as they are at the point. Only what is applied last may be sampled: its draws are
+    """The terms at the point. Only the operator that is applied last may be sampled: its draws are
     linear in an inner function that is exact, such as a gradient.
     """
     terms = tuple(each for term in part.terms for each in product_rule(term, point))

@@ -1,4 +1,4 @@
-"""Several operators on one function at once."""
+"""Several operators on one function, evaluated together."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -31,8 +31,8 @@ from .statistics import Draws, Stats, draws, real_kind
 def exact(ops: PyTree) -> "Joint":
     """Several operators in one pass: `do.exact(ops)(u)(*args)` has the structure of `ops`.
 
-    All of them share u's primal, the derivatives of its nonlinearities, and the jets that they have
-    in common. This is how a residual $f(x, u, D₁u, D₂u, …)$ is written, linear or not.
+    They share u's primal, the derivatives of its nonlinearities, and common jets. Use it to write a
+    residual $f(x, u, D₁u, D₂u, …)$, linear or not.
 
     **Arguments:**
 
@@ -109,7 +109,7 @@ class Moments(NamedTuple):
     """A function of estimates, and an unbiased estimate of its variance.
 
     - `value`: the function of the estimates.
-    - `variance`: in the same structure, real; zero where nothing was sampled. Its root is the
+    - `variance`: in the same structure, real; zero if nothing was sampled. Its root is the
         `standard_error`.
     """
 
@@ -126,12 +126,12 @@ class Moments(NamedTuple):
 class JointDraws(eqx.Module):
     """What `Joint.draws` returns: estimates of several operators at a point, draw by draw.
 
-    An estimate is what is exact plus $Σ_s Σ_r z_sr$, the sources s being independent and r the
-    draws of one. All the operators use the same draws of a source.
+    An estimate is the exact part plus $Σ_s Σ_r z_sr$, where the sources s are independent and r
+    numbers the draws of one source. All operators use the same draws of a source.
 
     - `value`: the estimates, in the structure of the operators.
     - `contributions`: for each source $z_s$ in that structure, draws along the first axis of every
-        array; zero for an operator that has no part in the source.
+        array; zero for an operator that does not use the source.
     - `designs`: for each source, how its draws were made.
     - `jets`: how many were pushed.
     """
@@ -144,10 +144,10 @@ class JointDraws(eqx.Module):
     def moments(self, function: Callable[[PyTree], PyTree]) -> Moments:
         """A function of the estimates with an estimate of its variance.
 
-        With F' the function's derivative at the mean, F changes by $F'(z_sr)$ with a draw, so that
-        its draws are these, and its variance is the sum of those of the sources. For an F that is
-        affine in what is sampled this is exact (F may depend in any manner on what is exact), and
-        the estimate unbiased. For others it is the variance to first order.
+        Let F' be the derivative of the function F at the mean. A draw changes F by $F'(z_sr)$, so
+        these are the draws of F, and the variance of F is the sum over the sources. This is exact,
+        and the estimate unbiased, if F is affine in the sampled values (it may depend in any way on
+        the exact ones). Otherwise it is the variance to first order.
 
         **Arguments:**
 
@@ -155,7 +155,7 @@ class JointDraws(eqx.Module):
 
         **Returns:** a `diffop.estimators.Moments`.
 
-        **Raises:** `ValueError` where a source has no standard error, such as one draw.
+        **Raises:** `ValueError` if a source has no standard error, such as a single draw.
 
         !!! example
 
@@ -172,21 +172,20 @@ class JointDraws(eqx.Module):
         return self.of(function).variance()
 
     def of(self, function: Callable[[PyTree], PyTree]) -> "JointDraws":
-        """A function of the estimates, draw by draw, to first order in what is sampled.
+        """A function of the estimates, draw by draw, to first order in the sampled values.
 
         **Arguments:**
 
         - `function`: from values in the structure of the operators to a pytree of arrays.
 
-        **Returns:** a [`diffop.estimators.JointDraws`][] in the structure of what the function
-        returns.
+        **Returns:** a [`diffop.estimators.JointDraws`][] in the structure of the function's value.
         """
         value, derivative = jax.linearize(floating(function), self.value)
         contributions = [jax.vmap(derivative)(source) for source in self.contributions]
         return JointDraws(value, contributions, self.designs, self.jets)
 
     def variance(self) -> Moments:
-        """The estimates themselves, with an estimate of their variance; else as `moments`."""
+        """The estimates themselves, with an estimate of their variance; otherwise as `moments`."""
         total = jax.tree.map(
             lambda leaf: jnp.zeros_like(leaf, dtype=real_kind(leaf.dtype)), self.value
         )
@@ -197,7 +196,7 @@ class JointDraws(eqx.Module):
 
 
 def _by_source(found: Draws, structure: Any) -> JointDraws:
-    """Draws in the structure of the operators, zero where an operator has no part in them."""
+    """Draws in the structure of the operators, zero for an operator that does not use them."""
     mean = [found.mean(position) for position in range(len(found.exact))]
 
     def full(value: PyTree, known: PyTree | None, n: int) -> PyTree:
@@ -220,8 +219,8 @@ def _by_source(found: Draws, structure: Any) -> JointDraws:
 
 
 def _drawn_parts(parts: tuple[Part, ...], draw: Draw, number: int | None) -> tuple[Part, ...]:
-    """The parts of a leaf with its draw. Factors of a product have independent ones, by number;
-    what a nonlinear function is applied to is exact.
+    """The parts of a leaf with their draw. Factors of a product have independent draws, by number.
+    Arguments of a nonlinear function are exact.
     """
     if number is None:
         return parts
@@ -233,11 +232,11 @@ def _drawn_parts(parts: tuple[Part, ...], draw: Draw, number: int | None) -> tup
 class Joint(AbstractEstimator):
     """What `diffop.exact` and `diffop.estimate` return: several operators as one map.
 
-    It is a pytree: the arrays of the operators are leaves and can be learnt, and the key of an
-    estimate is one, so that functions compiled for one key serve all.
+    It is a pytree. The arrays of the operators are leaves and can be learnt. The key of an estimate
+    is a leaf too, so a function compiled for one key serves all keys.
 
-    Called with a function u it returns the function that the operators make of u, whose values have
-    the structure of the operators; `chunk` and `plan` beside u are as for `Operator.exact`.
+    Called with a function u, it returns a function of u's arguments whose values have the structure
+    of the operators; `chunk` and `plan` beside u are as for `Operator.exact`.
 
     !!! example
 
@@ -256,7 +255,7 @@ class Joint(AbstractEstimator):
     draw: Draw | None
 
     def _parts(self) -> list[tuple[Part, ...]]:
-        """Of all leaves of the operators, one after the other; estimates among them keep their own
+        """The parts of all leaves of the operators in order; estimates among them keep their own
         draws.
         """
         leaves = [leaf for operator in flatten(self.operators)[0] for leaf in operator.leaves]
@@ -265,7 +264,7 @@ class Joint(AbstractEstimator):
         return [_drawn_parts(parts, self.draw, number) for parts, number in leaves]
 
     def _combined(self, values: Sequence[PyTree], point: Point) -> PyTree:
-        """What the operators make of the values of all leaves, in their structure."""
+        """The operators' values, in their structure, from the values of all leaves."""
         operators, structure = flatten(self.operators)
         rest = iter(values)
         each = [op.combine([next(rest) for _ in op.leaves], point) for op in operators]
@@ -294,7 +293,7 @@ class Joint(AbstractEstimator):
     def draws(
         self, u: Function, *point: Any, chunk: int | None = None, plan: Kind = "auto"
     ) -> Callable[..., JointDraws]:
-        """The estimates draw by draw: from them the variance of what is made of them follows.
+        """The estimates draw by draw, from which the variance of functions of them follows.
 
         **Arguments:**
 
@@ -304,7 +303,7 @@ class Joint(AbstractEstimator):
         **Returns:** a function with u's own signature, for one point, to a
         [`diffop.estimators.JointDraws`][].
 
-        **Raises:** `ValueError`, when it is called, for a composition with variable coefficients,
+        **Raises:** `ValueError`, when it is called, for a composition with variable coefficients
         whose inner operator is sampled too.
 
         !!! example

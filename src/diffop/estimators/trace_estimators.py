@@ -1,21 +1,21 @@
-"""Estimating the trace of a matrix from its products, with its large part computed exactly.
+"""Hutch++ and XTrace: the trace of a matrix from its products, with its large part exact.
 
-Hutchinson's estimate vᵀAv has a variance of about 2‖A‖²_F, whatever A is. Where few eigenvalues are
-large, most of that comes from a space of few dimensions, which products with random vectors find:
-with Q an orthonormal basis of it and P = QQᵀ,
+Hutchinson's estimate vᵀAv has a variance of about 2‖A‖²_F. If few eigenvalues are large, most of
+this variance comes from a space of few dimensions, which products with random vectors find. With Q
+an orthonormal basis of that space and P = QQᵀ,
 
     tr A = tr(PA) + tr((I − P)A) = tr(QᵀAQ) + tr((I − P)A(I − P)),    as P² = P,
 
-the first exact, the second small and estimated. Both functions return several estimates of tr A,
-each unbiased; their mean is the estimate, and their spread tells its error.
+where the first term is exact, and the second is small and estimated. Both functions return several
+estimates of tr A, each unbiased; their mean is the estimate, and their spread tells its error.
 
-Derivatives. No derivative flows into Q: it is held fixed (`stop_gradient`) once it is found. What
-is differentiated is therefore, for each Q, a function of A that is linear and whose expectation
-over the probe, which is independent of Q, is tr A for *every* matrix A, not only for the one that
-Q came from. Differentiating E[t(A(θ); Q)] = tr A(θ), an identity in θ at fixed Q, shows that the
+Derivatives. Q is held fixed (`stop_gradient`) once it is found, so no derivative flows into it. For
+each Q, the function that is differentiated is linear in A, and its expectation over the probe,
+which is independent of Q, is tr A for *every* matrix A, not only for the one that gave Q. So
+E[t(A(θ); Q)] = tr A(θ) is an identity in θ at fixed Q, and differentiating it shows that the
 derivative is unbiased too. A derivative through Q would add E[∂t/∂Q · dQ/dθ], which is zero for the
-same reason (the expectation is the same for all Q), so nothing is lost but variance and the
-derivative of an orthonormal basis, which does not exist for matrices of low rank.
+same reason (the expectation is the same for all Q). It would only add variance, and the derivative
+of an orthonormal basis does not exist for matrices of low rank.
 """
 
 from collections.abc import Callable
@@ -49,8 +49,8 @@ def hutch_plus_plus(products: Products, sketch: SketchRows, probes: SubRows) -> 
     **Arguments:**
 
     - `products`: A v for each of several v.
-    - `sketch`: k random vectors, one a row: Q is a basis of their images. One product each for the
-        images and for the basis.
+    - `sketch`: k random vectors, one a row: Q is a basis of their images. The images and the basis
+        take a product each.
     - `probes`: isotropic vectors, one a row; a product each.
 
     **Returns:** for each probe tr(QᵀAQ) + g'ᵀAg'.
@@ -78,14 +78,14 @@ def xtrace(products: Products, tests: SubRows) -> PerDirection:
     """One estimate of tr A from each test vector, with the range of A times the others deflated.
 
     All m vectors ω_i serve twice: to find the range, and as probes. With Y = AΩ = QR, let Q₍ᵢ₎ be a
-    basis of the columns of Y but the i-th, and P₍ᵢ₎ its projection, independent of ω_i. Then
+    basis of all columns of Y except the i-th, and P₍ᵢ₎ its projection, independent of ω_i. Then
 
         t_i = tr(P₍ᵢ₎A) + (d − m + 1)/|μ_i|² · μ_iᵀAμ_i,    μ_i = (I − P₍ᵢ₎)ω_i.
 
     ω_i is rotation invariant, so μ_i/|μ_i| is uniform on the unit sphere of a space of d − m + 1
     dimensions, where the mean of a quadratic form is its trace over the dimension: t_i is unbiased.
-    (With |μ_i|² so replaced, only the direction of ω_i matters: Gaussian vectors and vectors on the
-    sphere are the same.)
+    (Because of the factor |μ_i|², only the direction of ω_i matters: Gaussian vectors and vectors
+    on the sphere give the same.)
 
     Downdating. Let s_i be the unit vector orthogonal to all columns r_j = Re_j, j ≠ i, of R. The
     columns y_j = Qr_j, j ≠ i, span the image under Q of s_i's complement, so that
@@ -132,11 +132,11 @@ def xtrace(products: Products, tests: SubRows) -> PerDirection:
 
 def orthonormal(columns: ColumnArray) -> ColumnArray:
     """An orthonormal basis Q of the space of the columns: QQᵀ is the projection onto it. A column
-    that depends on those before it, up to rounding, leaves a column of zeros.
+    that depends on earlier ones, up to rounding, gives a column of zeros.
 
-    Gram-Schmidt with every column projected again (once more than the "twice is enough" of columns
-    that are not lost), because of its own zeros and because batched factorisations by LAPACK, two
-    of them in one program, can wait for each other for ever on a CPU with few threads.
+    Gram-Schmidt projects every column again (once more than "twice is enough" asks for independent
+    columns), because of the zero columns. LAPACK's batched factorisations are not used: two of them
+    in one program can wait for each other for ever on a CPU with few threads.
     """
 
     def normalised(v: Vector) -> tuple[Vector, ScalarArray]:
@@ -155,13 +155,13 @@ def orthonormal(columns: ColumnArray) -> ColumnArray:
 
 
 def left_out(R: SquareArray) -> SquareArray:
-    """Unit vectors s_i, as columns, with s_i orthogonal to all columns of R but the i-th.
+    """Unit vectors s_i, as columns, with s_i orthogonal to all columns of R except the i-th.
 
     (R⁻ᵀe_i)ᵀ Re_j = δ_ij: they are the columns of R⁻ᵀ at unit length, R upper triangular. Pivots
-    that are lost in rounding (those of a matrix A of rank below m, all of them for A = 0) are
-    raised to a few units in the last place of R's largest entry: s_i stays finite, and orthogonal
-    to the others up to rounding errors of R's own size. Any such s_i will do, for the other columns
-    span the range of A then.
+    lost in rounding (if A has rank below m; all of them for A = 0) are raised to a few units in the
+    last place of R's largest entry. Then s_i stays finite, and orthogonal to the others up to
+    rounding errors of R's own size. Any such s_i works, since the other columns then span the range
+    of A.
     """
     largest = jnp.max(jnp.abs(R))
     R = R / jnp.where(largest > 0, largest, 1)
@@ -170,7 +170,7 @@ def left_out(R: SquareArray) -> SquareArray:
     unit = jnp.eye(*R.shape, dtype=R.dtype)
 
     def substitute(k: Any, inverse: SquareArray) -> SquareArray:
-        """Row k of R⁻ᵀ from the rows above it; the others are zero yet."""
+        """Row k of R⁻ᵀ from the rows above it; the rows below are still zero."""
         return inverse.at[k].set((unit[k] - _dot(R[:, k], inverse)) / pivots[k])
 
     inverse = jax.lax.fori_loop(0, R.shape[0], substitute, jnp.zeros_like(R))
@@ -179,12 +179,12 @@ def left_out(R: SquareArray) -> SquareArray:
 
 
 def _least(array: AnyArray) -> float:
-    """What is below this, relative to the largest, is lost in rounding."""
+    """A number below this, relative to the largest, is lost in rounding."""
     return 10 * float(jnp.finfo(array.dtype).eps)
 
 
 def _dot(left: AnyArray, right: AnyArray) -> AnyArray:
-    """A product in full precision: with the short mantissas that accelerators take by default, Q
-    would not be orthogonal and the estimates biased.
+    """A product in full precision. With the short mantissas that accelerators use by default, Q
+    would not be orthogonal and the estimates would be biased.
     """
     return jnp.matmul(left, right, precision="highest")

@@ -1,4 +1,4 @@
-"""Second-order operators and the divergence as traces of matrices, known by their products.
+"""Second-order operators and the divergence as traces of matrices that are known by products.
 
 With H the Hessian of u in the coordinates acted on and J the Jacobian of a vector-valued u,
 
@@ -33,7 +33,7 @@ Trace: TypeAlias = PowerSum | QuadraticTerms | DivergenceTerms
 
 
 def as_trace(term: Term) -> Trace | None:
-    """The factor of a term that is, up to coefficients, the trace of a matrix; else None."""
+    """The factor of a term that is, up to coefficients, the trace of a matrix; otherwise None."""
     if len(term.word) != 1 or term.word[0].powers != (1,):
         return None
     (factor,) = term.word[0].factors
@@ -45,7 +45,7 @@ def as_trace(term: Term) -> Trace | None:
 
 
 def is_exact(term: Term) -> bool:
-    """Whether nothing is to be estimated: order at most one, or one derivative only."""
+    """Whether nothing has to be estimated: order at most one, or a single derivative."""
     factors = [factor for segment in term.word for factor in segment.factors]
     return sum(segment.order for segment in term.word) <= 1 or all(map(_is_single, factors))
 
@@ -57,7 +57,7 @@ def _is_single(factor: Factor) -> bool:
 def hessian_products(factor: Trace, function: Callable[..., ScalarArray], point: Point) -> Products:
     """Products with H, HC, ½σᵀHσ, or FᵀHF diag(s) for C = F diag(s) Fᵀ, for a scalar function.
 
-    Of z ↦ u(x + σz) the Hessian at z = 0 is σᵀHσ: σᵀ is never asked for.
+    The Hessian of z ↦ u(x + σz) at z = 0 is σᵀHσ, so products with σᵀ are not needed.
     """
     if isinstance(factor, PowerSum | DivergenceTerms):
         left, right = _same, _same
@@ -81,7 +81,7 @@ def _same(v: Vector) -> Vector:
 def jacobian_products(factor: Trace, u: Callable[..., PyTree], point: Point) -> Products:
     """Products with the Jacobian of u, restricted to the coordinates acted on.
 
-    **Raises:** `ValueError` for a u with another number of values than there are coordinates.
+    **Raises:** `ValueError` if u has another number of values than there are coordinates.
     """
     size, values = point.size(factor.argnum, factor.symbol), _count(u, point)
     if values not in (size, factor.count(point)):
@@ -128,8 +128,8 @@ def _linearised(
     right: Callable[[Vector], Vector],
     chunk: int | None,
 ) -> Products:
-    """Derivatives at the origin along `right` of each row, in the rows' own precision; of so many
-    rows at once.
+    """Derivatives at the origin along `right` of each row, in the rows' own precision, for
+    several rows at once.
     """
     axes = varying_axes(origin)
     tangent = modes.linearize(function, origin)

@@ -1,9 +1,9 @@
-"""The variance of an estimate: by a formula where there is one, from a pilot otherwise.
+"""The variance of an estimate: by a formula if there is one, otherwise from a pilot.
 
 The formulas need the values of all terms (for draws of terms), or the matrix A of the quadratic
 form q(v) that a dense draw computes. Both are read from the operator's own jets: with every term
-as one draw, and with the directions e_i and e_i + e_j as draws, A_ij = (q(e_i + e_j) − q(e_i) −
-q(e_j))/2. So they hold for sums of operators that share draws, for variable coefficients, and for
+as one draw, or with the directions e_i and e_i + e_j as draws, since
+A_ij = (q(e_i + e_j) − q(e_i) − q(e_j))/2. So they hold for sums of operators that share draws, for variable coefficients, and for
 any C.
 """
 
@@ -41,8 +41,8 @@ class Variance(NamedTuple):
     """What `variance` returns.
 
     - `variance`: Var of the estimate, in its structure. Its root is the `standard_error`.
-    - `method`: "formula" where it is exact, "pilot" where it is itself an estimate, "formula and
-        pilot" for a sum of both.
+    - `method`: "formula" if it is exact, "pilot" if it is itself an estimate, "formula and pilot"
+        for a sum of both.
     - `jets`: how many were pushed to find it.
     """
 
@@ -72,19 +72,18 @@ def variance(
 
     - `op`: the operator.
     - `n`, `probes`: as for `Operator.estimate`.
-    - `key`, `pilot`: where there is no formula, the variance is the sample variance of estimates
-        with this many keys made from `key`; its relative error is about $√(2/(m − 1))$ for m of
-        them.
-    - `max_jets`: formulas that need more jets than this are not used; a quadratic form in d
-        dimensions needs $d(d+1)/2$, a sum of N terms N.
+    - `key`, `pilot`: without a formula, the variance is the sample variance of `pilot` estimates
+        with keys made from `key`; its relative error is about $√(2/(m − 1))$ for m of them.
+    - `max_jets`: formulas that need more jets than this are not used. A quadratic form in d
+        dimensions needs $d(d+1)/2$, a sum of N terms needs N.
 
     **Returns:**
 
     A map from functions to functions of a point, which takes `chunk=` and `plan=` beside u; these
     return a [`diffop.estimators.Variance`][].
 
-    **Raises:** `ValueError` where a pilot is needed and no key is given, or where a pilot has
-    values that are not finite; what `Operator.estimate` raises.
+    **Raises:** `ValueError` if a pilot is needed and no key is given, or if a pilot has values that
+    are not finite; what `Operator.estimate` raises.
 
     !!! example
 
@@ -130,8 +129,8 @@ def variance(
 def _groups(
     parts: Sequence[Part], draw: Draw, point: Point
 ) -> dict[Hashable, list[tuple[Term, Factors]]]:
-    """The sampled terms with their factors, by how they are drawn: those of one design share their
-    draws, others are independent.
+    """The sampled terms with their factors, by design: terms of one design share their draws, those
+    of different designs are independent.
     """
     groups: dict[Hashable, list[tuple[Term, Factors]]] = {}
     for term in (term for part in parts for term in part.terms):
@@ -158,7 +157,7 @@ def _formula(
     draw: Draw,
     max_jets: int,
 ) -> Variance | None:
-    """The variance of terms with the same draws, where it has a formula."""
+    """The variance of terms with the same draws, if it has a formula."""
     probe, n = draw.probe, draw.n
     if isinstance(probe, AbstractTermProbe):
         numbered = [_numbered(factors) for factors in drawn]
@@ -190,7 +189,7 @@ def _formula(
 
 
 def _numbered(factors: Factors) -> Terms | None:
-    """The factor whose terms are drawn by number; None where tuples of terms are."""
+    """The factor whose terms are drawn by number; None if tuples of terms are drawn."""
     large = [(each, power) for each, power in factors if not each.single]
     if len(large) != 1 or large[0][1] != 1 or not isinstance(large[0][0], Terms):
         return None
@@ -243,7 +242,7 @@ def _pilot(
 
 
 def checked(values: PyTree, what: str) -> PyTree:
-    """Refuse values that are not finite, where they are known."""
+    """Refuses values that are not finite, unless they are traced."""
     for leaf in jax.tree.leaves(values):
         if not isinstance(leaf, Tracer) and not bool(jnp.all(jnp.isfinite(leaf))):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Kinds of random jets, with their moments."""
+"""Probes: kinds of random jets, with their moments."""
 
 from ..jets.design import Design, Stratum
 from ..jets.terms import Target

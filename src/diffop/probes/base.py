@@ -1,4 +1,4 @@
-"""What every kind of random jets has in common: it can draw a product of factors, or cannot."""
+"""The base classes of probes, and the draw that an estimate keeps."""
 
 import dataclasses
 import zlib
@@ -30,9 +30,8 @@ else:
 
 
 class AbstractProbe(Complete):
-    """How random jets are drawn, the `probes` of `Operator.estimate`. What it draws of is a
-    product of [`diffop.jets.Factor`][]s.
-
+    """How random jets are drawn: the `probes` of `Operator.estimate`. A probe draws from a product
+    of [`diffop.jets.Factor`][]s.
     Subclass [`diffop.probes.AbstractDenseProbe`][] for random directions, or
     [`diffop.probes.AbstractTermProbe`][] for random terms.
     """
@@ -41,32 +40,31 @@ class AbstractProbe(Complete):
 
     @abstractmethod
     def supports(self, factors: Factors) -> bool:
-        """Whether draws of this kind have the product of factors as their expectation."""
+        """Whether the expectation of draws of this kind is the product of factors."""
 
     def is_exhaustive(self, factors: Factors, point: Point, n: int) -> bool:
-        """Whether n draws of this kind are everything, so that all the jets are pushed instead."""
+        """Whether n draws of this kind include everything. Then all jets are pushed instead."""
         return number_of_terms(factors, point) <= n
 
     @abstractmethod
     def jets(self, factors: Factors, point: Point, draw: "Draw") -> WeightedJets:
         """n draws of the product of factors, weighted so that their sum is unbiased; a draw may be
-        several adjacent jets. Random numbers are those of a draw that is `started`.
+        several adjacent jets. Random numbers come from a draw that is `started`.
         """
 
 
 @final
 class Draw(eqx.Module):
-    """A fixed sample of jets: the same whatever function and point it is used on.
+    """A fixed sample of jets: the same for every function and every point.
 
-    A draw is its key, its n and its probe, wherever it travels. `identity` says what is known of it
-    while tracing: equal ones are merged. Draws with traced keys may be equal without that being
-    known, as when one estimate enters a jitted function twice; to mark each draw with a static
-    number would settle it, and compile anew for every key. So they are compared by `equals` when
-    the program runs. Draws of one key that differ in n or in the probe are independent: see
-    `stream`.
+    A draw is its key, its n and its probe. `identity` compares what is known while tracing: draws
+    known to be equal are merged. Draws with traced keys may be equal without being known to be, for
+    instance when one estimate enters a jitted function twice. A static number for each draw would
+    settle this, but every key would compile anew. So such draws are compared by `equals` when the
+    program runs. Draws with one key that differ in n or in the probe are independent: see `stream`.
 
-    The key is kept as its words and the name of its generator: arrays that NumPy knows can be
-    written to files, by `equinox.tree_serialise_leaves` for one.
+    The key is stored as its words and the name of its generator. NumPy knows these arrays, so they
+    can be written to files, for example by `equinox.tree_serialise_leaves`.
     """
 
     words: KeyWords
@@ -88,7 +86,7 @@ class Draw(eqx.Module):
         return (self.n, self.generator, by_value(self.words), by_value(self.probe))
 
     def equals(self, other: "Draw") -> Bool[Array, ""] | bool:
-        """Whether two draws are the same; traced where it is known at run time only."""
+        """Whether two draws are the same; traced if this is known only at run time."""
         if self.identity == other.identity:
             return True
         if not _comparable(self, other):
@@ -101,16 +99,16 @@ class Draw(eqx.Module):
 
     @property
     def stream(self) -> Key:
-        """What random numbers are drawn from. Generators fill arrays of different sizes, or of
-        signs and normal numbers, from the same bits, so that n and the probe are folded into the
-        key: what its name, its numbers and its arrays are.
+        """The key from which random numbers are drawn. Generators fill arrays of different sizes,
+        or of signs and of normal numbers, from the same bits. So n and the probe (its name,
+        numbers and arrays) are folded into the key.
         """
         words = zlib.crc32(_description(self.probe).encode()), self.n
         return stream(self.key, "probe", *words, *map(_digest, jax.tree.leaves(self.probe)))
 
     @property
     def started(self) -> "Draw":
-        """The draw with its stream in the place of its key: what probes draw from."""
+        """The draw with its stream in place of its key: what probes draw from."""
         return Draw(self.stream, self.n, self.probe)
 
     def inner(self) -> "Draw":
@@ -161,7 +159,7 @@ class AbstractDenseProbe(AbstractProbe):
 
     @abstractmethod
     def reaches(self, target: Target) -> bool:
-        """Whether its directions have this moment."""
+        """Whether its directions have the moment of the target."""
 
     @abstractmethod
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:
@@ -172,14 +170,14 @@ class AbstractDenseProbe(AbstractProbe):
         return 1
 
     def family(self, target: Target) -> Hashable:
-        """Equal for targets that the same directions are drawn for. Different families have to be
-        drawn independently, and all get one key: fold into it what tells them apart.
+        """Equal for targets that use the same directions. Different families must be drawn
+        independently, but all get one key: fold into it what distinguishes them.
         """
         return self.name
 
     def variance_of_form(self, matrix: Array, n: int) -> Array | None:
         """The variance of n draws of $Σ_ij A_ij v_i v_j$, from the symmetric matrix A in the last
-        two axes; None where no formula is known.
+        two axes; None if no formula is known.
         """
         return None
 
@@ -189,7 +187,7 @@ class AbstractDenseProbe(AbstractProbe):
 
     def jets(self, factors: Factors, point: Point, draw: "Draw") -> WeightedJets:
         ((terms, power),) = factors
-        assert isinstance(terms, ProbedTerms)  # `supports` was asked when the estimate was made
+        assert isinstance(terms, ProbedTerms)  # `supports` was checked with the estimate
         target, size = terms.target(power), terms.count(point)
         assert target is not None
         key = stream(draw.key, "directions", size)
@@ -203,8 +201,8 @@ class AbstractDenseProbe(AbstractProbe):
 
 
 def check_shapes(probe: AbstractProbe, drawn: Any, weights: Any, size: int | None = None) -> None:
-    """What your own probe returns: as many weights as directions of `size` entries, or as
-    terms.
+    """Checks what a user's probe returns: as many weights as directions, each of `size` entries, or
+    as many weights as terms.
     """
     shape, entries = jnp.shape(drawn), () if size is None else (size,)
     if len(shape) != 1 + len(entries) or shape[1:] != entries or jnp.shape(weights) != shape[:1]:
@@ -217,7 +215,7 @@ def check_shapes(probe: AbstractProbe, drawn: Any, weights: Any, size: int | Non
 
 
 def target_of(factors: Factors) -> Target | None:
-    """The moment that dense directions need for a product of factors; None where none will do."""
+    """The moment that dense directions need for a product of factors; None if there is none."""
     terms, power = factors[0]
     if len(factors) > 1 or not isinstance(terms, ProbedTerms):
         return None
@@ -225,7 +223,7 @@ def target_of(factors: Factors) -> Target | None:
 
 
 def number_of_terms(factors: Factors, point: Point) -> int:
-    """The number of terms of a product of factors, equal ones counted as unordered."""
+    """The number of terms of a product of factors; equal factors count unordered tuples."""
     total = 1
     for terms, power in factors:
         total *= multisets(terms.count(point), power)
@@ -241,7 +239,7 @@ def multisets(total: int, power: int) -> int:
 
 
 def _description(probe: AbstractProbe) -> str:
-    """A probe's class and those of its settings that are plain, alike in every process."""
+    """A probe's class and its plain settings, alike in every process."""
     settings = [
         (field.name, value)
         for field in dataclasses.fields(probe)
@@ -257,9 +255,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _digest(leaf: Any) -> Array:
-    """32 bits made of those of an array: a sum of its words, each times an odd number of its
-    own.
-    """
+    """32 bits made from those of an array: the sum of its words, each times its own odd number."""
     array = jax.lax.stop_gradient(jnp.asarray(leaf)).reshape(-1)
     if array.dtype == bool:
         array = array.astype(jnp.uint8)
@@ -272,7 +268,7 @@ _WORDS = {1: jnp.uint8, 2: jnp.uint16, 4: jnp.uint32, 8: jnp.uint32}
 
 
 def _comparable(left: Any, right: Any) -> bool:
-    """Whether two trees differ in the values of their arrays at most."""
+    """Whether two trees differ at most in the values of their arrays."""
     (first, structure), (second, other) = jax.tree.flatten(left), jax.tree.flatten(right)
     return structure == other and all(
         jnp.shape(a) == jnp.shape(b) and jnp.result_type(a) == jnp.result_type(b)

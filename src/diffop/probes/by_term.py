@@ -1,4 +1,4 @@
-"""Draws of terms.
+"""Probes that draw terms of a sum.
 
 A sum of N terms T = Σ_i t_i is estimated from some of them. If term i is in the draw with
 probability π_i, Σ_{i drawn} t_i/π_i has the mean T (Horvitz and Thompson). Without replacement
@@ -27,7 +27,7 @@ from .base import AbstractProbe, Draw, check_shapes
 
 @final
 class Selection(NamedTuple):
-    """Terms that were drawn: $Σ_r w_r t_{i_r}$ is unbiased for the sum of all.
+    """Drawn terms: $Σ_r w_r t_{i_r}$ is unbiased for the sum of all terms.
 
     - `numbers`: i, shape `(n,)`.
     - `weights`: w, shape `(n,)`.
@@ -44,11 +44,11 @@ class Selection(NamedTuple):
 class AbstractTermProbe(AbstractProbe):
     """Some of the terms of a sum, by number. A subclass says which: `select`.
 
-    Of a product of factors one may have many terms; for powers such as $Δ²$, whose terms are
-    tuples, there are [`diffop.probes.Sparse`][] and [`diffop.probes.Importance`][].
+    In a product of factors one factor may have many terms. For powers such as $Δ²$, whose terms are
+    tuples, use [`diffop.probes.Sparse`][] or [`diffop.probes.Importance`][].
 
-    **Raises:** `ValueError` where what is selected has other shapes, or numbers of terms that there
-    are not; under `jax.jit`, where numbers are not known before, by `equinox.error_if`.
+    **Raises:** `ValueError` if the selection has wrong shapes, or numbers of terms that do not
+    exist; under `jax.jit`, where numbers are known only at run time, by `equinox.error_if`.
 
     !!! example
 
@@ -76,9 +76,8 @@ class AbstractTermProbe(AbstractProbe):
     def variance_of_terms(
         self, values: Array, n: int, magnitudes: Magnitudes | None
     ) -> Array | None:
-        """The variance of n draws from the values of all terms, along the first axis; None where no
-        formula is known. `magnitudes` are those of the terms' coefficients, None where all are
-        alike.
+        """The variance of n draws from the values of all terms, along the first axis; None if no
+        formula is known. `magnitudes` are those of the terms' coefficients, None if all are equal.
         """
         return None
 
@@ -99,11 +98,11 @@ class AbstractTermProbe(AbstractProbe):
         return with_constants(jets, small, point)
 
     def _checked(self, numbers: TermNumbers, total: int) -> TermNumbers:
-        """The numbers of terms, of which there have to be so many."""
+        """The numbers of terms, checked to lie below `total`."""
         text = f"the probe {self.name!r} must select among the terms 0 … {total - 1}; got "
         if isinstance(numbers, Tracer):
             if __name__.startswith(f"{type(self).__module__.partition('.')[0]}."):
-                return numbers  # diffop's own are right, and asking each time they are drawn costs
+                return numbers  # diffop's own probes are correct, and each check costs time
             wrong = jnp.any((numbers < 0) | (numbers >= total))
             return eqx.error_if(numbers, wrong, text + "others.")
         outside = np.asarray(numbers)[(np.asarray(numbers) < 0) | (np.asarray(numbers) >= total)]

@@ -1,4 +1,4 @@
-"""Isotropic directions.
+"""Probes with isotropic directions: signs, Gaussian, spherical and orthogonal vectors.
 
 v in R^d is isotropic when E[v vᵀ] = I: then E[(v·∇)²] = Δ, and E[v·D²u·Cv] = Σ C_ij ∂_i∂_j.
 Rotation-invariant directions have higher moments in closed form too: E[(v·∇)^{2m}] = c_m Δ^m, with
@@ -7,7 +7,7 @@ Rotation-invariant directions have higher moments in closed form too: E[(v·∇)
 - sphere, v uniform on the sphere of radius √d: c_m = (2m−1)!! d^m / (d (d+2) … (d+2m−2)), because a
     Gaussian is a uniform direction times an independent radius with E[r^{2m}] = d (d+2) … (d+2m−2).
 
-Signs are isotropic, but E[v_i⁴] = 1 and not 3, so they are biased for Δ^m with m > 1.
+Signs are isotropic, but E[v_i⁴] = 1 instead of 3, so they are biased for Δ^m with m > 1.
 """
 
 import math
@@ -30,7 +30,7 @@ class Rademacher(AbstractDenseProbe):
     """Independent signs: $E[v_i v_j] = δ_ij$.
 
     With A = Hess u the variance of one draw of $Δ$ is $2 Σ_{i≠j} A_ij²$, the least of all
-    directions with independent entries: the diagonal has no part in it.
+    directions with independent entries: the diagonal does not contribute.
 
     !!! example
 
@@ -134,12 +134,12 @@ class Sphere(AbstractDenseProbe):
 
 @final
 class Orthogonal(AbstractDenseProbe):
-    """n orthogonal directions of length $√d$, uniformly distributed: each by itself is one of
+    """n orthogonal directions of length $√d$, uniformly distributed. Each of them is distributed as
     [`diffop.probes.Sphere`][], and d of them are exact.
 
-    Their variance is that of n independent ones times (d − n)/(d − 1), so they never do worse. They
-    take a QR decomposition of n vectors, $O(d n²)$. For quadratic forms only ($Δ, C:∇², ½σσᵀ:∇²$,
-    div): for $Δ^m$ no formula tells their standard error.
+    Their variance is that of n independent directions times (d − n)/(d − 1), so they are never
+    worse. They take a QR decomposition of n vectors, $O(d n²)$. They serve quadratic forms only
+    ($Δ, C:∇², ½σσᵀ:∇²$, div): for $Δ^m$ no formula gives their standard error.
 
     !!! example
 
@@ -164,7 +164,7 @@ class Orthogonal(AbstractDenseProbe):
     def directions(self, key: Key, n: int, size: int, dtype: np.dtype) -> Probes:
         normal = jax.random.normal(key, (size, n), dtype)
         basis, triangle = jnp.linalg.qr(normal)
-        signs = jnp.where(jnp.diagonal(triangle) < 0, -1, 1).astype(dtype)  # uniform, not only QR's
+        signs = jnp.where(jnp.diagonal(triangle) < 0, -1, 1).astype(dtype)  # QR's are not uniform
         return math.sqrt(size) * (basis * signs[None, :]).T
 
     def draw(self, key: Key, n: int, size: int, dtype: np.dtype, target: Target) -> Drawn:

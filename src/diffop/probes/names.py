@@ -22,15 +22,15 @@ NAMED: dict[str, AbstractProbe] = {
     "roots": Roots(),
     "shifted": Shifted(),
 }
-"""Those that need no arguments. What is best for every u is not known without looking at u
-(`diffop.evaluate` does): "auto" is "sparse", which is unbiased for everything.
+"""The probes that need no arguments. Which is best for a u is not known without looking at u
+(`diffop.choose` does): "auto" is "sparse", which is unbiased for everything.
 """
 
 
 def as_probe(probes: Any) -> AbstractProbe:
     """A probe from itself or its name.
 
-    **Raises:** `ValueError` for a name that there is not, `TypeError` for anything else.
+    **Raises:** `ValueError` for an unknown name, `TypeError` for anything else.
     """
     if isinstance(probes, AbstractProbe):
         return probes

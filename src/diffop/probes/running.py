@@ -1,4 +1,4 @@
-"""Weights for importance sampling that are learnt from the draws themselves."""
+"""Importance weights that are learnt from the draws themselves."""
 
 from typing import final
 
@@ -16,16 +16,16 @@ class RunningMagnitudes(eqx.Module):
     """A running mean of the magnitude of each term of a sum, as weights for
     [`diffop.probes.Importance`][].
 
-    The probabilities $p ∝ |t_i|$ have the least variance. During training the terms $t_i$ change
-    slowly from step to step, so what was seen of them is a good guess of what they are. Estimates
-    stay unbiased whatever the weights are, as these depend on earlier keys only.
+    Probabilities $p ∝ |t_i|$ have the least variance. During training the terms $t_i$ change slowly
+    from step to step, so their earlier values are a good guess. Estimates stay unbiased whatever
+    the weights are, since these depend on earlier keys only.
 
     **Arguments:**
 
     - `terms`: how many there are, such as the number of coordinates for $Δ$.
-    - `decay`: how much of the old mean a new observation keeps, between 0 and 1.
-    - `floor`: a positive part of the mean magnitude that is added to every weight, so that no term
-        is forgotten.
+    - `decay`: how much of the old mean is kept at a new observation, between 0 and 1.
+    - `floor`: a positive fraction of the mean magnitude that is added to every weight, so that
+        every term can be drawn.
 
     **Raises:** `ValueError` for numbers outside of these ranges.
 
@@ -62,7 +62,7 @@ class RunningMagnitudes(eqx.Module):
         self.decay, self.floor = decay, floor
 
     def probe(self) -> Importance:
-        """Probes with the weights learnt so far: all alike at first, and a term that was not drawn
+        """Probes with the weights learnt so far. At first all are equal; a term that was not drawn
         yet counts as an average one.
         """
         average = jnp.sum(self.means) / jnp.maximum(jnp.sum(self.seen, dtype=self.means.dtype), 1)
@@ -70,7 +70,7 @@ class RunningMagnitudes(eqx.Module):
         return Importance(jnp.where(self.seen, self.means, average) + self.floor * average)
 
     def observe(self, numbers: TermNumbers, magnitudes: PerDirection) -> "RunningMagnitudes":
-        """The memory after some terms were seen with some magnitudes; a term that was drawn several
+        """The memory after terms with these magnitudes were seen; a term that was drawn several
         times counts once. `Estimate.observe` calls this with the draws of an estimate.
         """
         old, new = self.means[numbers], magnitudes.astype(self.means.dtype)

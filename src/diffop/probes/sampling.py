@@ -1,4 +1,4 @@
-"""Drawing term numbers at a cost that does not grow with the number of terms."""
+"""Random numbers of terms, at a cost that does not grow with the number of terms."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -56,7 +56,7 @@ def stratified(key: Key, strata: Sequence[Stratum]) -> TermNumbers:
 
 
 def uniform(key: Key, total: int, n: int) -> TermNumbers:
-    """n independent numbers from 0 … total − 1, all alike."""
+    """n independent, uniform numbers from 0 … total − 1."""
     return jax.random.randint(key, (n,), 0, total)
 
 
@@ -64,20 +64,20 @@ def weighted(key: Key, magnitudes: Magnitudes, n: int) -> tuple[TermNumbers, Per
     """n independent numbers with probability p ∝ magnitude, and their 1/p. Zero magnitudes are
     never drawn.
 
-    Where all magnitudes vanish, so does every term: the draw is uniform then. No gradient flows
-    into p.
+    If all magnitudes vanish, so does every term; the draw is then uniform. No gradient flows into
+    p.
 
-    In floating point the cumulative sums of a million weights are no distribution: their spacing is
-    that of the sum, and of a uniform number there are 2^23, so that small weights are never drawn,
-    or too often. Here weights are integers W_i, sums are exact, and a number of 128 random bits
-    chooses one of the T = Σ_i W_i units. The scale is a power of two, by which a largest weight is
-    as large as sums below 2^62 allow: of N weights those that are at least 2^(b − 61) N times the
-    largest are exact to their last of b bits (for float32 and a million 2^-17), smaller ones are
-    rounded up to units. 1/p is T/W_i, of the integers themselves: what is drawn and what it is
-    divided by are the same distribution, whatever was rounded. A unit has the probability
-    (1 + ε)/T with |ε| < T/2^128 < 2^-66.
+    Floating-point cumulative sums of a million weights are not accurate enough: they are spaced as
+    the sum is, and a uniform float32 number takes only 2^23 values, so small weights would be drawn
+    never, or too often. Here weights are integers W_i, sums are exact, and a number of 128 random
+    bits chooses one of the T = Σ_i W_i units. The scale is the power of two that makes the largest
+    weight as large as sums below 2^62 allow. Of N weights, those of at least 2^(b − 61) N times the
+    largest are exact to the last of their b bits (2^-17 for float32 and a million); smaller ones
+    are rounded up to units. 1/p is T/W_i of the integers themselves, so the draw and its divisor
+    belong to the same distribution, whatever was rounded. A unit has the probability (1 + ε)/T with
+    |ε| < T/2^128 < 2^-66.
     """
-    # behind a barrier: XLA would fold the cumulative sum of known ones while it compiles
+    # behind a barrier: otherwise XLA would fold a known cumulative sum while it compiles
     magnitudes = jax.lax.optimization_barrier(jax.lax.stop_gradient(magnitudes))
     largest = jnp.max(magnitudes)
     magnitudes = jnp.where(largest > 0, magnitudes, jnp.ones_like(magnitudes))
@@ -86,28 +86,28 @@ def weighted(key: Key, magnitudes: Magnitudes, n: int) -> tuple[TermNumbers, Per
     total = Wide(sums.high[-1], sums.low[-1])
     index = holder(sums, below(jax.random.bits(key, (n, _WORDS), jnp.uint32), total))
     inverse = _as_float(total) / _as_float(Wide(units.high[index], units.low[index]))
-    known = jnp.isfinite(largest)  # else there is no distribution
+    known = jnp.isfinite(largest)  # otherwise there is no distribution
     return index, jnp.where(known, inverse, jnp.nan).astype(_floating(magnitudes.dtype))
 
 
 _WORDS = 4
-"""Random words of 32 bits for a draw."""
+"""How many random words of 32 bits a draw uses."""
 
 
 class Wide(NamedTuple):
-    """Integers below 2^64 as two words, also where there are none of 64 bits."""
+    """Integers below 2^64 as two words, for machines that have no 64-bit integers enabled."""
 
     high: Array
     low: Array
 
 
 def _floating(dtype: Any) -> Any:
-    """At least single precision."""
+    """The type, with at least single precision."""
     return dtype if jnp.finfo(dtype).bits >= 32 else jnp.float32
 
 
 def integer_weights(magnitudes: Magnitudes) -> Wide:
-    """Weights as integers whose sum is below 2^62, at least 1 where they are positive."""
+    """Weights as integers whose sum is below 2^62; positive weights become at least 1."""
     weights = magnitudes.astype(_floating(magnitudes.dtype))
     _, exponent = jnp.frexp(jnp.max(weights))
     bits = 61 - (weights.shape[0] - 1).bit_length()
@@ -129,8 +129,8 @@ def _to_word(values: Array) -> Array:
 
 
 def cumulative(units: Wide) -> Wide:
-    """Sums of the first 1, 2, … of them: one after another where that is faster than in parallel
-    (of a million a quarter of the time).
+    """Cumulative sums. They are computed one after another where that is faster than in parallel
+    (for a million, in a quarter of the time).
     """
     return jax.lax.platform_dependent(units, cpu=_one_after_another, default=_in_parallel)
 
@@ -140,7 +140,7 @@ def _one_after_another(units: Wide) -> Wide:
         sums = _add(sums, unit)
         return sums, sums
 
-    zero = jax.tree.map(lambda words: words[0] - words[0], units)  # varying over devices as they do
+    zero = jax.tree.map(lambda words: words[0] - words[0], units)  # varies over devices as they do
     return jax.lax.scan(step, zero, units)[1]
 
 
@@ -151,7 +151,7 @@ def _in_parallel(units: Wide) -> Wide:
 
 
 def _add(a: Wide, b: Wide) -> Wide:
-    """A word that overflows is less than what was added."""
+    """The sum, with carry: a word that overflows is less than the number added to it."""
     low = a.low + b.low
     return Wide(a.high + b.high + (low < b.low).astype(jnp.uint32), low)
 

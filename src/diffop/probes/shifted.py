@@ -1,12 +1,12 @@
-"""Gaussian directions with a covariance, the paper's estimator of an indefinite C.
+"""The paper's probe for an indefinite C: Gaussian directions with the covariance C + λI.
 
 For a symmetric C and λ with C + λI positive definite, C + λI = R Rᵀ. With z ~ N(0, I)
 
     E[(Rz·∇)² − λ (z·∇)²] = (C + λI):∇² − λΔ = C:∇².
 
-The paper takes R from an eigen-decomposition, whose gradient is not finite where eigenvalues
-repeat. Any square root of C + λI will do: here R is the Cholesky factor, with a finite gradient for
-every positive definite matrix.
+The paper takes R from an eigen-decomposition, whose gradient is not finite if eigenvalues repeat.
+Any square root of C + λI works: here R is the Cholesky factor, with a finite gradient for every
+positive definite matrix.
 """
 
 from typing import ClassVar, final
@@ -37,13 +37,13 @@ class Shifted(AbstractProbe):
     - `shift`: $λ$, more than minus the least eigenvalue of C. By default twice that, or a
         thousandth of C's largest entry if that is more; no gradient flows into it.
 
-    [`diffop.probes.Rademacher`][] has the same expectation from one jet along v and Cv, without a
-    square root and with C as a product. This one is here for comparison.
+    [`diffop.probes.Rademacher`][] has the same expectation from one jet along v and Cv. It needs no
+    square root, and only products with C. `Shifted` is here for comparison.
 
     Source: STDE, section "Dense STDE jets", theorem on arbitrary second-order operators.
 
-    **Raises:** `ValueError` where C is only known by its products, or where $C + λI$ is not
-    positive definite (for a C that is traced by `equinox.error_if`).
+    **Raises:** `ValueError` if C is known only by its products, or if $C + λI$ is not positive
+    definite (by `equinox.error_if` if C is traced).
 
     !!! example
 
@@ -73,12 +73,12 @@ class Shifted(AbstractProbe):
 
     def jets(self, factors: Factors, point: Point, draw: Draw) -> WeightedJets:
         ((terms, _),) = factors
-        assert isinstance(terms, MatrixForm)  # `supports` was asked
+        assert isinstance(terms, MatrixForm)  # `supports` was checked
         n, size, dtype = draw.n, terms.dimension(point), point.dtype(terms.argnum)
         key = stream(draw.key, "shifted", size)
         z = self.directions(key, n, size, dtype)
         matrix = terms.matrix(point).astype(dtype)
-        precise = matrix.astype(np.promote_types(dtype, np.float32))  # what has decompositions
+        precise = matrix.astype(np.promote_types(dtype, np.float32))  # decompositions need it
         root, shift = self._root((precise + precise.T) / 2, terms.symbol)
         root, shift = root.astype(dtype), shift.astype(dtype)
         pairs = jnp.stack([z @ root.T, z], axis=1).reshape(2 * n, size)
@@ -91,7 +91,7 @@ class Shifted(AbstractProbe):
         """R and λ."""
         least = jnp.min(jnp.linalg.eigvalsh(jax.lax.stop_gradient(matrix)))
         if self.shift is None:
-            # away from zero by the size of C, so that its root is as smooth as C is
+            # at least of the size of C, so that its root is as smooth as C is
             margin = 1e-3 * jnp.max(jnp.abs(matrix)) + jnp.finfo(matrix.dtype).tiny
             shift = jax.lax.stop_gradient(jnp.maximum(-2 * least, margin))
         else:

@@ -1,4 +1,4 @@
-"""Terms that are drawn one by one, with or without replacement."""
+"""Probes that draw terms one by one, with or without replacement."""
 
 from abc import abstractmethod
 from functools import reduce
@@ -35,19 +35,19 @@ else:
 
 
 class _Independent(AbstractTermProbe):
-    """Terms drawn one by one, also for powers: every copy of every factor is drawn independently,
-    which draws unordered tuples of terms with probability proportional to their weights. For Δ²
+    """Terms drawn one by one, also for powers: every copy of every factor is drawn independently.
+    So unordered tuples of terms are drawn with probability proportional to their weights; for Δ²
     each pair {i, j} comes twice as often as {i, i}.
     """
 
     same_for_all: AbstractClassVar[bool]
-    """Whether all factors with as many terms have the same probabilities, so that they draw the
-    same terms and can share jets.
+    """Whether all factors with the same number of terms have the same probabilities, so that they
+    draw the same terms and can share jets.
     """
 
     @abstractmethod
     def _magnitudes(self, terms: Terms, point: Point) -> Magnitudes | None:
-        """Probabilities up to a factor; None for all alike."""
+        """Probabilities up to a factor; None if all are equal."""
 
     def select(self, key: Key, total: int, n: int) -> Selection:
         return Selection(sampling.uniform(key, total, n), np.full(n, total / n), (Stratum(n),))
@@ -69,7 +69,7 @@ class _Independent(AbstractTermProbe):
         large, small = split_by_size(factors, point)
         copies = [terms for terms, power in large for _ in range(power)]
         counts = [terms.count(point) for terms in copies]
-        # apart from the draws without replacement and from other designs: their variances add
+        # independent of the draws without replacement and of other designs: their variances add
         key = stream(draw.key, "copies", *counts)
         each = [
             self._one_by_one(terms, point, stream(key, "copy", position), n)
@@ -96,11 +96,11 @@ class _Independent(AbstractTermProbe):
 
 @final
 class Sparse(_Independent):
-    """Terms without replacement where all are alike, with probability $p ∝ |C|$ where they have
-    coefficients, and independent tuples of terms for powers.
+    """Terms without replacement if all have the same coefficient, with probability $p ∝ |C|$ if
+    coefficients differ, and independent tuples of terms for powers.
 
-    For N equal terms the variance is $N²/n (1 − n/N) S²$, $S²$ the variance among the terms, such
-    as the diagonal of the Hessian for $Δ$: off-diagonal entries have no part in it.
+    For N equal terms the variance is $N²/n (1 − n/N) S²$, where $S²$ is the variance among the
+    terms, such as the diagonal of the Hessian for $Δ$. Off-diagonal entries do not contribute.
 
     Source: STDE, equation `eqn:stde-sparse`, with $p ∝ |C|$ instead of C.
 
@@ -139,8 +139,8 @@ class Sparse(_Independent):
 class Importance(_Independent):
     """Independent terms with probabilities p proportional to given weights.
 
-    The variance is $(1/n) (Σ_i t_i²/p_i − T²)$, least for $p_i ∝ |t_i|$: weights that follow the
-    magnitudes of the terms, which [`diffop.probes.RunningMagnitudes`][] learns.
+    The variance is $(1/n) (Σ_i t_i²/p_i − T²)$. It is least for $p_i ∝ |t_i|$: weights that follow
+    the magnitudes of the terms, which [`diffop.probes.RunningMagnitudes`][] learns.
 
     **Arguments:**
 
@@ -148,9 +148,9 @@ class Importance(_Independent):
         (for an array C all its entries, row by row). No gradient flows into them.
 
     **Raises:** `ValueError` for weights that are negative or not finite, and, when an estimate is
-    made or evaluated, for weights that are zero where there is a term (it would never be drawn), or
-    that are not as many as there are terms. Weights that are traced are checked when they are used,
-    with `equinox.error_if`.
+    made or evaluated, for a zero weight of a term (it would never be drawn), or another number of
+    weights than there are terms. Traced weights are checked when they are used, with
+    `equinox.error_if`.
 
     !!! example
 
@@ -166,7 +166,7 @@ class Importance(_Independent):
     """
 
     _bits: Array
-    """Those of the weights: floating leaves of an estimate are its coefficients, to be learnt."""
+    """The bits of the weights. Floating-point leaves of an estimate would be learnt."""
     name: ClassVar[str] = "importance"
     same_for_all: ClassVar[bool] = True
 

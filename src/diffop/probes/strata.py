@@ -1,4 +1,4 @@
-"""Terms from parts of the sum: strata of neighbours, even steps, and some that are always taken."""
+"""Probes that draw terms from parts of a sum: strata of neighbours, even steps, fixed terms."""
 
 from collections.abc import Iterable
 from typing import ClassVar, final
@@ -23,13 +23,13 @@ class Stratified(AbstractTermProbe):
     """Terms in strata of neighbours, with some drawn from each, without replacement.
 
     With `per_stratum` = m the N terms are cut into ⌊n/m⌋ strata of nearly equal size. The variance
-    is $Σ_h N_h²/n_h (1 − n_h/N_h) S_h²$: only the variance within the strata counts, so it is small
-    where terms change slowly with their number.
+    is $Σ_h N_h²/n_h (1 − n_h/N_h) S_h²$. Only the variance within the strata counts, so it is small
+    if terms change slowly with their number.
 
     **Arguments:**
 
     - `per_stratum`: how many are drawn from each stratum. With 2 or more there is an unbiased
-        standard error. 1 has the least variance where terms change slowly, and no standard error.
+        standard error. 1 has the least variance if terms change slowly, and no standard error.
 
     !!! example
 
@@ -68,8 +68,8 @@ class Stratified(AbstractTermProbe):
 
 
 def cut(total: int, n: int, number: int) -> tuple[Stratum, ...]:
-    """Strata of nearly equal size with nearly equal numbers of draws, large ones first: those have
-    one term more than the others, and one draw more where draws are left over.
+    """Strata of nearly equal size with nearly equal numbers of draws, large ones first. Large
+    strata have one term more than the others, and one draw more if draws are left over.
     """
     size, larger = divmod(total, number)
     draws, more = divmod(n, number)
@@ -78,10 +78,10 @@ def cut(total: int, n: int, number: int) -> tuple[Stratum, ...]:
 
 @final
 class Systematic(AbstractTermProbe):
-    """Every (N/n)-th term, from a random first one on, in a circle.
+    """Every (N/n)-th term, cyclically, from a random first one on.
 
-    As even as [`diffop.probes.Stratified`][] with one draw for each stratum, and the cheapest draw
-    there is. It has no unbiased standard error, and does badly where terms have a period.
+    It is as even as [`diffop.probes.Stratified`][] with one draw for each stratum, and the cheapest
+    draw. It has no unbiased standard error, and a large error if terms have a period.
 
     !!! example
 
@@ -108,7 +108,7 @@ class Systematic(AbstractTermProbe):
         return np.arange(n) * total // n
 
     def variance_of_terms(self, values: Array, n: int, magnitudes: Magnitudes | None) -> Array:
-        """Over all first terms, which are equally likely."""
+        """The variance over all first terms, which are equally likely."""
         total = values.shape[0]
         estimates = sum(jnp.roll(values, -int(step), axis=0) for step in self._steps(total, n))
         return jnp.var(jnp.asarray(estimates) * (total / n), axis=0)
@@ -118,14 +118,14 @@ class Systematic(AbstractTermProbe):
 class Split(AbstractTermProbe):
     """Some terms always, and n of the others without replacement.
 
-    For operators with a few large terms that are known beforehand: these have no variance.
+    It is for operators with a few large terms that are known beforehand: these have no variance.
 
     **Arguments:**
 
     - `exact`: the numbers of the terms that are always taken, such as coordinates for $Δ$.
 
-    **Raises:** `ValueError` for repeated or negative numbers, and when evaluated for numbers that
-    there are not.
+    **Raises:** `ValueError` for repeated or negative numbers, and, when it is evaluated, for
+    numbers of terms that do not exist.
 
     !!! example
 
@@ -166,7 +166,7 @@ class Split(AbstractTermProbe):
             )
         others = total - kept.size
         drawn = sampling.subset(key, others, n)
-        # the j-th of the others is j plus as many as are kept before it
+        # the j-th of the others is j plus the number of exact terms before it
         before = jnp.asarray(kept - np.arange(kept.size), drawn.dtype)
         drawn = drawn + jnp.searchsorted(before, drawn, "right").astype(drawn.dtype)
         return Selection(

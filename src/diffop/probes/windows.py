@@ -1,8 +1,8 @@
 """Terms without replacement in rounds: no round repeats a term of an earlier one.
 
 A random order of m of N terms is drawn once, and round r takes the members r b … (r+1) b − 1 of it.
-In a uniformly random order the first k are a draw of k without replacement for every k, so all the
-rounds that were made together are one, with the standard error of survey sampling: none after N.
+In a uniformly random order the first k are a draw of k without replacement for every k. So all
+rounds together are one such draw, with the standard error of survey sampling: zero after N.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from .sparse import Sparse
 
 @final
 class Window(AbstractTermProbe):
-    """One round of [`diffop.probes.Sparse`][]: the members of a random order from `start` on. What
-    `Sparse` draws independently, this does too.
+    """One round of [`diffop.probes.Sparse`][]: the members of a random order from `start` on. It
+    draws independently what `Sparse` draws independently.
 
     - `orders`: for each number of terms a random order of some of them, as long as all rounds.
-    - `start`: where the round begins. Past the end of an order its last members come again.
+    - `start`: where the round begins. Past the end of an order its last members are repeated.
     """
 
     orders: dict[int, TermNumbers]
@@ -51,7 +51,7 @@ class Window(AbstractTermProbe):
 
 
 def is_window(design: Design) -> bool:
-    """Whether draws are a part of a random order."""
+    """Whether draws are part of a random order."""
     return isinstance(design.name, tuple) and design.name[0] == Window.name
 
 
@@ -59,7 +59,7 @@ def orders(
     products: Sequence[Factors], point: Point, key: Key, most: int, batch: int
 ) -> dict[int, TermNumbers]:
     """A random order for each number of terms among the products that are drawn without
-    replacement: of at most `most` of the terms, filled up to whole rounds by repetition.
+    replacement. It holds at most `most` of the terms, filled up to whole rounds by repetition.
     """
     sets = [alike(factors, point) for factors in products]
     totals = {terms.numbered(point) for terms in sets if terms is not None}
@@ -67,7 +67,7 @@ def orders(
 
 
 def _order(key: Key, total: int, most: int, batch: int) -> TermNumbers:
-    """Floyd's algorithm says which terms. It does not return them in a random order (the last of
+    """Floyd's algorithm selects the terms. It does not return them in a random order (the last of
     all terms can only come last), so they are permuted.
     """
     members, arrangement = stream(key, "members"), stream(key, "arrangement")
