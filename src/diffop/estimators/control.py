@@ -1,11 +1,11 @@
-"""Control variates: the same draw on a function whose value is known.
+"""Control variates: the same draw on a function whose exact value is known.
 
 For fixed jets E and a function g with a known L g,
 
     E(u) + s (L g − E(g)) = E(u − s g) + s L g
 
-is unbiased for L u whatever the number s is, and its variance is that of E(u − s g): small where u
-is close to s g. The best s is Cov[E(u), E(g)]/Var[E(g)].
+is unbiased for L u with any number s. Its variance is that of E(u − s g), which is small if u is
+close to s g. The best s is Cov[E(u), E(g)]/Var[E(g)].
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ Scale: TypeAlias = float | Array | Literal["fitted"]
 
 @final
 class Controlled(AbstractEstimator):
-    """An estimate with a control variate; made by `Estimate.controlled`. Call it on a function:
-    `(u)(*args)`, or ask for its `stats`, which are those of $E(u − s g)$. A fitted s counts as if
-    it were given.
+    """An estimate with a control variate, made by `Estimate.controlled`. Call it on a function,
+    `(u)(*args)`, or ask for its `stats`, which are those of $E(u − s g)$. They treat a fitted s as
+    if it were given.
     """
 
     samples: tuple[Part, ...]
@@ -76,8 +76,8 @@ def _of_both(
     control: Callable[..., PyTree],
     point: Point,
 ) -> Draws:
-    """Draw by draw, of the pair of both functions: from one push, but for operators that tell u's
-    values apart, such as a divergence, which are taken of one function at a time.
+    """Both functions draw by draw, as a pair, from one push. Operators that distinguish u's values,
+    such as a divergence, are applied to one function at a time.
     """
     if not _tells_apart(samples):
         return draws([samples], lambda *a, **k: (u(*a, **k), control(*a, **k)), point)
@@ -114,8 +114,8 @@ def _scaled(found: Draws, known: PyTree, scale: float | Array) -> tuple[PyTree, 
 
 
 def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
-    """The same with an s for each draw that is fitted to all the others, so that for independent
-    draws s and what it multiplies are independent, and the mean is not touched.
+    """The same, with an s for each draw that is fitted to all other draws. For independent draws, s
+    is then independent of what it multiplies, and the mean stays unbiased.
     """
     if len(found.sampled) != 1:
         raise ValueError(
@@ -123,7 +123,7 @@ def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
             f"{len(found.sampled)}. Give a number as the scale."
         )
     ((source, (pair,)),) = found.sampled.items()
-    assert pair is not None  # one operator has all that was sampled
+    assert pair is not None  # the only operator has all that was sampled
     exact_u, exact_g = found.exact[0]
 
     def remainder(z: Array, c: Array, k: Array, e: Array) -> Array:
@@ -139,7 +139,7 @@ def _fitted(found: Draws, known: PyTree) -> tuple[PyTree, Contributions]:
 
 
 def _less(z: Array, scale: float | Array, c: Array) -> Array:
-    """z − s c, complex where one of them is."""
+    """z − s c, complex if one of them is."""
     kind = common_kind(z, c, *([] if isinstance(scale, int | float | complex) else [scale]))
     if isinstance(scale, complex):
         kind = jnp.promote_types(kind, jnp.complex64)
@@ -147,8 +147,8 @@ def _less(z: Array, scale: float | Array, c: Array) -> Array:
 
 
 def _slopes(z: Array, c: Array) -> Array:
-    """Cov(z, c)/Var(c) without draw r, for each r: sums without r follow from those over all. Of
-    complex ones Σ z conj(c) / Σ |c|², about the means, which leaves the least |z − s c|².
+    """Cov(z, c)/Var(c) without draw r, for each r: sums without r follow from those over all draws.
+    Complex values use Σ z conj(c) / Σ |c|², about the means, which minimises |z − s c|².
     """
     n = z.shape[0]
     dz, dc = z - jnp.mean(z, axis=0, keepdims=True), c - jnp.mean(c, axis=0, keepdims=True)
@@ -157,5 +157,5 @@ def _slopes(z: Array, c: Array) -> Array:
     covariance = jnp.sum(products, axis=0, keepdims=True) - n / (n - 1) * products
     spread = jnp.sum(squares, axis=0, keepdims=True) - n / (n - 1) * squares
     total = jnp.sum(jnp.real(c * jnp.conj(c)), axis=0, keepdims=True)
-    flat = spread <= 1e-12 * total  # a control without variance is of no use
+    flat = spread <= 1e-12 * total  # a control without variance is useless
     return jnp.where(flat, 0, covariance / jnp.where(flat, 1, spread).astype(covariance.dtype))

@@ -3,8 +3,8 @@
 The formulas need the values of all terms (for draws of terms), or the matrix A of the quadratic
 form q(v) that a dense draw computes. Both are read from the operator's own jets: with every term
 as one draw, or with the directions e_i and e_i + e_j as draws, since
-A_ij = (q(e_i + e_j) − q(e_i) − q(e_j))/2. So they hold for sums of operators that share draws, for variable coefficients, and for
-any C.
+A_ij = (q(e_i + e_j) − q(e_i) − q(e_j))/2. So they hold for sums of operators that share draws, for
+variable coefficients, and for any C.
 """
 
 from collections.abc import Callable, Hashable, Sequence

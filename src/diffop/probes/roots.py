@@ -4,7 +4,7 @@ Let the entries of z be independent and uniform on the k-th roots of unity. E[z_
 and a = k, and 0 between, so E[z_{i_1} … z_{i_k}] is 1 where all indices agree and 0 elsewhere:
 E[(z·∇)^k] = Σ_i ∂_i^k. No real Gaussian has such moments for even k > 2.
 
-A complex direction is k real directions. For z = a + ib, with c_j = Re(z e^{−iπj/k}) = a cos(πj/k) +
+A complex direction is k real ones. For z = a + ib, with c_j = Re(z e^{−iπj/k}) = a cos(πj/k) +
 b sin(πj/k),
 
     Re (z·∇)^k = (2^{k−1}/k) Σ_{j<k} (−1)^j (c_j·∇)^k.
