@@ -1,4 +1,4 @@
-"""Residuals, their squares, and the loss."""
+"""Losses: residuals, their squares, misfits of conditions, and their sum."""
 
 from .adaptive import residual_adaptive
 from .causal import Causal

@@ -1,4 +1,4 @@
-"""Points where a residual is large."""
+"""Points drawn where a residual is large."""
 
 from collections.abc import Callable
 
@@ -22,12 +22,12 @@ def residual_adaptive(
     power: int | float = 1.0,
     floor: int | float = 1.0,
 ) -> Points:
-    """Random points of a pool, likelier where a residual is larger.
+    """Random points of a pool, more likely where a residual is larger.
 
-    A pool of points x is drawn, and of these `count` different ones, one after another, with
-    probabilities proportional to $|r(x)|^k$ / mean $|r|^k + c$, $|r|$ being the norm of all entries
-    of r. Large k and small c follow the residual closely; k = 0 or large c leave the points as they
-    are drawn. A mean over the points chosen weights what it is a mean of as the probabilities do.
+    A pool of points x is drawn. Of these, `count` different points are drawn one after another,
+    with probabilities proportional to $|r(x)|^k$ / mean $|r|^k + c$, where $|r|$ is the norm of all
+    entries of r. Large k and small c follow the residual closely; k = 0 or large c leave the points
+    as they are drawn. A mean over the chosen points has the weights of these probabilities.
 
     Source: Wu et al. 2023, "A comprehensive study of non-adaptive and residual-based adaptive
     sampling for physics-informed neural networks" (RAD).
@@ -35,11 +35,11 @@ def residual_adaptive(
     **Arguments:**
 
     - `key`: a key from `jax.random.key`.
-    - `residual`: r, a function of one point, of what u is called with there, to a scalar; for a
+    - `residual`: r, a function of one point (the arguments of u) that returns a scalar; for a
         system an array or a pytree of arrays.
     - `sample`: draws the pool from a key and a number, such as the `sample` of a problem.
     - `count`: how many points are chosen, at least 1.
-    - `pool`: of how many, at least `count`.
+    - `pool`: the size of the pool, at least `count`.
     - `power`, `floor`: k and c, not negative and not both 0.
 
     **Returns:** `count` points as `sample` draws them: an array of shape `(count, dim)`, or a tuple
@@ -74,7 +74,7 @@ def residual_adaptive(
     points = sample(pool_key, pool)
     check_arguments("the residual", residual, points)
     sizes = at_each(lambda *args: _size(residual(*args)), points) ** power
-    # where all residuals are 0 nothing is likelier than anything else
+    # if all residuals are 0, all points are equally likely
     mean = jnp.mean(sizes)
     weights = jnp.where(mean > 0, sizes / jnp.where(mean > 0, mean, 1), 1) + floor
     which = jax.random.choice(

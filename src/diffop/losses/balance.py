@@ -1,4 +1,4 @@
-"""The terms of a loss, each with a weight of its own."""
+"""The terms of a loss, each with its own weight."""
 
 import operator
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ Weights = dict[str, Float[Array, ""]]
 
 
 def weighted(loss: Any, weights: Weights) -> Any:
-    """A loss whose terms have weights; it says of itself what the given one does, be it of what it
-    is the sum or of what it is the sum of squares.
+    """The loss with weights on its terms. It has the same methods as the given loss: `terms`, and
+    those of sums of squares.
     """
     ways = {"terms": _terms, "residuals": _residuals, "pointwise": _pointwise}
     said = {
@@ -54,12 +54,13 @@ def _times_root(weight: Float[Array, ""], residuals: PyTree) -> PyTree:
 
 
 def gradient_norms(loss: Any, parameters: PyTree, static: PyTree, key: PRNGKeyArray) -> Weights:
-    """The Euclidean norm of each term's gradient by the parameters, by one reverse pass for each.
+    """The Euclidean norm of each term's gradient with respect to the parameters, by one reverse
+    pass for each term.
 
     **Arguments:**
 
     - `loss`: with a method `terms`.
-    - `parameters`, `static`: of a model, and what else is in it.
+    - `parameters`, `static`: those of a model, and everything else in it.
     - `key`: of the loss.
     """
     terms, pull = jax.vjp(lambda given: loss.terms(eqx.combine(given, static), key), parameters)
@@ -70,8 +71,8 @@ def gradient_norms(loss: Any, parameters: PyTree, static: PyTree, key: PRNGKeyAr
 
 
 def _norm(gradient: PyTree) -> Float[Array, ""]:
-    """In units of its largest entry, so that no square is out of range; leaf by leaf, so that what
-    is divided over devices stays there.
+    """The norm, computed in units of the largest entry, so that no square is out of range. It goes
+    leaf by leaf, so that arrays divided over devices stay there.
     """
     leaves = [jnp.abs(leaf) for leaf in jax.tree.leaves(gradient)]
     largest = reduce(jnp.maximum, [jnp.max(leaf, initial=0) for leaf in leaves])
@@ -81,8 +82,8 @@ def _norm(gradient: PyTree) -> Float[Array, ""]:
 
 
 def balanced(weights: Weights, norms: Weights, keep: float) -> Weights:
-    """The next weights: α λ_i + (1 − α) Σ_j |g_j| / |g_i|, `keep` being α, where term i has a
-    gradient g_i; the old ones where it has none.
+    """The next weights: α λ_i + (1 − α) Σ_j |g_j| / |g_i|, where α is `keep`, for a term i with a
+    gradient g_i; the old weight if the gradient is zero.
     """
     total = reduce(operator.add, norms.values())
     return weights | {

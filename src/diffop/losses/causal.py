@@ -1,4 +1,4 @@
-"""Weights of a residual's squares that keep to the order of time."""
+"""Weights of a residual's squares that respect the order of time."""
 
 import math
 from collections.abc import Callable
@@ -17,32 +17,31 @@ from ..terms.shapes import check_shape
 
 @final
 class Causal(eqx.Module):
-    """Weights that make a network learn an evolution in the order of time: what comes later counts
-    as far as what comes before is solved.
+    """Weights that make a network learn an evolution in the order of time: later points count only
+    as far as earlier points are solved.
 
-    The points of a call are divided by their time into slices with as many points each. With $L_k$
-    the mean square of the residual in slice k, the squares in slice i have the weight
+    The points of a call are divided by their time into slices with equal numbers of points. With
+    the mean square $L_k$ of the residual in slice k, the squares in slice i have the weight
 
         w_i = exp(−ε Σ_{k<i} L_k),
 
-    which is 1 in the first slice. Weights are known numbers: they are not differentiated, and a
-    step of `diffop.methods.GaussNewton` has the same ones wherever it looks at the loss. With
-    random jets they are those of the draw. Derivatives of the residual (gPINN) have the weights of
-    their points.
+    which is 1 in the first slice. Weights are known numbers: they are not differentiated, and
+    within a step of `diffop.methods.GaussNewton` they stay the same. With random jets they are
+    those of the draw. Derivatives of the residual (gPINN) have the weights of their points.
 
     Source: Wang, Sankaran and Perdikaris 2022, "Respecting causality is all you need for training
-    physics-informed neural networks", arXiv 2203.07404; slices of points that are random in time:
-    Wang et al. 2023, "An expert's guide to training physics-informed neural networks", arXiv
-    2308.08468. There the weights are computed with slices of space at given times in the former.
+    physics-informed neural networks", arXiv 2203.07404, which uses slices of space at given times.
+    Slices of points that are random in time: Wang et al. 2023, "An expert's guide to training
+    physics-informed neural networks", arXiv 2308.08468.
 
     **Arguments:**
 
-    - `time`: from what u is called with at a point to a scalar that grows along the order in which
-        the solution is determined: `lambda x: x[-1]` with data at the first time, `lambda x, t: t`
-        for $u(x, t)$, and `lambda x: -x[-1]` with data at the last time. A problem has it, as
-        `problem.elapsed`.
-    - `tolerance`: $ε$, positive. Too small, and all weights are about 1; too large, and slices are
-        not looked at before those in front of them are solved to a mean square of less than $1/ε$.
+    - `time`: a function of u's arguments at a point that returns a scalar, which grows along the
+        order in which the solution is determined: `lambda x: x[-1]` with data at the first time,
+        `lambda x, t: t` for $u(x, t)$, and `lambda x: -x[-1]` with data at the last time. A problem
+        has it, as `problem.elapsed`.
+    - `tolerance`: $ε$, positive. If it is too small, all weights are about 1. If it is too large, a
+        slice counts only after all earlier slices have a mean square of less than $1/ε$.
     - `slices`: how many, at most one for each point.
 
     **Raises:** `ValueError` if `tolerance` is not positive or `slices` is less than 1.
@@ -78,9 +77,9 @@ class Causal(eqx.Module):
         **Arguments:**
 
         - `squares`: of the residual at the points.
-        - `points`: where.
+        - `points`: the points.
 
-        **Raises:** `ValueError` where the time is no number, or takes other arguments.
+        **Raises:** `ValueError` if the time is not a number, or takes other arguments.
 
         !!! example
 

@@ -1,4 +1,4 @@
-"""What is known to be wrong with a loss before it is called."""
+"""Checks of a loss's arguments when it is made."""
 
 import math
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from .squares import SQUARES, RandomResidual
 
 
 def check_counts(**counts: int | None) -> None:
-    """Whether they are numbers of points, where they are given.
+    """Checks that the given counts are numbers of points.
 
-    **Raises:** `TypeError` for what is no integer, `ValueError` for less than one.
+    **Raises:** `TypeError` for anything but an integer, `ValueError` for less than one.
     """
     for name, count in counts.items():
         if count is not None:
@@ -31,9 +31,9 @@ def check_counts(**counts: int | None) -> None:
 
 
 def check_square(square: str, probes: Probes) -> None:
-    """Whether there is such a square, and something random for it.
+    """Checks that the square exists, and that something is random if it needs that.
 
-    **Raises:** `ValueError` where there is not.
+    **Raises:** `ValueError` otherwise.
     """
     if square not in SQUARES:
         raise ValueError(
@@ -48,7 +48,7 @@ def check_square(square: str, probes: Probes) -> None:
 
 
 def check_causal(causal: Causal | None, square: str) -> None:
-    """Whether they are causal weights, and the square is one that they suit.
+    """Checks that these are causal weights, and that they suit the square.
 
     **Raises:** `TypeError` for anything else, and `ValueError` for another square.
     """
@@ -65,9 +65,9 @@ def check_causal(causal: Causal | None, square: str) -> None:
 
 
 def check_gpinn(gpinn: int | float, probes: Probes) -> None:
-    """Whether it is a weight, and the residual can be differentiated.
+    """Checks that it is a weight, and that the residual can be differentiated.
 
-    **Raises:** `ValueError` where it is not.
+    **Raises:** `ValueError` otherwise.
     """
     if not 0 <= gpinn < math.inf:
         raise ValueError(
@@ -81,9 +81,9 @@ def check_gpinn(gpinn: int | float, probes: Probes) -> None:
 
 
 def check_weights(weights: PyTree) -> None:
-    """Whether they are weights of squares, as far as their values are known.
+    """Checks that these can be weights of squares, as far as their values are known.
 
-    **Raises:** `ValueError` where one is negative, or not finite.
+    **Raises:** `ValueError` if one is negative or not finite.
     """
     for leaf in jax.tree.leaves(weights):
         known = not isinstance(leaf, Tracer)
@@ -95,9 +95,9 @@ def check_weights(weights: PyTree) -> None:
 
 
 def check_draws(n: int | None, probes: Probes) -> None:
-    """Whether it is said how many draws there are.
+    """Checks that the number of draws is given if it is needed.
 
-    **Raises:** `ValueError` where it is not.
+    **Raises:** `ValueError` otherwise.
     """
     if n is None and not exact_name(probes):
         raise ValueError(
@@ -107,9 +107,9 @@ def check_draws(n: int | None, probes: Probes) -> None:
 
 
 def check_points(equation: AbstractEquation, where: Where, batch: int | None, pool: int) -> None:
-    """Whether it is said where the points are, and how many.
+    """Checks that it is given where the points are, and how many.
 
-    **Raises:** `ValueError` where it is not, or twice.
+    **Raises:** `ValueError` if it is missing, or given twice.
     """
     if where is None and domain(equation) is None:
         raise ValueError(
@@ -134,21 +134,22 @@ def check_points(equation: AbstractEquation, where: Where, batch: int | None, po
 
 
 def _are_points(where: Any, shapes: list[tuple[int, ...]]) -> bool:
-    """Whether they are as many in each array; of one array its rows."""
+    """Whether all arrays have the same number of points; for a single array, its rows."""
     if isinstance(where, jax.Array):
         return where.ndim == 2
     return len({shape[:1] for shape in shapes}) == 1 and all(shapes)
 
 
 def check_variance(random: Callable[[PRNGKeyArray], RandomResidual]) -> None:
-    """Whether there is one, which depends on the shapes of the sampled operators alone.
+    """Checks that the residual has a variance. This depends only on the shapes of the sampled
+    operators.
 
     **Arguments:**
 
-    - `random`: from a key to the residual at any points, of any scalar function: a system's
-        residual, and its size, need its u, and are not asked for.
+    - `random`: from a key to the residual at any points, for any scalar function. A system's
+        residual needs its own u, so systems are not checked here.
 
-    **Raises:** `ValueError` where there is none.
+    **Raises:** `ValueError` if there is no variance.
     """
 
     def variance(random: Callable[[PRNGKeyArray], RandomResidual], key: PRNGKeyArray) -> PyTree:
@@ -157,7 +158,7 @@ def check_variance(random: Callable[[PRNGKeyArray], RandomResidual]) -> None:
         try:
             drawn = draws(*arguments(chosen(found.points, 0)))
         except (TypeError, ValueError):
-            return None  # of vector-valued functions: the call will tell
+            return None  # a vector-valued function is needed: the call will raise errors
         return drawn.moments(lambda values: values).variance
 
     try:

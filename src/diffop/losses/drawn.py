@@ -1,4 +1,4 @@
-"""What is random in a call of a loss, and where its points come from."""
+"""The random numbers of a loss's call, and the source of its points."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
@@ -15,15 +15,15 @@ from ..parallel.sharding import shard_points
 
 Sampler: TypeAlias = Callable[[PRNGKeyArray, int], Points]
 Where: TypeAlias = Sampler | Points | None
-"""A function that draws points, or always the same; None for those of the equation's domain."""
+"""A function that draws points, or fixed points; None for points of the equation's domain."""
 
 
 @final
 class Drawn(NamedTuple):
-    """What is random in a call of a loss.
+    """Everything that is random in a call of a loss.
 
     - `points`: those of the residual.
-    - `data`: the conditions, with points of their own.
+    - `data`: the conditions, with their own points.
     - `jets`: the key of the jets.
     - `weights`: of the squares at the points; None for ones.
     """
@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
 
 
 def as_where(given: Any) -> Any:
-    """Points as arrays, a tuple with one for each argument of u; of a domain what draws them."""
+    """Points as arrays, a tuple with one for each argument of u; for a domain its sampler."""
     if given is None or callable(given):
         return given
     if has_method(given, "sample"):
@@ -44,9 +44,9 @@ def as_where(given: Any) -> Any:
 
 
 def sampler(equation: AbstractEquation, where: Where) -> Sampler:
-    """What draws points; those that are given are all taken."""
+    """A function that draws points; given points are always all taken."""
     draw = domain(equation) if where is None else where
-    assert draw is not None  # it was checked
+    assert draw is not None  # it was checked before
 
     def sample(key: PRNGKeyArray, count: int) -> Points:
         return shard_points(draw(key, count) if callable(draw) else draw)
@@ -55,5 +55,5 @@ def sampler(equation: AbstractEquation, where: Where) -> Sampler:
 
 
 def domain(equation: AbstractEquation) -> Sampler | None:
-    """What draws points of the equation's domain, where it has one."""
+    """A function that draws points of the equation's domain, if it has one."""
     return getattr(equation, "sample", None)

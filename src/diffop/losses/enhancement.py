@@ -1,8 +1,8 @@
-"""Gradient enhancement (gPINN): along which coordinates a loss has derivatives of its residual, and
-what their squares weigh.
+"""Gradient enhancement (gPINN): the coordinates along which a loss differentiates its residual, and
+the weight of the squares.
 
-The whole gradient is a reverse pass over the residual. By jets a number of its terms is taken, each
-as likely as any other, so that the mean of their scaled sum is the whole.
+The whole gradient is a reverse pass over the residual. Alternatively some of its terms are computed
+by jets. Each term is as likely as any other, so the mean of their scaled sum is the whole.
 """
 
 import operator
@@ -21,17 +21,17 @@ from ..operators.elementary import Partial
 from ..streams import stream
 
 Coordinate: TypeAlias = int | Int[Array, ""]
-"""A Python number, or a traced one where it is random, counted through all arguments of u."""
+"""A Python number, or a traced one if it is random, counted through all arguments of u."""
 
 Coordinates: TypeAlias = Sequence[Coordinate]
 
 
 @final
 class Enhancement(NamedTuple):
-    """The derivatives of the residual that a loss has.
+    """The derivatives of the residual in a loss.
 
     - `weight`: of the squares of all of them; 0 for none.
-    - `terms`: None for all, by reverse mode; or how many are taken by jets.
+    - `terms`: None for all, by reverse mode; or how many are computed by jets.
     """
 
     weight: int | float
@@ -39,16 +39,16 @@ class Enhancement(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether all are taken by reverse mode."""
+        """Whether all are computed by reverse mode."""
         return bool(self.weight) and self.terms is None
 
     @property
     def by_jets(self) -> bool:
-        """Whether some are, or all, by jets."""
+        """Whether some or all are computed by jets."""
         return bool(self.weight) and self.terms is not None
 
     def coordinates(self, points: Points, key: PRNGKeyArray) -> Coordinates:
-        """Those of the derivatives by jets, random where they are not all."""
+        """The coordinates of the derivatives by jets; random if these are not all coordinates."""
         size, terms = size_of(points), self.terms
         if not self.by_jets or terms is None:
             return ()
@@ -58,13 +58,13 @@ class Enhancement(NamedTuple):
         return spread(first, size, terms)
 
     def weight_at(self, points: Points) -> float:
-        """Of the squares of those that are taken."""
+        """The weight of the squares of the computed derivatives."""
         size = size_of(points)
         return self.weight * (size / min(self.terms or size, size))
 
 
 def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
-    """`terms` different coordinates of `dim`, equally far apart from the first one on.
+    """`terms` different coordinates out of `dim`, equally spaced from the first one on.
 
     Over all first ones each coordinate occurs equally often.
     """
@@ -74,8 +74,8 @@ def spread(first: int | Int[Array, ""], dim: int, terms: int) -> Coordinates:
 def along(coordinate: Coordinate, points: Points) -> Operator:
     """The derivative along a coordinate of points.
 
-    Which argument a random coordinate belongs to is not known when programs are made: of all of
-    them the derivative is taken, and of one it counts.
+    When a program is made it is not known to which argument a random coordinate belongs. So the
+    derivative is computed in every argument, and one of them counts.
     """
     sizes = [size_of(argument) for argument in arguments(points)]
     if len(sizes) == 1:

@@ -52,29 +52,29 @@ from .squares import (
 
 @final
 class ResidualLoss(eqx.Module):
-    """The mean square of an equation's residual, its operators exact or estimated. Of a residual
-    with several entries, an array or a pytree, the squares are added.
+    """The mean square of an equation's residual, with exact or estimated operators. If the residual
+    has several entries, an array or a pytree, their squares are added.
 
-    To it are added, where there are any, `data_weight` times the mean squares of what the
-    equation's conditions miss, and `gpinn` times the mean of $Σ_j |∂_j R|² = |∇R|²$, R being the
-    residual (gPINN). The gradient is taken whole, by reverse mode over the residual, which costs a
-    few times what the residual does, in any number of dimensions. Instead, `gpinn_terms` = m of the
-    d terms of that sum can be taken by jets, which needs no reverse mode: equally far apart from a
-    random first one on, and scaled by d/m. Every j is as likely as any other, so the mean is the
-    whole sum.
+    Two terms can be added: `data_weight` times the mean squared misfits of the equation's
+    conditions, and `gpinn` times the mean of $Σ_j |∂_j R|² = |∇R|²$, where R is the residual
+    (gPINN). The whole gradient is computed by reverse mode over the residual, which costs a few
+    times as much as the residual, in any number of dimensions. Alternatively, `gpinn_terms` = m of
+    the d terms of that sum are computed by jets, which needs no reverse mode. These terms are
+    equally spaced from a random first one on, and scaled by d/m. Every j is as likely as any other,
+    so the mean is the whole sum.
 
     One draw of jets serves all points of a call. The square of an unbiased estimate $R̂$ is not
-    unbiased: its mean is $R² + Var[R̂]$, so the variance is minimised too. There are three squares,
-    of the residual and of its derivatives alike:
+    unbiased: its mean is $R² + Var[R̂]$, so the variance is minimised too. There are three ways to
+    square the residual and its derivatives:
 
     - `"biased"`: $R̂²$. [`bias`][diffop.losses.ResidualLoss.bias] tells how much of it is variance.
     - `"product"`: $R̂₁R̂₂$, of two independent draws, with twice the jets.
-    - `"pairs"`: $R̂² − V$, V being an unbiased estimate of the variance from the same draws; for
+    - `"pairs"`: $R̂² − V$, where V is an unbiased estimate of the variance from the same draws. For
         independent draws $R_r$ it is the mean of $R_r R_s$ over all pairs r ≠ s. At equal numbers
         of independent draws its variance is never more than that of the product.
 
-    The mean of the last two is the exact loss, and that of their gradients its gradient, if the
-    residual is affine in what is sampled; such losses may be negative.
+    If the residual is affine in the sampled values, the mean of the last two is the exact loss, and
+    the mean of their gradients is its gradient. Such losses may be negative.
 
     Sources: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", the amortised loss of the
     appendix "Experiment setup", which omits the square in print, and "Amortized gradient-enhanced
@@ -86,32 +86,45 @@ class ResidualLoss(eqx.Module):
 
     - `equation`: a problem, or another [`diffop.equations.AbstractEquation`][].
     - `batch`: how many fresh points at each call, at least 1.
-    - `n`: how many draws of jets; not needed where nothing is drawn.
-    - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, to
-        compare with, one of `diffop.baselines`, by name or itself.
-    - `data_weight`: the weight of the equation's conditions; or a list with one for each, in the
-        order in which it returns them.
+    - `n`: how many draws of jets; not needed if nothing is drawn.
+    - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, for
+        comparisons, a baseline of `diffop.baselines`, by name or itself.
+    - `data_weight`: the weight of the equation's conditions; or a list with one weight for each, in
+        the order in which the equation returns them.
     - `gpinn`: the weight of the residual's gradient, the square of a length; 0 for none. It
-        multiplies the whole sum over j, be it estimated; a weight of the sum over the sampled j
-        alone, which is what the paper states, is d/m times as large.
-    - `gpinn_terms`: None for the whole gradient; or how many of its components are taken at each
+        multiplies the whole sum over j, even if that is estimated. The paper states a weight of the
+        sum over the sampled j alone, which is d/m times as large.
+    - `gpinn_terms`: None for the whole gradient; or how many of its components are computed at each
         call, all if there are no more.
     - `square`: `"biased"`, `"product"` or `"pairs"`.
-    - `data_batch`: how many points each condition has; as many as `batch` if it is not given.
-    - `pool`: the points are chosen from `pool * batch`, likelier where the residual is large
-        (`diffop.losses.residual_adaptive`); 1 takes them as they are drawn. The mean is then over
-        points of that kind. The choice has jets of its own, so that it does not favour points at
+    - `data_batch`: how many points each condition has; by default as many as `batch`.
+    - `pool`: the points are chosen from `pool * batch` points, more likely where the residual is
+        large (`diffop.losses.residual_adaptive`); 1 takes them as they are drawn. The mean is then
+        over the chosen points. The choice has its own jets, so that it does not favour points at
         which a draw happens to be large.
-    - `points`: where, instead of in the problem's domain: another domain, such as a
-        `diffop.pde.Box`, or a function `(key, count)`, which draw `batch` points, or an array of
-        shape `(count, d)`, the same points at each call. An
-        equation without a domain needs one of these. Points of a function of several arguments,
-        $u(x, t)$, are a tuple of arrays, one for each, with points along the first axes.
+    - `points`: points that replace those of the problem's domain: another domain, such as a
+        `diffop.pde.Box`, or a function `(key, count)`, which draw `batch` points; or an array of
+        shape `(count, d)`, the same points at each call. An equation without a domain needs one of
+        these. For a function of several arguments, $u(x, t)$, points are a tuple of arrays, one for
+        each argument, with points along the first axes.
     - `weights`: of the squares of a system's residuals: numbers in the residual's structure, such
         as `{"momentum": 1.0, "mass": 10.0}`; ones if not given.
     - `causal`: [`diffop.losses.Causal`][] weights of the points, by their time; for the square
         `"biased"`. None for ones.
 
+    **Returns:** a loss to call with `(u, key)`, where u maps one point, of shape `(d,)` or of
+    several arguments, to a scalar, or to the values that a system's residual takes. The loss is a
+    scalar. Equal keys give equal points and jets. If u is a [`diffop.nn.PINN`][] with unknowns, the
+    equation is the PINN's own, with what it has learnt.
+
+    **Raises:** `TypeError` if `equation` is not an equation, or a number of points not an integer.
+    `ValueError` if a number of points is less than one; if the probes or the square are unknown; if
+    the probes are biased for one of the operators; if `"product"` or `"pairs"` is used with exact
+    operators, or `"pairs"` with probes that have no standard error, such as a single draw or a
+    baseline; if a baseline is used with gPINN or cannot compute an operator; or if the points, or
+    their number or that of draws, are missing. At the call, `ValueError` if u takes other arguments
+    than points, or gives a wrong shape, or if the residual does not have the structure of the
+    weights. `diffop.train.MissingExtraError` if it needs a package that is missing.
     **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
     arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
     points and jets. Where u is a [`diffop.nn.PINN`][] with unknowns, the equation is the PINN's
@@ -160,7 +173,7 @@ class ResidualLoss(eqx.Module):
         check_weights(self.weights)
         check_draws(self.n, self.probes)
         check_points(self.equation, self.points, self.batch, self.pool)
-        # probes that are biased for an operator are refused here, before any training
+        # probes that are biased for an operator are refused here, before training begins
         derivatives = [Partial(0)] if self._enhancement.by_jets else ()
         self._joint(self.equation, derivatives, jax.random.key(0))
         if self.square == "pairs":
@@ -170,8 +183,8 @@ class ResidualLoss(eqx.Module):
         return reduce(operator.add, self.terms(u, key).values())
 
     def terms(self, u: Callable, key: PRNGKeyArray) -> dict[str, Float[Array, ""]]:
-        """What the loss is the sum of, each with its weight: `"residual"`, and `"gpinn"` and
-        `"data"` where there are any.
+        """The terms of the loss, with their weights: `"residual"`, and `"gpinn"` and `"data"` if
+        there are any.
 
         **Arguments:** as for the loss; equal keys give equal points and jets.
 
@@ -191,18 +204,18 @@ class ResidualLoss(eqx.Module):
         return self._terms_of(u, self._drawn(u, key))
 
     def residuals(self, u: Callable, key: PRNGKeyArray) -> dict[str, PyTree]:
-        """The numbers whose squares add up to the loss, for methods that solve least squares.
+        """The numbers whose squares add up to the loss, for least-squares methods.
 
-        They are the residuals at the points, those of `"gpinn"`, and what each condition misses
+        They are the residuals at the points, those of `"gpinn"`, and the misfits of each condition
         under `"data"`, each times the root of its weight over the number of its points; complex
-        ones count by their magnitudes.
+        numbers count by their magnitudes.
 
         **Arguments:** as for the loss; equal keys give equal points and jets.
 
         **Returns:** arrays by name, under the names of `terms`.
 
-        **Raises:** `ValueError` for a square other than `"biased"`, which is no sum of squares;
-        `TypeError` for conditions that do not tell theirs.
+        **Raises:** `ValueError` for a square other than `"biased"`, which is not a sum of squares;
+        `TypeError` for conditions that do not give their residuals.
 
         !!! example
 
@@ -222,7 +235,7 @@ class ResidualLoss(eqx.Module):
         """The same numbers as functions of u and one point, for methods that differentiate them
         point by point: `diffop.methods.GaussNewton`.
 
-        **Arguments:** as for the loss; u is used where it has a say in the choice of points.
+        **Arguments:** as for the loss; u is used if the choice of points depends on it.
 
         **Returns:** `diffop.losses.Pointwise`s by the names of `terms`.
 
@@ -250,7 +263,7 @@ class ResidualLoss(eqx.Module):
         return named
 
     def _data_pointwise(self, u: Callable, key: PRNGKeyArray, drawn: Drawn) -> Sequence[Pointwise]:
-        """Those of the conditions: of what is learnt they depend, so that they are drawn again."""
+        """Those of the conditions. They depend on learnt values, so they are drawn again."""
         if with_unknowns(u) is not None:
 
             def at_all(u: Callable, _: PyTree) -> list[PyTree]:
@@ -261,18 +274,17 @@ class ResidualLoss(eqx.Module):
         return [pointwise.of_condition(*each) for each in weighted]
 
     def bias(self, u: Callable, key: PRNGKeyArray) -> Float[Array, ""]:
-        """An unbiased estimate of what the mean of the loss has too much: of how much of it is the
-        noise of the jets rather than a residual.
+        """An unbiased estimate of the loss's bias: the part of it that is noise of the jets.
 
         For `"biased"` it is the mean of V over the points, with the derivatives' V weighted as
         their squares are; the loss minus its bias is the loss of `"pairs"`. It is zero for the
-        other squares and where nothing is sampled.
+        other squares, and if nothing is sampled.
 
         **Arguments:** as for the loss; equal keys give equal points and jets.
 
         **Returns:** a scalar.
 
-        **Raises:** `ValueError` where the estimate has no standard error, such as a single draw.
+        **Raises:** `ValueError` if the estimate has no standard error, such as a single draw.
 
         !!! example
 
@@ -295,11 +307,11 @@ class ResidualLoss(eqx.Module):
     def terms_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
     ) -> dict[str, Float[Array, ""]]:
-        """`terms` with points and conditions that are given: the key is that of the jets."""
+        """`terms` at given points and conditions; the key is that of the jets."""
         return self._terms_of(u, self._drawn_at(u, points, data, key))
 
     def _terms_of(self, u: Callable, drawn: Drawn) -> dict[str, Float[Array, ""]]:
-        """`terms`, for what was drawn."""
+        """`terms`, for given draws."""
         means = self._means(SQUARES[self.square](self._random(u, drawn)), drawn)
         missed = misfit.misfit(drawn.data, self.data_weight, u)
         return means if missed is None else means | {"data": missed}
@@ -312,7 +324,7 @@ class ResidualLoss(eqx.Module):
             )
 
     def _residuals_of(self, u: Callable, drawn: Drawn) -> dict[str, PyTree]:
-        """`residuals`, for what was drawn elsewhere."""
+        """`residuals`, for given draws."""
         self._check_squares()
         random = self._random(u, drawn).draw(0)
         if drawn.weights is not None:
@@ -326,7 +338,7 @@ class ResidualLoss(eqx.Module):
         return scaled
 
     def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
-        """The means over the points, that of the derivatives with its weight."""
+        """The means over the points; that of the derivatives has its weight."""
         if drawn.weights is not None:
             squares = of_points(squares, drawn.weights)
         means = {"residual": mean_over_points(squares.value)}
@@ -355,7 +367,7 @@ class ResidualLoss(eqx.Module):
         return self._drawn_at(u, points, self._data(u, points, key), stream(key, "jets"))
 
     def _data(self, u: Callable, points: Points, key: PRNGKeyArray) -> Sequence[AnyCondition]:
-        """The conditions of a call, with points of their own."""
+        """The conditions of a call, with their own points."""
         count = self.data_batch or count_of(points)
         data = of_model(self.equation, u).conditions(stream(key, "conditions"), count)
         misfit.check_conditions(data, self.data_weight)
@@ -364,7 +376,7 @@ class ResidualLoss(eqx.Module):
     def _drawn_at(
         self, u: Callable, points: Points, data: Sequence[AnyCondition], key: PRNGKeyArray
     ) -> Drawn:
-        """What is random in a call, with the weights of the points."""
+        """Everything that is random in a call, with the weights of the points."""
         warn_of_kinks(self.equation.operators(), u, points)
         drawn = Drawn(points, data, key)
         if self.causal is None:
@@ -397,7 +409,7 @@ class ResidualLoss(eqx.Module):
         return Enhancement(self.gpinn, self.gpinn_terms)
 
     def _at_any_points(self, key: PRNGKeyArray) -> RandomResidual:
-        """Of a u that takes any arguments."""
+        """The residual for a u that takes any arguments."""
         points_key = stream(key, "any points")
         points = sampler(self.equation, self.points)(points_key, self.batch or 0)
         return self._random(_total, Drawn(points, (), key))

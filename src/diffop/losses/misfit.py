@@ -1,4 +1,4 @@
-"""What u misses of the data of an equation."""
+"""The misfit of u to the data of an equation."""
 
 import math
 import operator
@@ -18,13 +18,13 @@ from ..parallel.sharding import shard_points
 from ..scalars import is_number, plain, several
 
 DataWeight: TypeAlias = int | float | tuple[int | float, ...]
-"""Of all conditions, or of each of them."""
+"""One weight for all conditions, or one for each."""
 
 
 def as_data_weight(given: Any) -> DataWeight:
     """A number, or several as a tuple.
 
-    **Raises:** `ValueError` if one is negative, or not finite, or no number.
+    **Raises:** `ValueError` if one is negative, not finite or not a number.
     """
     one = not isinstance(given, list | tuple) and np.ndim(given) != 1
     weights: tuple[Any, ...] = (plain(given),) if one else several(given)
@@ -39,7 +39,7 @@ def as_data_weight(given: Any) -> DataWeight:
 
 
 def check_conditions(conditions: Sequence[AnyCondition], weight: DataWeight) -> None:
-    """A weight that is asked for has something to weigh.
+    """Checks that a weight that is asked for has conditions to weigh.
 
     **Raises:** `ValueError` if there are no conditions, and a weight other than the default.
     """
@@ -53,7 +53,7 @@ def check_conditions(conditions: Sequence[AnyCondition], weight: DataWeight) -> 
 def with_weights(
     conditions: Sequence[AnyCondition], weight: DataWeight
 ) -> list[tuple[AnyCondition, int | float]]:
-    """The conditions with what each of them weighs.
+    """The conditions with their weights.
 
     **Raises:** `ValueError` if there are several, and not as many as conditions.
     """
@@ -70,9 +70,7 @@ def with_weights(
 def misfit(
     conditions: Sequence[AnyCondition], weight: DataWeight, u: Callable
 ) -> Float[Array, ""] | None:
-    """The weighted sum over the conditions of the mean squares of what u misses; None if there are
-    none.
-    """
+    """The weighted sum of the conditions' mean squared misfits; None without conditions."""
     squares = [each * _sharded(c).misfit(u) for c, each in with_weights(conditions, weight)]
     return reduce(operator.add, squares) if squares else None
 
@@ -80,7 +78,7 @@ def misfit(
 def residuals(conditions: Sequence[AnyCondition], weight: DataWeight, u: Callable) -> list[PyTree]:
     """For each condition numbers whose squares add up to its weighted misfit.
 
-    **Raises:** `TypeError` if a condition does not tell them.
+    **Raises:** `TypeError` if a condition does not give them.
     """
     return [
         jax.tree.map(lambda leaf, root=math.sqrt(each): root * leaf, _telling(c).residuals(u))
@@ -99,7 +97,7 @@ def _telling(condition: AnyCondition) -> HasResiduals:
 
 
 def _sharded(condition: AnyCondition) -> AnyCondition:
-    """With its points divided over the mesh of a fit."""
+    """The condition with its points divided over the mesh of a fit."""
     if not isinstance(condition, AtPoints):
         return condition
     return condition._replace(points=shard_points(condition.points))

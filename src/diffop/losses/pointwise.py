@@ -1,4 +1,4 @@
-"""Residuals that belong to points, for methods that differentiate them one by one."""
+"""Residuals at single points, for methods that differentiate them point by point."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,10 +17,10 @@ from .drawn import Drawn
 
 @final
 class Pointwise(NamedTuple):
-    """Residuals that belong to points, one of which knows nothing of the others.
+    """Residuals at points, each of which depends on its own point only.
 
-    - `function`: from a model and one point to an array, or a pytree of arrays: what is missed
-        there, times the root of what its square weighs in the loss.
+    - `function`: from a model and one point to an array, or a pytree of arrays: the misfit there,
+        times the root of its square's weight in the loss.
     - `points`: an array with one point in each row, or a pytree of such arrays: what `function` is
         mapped over.
 
@@ -40,7 +40,7 @@ class Pointwise(NamedTuple):
     points: PyTree
 
     def __call__(self, model: PyTree) -> PyTree:
-        """The residuals of a model at all points, which are along the first axes."""
+        """The residuals of a model at all points, which are the first axes."""
         return jax.vmap(partial(self.function, model))(self.points)
 
 
@@ -51,14 +51,14 @@ NamedPointwise: TypeAlias = dict[str, Pointwise | Sequence[Pointwise]]
 def of_equation(
     residuals: Callable[[Callable, Drawn], dict[str, PyTree]], drawn: Drawn, names: Sequence[str]
 ) -> dict[str, Pointwise]:
-    """Those of an equation.
+    """The pointwise residuals of an equation.
 
     **Arguments:**
 
-    - `residuals`: from u and what is drawn to residuals by name, whose squares add up to means over
-        the points.
+    - `residuals`: from u and a draw to residuals by name, whose squares add up to means over the
+        points.
     - `drawn`: with all points.
-    - `names`: which of them.
+    - `names`: which of the residuals.
     """
     root = math.sqrt(count_of(drawn.points))
 
@@ -72,7 +72,7 @@ def of_equation(
 
 
 def of_condition(condition: AnyCondition, weight: int | float) -> Pointwise:
-    """Those of a condition; all at one point of a condition of another kind than the library's."""
+    """The pointwise residuals of a condition; one of a user's class counts as one point."""
     if not isinstance(condition, Condition):
         return Pointwise(lambda u, _: misfit.residuals([condition], weight, u), jnp.zeros(1))
     share = weight / count_of(condition.points)

@@ -1,4 +1,4 @@
-"""How the operators of a loss are taken: exactly, by random jets, or by a baseline."""
+"""How a loss evaluates its operators: exactly, by random jets, or by a baseline."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from ..estimators.draws import NAMED, AbstractProbe, as_probe
 from ..estimators.together import estimate, exact
 
 Probes: TypeAlias = AbstractProbe | AbstractBaseline | None
-"""None where operators are exact."""
+"""None if operators are exact."""
 
 PROBES = ("exact", *NAMED)
 """The names, without those of baselines."""
@@ -23,7 +23,7 @@ def as_probes(given: Any) -> Probes:
     **Raises:** `ValueError` for anything else.
     """
     if given is None or isinstance(given, AbstractProbe | AbstractBaseline):
-        return given  # converted before
+        return given  # already converted
     name = given if isinstance(given, str) else None
     if name in baselines.names():
         return baselines.as_baseline(name)
@@ -36,7 +36,7 @@ def as_probes(given: Any) -> Probes:
 
 
 def exact_name(probes: Probes) -> str | None:
-    """What probes without anything random are called; None for the others."""
+    """The name of probes without anything random; None for others."""
     if probes is None:
         return "exact"
     return probes.name if isinstance(probes, AbstractBaseline) and not probes.random else None

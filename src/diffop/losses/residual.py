@@ -1,16 +1,17 @@
 """The residual of an equation, and its derivatives along some coordinates.
 
-A residual is R(v, x), v being the values at x of the operators D of the equation. Along coordinate
-j these values change by ∂_j D u, which is another operator applied to u, so by the chain rule
+A residual is R(v, x), where v are the values at x of the operators D of the equation. Along
+coordinate j these values change by ∂_j D u, which is another operator applied to u. So by the chain
+rule
 
     ∂_j [R(v(x), x)] = Σ_D ∂R/∂v_D · (∂_j ∘ D) u(x) + ∂R/∂x_j,
 
 the derivative of `residual` along ((∂_j ∘ D) u for every D, e_j). All operators are evaluated
 together, so they share their jets: ∂_i² and ∂_j ∂_i² are estimated on the same coordinates i.
 
-All ∂_j R at once are a reverse pass over R, for a few times the price of R: d numbers of a point
-instead of one. Where jets are drawn, the draw does not depend on x, so that ∂_j R̂ has the mean
-∂_j R, and its draws are ∂_j of those of R̂.
+A reverse pass over R gives all ∂_j R at once, for a few times the price of R: d numbers for a point
+instead of one. The draw of jets does not depend on x, so ∂_j R̂ has the mean ∂_j R, and its draws
+are ∂_j of the draws of R̂.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,9 +33,9 @@ from .weights import weighted
 
 @final
 class Residual(NamedTuple):
-    """The residual at a point, and its derivatives along the coordinates that were asked for.
+    """The residual at a point, and its derivatives along the wanted coordinates.
 
-    - `value`: a scalar; of a system an array, or a pytree of these.
+    - `value`: a scalar; for a system an array, or a pytree of arrays.
     - `gradient`: in the same structure, coordinates along the first axes; None without any.
     """
 
@@ -79,7 +80,7 @@ def _rows(pull: Callable, entries: Inexact[Array, " entries"]) -> Inexact[Array,
         return _ravelled(pull(basis))[0]
 
     def pulled(basis: Array) -> Array:
-        # without an axis for the one entry that a scalar has
+        # without an axis for the single entry of a scalar
         return row(basis[0])[None] if entries.size == 1 else jax.vmap(row)(basis)
 
     real = pulled(basis)
@@ -104,13 +105,13 @@ def residual(
     values: PyTree,
     point: Point,
 ) -> Residual:
-    """The residual at a point, affine in all the values in which the equation's is.
+    """The residual at a point, affine in all the values in which the equation's residual is.
 
     **Arguments:**
 
-    - `equation`, `u`: the equation, and what is to solve it.
+    - `equation`, `u`: the equation, and the function to which it is applied.
     - `weights`: of the squares, as for [`diffop.losses.ResidualLoss`][]; None for ones.
-    - `coordinates`: along which the derivatives are taken.
+    - `coordinates`: the coordinates along which the derivatives are taken.
     - `values`: those of `operators` of the equation at the point.
     - `point`: the point.
     """
@@ -127,14 +128,14 @@ def residual(
 
 
 def _unit(coordinate: Coordinate, point: Point) -> Point:
-    """e_j, as a point is."""
+    """e_j, with the structure of a point."""
     flat, unravel = _ravelled(point)
     return unravel(jax.nn.one_hot(coordinate, flat.size, dtype=flat.dtype))
 
 
 def norm_of(residual: PyTree) -> Float[Array, ""]:
-    """The Euclidean norm of a residual at a point, in units of its largest entry: squares of 1e-22
-    and of 1e22 are out of the range of single precision.
+    """The Euclidean norm of a residual at a point, computed in units of its largest entry, because
+    squares of 1e-22 and of 1e22 are out of the range of single precision.
     """
     entries, _ = _ravelled(residual)
     largest = jnp.max(jnp.abs(entries))
@@ -143,6 +144,6 @@ def norm_of(residual: PyTree) -> Float[Array, ""]:
 
 
 def _ravelled(tree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:
-    """All entries, in their common type, and the way back; residuals may be real and complex."""
+    """All entries in their common type, and the way back; residuals may be real and complex."""
     with jax.numpy_dtype_promotion("standard"):
         return jax.flatten_util.ravel_pytree(tree)

@@ -4,21 +4,21 @@ Let p be the density of the points, and s = ∇ log q the score of a model. Fish
 
     J = ½ E|s − ∇ log p|² = ½ E|s|² − E[s·∇ log p] + ½ E|∇ log p|²,
 
-with the mean over p. The last term does not know of s. In the middle p ∇ log p = ∇p, and where p s
-vanishes at infinity Gauss' theorem gives
+with the mean over p. The last term does not depend on s. In the middle term p ∇ log p = ∇p, and if
+p s vanishes at infinity, Gauss' theorem gives
 
     E[s·∇ log p] = ∫ s·∇p dx = −∫ p ∇·s dx = −E[∇·s],
 
-so that J = E[½ |s|² + ∇·s] + const is known from points of p alone (Hyvärinen 2005); with
+so J = E[½ |s|² + ∇·s] + const can be computed from points of p alone (Hyvärinen 2005). For
 log q = u up to a constant it is E[½ |∇u|² + Δu].
 
-With random v, E[vvᵀ] = 1, independent of the point, each of
+For random v with E[vvᵀ] = 1, independent of the point, each of
 
     ½ |s|² + vᵀ(∂s)v                        (Hutchinson's trace; Song et al. 2019, "SSM-VR"),
     ½ (v·s)² + vᵀ(∂s)v                      (sliced; Song, Garg, Shi, Ermon 2019)
 
-has the mean ½ |s|² + ∇·s. The second varies more, and of a scalar u it needs no gradient: its terms
-are derivatives along v.
+has the mean ½ |s|² + ∇·s. The second varies more, but for a scalar u it needs no gradient: its
+terms are derivatives along v.
 """
 
 from collections.abc import Callable
@@ -39,23 +39,23 @@ WAYS = ("exact", "hutchinson", "sliced")
 def score_matching(
     model: Callable, points: Float[Array, "n d"], key: Key | None = None, *, way: str = "exact"
 ) -> Float[Array, ""]:
-    """Fisher's divergence of a model from the density of some points, up to a constant.
+    """Fisher's divergence between a model and the density of some points, up to a constant.
 
     Its minimum over all models is the score $∇ log p$ of that density p.
 
     **Arguments:**
 
-    - `model`: of a point: the logarithm of a density that need not be normalised (a scalar), or its
-        score (an array like the point).
+    - `model`: a function of a point: the logarithm of a density that need not be normalised (a
+        scalar), or its score (an array like the point).
     - `points`: drawn from p, `(n, d)`.
-    - `key`: for the directions, one of random signs for each point; None where there are none.
+    - `key`: for the directions, one of random signs for each point; None if there are none.
     - `way`: `"exact"`, $½|s|² + ∇·s$ with d jets; `"hutchinson"`, with one direction for $∇·s$;
-        `"sliced"`, with one for both terms. These are unbiased.
+        `"sliced"`, with one direction for both terms. All are unbiased.
 
     **Returns:** the mean over the points, a scalar. It may be negative.
 
-    **Raises:** `ValueError` for another way, a key that is missing or not needed, or a model of
-    other values.
+    **Raises:** `ValueError` for another way, a key that is missing or not needed, or a model whose
+    values have another shape.
 
     **Source:** Hyvärinen 2005, "Estimation of non-normalized statistical models by score matching";
     Song, Garg, Shi, Ermon 2019, "Sliced score matching".
@@ -84,7 +84,7 @@ def score_matching(
 
 
 def _is_score(model: Callable, points: Float[Array, "n d"]) -> bool:
-    """Whether a model's values are scores, and not logarithms of densities."""
+    """Whether a model's values are scores, not logarithms of densities."""
     value = jax.eval_shape(model, jax.ShapeDtypeStruct(points.shape[1:], points.dtype))
     shape = getattr(value, "shape", None)
     if shape not in ((), points.shape[1:]):
@@ -104,7 +104,7 @@ def _exact(model: Callable, x: Float[Array, " d"], is_score: bool) -> Float[Arra
 def _along(
     model: Callable, x: Float[Array, " d"], v: Float[Array, " d"], is_score: bool, way: str
 ) -> Float[Array, ""]:
-    """At a point, with one direction."""
+    """The summand at a point, with one direction."""
     along = Directional(v)
     if is_score:
         values = exact({"first": Identity(), "second": along})(model)(x)

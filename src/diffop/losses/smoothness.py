@@ -1,4 +1,4 @@
-"""Whether u has the derivatives that an equation takes of it."""
+"""A warning for networks that lack the derivatives that an equation needs."""
 
 import warnings
 from collections.abc import Callable
@@ -17,12 +17,13 @@ from ..terms.inner import order_in_u
 
 @final
 class PiecewiseLinearWarning(UserWarning):
-    """A network is made of linear pieces, as with the activation relu, and an equation takes
-    derivatives of order two or more of it, which are 0 wherever they exist: it cannot be solved.
+    """A network is piecewise linear, for example with the activation relu, and an equation takes
+    derivatives of order two or more. These are 0 wherever they exist, so the network cannot solve
+    the equation.
 
-    It tells what is 0 by structure, of u or of the network inside of one of the library's wrappers.
-    A smooth activation helps, such as `jnp.tanh`; Equinox's default is relu. Filters silence it, as
-    below.
+    The warning looks for structural zeros, in u or in the network inside one of the library's
+    wrappers. Use a smooth activation, such as `jnp.tanh`; Equinox's default is relu. Filters
+    silence the warning, as below.
 
     !!! example
 
@@ -41,7 +42,7 @@ class PiecewiseLinearWarning(UserWarning):
 
 
 def warn_of_kinks(operators: PyTree, u: Callable, points: Points) -> None:
-    """Warns where operators of order two or more act on linear pieces."""
+    """Warns if operators of order two or more act on piecewise linear functions."""
     each = jax.tree.leaves(operators, is_leaf=is_operator)
     if max((order_in_u(op.leaves) for op in each), default=0) < 2:
         return
@@ -60,8 +61,8 @@ def warn_of_kinks(operators: PyTree, u: Callable, points: Points) -> None:
 
 
 def _networks(u: Any) -> list[Callable]:
-    """u, and the network inside: wrappers of this library hold it under this name, and others may
-    mean something else by it.
+    """u, and the network inside: wrappers of this library hold it under this name; other modules
+    may use the name for something else.
     """
     found = [u]
     while type(u).__module__.startswith("diffop.") and callable(inner := getattr(u, "net", None)):
@@ -70,9 +71,9 @@ def _networks(u: Any) -> list[Callable]:
 
 
 def _is_piecewise_linear(u: Callable, point: tuple[PyTree, ...]) -> bool:
-    """Whether along a line the second derivative is 0 by structure, and the first one is not the
-    same everywhere, as that of a linear function is. Symbolic zeros tell: of `jax.jvp`, which costs
-    less than an engine that follows all directions.
+    """Whether, along a line, the second derivative is a structural zero and the first is not
+    constant, as it would be for a linear function. The symbolic zeros are those of `jax.jvp`, which
+    costs less than an engine that follows all directions.
     """
     if not all(jnp.issubdtype(leaf.dtype, jnp.inexact) for leaf in jax.tree.leaves(point)):
         return False
@@ -85,7 +86,7 @@ def _is_piecewise_linear(u: Callable, point: tuple[PyTree, ...]) -> bool:
     try:
         closed, (first, _) = jax.make_jaxpr(slopes, return_shape=True)(*point)
     except (TypeError, ValueError):
-        return False  # of other arguments, or without a forward mode: the loss will tell
+        return False  # other arguments, or no forward mode: the loss will raise the error
     outputs = closed.jaxpr.outvars
     moving = _reached(closed.jaxpr)
     consts = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
@@ -103,7 +104,7 @@ def _is_piecewise_linear(u: Callable, point: tuple[PyTree, ...]) -> bool:
 
 
 def _reached(jaxpr: jex.Jaxpr) -> set[Any]:
-    """What depends on the point."""
+    """The variables that depend on the point."""
     moving = set(jaxpr.invars)
     for eqn in jaxpr.eqns:
         if any(not isinstance(atom, jex.Literal) and atom in moving for atom in eqn.invars):

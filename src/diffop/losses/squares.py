@@ -1,6 +1,6 @@
-"""The square of a residual R of which only a random, unbiased estimate R̂ is known. Of a complex one
-it is |R|²: squares are those of magnitudes below, products R̂₁R̂₂ the real part of R̂₁ conj(R̂₂), and
-variances those of real and imaginary part together.
+"""The square of a residual R of which only a random, unbiased estimate R̂ is known. For a complex R
+it is |R|²: below, squares are those of magnitudes, products R̂₁R̂₂ the real part of R̂₁ conj(R̂₂),
+and variances those of real and imaginary part together.
 
 - *biased*: R̂², with the mean R² + Var[R̂].
 - *product*: R̂₁R̂₂ of two independent estimates, with the mean E[R̂₁] E[R̂₂] = R².
@@ -8,7 +8,7 @@ variances those of real and imaginary part together.
     R² + Var[R̂] − Var[R̂] = R².
 
 V is known for every design that has a standard error (`jets.design`): independent draws, terms
-without replacement, strata, orthogonal directions. Where R̂ = (1/n) Σ_r R_r is the mean of n
+without replacement, strata, orthogonal directions. If R̂ = (1/n) Σ_r R_r is the mean of n
 independent draws, V is the squared standard error
 
     V = 1/(n(n−1)) Σ_r (R_r − R̂)² = 1/(n(n−1)) (Σ_r R_r² − n R̂²),
@@ -17,19 +17,19 @@ and with Σ_{r≠s} R_r R_s = n² R̂² − Σ_r R_r²
 
     1/(n(n−1)) Σ_{r≠s} R_r R_s = 1/(n(n−1)) ((n² − n) R̂² − (Σ_r R_r² − n R̂²)) = R̂² − V:
 
-the mean over all pairs of different draws, a U-statistic (Hoeffding 1948). With σ² the variance of
-a draw, its own variance is
+the mean over all pairs of different draws, a U-statistic (Hoeffding 1948). If σ² is the variance of
+a draw, the variance of each square is
 
     4 R²σ²/n + 2 σ⁴/(n(n−1))                     (pairs of n draws),
     2 R²σ²/n + σ⁴/n²                             (product of two estimates of n draws each).
 
-The product takes twice the jets; of 2n draws the pairs have 2 R²σ²/n + σ⁴/(n(2n−1)), which is never
-more than the product's and half of it in the limit of many draws and a vanishing R.
+The product takes twice the jets. With 2n draws the pairs have 2 R²σ²/n + σ⁴/(n(2n−1)), which is
+never more than the product's, and half of it in the limit of many draws and a vanishing R.
 
-R has to be unbiased itself, so it has to be affine in what is estimated: any function of what is
-exact, such as u and its first derivatives, times what is sampled. The draws do not depend on the
-network's parameters θ, so that E[∂_θ loss] = ∂_θ E[loss]: where the mean of the loss is exact, so
-is that of its gradient.
+R has to be unbiased itself, so it has to be affine in the estimated values: any function of exact
+values, such as u and its first derivatives, times the sampled values. The draws do not depend on
+the network's parameters θ, so E[∂_θ loss] = ∂_θ E[loss]: if the mean of the loss is exact, the mean
+of its gradient is, too.
 """
 
 import math
@@ -56,7 +56,7 @@ def draw_keys(key: Key) -> tuple[Key, Key]:
 
 
 def data_key(key: Key) -> Key:
-    """The key of the points of conditions, where the draw's is the only one there is."""
+    """The key of the points of conditions, if the only key is that of the draw."""
     return stream(key, "data of points")
 
 
@@ -65,12 +65,12 @@ class RandomResidual(eqx.Module):
     """The residual of u at some points, with as many independent draws of jets as are wanted.
 
     - `function`: from the values of the operators at a point, and the point, to a pytree of arrays:
-        the residual, affine in what is sampled.
-    - `points`: where.
+        the residual, affine in the sampled values.
+    - `points`: the points.
     - `u`: the function that the operators act on.
-    - `joint`: the operators, with the draw of a number: a `Joint`, or another map from functions
-        to functions, of which no variance is known.
-    - `whole`: whether the whole gradient of `function.value` by the point is taken beside it.
+    - `joint`: the operators, with the draw of a given number: a `Joint`, or another map from
+        functions to functions, whose variance is not known.
+    - `whole`: whether the whole gradient of `function.value` with respect to the point is added.
     """
 
     function: Callable[[PyTree, Point], Residual]
@@ -80,7 +80,7 @@ class RandomResidual(eqx.Module):
     whole: bool = eqx.field(static=True, default=False)
 
     def draw(self, number: int) -> Residual:
-        """At all points, with one draw of jets."""
+        """The residual at all points, with one draw of jets."""
         values = self.joint(number)(self.u)
 
         def at(point: Point) -> Residual:
@@ -92,7 +92,7 @@ class RandomResidual(eqx.Module):
     def draws(self, number: int) -> Callable[..., JointDraws]:
         """The values of the operators at a point, draw by draw.
 
-        **Raises:** `ValueError` where they are not diffop's own.
+        **Raises:** `ValueError` if the operators are a baseline's.
         """
         joint = self.joint(number)
         if not isinstance(joint, Joint):
@@ -105,7 +105,7 @@ class RandomResidual(eqx.Module):
     def moments(self, number: int) -> Moments:
         """The residual, with an unbiased estimate of its variance.
 
-        **Raises:** `ValueError` where none is known.
+        **Raises:** `ValueError` if none is known.
         """
         draws = self.draws(number)
 
@@ -130,20 +130,20 @@ class RandomResidual(eqx.Module):
 
 
 def of_points(residuals: PyTree, factors: Float[Array, " count"]) -> PyTree:
-    """What is known at points, which are along the first axes, times a factor for each of them."""
+    """Values at points, which are the first axes, times a factor for each point."""
     times = jax.vmap(lambda factor, entries: factor.astype(entries.dtype) * entries)
     return jax.tree.map(partial(times, factors), residuals)
 
 
 def sum_at_points(squares: PyTree) -> Float[Array, " count"]:
-    """Over all entries of a residual, at each point."""
+    """The sum over all entries of a residual, at each point."""
     sums = jax.tree.map(lambda leaf: jnp.sum(leaf.reshape(len(leaf), -1), axis=1), squares)
     return jax.tree.reduce(operator.add, sums)
 
 
 def mean_over_points(squares: PyTree) -> Float[Array, ""]:
-    """Of the sum over all entries of a residual, be it a scalar, an array or a pytree of these:
-    points are along the first axes.
+    """The mean over points of the sum over all entries of a residual, a scalar, an array or a
+    pytree of arrays. Points are the first axes.
     """
     means = jax.tree.map(lambda leaf: jnp.sum(leaf) / leaf.shape[0], squares)
     return jax.tree.reduce(operator.add, means)

@@ -10,7 +10,7 @@ from jaxtyping import Array, PyTree
 
 
 def weighted(residual: Callable, weights: PyTree) -> Callable:
-    """Of what the squares have these weights: each residual times the root of its own.
+    """The residual whose squares have these weights: each entry times the root of its weight.
 
     **Raises:** at the call, `ValueError` for weights of another structure, or with other names.
     """

@@ -1,4 +1,4 @@
-"""How a step is made: by a gradient, or by all that a loss knows of itself."""
+"""Methods of minimising a loss: by its gradient, or by its least-squares structure."""
 
 from .balanced import Balanced
 from .base import AbstractMethod, Evaluated, Objective

@@ -1,4 +1,4 @@
-"""Another optimiser, whose loss has weights that keep its terms in balance."""
+"""A method that keeps the terms of a loss in balance, around another optimiser."""
 
 import operator
 from functools import reduce
@@ -20,10 +20,10 @@ from .lbfgs import LBFGS
 
 @final
 class Memory(NamedTuple):
-    """What a step leaves for the next one.
+    """What a step leaves for the next step.
 
     - `weights`: of the loss's terms, by name.
-    - `memory`: that of the optimiser.
+    - `memory`: of the optimiser.
     """
 
     weights: Weights
@@ -32,39 +32,39 @@ class Memory(NamedTuple):
 
 @final
 class Balanced(AbstractMethod):
-    """Steps of another optimiser on a loss whose terms have weights that make their gradients
-    equally long.
+    """Steps of another optimiser on a loss whose terms are weighted so that their gradients have
+    equal lengths.
 
-    With $g_i$ the gradient of term i by all parameters, the weights are 1 in the beginning, and
-    from the first step on, each `every` steps,
+    Let $g_i$ be the gradient of term i with respect to all parameters. The weights are 1 in the
+    beginning. From the first step on, every `every` steps,
 
         λ_i ← α λ_i + (1 − α) Σ_j |g_j| / |g_i|,
 
-    $α$ being `keep`. They are known numbers for the step, which makes $Σ λ_i L_i$ smaller. What is
-    reported are the loss and its terms without these weights. A term's own weight, such as
-    `data_weight`, has no effect where its gradient is long enough to be balanced.
+    where $α$ is `keep`. They are known numbers for the step, which minimises $Σ λ_i L_i$. The
+    reported loss and its terms do not include these weights. A term's own weight, such as
+    `data_weight`, has no effect as long as its gradient is long enough to be balanced.
 
-    Where a term vanishes long before the others its weight grows without need, and errors with it:
-    it is to be compared with fixed weights ([measured](../how_to/optimisers.md)).
+    If a term vanishes long before the others, its weight grows without need, and errors grow with
+    it. So compare it with fixed weights ([measured](../how_to/optimisers.md)).
 
-    The weights are a part of the optimiser's state, which checkpoints keep. A new weight takes a
-    reverse pass for each term.
+    The weights are part of the optimiser's state, which checkpoints keep. Each update of the
+    weights takes a reverse pass for each term.
 
     Source: Wang, Teng and Perdikaris 2021, "Understanding and mitigating gradient flow pathologies
-    in physics-informed neural networks"; as it is here in algorithm 1 of Wang et al. 2023, "An
-    expert's guide to training physics-informed neural networks", arXiv 2308.08468.
+    in physics-informed neural networks"; in this form algorithm 1 of Wang et al. 2023, "An expert's
+    guide to training physics-informed neural networks", arXiv 2308.08468.
 
     **Arguments:**
 
     - `optimiser`: from optax, or `diffop.methods.GaussNewton`.
-    - `every`: how many steps lie between new weights, at least 1.
+    - `every`: the number of steps between updates of the weights, at least 1.
     - `keep`: $α$, from 0 on and less than 1.
     - `terms`: the names of the loss's terms, or more; by default those of a
         `diffop.losses.ResidualLoss`.
 
     **Returns:** an optimiser for `diffop.train.fit`, whose loss has a method `terms`.
 
-    **Raises:** `ValueError` if `every` is less than 1, `keep` not in [0, 1), or the optimiser
+    **Raises:** `ValueError` if `every` is less than 1, `keep` is not in [0, 1), or the optimiser is
     `diffop.methods.LBFGS`, whose loss has to stay the same; from `fit`, `TypeError` if the loss has
     no terms, and `ValueError` if it has others.
 
@@ -112,12 +112,12 @@ class Balanced(AbstractMethod):
 
     @property
     def helps(self) -> str:
-        """What helps the optimiser."""
+        """The advice of the optimiser."""
         return self.optimiser.helps
 
     @property
     def divisible(self) -> bool:
-        """Whether the optimiser's work is."""
+        """Whether the optimiser's work is divisible."""
         return self.optimiser.divisible
 
     def init(self, parameters: PyTree) -> Memory:

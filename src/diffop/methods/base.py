@@ -1,4 +1,4 @@
-"""What a fit asks of a method, and what a method may ask of a loss."""
+"""The base class of methods, and the loss that they see."""
 
 import operator
 from abc import abstractmethod
@@ -15,7 +15,7 @@ from ..streams import stream
 
 @final
 class Evaluated(NamedTuple):
-    """A loss, and the terms that it is the sum of, by name."""
+    """A loss, and the terms that add up to it, by name."""
 
     value: Float[Array, ""]
     terms: dict[str, Float[Array, ""]]
@@ -23,17 +23,17 @@ class Evaluated(NamedTuple):
 
 @final
 class Objective(NamedTuple):
-    """A loss as a function of parameters: what a [`diffop.methods.AbstractMethod`][] makes smaller.
+    """A loss as a function of parameters: what a [`diffop.methods.AbstractMethod`][] minimises.
 
     - `loss`: of models.
-    - `static`: what is in a model beside its parameters.
+    - `static`: everything in a model except its parameters.
     """
 
     loss: Any
     static: PyTree
 
     def __call__(self, parameters: PyTree, key: PRNGKeyArray) -> Evaluated:
-        """A loss that knows its terms is their sum; any other is its only term."""
+        """The loss. If it has a method `terms` it is their sum; otherwise it is its only term."""
         model = eqx.combine(parameters, self.static)
         if has_method(self.loss, "terms"):
             terms = self.loss.terms(model, key)
@@ -43,10 +43,10 @@ class Objective(NamedTuple):
 
 
 class AbstractMethod(Complete):
-    """How a fit makes a step: your own optimiser for `diffop.train.fit`, for more than optax
-    allows.
+    """How a fit makes a step. Subclass it for an optimiser for `diffop.train.fit` that does more
+    than optax allows.
 
-    - `helps`: what usually helps where a number is not finite.
+    - `helps`: advice for the error message if a number is not finite.
     - `divisible`: whether its work can be divided over a mesh of devices.
 
     !!! example
@@ -94,15 +94,15 @@ class AbstractMethod(Complete):
 
         **Arguments:**
 
-        - `objective`: what is made smaller.
+        - `objective`: the loss to minimise.
         - `parameters`, `memory`: before the step.
-        - `key`: of the fit; a step's own is made of it and of `index`.
+        - `key`: of the fit; the step's own key follows from it and `index`.
         - `index`: of the step, from 0 on.
 
-        **Raises:** `TypeError` if the loss cannot say what the method asks of it.
+        **Raises:** `TypeError` if the loss lacks what the method needs.
         """
 
 
 def step_key(key: PRNGKeyArray, index: int | Array) -> PRNGKeyArray:
-    """What a step draws from, from the key of the fit."""
+    """The key of a step, from the key of the fit."""
     return stream(key, "step", index)

@@ -1,4 +1,4 @@
-"""The linear problem of a step by products with J alone."""
+"""Conjugate gradients for the linear problem of a step, by products with J alone."""
 
 from typing import final
 
@@ -15,11 +15,11 @@ from .vector import Residuals, Vector
 
 @final
 class ConjugateGradients(AbstractSolver):
-    """Solves by conjugate gradients on $JᵀJ$, with one derivative forwards and one backwards for
-    each iteration and no matrix: for tens of thousands of residuals.
+    """Solves by conjugate gradients on $JᵀJ$, with one forward and one reverse derivative for each
+    iteration and no matrix: for tens of thousands of residuals.
 
-    It ends early, and early ends damp as well: what has small eigenvalues is left as it was. The
-    mean of the kernel's diagonal, which damping is relative to, is estimated from one random
+    It ends early, which is a form of damping: components with small eigenvalues stay as they were.
+    The damping is relative to the mean of the kernel's diagonal, which is estimated from one random
     vector (Hutchinson 1990).
 
     Sources: Hestenes and Stiefel 1952; for networks Martens 2010, "Deep learning via Hessian-free
@@ -28,8 +28,8 @@ class ConjugateGradients(AbstractSolver):
     **Arguments:**
 
     - `iterations`: at most how many.
-    - `tolerance`: it ends where the residual of the linear equations is so small, relative to their
-        right side.
+    - `tolerance`: it ends when the residual of the linear equations, relative to their right side,
+        is this small.
 
     **Raises:** `ValueError` if `iterations` is less than 1 or `tolerance` is negative.
 

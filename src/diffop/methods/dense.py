@@ -1,4 +1,4 @@
-"""The linear problem of a step by factors of matrices."""
+"""Solvers for the linear problem of a step that factorise a matrix: Cholesky and QR."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from .vector import Residuals, Vector
 Scalar: TypeAlias = Float[Array, ""]
 Entries: TypeAlias = Float[Array, " rows"]
 Solve: TypeAlias = Callable[[Entries], tuple[Vector, Entries]]
-"""From e to the d with the least |e − J d|² + λ |d|², and to e − J d."""
+"""From e to the d with the least |e − J d|² + λ |d|², and e − J d."""
 Factorised: TypeAlias = tuple[Entries, Callable[[Vector], Entries], Solve]
-"""The residuals r, from d to J d, and how the problem is solved."""
+"""The residuals r, the map from d to J d, and the solver of the problem."""
 
 
 class AbstractDenseSolver(AbstractSolver):
-    """Solves with all derivatives in a matrix J: a subclass says by which factors.
+    """Solves with all derivatives in a matrix J; a subclass factorises.
 
     - `chunk`, `most`: as for [`diffop.methods.Cholesky`][].
     """
@@ -60,25 +60,25 @@ class AbstractDenseSolver(AbstractSolver):
 
     @abstractmethod
     def factorised(self, residuals: Residuals, damping: Scalar) -> Factorised:
-        """The residuals and their derivatives, with a matrix of residuals by residuals that is
-        factorised, or where there are fewer parameters of parameters by parameters.
+        """The residuals and their derivatives, with a factorised matrix of residuals by residuals,
+        or of parameters by parameters if there are fewer parameters.
         """
 
 
 @final
 class Cholesky(AbstractDenseSolver):
-    """Solves by Cholesky factors of the kernel $J Jᵀ$, of residuals by residuals, or where there
-    are fewer parameters than residuals of $JᵀJ$, of parameters by parameters.
+    """Solves by Cholesky factors of the kernel $J Jᵀ$, a matrix of residuals by residuals. If there
+    are fewer parameters than residuals, it uses $JᵀJ$, of parameters by parameters.
 
-    For N residuals and P parameters, m being the smaller number, it takes mNP + $m³/3$
+    With N residuals and P parameters, of which m is the smaller number, it takes mNP + $m³/3$
     multiplications, and memory for N × P numbers. With hundreds or a few thousand residuals there
-    may be as many parameters as one likes.
+    may be any number of parameters.
 
-    Where few jets go through wide layers at each of the points of a loss that has `pointwise`, the
-    kernel is formed layer by layer, from what goes into a matrix and what comes back to it, without
-    J: the part of a layer of m × n weights is $(A Aᵀ) ∘ (G Gᵀ)$, which takes $T² (m + n)$
-    multiplications for T rows in place of $N² m n$, and no memory for its weights. That is for
-    layers that are in products alone, where it is four times less.
+    If the loss has `pointwise`, and few jets go through wide layers at each point, the kernel is
+    formed layer by layer without J, from the inputs of a matrix and the gradients of its outputs.
+    The part of a layer of m × n weights is $(A Aᵀ) ∘ (G Gᵀ)$, which takes $T² (m + n)$
+    multiplications for T rows instead of $N² m n$, and no memory for its weights. This is used for
+    matrices that appear only in products, where it is four times less.
 
     Sources: Müller and Zeinhofer 2023, "Achieving high accuracy with PINNs via energy natural
     gradient descent"; in the space of the points Guzmán-Cordero et al. 2025, "Improving energy
@@ -88,9 +88,9 @@ class Cholesky(AbstractDenseSolver):
 
     **Arguments:**
 
-    - `chunk`: of how many points the derivatives are taken at once; of all if not given. What is
-        in memory only while they are taken is in it for these.
-    - `most`: how large m may be.
+    - `chunk`: the number of points whose derivatives are computed at once, which bounds temporary
+        memory; all points if not given.
+    - `most`: the largest allowed m.
 
     **Raises:** `ValueError` if `chunk` or `most` is less than 1, and at the first step if m is
     larger than `most`.
@@ -127,14 +127,14 @@ class Cholesky(AbstractDenseSolver):
 
 @final
 class QR(AbstractDenseSolver):
-    """Solves by an orthogonal factorisation of the derivatives J, without the products of
-    `diffop.methods.Cholesky`, whose condition is that of J squared.
+    """Solves by an orthogonal factorisation of the derivatives J. `diffop.methods.Cholesky` forms
+    products, whose condition is that of J squared.
 
-    So it has factors where Cholesky's fail, with dampings of 1e-9 instead of 1e-4 in single
-    precision, and takes several times as long: eight times on two CPU cores.
+    So QR works where Cholesky's factors fail, with dampings of 1e-9 instead of 1e-4 in single
+    precision. It takes several times as long: eight times on two CPU cores.
 
-    With $√λ y$ for what is left of the residuals, (d − p, y) is the shortest solution of J
-    $(d − p) + √λ y = e$: with $(J, √λ)ᵀ = Q$ R it is $Q R⁻ᵀ e$. Where there are fewer parameters
+    Let $√λ y$ be the remainder of the residuals. Then (d − p, y) is the shortest solution of
+    J $(d − p) + √λ y = e$; with $(J, √λ)ᵀ = Q$ R it is $Q R⁻ᵀ e$. If there are fewer parameters
     than residuals, d − p is the least-squares solution of $(J, √λ)(d − p) = (e, 0)$.
 
     Source: Björck 1996, "Numerical methods for least squares problems", section 2.7.
@@ -181,7 +181,7 @@ def _derivatives(
 
 
 def _by_layers(residuals: Residuals, plan: Plan, damping: Scalar, chunk: int | None) -> Factorised:
-    """With the kernel alone; J d is a derivative forwards and Jᵀ w one backwards."""
+    """By the kernel alone; J d is a forward derivative and Jᵀ w a reverse one."""
     values, formed = kernel(residuals, plan, chunk)
     shift = damping * jnp.trace(formed) / len(formed)
     inverse = _inverse(formed, shift)
@@ -200,7 +200,7 @@ def _by_layers(residuals: Residuals, plan: Plan, damping: Scalar, chunk: int | N
 def _inverse(
     matrix: Float[Array, "n n"], shift: Scalar
 ) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
-    """From b to (A + λ)⁻¹ b."""
+    """The map from b to (A + λ)⁻¹ b."""
     factors = jax.scipy.linalg.cho_factor(matrix + shift * jnp.eye(len(matrix), dtype=matrix.dtype))
     return lambda right: jax.scipy.linalg.cho_solve(factors, right)
 

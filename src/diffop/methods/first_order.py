@@ -39,7 +39,7 @@ class FirstOrder(AbstractMethod):
         (value, terms), gradient = jax.value_and_grad(objective, has_aux=True)(
             parameters, step_key(key, index)
         )
-        # optax mixes its integer step count with floats; a user's strict settings are for others
+        # optax mixes its integer step count with floats; strict promotion is for users' code
         with jax.numpy_dtype_promotion("standard"):
             update = optax.with_extra_args_support(self.optimiser).update
             updates, memory = _updates(update, gradient, memory, parameters, value=value)
@@ -48,7 +48,7 @@ class FirstOrder(AbstractMethod):
 
 
 def as_method(optimiser: optax.GradientTransformation | AbstractMethod) -> AbstractMethod:
-    """A method, or the steps of an optimiser from optax.
+    """A method as it is, or a method that makes the steps of an optimiser from optax.
 
     **Raises:** `TypeError` for anything else.
     """
@@ -65,9 +65,9 @@ def as_method(optimiser: optax.GradientTransformation | AbstractMethod) -> Abstr
 
 
 def _updates(update: Callable[..., Any], *given: PyTree, value: Array) -> Any:
-    """What an optimiser of optax makes of a gradient; some of them want the value of the loss.
+    """The updates of an optax optimiser for a gradient; some optimisers need the loss's value.
 
-    **Raises:** `TypeError` for one that wants the loss itself.
+    **Raises:** `TypeError` for an optimiser that needs the loss itself.
     """
     try:
         return update(*given, value=value)

@@ -1,4 +1,4 @@
-"""Gauss–Newton: steps that make the residuals vanish to first order."""
+"""Gauss–Newton: steps that solve the linearised least-squares problem of the residuals."""
 
 import math
 from typing import ClassVar, NamedTuple, final
@@ -23,7 +23,7 @@ _MOST_BEND = 0.375  # half of Transtrum and Sethna's bound of |a| by |d|
 
 @final
 class Memory(NamedTuple):
-    """What a step leaves for the next one.
+    """What a step leaves for the next step.
 
     - `direction`: the last one; zero at the beginning.
     - `damping`: of the next step.
@@ -36,43 +36,42 @@ class Memory(NamedTuple):
 @final
 class GaussNewton(AbstractMethod):
     """Gauss–Newton for losses that are sums of squares: the natural gradient of a PINN, with
-    damping that adapts, momentum and a line search.
+    adaptive damping, momentum and a line search.
 
-    A step goes from $θ$ to $θ − s$ d. With r the residuals at the step's points, J their
-    derivatives by $θ$, and p the last step's d,
+    A step goes from $θ$ to $θ − s$ d. With the residuals r at the step's points, their derivatives
+    J with respect to $θ$, and the last step's direction p,
 
         d = argmin |r − J d|² + λ |d − μ p|²,
 
     where $λ$ is `damping` times the mean of $|J_n|²$ over the residuals n. Without `momentum`
-    ($μ = 0$) it is the damped Gauss–Newton step, which is energy natural gradient descent for a
-    mean square of a residual. With it, it is SPRING: what the new points do not determine is kept
-    from the last step, scaled by $μ$, so that many steps of few points do what one step of many
-    would. The size s is `learning_rate`, halved for as long as that makes the loss at the step's
-    points smaller, at most `halvings` times. Where no size makes it smaller the step is not made;
-    without `halvings` and `adaptive` every step is. A whole step fits the residuals that it sees,
-    their noise included, where points are few for the parameters. Sizes that decay average over
-    the points of many steps.
+    ($μ = 0$) it is the damped Gauss–Newton step, which is energy natural gradient descent if the
+    loss is the mean square of a residual. With momentum it is SPRING: directions that the new
+    points do not determine are kept from the last step, scaled by $μ$, so that many steps of few
+    points act like one step of many. The size s is `learning_rate`, halved as long as this makes
+    the loss at the step's points smaller, at most `halvings` times. If no size makes it smaller,
+    the step is not made; without `halvings` and `adaptive` every step is made. If points are few
+    for the parameters, a whole step also fits the noise of its residuals. Sizes that decay average
+    over the points of many steps.
 
-    With `adaptive` it is the method of Levenberg and Marquardt: $λ$ falls to a third after a step
-    that has made the loss smaller by three quarters or more of what its linear model promised for
-    s = 1, and rises to four times itself after one that has not kept a quarter of the promise.
+    With `adaptive` it is the Levenberg–Marquardt method. $λ$ falls to a third after a step that
+    reduced the loss by at least three quarters of what its linear model promised for s = 1, and
+    grows fourfold after a step that reduced it by less than a quarter.
 
-    With `acceleration`, which only the adaptive method has, a step follows the curve
-    $θ − s d − s² a/2$ instead of its tangent: with $r''$ the second derivative of the residuals
-    along d, taken exactly, J a is as near to $r''$ as J d is to r, with the same damping. Where the
-    valley of small residuals is narrow and bent, steps along it are longer. One costs two
-    derivatives forwards and one more solution with the same factors, little beside J. A step is not
-    made, and damping rises, where $s |a|$ is more than 0.75 of $|d|$, so that the curve is not
-    what it is taken for.
+    With `acceleration`, which needs `adaptive`, a step follows the curve $θ − s d − s² a/2$ instead
+    of its tangent. With the second derivative $r''$ of the residuals along d, taken exactly, J a
+    approximates $r''$ as J d approximates r, with the same damping. Steps along a narrow, bent
+    valley of small residuals then get longer. The acceleration costs two forward derivatives and
+    one more solution with the same factors, little beside J. If $s |a|$ is more than 0.75 of $|d|$
+    the curve is not reliable: the step is not made, and damping grows.
 
-    All that a step asks of the loss has the same key, so points and jets are the same on both sides
-    of the equations and in the line search. With jets that are random, r and J belong to the
-    equation whose operators are the drawn ones: the step solves that one, and errors end at a floor
-    of noise, that of the loss `"biased"`.
+    Everything that a step asks of the loss has the same key, so points and jets are the same on
+    both sides of the equations and in the line search. With random jets, r and J belong to the
+    equation whose operators are the drawn ones. The step solves that equation, so errors end at a
+    floor of noise, as with the loss `"biased"`.
 
-    It is at its best in double precision (`jax.config.update("jax_enable_x64", True)`). In single
-    precision eigenvalues of the kernel below 1e-6 of its largest are rounding, which is what the
-    default damping is for.
+    Use double precision if you can (`jax.config.update("jax_enable_x64", True)`). In single
+    precision eigenvalues of the kernel below 1e-6 of its largest are rounding errors; the default
+    damping is chosen for that.
 
     Sources: Levenberg 1944; Marquardt 1963; Müller and Zeinhofer 2023, "Achieving high accuracy
     with PINNs via energy natural gradient descent"; Goldshlager, Abrahamsen and Lin 2024, "A
@@ -84,24 +83,24 @@ class GaussNewton(AbstractMethod):
 
     **Arguments:**
 
-    - `damping`: $λ$ in units of the mean of $|J_n|²$; the first step's where it adapts. If not
-        given, 1e-10 in double precision and 1e-3 in single.
+    - `damping`: $λ$ in units of the mean of $|J_n|²$; if it adapts, the one of the first step. If
+        not given, 1e-10 in double precision and 1e-3 in single.
     - `adaptive`: whether it adapts.
     - `momentum`: $μ$, from 0 on and less than 1.
     - `halvings`: at most how often the step is halved; 0 for steps of size 1.
     - `solver`: `diffop.methods.Cholesky()`, by a matrix of residuals by residuals, or
         `diffop.methods.ConjugateGradients()`, without a matrix.
-    - `acceleration`: whether steps follow the second derivative of the residuals, too.
+    - `acceleration`: whether steps use the second derivative of the residuals too.
     - `learning_rate`: the largest size of a step, in (0, 1], or a schedule of it: a function of the
         step's index, as in optax.
 
-    **Returns:** an optimiser for `diffop.train.fit`, whose loss has to say what it is the sum of
-    squares of: `diffop.methods.HasPointwise`, or `diffop.methods.HasResiduals`.
+    **Returns:** an optimiser for `diffop.train.fit`. The loss has to give the numbers whose squares
+    it sums: `diffop.methods.HasPointwise`, or `diffop.methods.HasResiduals`.
 
     **Raises:** `ValueError` if damping is negative, momentum not in [0, 1), halvings negative, a
     learning rate that is a number not in (0, 1], or acceleration asked for without `adaptive`; from
-    `fit`, `TypeError` if the loss does not say what it is the sum of squares of, or your
-    own solver is not what acceleration takes, and `ValueError` if parameters are complex.
+    `fit`, `TypeError` if the loss does not give the numbers whose squares it sums, or if a custom
+    solver does not support acceleration, and `ValueError` if parameters are complex.
 
     !!! example
 
@@ -211,10 +210,10 @@ class GaussNewton(AbstractMethod):
         return residuals.unravel(theta), Memory(direction, damping), evaluated
 
     def _whole(self, index: Array, value: Float[Array, ""]) -> Float[Array, ""]:
-        """The size from which on a step is halved."""
+        """The first size of a step, before it is halved."""
         rate = self.learning_rate
         if callable(rate):
-            with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers with numbers
+            with jax.numpy_dtype_promotion("standard"):  # optax multiplies integers by floats
                 rate = rate(index)
         return jnp.asarray(rate, value.dtype)
 
@@ -241,8 +240,8 @@ class GaussNewton(AbstractMethod):
         direction: Vector,
         straight: Bool[Array, ""],
     ) -> Bool[Array, ""]:
-        """Whether a step is made. Without `adaptive` nothing will change where the equations have
-        no solution in this precision, so that step is made, and the fit ends with an error.
+        """Whether a step is made. Without `adaptive`, if the equations have no solution in this
+        precision, no later step would differ; so the step is made, and the fit ends with an error.
         """
         if self.adaptive:
             return (reached < value) & straight

@@ -1,4 +1,4 @@
-"""The derivatives of residuals by all parameters, a row for each residual."""
+"""The derivatives of residuals with respect to all parameters, a row for each residual."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -19,8 +19,8 @@ def jacobian(residuals: Residuals, chunk: int | None) -> tuple[Float[Array, " ro
     **Arguments:**
 
     - `residuals`: at their parameters.
-    - `chunk`: of how many points, or of how many residuals where they belong to no points, at once;
-        of all if it is None.
+    - `chunk`: of how many points at once, or residuals if they belong to no points; all at once if
+        it is None.
     """
     pairs = [_of_block(block, residuals, chunk) for block in residuals.blocks]
     values, rows = zip(*pairs, strict=True)

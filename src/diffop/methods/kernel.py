@@ -1,9 +1,9 @@
 """The kernel J Jᵀ of residuals by residuals, layer by layer, without the matrix J.
 
-A matrix of m × n parameters takes N² m n multiplications of J Jᵀ with N residuals, and T² (m + n)
-of the products of factors (`layers`) where T rows go through the layer at all points. So factors
-are for wide layers that few jets go through: boundary data, and operators that are estimated. Other
-parameters have their part of J.
+With N residuals, a matrix of m × n parameters takes N² m n multiplications of J Jᵀ, but only
+T² (m + n) by products of factors (`layers`) if T rows go through the layer at all points. So
+factors are for wide layers through which few jets go: boundary data, and operators that are
+estimated. For other parameters the columns of J are formed.
 """
 
 import math
@@ -19,7 +19,7 @@ from ..kernels import call
 from .layers import Factors, Gradients, Layers
 from .vector import Residuals
 
-_GAIN = 4.0  # in multiplications: products of factors are slower, and have to be multiplied
+_GAIN = 4.0  # in multiplications: products of factors are slower, and are multiplied once more
 _ROOM = 2**24  # numbers of the products of rows that are in memory at once
 
 Kernel = Float[Array, "rows rows"]
@@ -28,7 +28,7 @@ Kernel = Float[Array, "rows rows"]
 @final
 class Plan(NamedTuple):
     """How the kernel is formed: the program of each block of residuals, and the numbers of the
-    parameter arrays whose part is formed from factors.
+    parameter arrays whose part comes from factors.
     """
 
     layers: tuple[Layers, ...]
@@ -36,8 +36,8 @@ class Plan(NamedTuple):
 
 
 def planned(residuals: Residuals, gain: float = _GAIN) -> Plan | None:
-    """A plan by factors where they take so many times fewer multiplications. None where they do for
-    no array of parameters, or where it is not known which points residuals belong to.
+    """A plan by factors if they take `gain` times fewer multiplications. None if they do so for no
+    array of parameters, or if it is not known to which points residuals belong.
     """
     points = [block.points for block in residuals.blocks]
     if any(each is None for each in points):
@@ -64,8 +64,8 @@ def kernel(
     **Arguments:**
 
     - `residuals`: at their parameters.
-    - `plan`: theirs.
-    - `chunk`: of how many points the gradients are taken at once; of all if it is None.
+    - `plan`: made for these residuals.
+    - `chunk`: of how many points the gradients are computed at once; all if it is None.
     """
 
     def at_point(layers: Layers, point: PyTree) -> tuple[Float[Array, " entries"], Gradients]:
@@ -102,7 +102,7 @@ def _one_of(points: PyTree) -> PyTree:
 
 
 def _of_factors(blocks: Sequence[Factors]) -> Kernel:
-    """⟨Σ_i x_i ⊗ g_i, Σ_j x'_j ⊗ g'_j⟩ = Σ_ij (x_i · x'_j)(g_i · g'_j) of all residuals."""
+    """⟨Σ_i x_i ⊗ g_i, Σ_j x'_j ⊗ g'_j⟩ = Σ_ij (x_i · x'_j)(g_i · g'_j) for all residuals."""
     through = sum(each.first.shape[0] * each.first.shape[1] for each in blocks)
 
     def against_all(one: Factors) -> Float[Array, " rows"]:

@@ -1,12 +1,13 @@
-"""Gradients by matrices as products of what goes into layers with what comes back to them.
+"""Gradients with respect to weight matrices, as products of a layer's inputs and output gradients.
 
-Where a program uses a matrix W of parameters in products y_i = x_i W alone, the gradient of a
-residual r by it is
+If a program uses a matrix W of parameters only in products y_i = x_i W, the gradient of a residual
+r with respect to W is
 
     ∂r/∂W = Σ_i x_i ⊗ g_i,        g_i = ∂r/∂y_i,
 
-with as many rows i as go through the layer at a point: the value, and a Taylor coefficient for each
-direction and order of the jets. So the gradients of two residuals have the product
+with a row i for everything that goes through the layer at a point: the value, and a Taylor
+coefficient for each direction and order of the jets. So the gradients of two residuals have the
+inner product
 
     ⟨∂r/∂W, ∂r'/∂W⟩ = Σ_ij (x_i · x'_j) (g_i · g'_j),
 
@@ -29,10 +30,11 @@ from ..taylor.program import Atom, Constant, Program, flatten
 
 @final
 class Factors(NamedTuple):
-    """The gradient of each residual by a matrix, $Σ_i x_i ⊗ g_i$, by the rows of both factors.
+    """The gradient of each residual with respect to a matrix, $Σ_i x_i ⊗ g_i$, by the rows of both
+    factors.
 
     - `first`: along the first axis of the matrix.
-    - `second`: along the second one.
+    - `second`: along the second axis.
     """
 
     first: Float[Array, "entries rows m"]
@@ -41,8 +43,8 @@ class Factors(NamedTuple):
 
 @final
 class Gradients(NamedTuple):
-    """The gradients of residuals: by some of the arrays of parameters as factors, by the numbers of
-    these, and by all others as a part of the matrix J.
+    """The gradients of residuals: with respect to some parameter arrays as factors, by the numbers
+    of these, and with respect to all others as part of the matrix J.
     """
 
     factors: dict[int, Factors]
@@ -53,10 +55,10 @@ class Gradients(NamedTuple):
 class Use(NamedTuple):
     """A product with a matrix of parameters.
 
-    - `leaf`: which one.
+    - `leaf`: the number of the matrix.
     - `operand`: which of the two operands it is.
     - `summed`: the axis of the other operand that is summed over.
-    - `along`: the axis of the matrix that is.
+    - `along`: the axis of the matrix that is summed over.
     """
 
     leaf: int
@@ -84,9 +86,7 @@ class Layers:
 
     @functools.cached_property
     def rows(self) -> dict[int, int]:
-        """How many rows go through each matrix that is in products alone: none where it is in
-        none.
-        """
+        """How many rows go through each matrix that is only in products; 0 for one in none."""
         found = dict.fromkeys(self._matrices, 0)
         for number, use in self._uses.items():
             operand: Any = self._program.steps[number].eqn.invars[1 - use.operand].aval
@@ -101,7 +101,7 @@ class Layers:
         **Arguments:**
 
         - `parameters`, `point`: where.
-        - `factored`: the numbers of those of the matrices in `rows` that factors are asked of.
+        - `factored`: the numbers of the matrices in `rows` for which factors are wanted.
         """
         leaves: list[Array] = jax.tree.leaves(parameters)
         coordinates: list[Array] = jax.tree.leaves(point)
@@ -122,7 +122,7 @@ class Layers:
         joined = {
             k: _joined(each) if each else _none(values, leaves[k]) for k, each in parts.items()
         }
-        # loops have no arrays without entries: where nothing is left there is a column of zeros
+        # loops have no empty arrays: if nothing is left there is a column of zeros
         columns = [array.reshape(values.size, -1) for array in of_others.values()]
         whole = jnp.concatenate(columns, 1) if columns else jnp.zeros_like(values)[:, None]
         return values, Gradients(joined, whole)
@@ -130,8 +130,8 @@ class Layers:
     def _run(
         self, operands: Sequence[Array], added: dict[int, Array]
     ) -> tuple[Float[Array, " entries"], list[Array]]:
-        """The residuals, where something is added to the products at some steps, and the other
-        operands of these products.
+        """The residuals, with numbers added to the products at some steps, and the other operands
+        of these products.
         """
         values: dict[int, Any] = dict(enumerate(operands))
         inputs: list[Array] = []
@@ -157,15 +157,15 @@ def _joined(parts: Sequence[Factors]) -> Factors:
 
 
 def _none(values: Float[Array, " entries"], matrix: Float[Array, "m n"]) -> Factors:
-    """Those of a matrix that residuals do not depend on: a row of zeros."""
+    """Factors for a matrix on which residuals do not depend: a row of zeros."""
     first, second = (jnp.zeros((values.size, 1, size), matrix.dtype) for size in matrix.shape)
     return Factors(first, second)
 
 
 def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> Factors:
-    """Of a product with one row of a matrix for each of the other operand's."""
+    """Factors for a product in which each row of the other operand meets the matrix once."""
     x = jnp.moveaxis(x, use.summed, -1)
-    free = -1 if use.operand == 1 else 1  # the matrix's other axis, behind that of the entries
+    free = -1 if use.operand == 1 else 1  # the matrix's other axis, after that of the entries
     g = jnp.moveaxis(g, free, -1)
     rows = math.prod(x.shape[:-1])
     x = jnp.broadcast_to(x.reshape(rows, x.shape[-1]), (len(g), rows, x.shape[-1]))
@@ -174,8 +174,8 @@ def _factors(use: Use, x: Array, g: Float[Array, "entries ..."]) -> Factors:
 
 
 def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, Use]]:
-    """The matrices among the parameters, which are the program's first variables, that are used in
-    products alone, and these by the numbers of their steps.
+    """The matrices among the parameters (the program's first variables) that are used only in
+    products, and their uses by the numbers of steps.
     """
     views = {leaf: (leaf, False) for leaf, rank in enumerate(ranks) if rank == 2}
     uses: dict[int, Use] = {}
@@ -201,7 +201,7 @@ def _uses(program: Program, ranks: Sequence[int]) -> tuple[set[int], dict[int, U
 
 
 def _summed(eqn: jex.JaxprEqn) -> tuple[int, int] | None:
-    """The axis of each operand that a product sums over, if there is one and no axis is common."""
+    """The axis of each operand over which a product sums, if there is one and no common axis."""
     if eqn.primitive.name != "dot_general":
         return None
     (left, right), batch = eqn.params["dimension_numbers"]

@@ -1,4 +1,4 @@
-"""L-BFGS, for losses whose points stay."""
+"""L-BFGS, for losses with fixed points."""
 
 from typing import ClassVar, final
 
@@ -16,12 +16,12 @@ from .base import AbstractMethod, Evaluated, Objective, step_key
 class LBFGS(AbstractMethod):
     """L-BFGS with the zoom line search, as optax has it, on the points of the first step.
 
-    It compares gradients of successive steps, and losses along a line, so all of them are of one
-    function: the loss with the key of step 0, whose points and jets stay. It asks for as many
-    points as the solution needs, since it sees no others.
+    It compares gradients of successive steps, and losses along a line, so all of them have to
+    belong to one function: the loss with the key of step 0, whose points and jets stay. Give it as
+    many points as the solution needs, since it sees no others.
 
-    In single precision the line search ends where differences of the loss are rounding, usually at
-    a loss of about 1e-7 of the first; after that steps are nearly 0.
+    In single precision the line search ends when differences of the loss are rounding errors,
+    usually at a loss of about 1e-7 of the first; after that steps are nearly 0.
 
     Sources: Liu and Nocedal 1989, "On the limited memory BFGS method for large scale optimization";
     Nocedal and Wright 2006, "Numerical Optimization", chapters 3 and 7; `optax.lbfgs`.

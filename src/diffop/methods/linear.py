@@ -1,14 +1,13 @@
-"""The linear problem of a step: among all d, the one with the least
+"""The linear problem of a step, and the base class of its solvers. Find the d with the least
 
     |r − J d|² + λ |d − p|²,
 
-r being the residuals, J their derivatives by the parameters and p what is known beforehand. With
-e = r − J p and the kernel K = J Jᵀ, of residuals by residuals, it is
+where r are the residuals, J their derivatives with respect to the parameters, and p a prior guess.
+With e = r − J p and the kernel K = J Jᵀ, of residuals by residuals, the identity of Woodbury gives
 
-    d = p + Jᵀ (K + λ)⁻¹ e,        r − J d = λ (K + λ)⁻¹ e,
+    d = p + Jᵀ (K + λ)⁻¹ e,        r − J d = λ (K + λ)⁻¹ e.
 
-by the identity of Woodbury, or the solution of (JᵀJ + λ)(d − p) = Jᵀ e, which is a system of
-parameters by parameters.
+Equivalently d solves (JᵀJ + λ)(d − p) = Jᵀ e, a system of parameters by parameters.
 """
 
 from abc import abstractmethod
@@ -23,12 +22,12 @@ from .vector import Residuals, Vector
 
 @final
 class Solution(NamedTuple):
-    """What solves the problem.
+    """The solution of the linear problem.
 
     - `direction`: d.
-    - `left`: r − J d, what it leaves of the residuals to first order.
-    - `again`: from other residuals to their d, with the same J and damping and no p. A solver that
-        cannot say it leaves it out, and `diffop.methods.GaussNewton` then has no `acceleration`.
+    - `left`: r − J d, the residuals that remain to first order.
+    - `again`: a map from other residuals to their d, with the same J and damping and no p. It is
+        optional; without it `diffop.methods.GaussNewton` has no `acceleration`.
     """
 
     direction: Vector
@@ -47,7 +46,7 @@ class AbstractSolver(Complete):
         damping: Float[Array, ""],
         key: PRNGKeyArray,
     ) -> tuple[Float[Array, " rows"], Solution]:
-        """The residuals, and what solves the problem.
+        """The residuals, and the solution of the problem.
 
         **Arguments:**
 

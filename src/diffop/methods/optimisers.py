@@ -1,7 +1,7 @@
 """Optimisers and learning rates by name.
 
-Every step has fresh points and fresh jets, so the loss is another function at each step, but for
-L-BFGS, which compares its values between steps and stays on the first step's.
+Every step has fresh points and fresh jets, so the loss is another function at each step. The
+exception is L-BFGS, which compares its values between steps and keeps the points of the first step.
 """
 
 import math
@@ -30,9 +30,10 @@ class Named(NamedTuple):
     """An optimiser that has a name.
 
     - `make`: makes it from a schedule.
-    - `needs`: a learning `rate`; or none, as what finds the length of its steps by itself: from a
-        schedule of their largest sizes, which begins at 1, where many steps of few points are to be
-        averaged. These need a loss that is a sum of `squares`, or one whose `points` stay.
+    - `needs`: what it needs. `rate`: a learning rate. Methods that find the length of their steps
+        need none; their schedule gives the largest sizes and begins at 1, for averages over many
+        steps of few points. They need a loss that is a sum of `squares`, or one whose `points`
+        stay.
     """
 
     make: Maker
@@ -40,15 +41,15 @@ class Named(NamedTuple):
 
 
 def _of_optax(name: str, schedule: optax.Schedule) -> Optimiser:
-    """That of `optax` or `optax.contrib`; what is no learning rate is as it is by default."""
+    """An optimiser of `optax` or `optax.contrib`; its other parameters have their defaults."""
     called = name.replace("-", "_")
     return (getattr(optax, called, None) or getattr(contrib, called))(schedule)
 
 
-# Of optax 0.2.8 those that a schedule of rates is enough for. Of the others lbfgs is l-bfgs here,
-# noisy_sgd wants a key and sophia the diagonal of a Hessian, optimistic_adam, rprop and sm3 take no
-# schedule, and those without one (schedule_free_…) have their result elsewhere than where they take
-# gradients.
+# All optimisers of optax 0.2.8 that need only a schedule of rates. Of the others lbfgs is l-bfgs
+# here, noisy_sgd needs a key and sophia the diagonal of a Hessian, optimistic_adam, rprop and sm3
+# take no schedule, and those without one (schedule_free_…) return their result at other parameters
+# than those at which they take gradients.
 _NAMES = (
     *("acprop", "adabelief", "adadelta", "adafactor", "adagrad", "adam", "adamax", "adamaxw"),
     *("adamw", "adan", "ademamix", "adopt", "amsgrad", "cocob", "dadapt-adamw", "dog", "dowg"),
@@ -70,17 +71,17 @@ OPTIMISERS: dict[str, Named] = {
 
 
 def needs(optimiser: Any) -> str:
-    """What an optimiser needs, by its name; your own, which has none, needs a learning rate."""
+    """What an optimiser needs, by its name; one without a name needs a learning rate."""
     named = OPTIMISERS.get(optimiser) if isinstance(optimiser, str) else None
     return "rate" if named is None else named.needs
 
 
 def bound_by_fan_in(rate: float, most: float) -> optax.GradientTransformation:
-    """The updates of an optimiser whose learning rate is `rate`, as if that of a matrix of m inputs
-    was at most `most` / √m.
+    """Scales the updates of an optimiser whose learning rate is `rate`, so that the rate of a
+    matrix of m inputs is at most `most` / √m.
 
-    Adam moves each weight by about its rate η. What enters a unit, w · x, then changes by up to
-    η ‖x‖₁, which is η √m for a point of length one whose m coordinates are alike: a step that is
+    Adam moves each weight by about its rate η. The input of a unit, w · x, then changes by up to
+    η ‖x‖₁, which is η √m for a point of length one whose m coordinates are alike. A step that is
     small for each weight is large for the unit. Source: the learning rates by fan-in of Yang et al.
     2022, "Tensor Programs V", here for inputs of a given length.
     """
@@ -93,7 +94,7 @@ def bound_by_fan_in(rate: float, most: float) -> optax.GradientTransformation:
     return optax.stateless_with_tree_map(bounded)
 
 
-# that of Shi et al. 2024 for problems with time: 0.9995 at each of 10,000 steps
+# the rate of Shi et al. 2024 for problems with time: 0.9995 at each of 10,000 steps
 _LAST_OF_EXPONENTIAL = 0.9995**10_000
 
 SCHEDULES: dict[str, _Decay] = {

@@ -1,4 +1,4 @@
-"""What a method of least squares asks of a loss: the numbers whose squares it is the sum of."""
+"""What a least-squares method needs from a loss: the numbers whose squares it sums."""
 
 from typing import Protocol, runtime_checkable
 
@@ -9,11 +9,11 @@ from ..losses.pointwise import NamedPointwise
 
 @runtime_checkable
 class HasResiduals(Protocol):
-    """A loss that is a sum of squares, and can say of what.
+    """A loss that is a sum of squares, and gives the numbers that are squared.
 
-    `residuals(model, key)` is a pytree of arrays whose sum of squares, of complex ones of the
-    magnitudes, is the loss: `sqrt(weight / number)` times what is missed at each point. Where it is
-    a dictionary its names are those of the loss's terms.
+    `residuals(model, key)` is a pytree of arrays whose sum of squares (of magnitudes, if complex)
+    is the loss: `sqrt(weight / number)` times the misfit at each point. If it is a dictionary, its
+    names are those of the loss's terms.
 
     !!! example
 
@@ -35,14 +35,14 @@ class HasResiduals(Protocol):
 
 @runtime_checkable
 class HasPointwise(Protocol):
-    """A loss that is a sum of squares of residuals at points, which know nothing of one another.
+    """A loss that is a sum of squares of residuals at points that are independent of one another.
 
-    The gradient of one residual then costs what it costs at a point; of a loss that has `residuals`
-    alone it costs a gradient of all of them.
+    The gradient of one residual then costs as much as at a single point; with `residuals` alone it
+    costs a gradient of all of them.
 
-    `pointwise(model, key)` are `diffop.losses.Pointwise`s, one or a list, by the names of the
-    loss's terms. The model is there for losses that choose their points by it; the functions are
-    called with others.
+    `pointwise(model, key)` gives `diffop.losses.Pointwise`s, one or a list, by the names of the
+    loss's terms. Losses that choose their points by the model use it for that; the functions are
+    called with other models.
 
     !!! example
 

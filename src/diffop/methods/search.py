@@ -1,4 +1,4 @@
-"""How far to go along a direction, and how much to damp the next one."""
+"""The line search of a step, and the damping of the next step."""
 
 from collections.abc import Callable
 from typing import NamedTuple, final
@@ -14,7 +14,7 @@ _MOST = 1e3
 
 @final
 class _Trial(NamedTuple):
-    """A size that was tried, the loss there and at twice the size, and how many were tried."""
+    """A size that was tried, the losses at it and at twice the size, and the number of trials."""
 
     size: Float[Array, ""]
     loss: Float[Array, ""]
@@ -28,17 +28,17 @@ def halved(
     halvings: int,
     whole: Float[Array, ""],
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Halves the size of a step for as long as that makes the loss smaller, and until it is smaller
-    than where the step begins.
+    """Halves the size of a step as long as that makes the loss smaller, and until the loss is
+    smaller than at the beginning of the step.
 
     **Arguments:**
 
-    - `loss`: by the size.
+    - `loss`: as a function of the size.
     - `value`: the loss at 0.
     - `halvings`: at most how many.
     - `whole`: the first size.
 
-    **Returns:** the size and the loss there; NaN of the loss is taken for infinite.
+    **Returns:** the size and the loss there; a NaN counts as infinite.
     """
 
     def at(size: Float[Array, ""]) -> Float[Array, ""]:
@@ -66,7 +66,7 @@ def adapted(
     reached: Float[Array, ""],
     promised: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """The damping of the next step, by how much of what the linear model promised came true.
+    """The damping of the next step, from the fraction of the promised decrease that was reached.
 
     Source: Marquardt 1963, "An algorithm for least-squares estimation of nonlinear parameters"; the
     bounds are those of Moré 1978, "The Levenberg-Marquardt algorithm".
@@ -74,9 +74,9 @@ def adapted(
     **Arguments:**
 
     - `damping`: of this step.
-    - `value`, `reached`, `promised`: the loss before the step, after it, and as the linear model
-        has it after the whole step, at the same points. A step that had to be made shorter to help
-        then has more damping after it, though it may have done what was promised of its length.
+    - `value`, `reached`, `promised`: the loss before the step, after it, and after the whole step
+        by the linear model, at the same points. So a step that had to be shortened leads to more
+        damping, even if it kept its promise for that length.
     """
     ratio = (value - reached) / (value - promised)
     factor = jnp.where(

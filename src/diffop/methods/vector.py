@@ -1,4 +1,4 @@
-"""The residuals of a loss as one real vector, as a function of the parameters as one vector."""
+"""The residuals of a loss as one real vector, a function of the parameters as one vector."""
 
 import itertools
 import math
@@ -23,9 +23,9 @@ Vector: TypeAlias = Float[Array, " parameters"]
 class Block(NamedTuple):
     """Residuals that are evaluated together.
 
-    - `function`: from the parameters as a pytree, and a point where there are points, to a vector.
-    - `sizes`: how many there are, by the name of the term of the loss, in their order.
-    - `points`: what the function is mapped over; None where it gives all of the block at once.
+    - `function`: from the parameters as a pytree, and a point if there are points, to a vector.
+    - `sizes`: the number of residuals by the name of the loss's term, in their order.
+    - `points`: what the function is mapped over; None if it gives the whole block at once.
     """
 
     function: Callable[..., Float[Array, " entries"]]
@@ -40,8 +40,8 @@ class Block(NamedTuple):
 
 @final
 class Residuals:
-    """The residuals of a loss for one key: points, draws of jets and all else that is random are
-    the same wherever they are asked for.
+    """The residuals of a loss for one key. Points, draws of jets and everything else that is random
+    are the same in all calls.
 
     **Arguments:**
 
@@ -87,7 +87,7 @@ class Residuals:
 
 
 def check_residuals(loss: Any, method: str) -> None:
-    """**Raises:** `TypeError` if a loss does not say what it is the sum of squares of."""
+    """**Raises:** `TypeError` if a loss does not give the numbers whose squares it sums."""
     if not (has_method(loss, "residuals") or has_method(loss, "pointwise")):
         raise TypeError(
             f"{method} expects a loss that says what it is the sum of squares of, by a method "
@@ -96,7 +96,7 @@ def check_residuals(loss: Any, method: str) -> None:
 
 
 def usual_damping(theta: Vector) -> float:
-    """Of JᵀJ, in units of its mean: what is lost to rounding in a type."""
+    """The damping of JᵀJ, in units of its mean, below which a type has only rounding errors."""
     return {4: 1e-3, 8: 1e-10}[max(4, theta.dtype.itemsize)]
 
 
@@ -130,9 +130,7 @@ def _size(function: Callable[[PyTree], Array], parameters: PyTree) -> int:
 
 
 def _real(function: Callable[..., PyTree], kind: Any) -> Callable[..., Float[Array, " entries"]]:
-    """The entries of what a function gives, in a real type; of complex ones real and imaginary
-    parts.
-    """
+    """The entries of a function's value in a real type; complex ones give two parts."""
 
     def entries(*arguments: PyTree) -> Float[Array, " entries"]:
         parts: list[Array] = []

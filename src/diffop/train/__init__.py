@@ -1,4 +1,4 @@
-"""Training: the loss, the fit, errors beside the null model's, and runs kept on disk."""
+"""Training: fits, their errors beside the null model's, and runs kept on disk."""
 
 from ..extras import MissingExtraError
 from ..parallel.mesh import shard

@@ -1,4 +1,4 @@
-"""What a fit is asked to do, seen before anything is made: the mistakes that are made most."""
+"""Checks of a fit's arguments that catch the most common mistakes first."""
 
 import inspect
 from typing import Any
@@ -9,10 +9,10 @@ from ..terms.arguments import checked_key
 
 
 def check_asked(loss: Any, steps: Any, key: Any) -> None:
-    """Checks what a fit is called with.
+    """Checks the arguments of a fit.
 
-    **Raises:** `TypeError` for a loss that is not one of a model and a key, for steps that are no
-    integer, and for a key that is none.
+    **Raises:** `TypeError` if the loss does not take a model and a key, if `steps` is not an
+    integer, or if `key` is not a key.
     """
     _check_loss(loss)
     if not is_integer(plain(steps)):
@@ -34,7 +34,7 @@ def _check_loss(loss: Any) -> None:
     try:
         signature = inspect.signature(loss)
     except (TypeError, ValueError):
-        return  # it does not tell
+        return  # it has no signature to inspect
     try:
         signature.bind("model", "key")
     except TypeError:

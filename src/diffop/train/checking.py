@@ -1,4 +1,4 @@
-"""What can be known before a run."""
+"""Checks before a run starts."""
 
 import math
 import os
@@ -26,7 +26,7 @@ from .memory import memory_bytes
 from .model import build_loss, build_optimiser, build_problem, untrained
 from .settings import Problem, Settings, as_settings, recommended
 
-_CHECKPOINTS = 4  # the last two, the best, and one that is being written
+_CHECKPOINTS = 4  # the last two, the best, and the one that is being written
 
 
 def check(
@@ -43,15 +43,15 @@ def check(
 
     **Arguments:** as for `diffop.train.solve`.
 
-    **Raises:** `ValueError` if the problem does not exist in this dimension, or has nothing to
-    measure an error with there, if the probes, the weights or the network do not suit it, if
-    `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
+    **Raises:** `ValueError` if the problem does not exist in this dimension, or has no solution
+    there with which to measure an error, if the probes, the weights or the network do not suit it,
+    if `overwrite` and `resume` are both set, or if the mesh has other axes; `FileExistsError` or
     `NotADirectoryError` if the directory cannot be used, or another run is writing into it;
     `OSError` if there is no room for the network and its checkpoints;
     `MemoryError` naming the settings to lower if a step surely needs more memory than there is;
-    `diffop.train.CheckpointMismatchError` naming the settings in which the run that is to be
-    resumed differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger,
-    is not installed.
+    `diffop.train.CheckpointMismatchError` naming the settings in which the run to be resumed
+    differs; and `diffop.train.MissingExtraError` if the extra `train`, or that of a logger, is not
+    installed.
 
     !!! example
 
@@ -88,8 +88,9 @@ def check(
 
 def _may_not_fit(given: Settings) -> bool:
     """Whether the weights may have other names than the residuals, or nothing to weigh, or the
-    network other arguments or another shape than the problem takes, or there may be no time.
-    Tracing the loss tells.
+    network other arguments or another shape than the problem takes, or time may be missing.
+    Tracing the loss shows it.
+
     """
     asked = given.data_weight != recommended(given.problem, given.dim).data_weight
     weighted = given.weights is not None or isinstance(given.data_weight, list) or asked
@@ -97,7 +98,7 @@ def _may_not_fit(given: Settings) -> bool:
 
 
 def _check_memory(given: Settings) -> None:
-    """For the least that a step needs, before anything of it is made."""
+    """Checks the least memory that a step needs, before any of it is allocated."""
     there, each = memory_bytes(), jnp.zeros(()).dtype.itemsize
     first = given.dim * given.width if given.block == given.channels == 1 else 0
     network = first + (given.depth - 1) * given.width**2
@@ -116,7 +117,7 @@ def _check_memory(given: Settings) -> None:
 
 
 def _check_room(path: pathlib.Path, state: Any, steps: int, every: int | None) -> None:
-    """For the model, and for checkpoints beside those that are there."""
+    """Checks that there is room for the model, and for checkpoints beside the present ones."""
     checkpoints = Checkpoints(path / runs.CHECKPOINTS, every=every)
     more = max(0, _CHECKPOINTS - len(checkpoints.steps)) if checkpoints.wanted else 0
     each = _size(state) + steps * np.dtype(np.float64).itemsize
@@ -130,6 +131,6 @@ def _check_room(path: pathlib.Path, state: Any, steps: int, every: int | None) -
 
 
 def _size(tree: PyTree) -> int:
-    """Of its arrays, in bytes."""
+    """The size of its arrays, in bytes."""
     leaves = jax.tree.leaves(eqx.filter(tree, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct)))
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)

@@ -1,4 +1,4 @@
-"""Checkpoints: where a fit goes on after it was interrupted."""
+"""Checkpoints, from which a fit continues after an interruption."""
 
 import json
 import math
@@ -21,13 +21,13 @@ from .iteration import State
 from .loggers import require_train_extra
 
 _INTERVAL = 60.0  # seconds
-_SHARE = 20  # writing takes at most one part in so many of the time
-_LENGTH = 200  # characters of a reason, of which tensorstore gives many
+_SHARE = 20  # writing takes at most one twentieth of the time
+_LENGTH = 200  # characters of a reason; tensorstore's are long
 _NAMED = 8  # differences in one message
 _LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
 _RECENT = 100  # steps over which the loss is averaged
 _DAMAGED = ".damaged"
-_WRITE_ERRORS = (OSError, ValueError, RuntimeError)  # tensorstore says of a full disk: ValueError
+_WRITE_ERRORS = (OSError, ValueError, RuntimeError)  # tensorstore raises ValueError on a full disk
 
 
 @final
@@ -37,7 +37,7 @@ class CheckpointMismatchError(ValueError):
 
 @final
 class Saved(NamedTuple):
-    """What a checkpoint holds.
+    """The contents of a checkpoint.
 
     - `state`: a `diffop.train.State`.
     - `notes`: what was saved with it.
@@ -52,30 +52,30 @@ class Checkpoints:
     """Checkpoints of a fit in a directory: the last few and the best, each written as a whole.
 
     A checkpoint holds the model, the optimiser's state, the step and the losses. The randomness of
-    a step comes from the fit's key and the number of the step, so a fit goes on from there as if it
-    had never stopped. The best checkpoint is the one with the lowest score: by default the mean of
-    its last 100 losses.
+    a step comes from the fit's key and the number of the step, so a fit continues as if it had
+    never stopped. The best checkpoint is the one with the lowest score: by default the mean of its
+    last 100 losses.
 
-    A checkpoint that was damaged since it was written is renamed (`300` to `300.damaged`) and the
-    one before it is used; a fit that ends removes it. One that cannot be written, on a full disk
-    for instance, is given up with a warning, and training goes on. One that was made with other
+    A checkpoint that was damaged after it was written is renamed (`300` to `300.damaged`) and the
+    one before it is used; a fit that ends removes it. If a checkpoint cannot be written, on a full
+    disk for instance, there is a warning and training goes on. A checkpoint made with other
     versions of the packages, or on another device, is used with a warning.
 
-    A checkpoint of a fit on a mesh of devices may be gone on from on another mesh, or on one
-    device: `tell` says so. Where several processes train together all of them have to call the
-    methods, with a directory that all of them see.
+    A fit on a mesh of devices may continue on another mesh, or on one device: `tell` reports it. If
+    several processes train together, all of them have to call the methods, with a directory that
+    all of them see.
 
     **Arguments:**
 
     - `directory`: made when the first checkpoint is written.
-    - `every`: how many steps lie between checkpoints, which are written between two dispatches; 0
-        for none. If not given: a minute lies between them, or more where writing one takes longer
-        than three seconds.
+    - `every`: the number of steps between checkpoints, which are written between two dispatches; 0
+        for none. By default a minute lies between them, or more if writing one takes longer than
+        three seconds.
     - `keep`: how many of the last ones are kept, at least 1.
-    - `configuration`: settings that have to be equal for a fit to go on, by name: anything that
+    - `configuration`: settings that have to be equal for a fit to continue, by name: anything that
         `json` can write.
-    - `tell`: called with a sentence where something is wrong with a checkpoint; `warnings.warn` if
-        not given.
+    - `tell`: called with a sentence if something is wrong with a checkpoint; by default
+        `warnings.warn`.
 
     **Raises:** `ValueError` if `every` or `keep` is too small; `diffop.train.MissingExtraError` if
     the extra `train` is not installed.
@@ -129,7 +129,7 @@ class Checkpoints:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The steps of which there are checkpoints, in order."""
+        """The steps that have a checkpoint, in order."""
         if not self.directory.is_dir():
             return ()
         names = [path.name for path in self.directory.iterdir() if path.is_dir()]
@@ -137,20 +137,20 @@ class Checkpoints:
 
     @property
     def wanted(self) -> bool:
-        """Whether there will ever be any."""
+        """Whether any will be written."""
         return self._every != 0
 
     def path(self, step: int) -> pathlib.Path:
-        """Where the checkpoint of a step is."""
+        """The path of the checkpoint of a step."""
         return self.directory / str(step)
 
     def identify(self, **parts: PyTree) -> None:
-        """Says what a fit is made of. It is kept with each checkpoint, as digests, and `newest`
-        refuses those of another fit. `diffop.train.fit` does it.
+        """Records the parts of a fit as digests, which are kept with each checkpoint. `newest`
+        refuses checkpoints of another fit. `diffop.train.fit` calls this.
 
         A part is known by its arrays and its structure, and by the code of functions in it, with
-        the numbers, arrays and functions that they find around them: so your own loss is told
-        from another one. What objects other than pytrees hold is not seen.
+        the numbers, arrays and functions in their scope. So two losses of yours are distinguished.
+        The contents of objects other than pytrees are not compared.
 
         **Arguments:**
 
@@ -172,7 +172,7 @@ class Checkpoints:
         self._made_of = {name: digest_with_code(part) for name, part in parts.items()}
 
     def newest(self, like: State) -> Saved | None:
-        """The newest checkpoint that is not damaged; damaged ones are renamed.
+        """The newest checkpoint without damage; damaged ones are renamed.
 
         **Arguments:**
 
@@ -180,21 +180,21 @@ class Checkpoints:
 
         **Returns:** a `diffop.train.Saved`; None if there is no checkpoint.
 
-        **Raises:** `diffop.train.CheckpointMismatchError` naming the settings, or else the arrays,
-        or else what the fit is made of, that differ.
+        **Raises:** `diffop.train.CheckpointMismatchError` naming the settings that differ, or else
+        the arrays, or else the parts of the fit.
         """
         step = by_first(self._newest_sound)
         return self._gone_back_to(step, like) if step >= 0 else None
 
     def last(self) -> int | None:
-        """The step of the newest checkpoint; None if there is none. Nothing of it is read: whether
-        it was damaged since it was written is seen when it is.
+        """The step of the newest checkpoint; None if there is none. It is not read, so damage goes
+        unnoticed here.
         """
         steps = self.steps
         return steps[-1] if steps else None
 
     def last_in_words(self) -> str:
-        """Where the newest checkpoint is."""
+        """A sentence that says where the newest checkpoint is."""
         step = self.last()
         if step is None:
             return "there is no checkpoint"
@@ -233,7 +233,7 @@ class Checkpoints:
             return self._read(step, read_notes(path), like)
         except (CheckpointMismatchError, OSError):
             raise
-        except Exception as error:  # orbax raises whatever its formats do
+        except Exception as error:  # orbax passes on any error of its formats
             raise ValueError(
                 f"{path} is not what a run writes, although its digests are right "
                 f"({type(error).__name__}: {error}); choose another checkpoint."
@@ -244,7 +244,7 @@ class Checkpoints:
         if self._every is None:
             passed = time.monotonic() - self._last_time
             due = passed >= max(_INTERVAL, _SHARE * self._took)
-            return bool(gathered(due)[0])  # clocks differ: the first process decides
+            return bool(gathered(due)[0])  # clocks differ, so the first process decides
         return self._every > 0 and step // self._every > self._last_step // self._every
 
     def save(
@@ -255,8 +255,8 @@ class Checkpoints:
         **Arguments:**
 
         - `state`: between two dispatches.
-        - `notes`: anything that `json` can write, to be given back with the state.
-        - `score`: the lower the better; the mean of the last losses if not given.
+        - `notes`: anything that `json` can write, returned with the state.
+        - `score`: the lower the better; by default the mean of the last losses.
 
         **Returns:** whether it was written; if not, `tell` was called with the reason.
         """
@@ -285,8 +285,8 @@ class Checkpoints:
             self._remove(path)
 
     def clear(self) -> None:
-        """Removes all checkpoints, and the directory if there is nothing else in it; of a link to a
-        folder elsewhere the link.
+        """Removes all checkpoints, and the directory if it is then empty; if it is a link to a
+        folder, only the link.
         """
         whole = [self.path(step) for step in self.steps]
         for path in (*whole, *self._damaged(), *disk.unfinished(self.directory)):
@@ -296,8 +296,8 @@ class Checkpoints:
             self.directory.rmdir()
 
     def _newest_sound(self) -> int:
-        """The step of the newest checkpoint, when those that are damaged are set aside; −1 if there
-        is none.
+        """The step of the newest checkpoint after setting damaged ones aside; −1 if
+        there is none.
         """
         for step in reversed(self.steps):
             reason = damage(self.path(step))
@@ -398,9 +398,9 @@ def _mesh(state: State) -> dict[str, int]:
 
 
 def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Checks that settings, or arrays, are what they were.
+    """Checks that settings, or arrays, have not changed.
 
-    **Raises:** `CheckpointMismatchError` naming those that are not.
+    **Raises:** `CheckpointMismatchError` naming those that have.
     """
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     if names:
@@ -416,7 +416,7 @@ def check_equal(path: pathlib.Path, before: Mapping[str, Any], now: Mapping[str,
 
 
 def _of_precision(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What to do where arrays differ in their precision and in nothing else."""
+    """What to do if arrays differ only in their precision."""
     told = [f"{found}" for found in before.values()], [f"{found}" for found in now.values()]
     same = [[each.replace("float64", "float32") for each in several] for several in told]
     if before.keys() != now.keys() or same[0] != same[1]:
@@ -428,12 +428,12 @@ def _of_precision(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 def check_parts(
     path: pathlib.Path, before: Mapping[str, str], now: Mapping[str, str], same: bool
 ) -> None:
-    """Checks that what a fit is made of is what it was, as far as both are known.
+    """Checks that the parts of a fit have not changed, as far as both are known.
 
-    With other versions of the packages, or on other devices, the same code may be other
-    instructions, and the same initial network other bits: then only the key is compared.
+    With other versions of the packages, or on other devices, the same code may compile to other
+    instructions, and the same initial network may have other bits. Then only the key is compared.
 
-    **Raises:** `CheckpointMismatchError` naming what is not.
+    **Raises:** `CheckpointMismatchError` naming the parts that have changed.
     """
     known = [name for name in now if name in before and (same or name in _LASTING)]
     other = [f"the {name}" for name in known if before[name] != now[name]]

@@ -1,14 +1,14 @@
-"""What is kept on disk: files and folders that are there as a whole or not at all, also after a
-power cut, and checkpoints.
+"""Files, folders and checkpoints that are on the disk as a whole or not at all, also after a power
+cut.
 
-What is new is written beside its place and forced to the disk; then it is renamed, which file
-systems do in one step; then the folder, which holds the names, is forced to the disk.
+New data are written beside their place and forced to the disk. Then they are renamed, which file
+systems do in one step. Then the folder, which holds the names, is forced to the disk.
 
-Checkpoints are written and read by orbax. It forces nothing to the disk, does not see all damage
-that is done later (its arrays have no checksums), and says what it sees in many lines; so digests
-of all files, as `sha256sum` writes and checks them, are written before the folder is renamed.
-Arrays on several devices are written piece by piece, each by a process that has it, into a folder
-that all processes see, and read as they are to lie then.
+Orbax writes and reads checkpoints. It forces nothing to the disk, does not see all later damage
+(its arrays have no checksums), and reports what it sees in many lines. So digests of all files, as
+`sha256sum` writes and checks them, are written before the folder is renamed. Arrays on several
+devices are written piece by piece, each by a process that has it, into a folder that all processes
+see, and are read with their new layout.
 """
 
 import contextlib
@@ -34,20 +34,20 @@ from .strict_json import spelt, unspelt
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports
 NOTES = "notes/"
-"""Where notes are in a checkpoint."""
+"""The folder of notes in a checkpoint."""
 
 _DIGESTS = "SHA256SUMS"
 _UNFINISHED = ".unfinished"
 _PACKAGES = ("diffop-jax", "jax", "jaxlib", "equinox", "optax")
 
 Arrays: TypeAlias = dict[str, list[Any]]
-"""By name: arrays of numpy, and JAX's."""
+"""Arrays of NumPy and of JAX, by name."""
 
 
 @contextlib.contextmanager
 def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
-    """A file to write into, which takes the place of `path` when it is left; what was there stays
-    if writing fails.
+    """A file to write into, which replaces `path` at the end of the context; the old file stays if
+    writing fails.
     """
     unfinished = path.with_name(f"{path.name}.tmp")
     try:
@@ -63,7 +63,7 @@ def replacing(path: pathlib.Path) -> Iterator[BinaryIO]:
 
 
 def sign(file: BinaryIO) -> None:
-    """Writes the digest of all that is in a file to its end; who reads arrays stops before it."""
+    """Appends the digest of a file's contents; readers of arrays stop before it."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     signature = _signature(file, size)
@@ -72,8 +72,8 @@ def sign(file: BinaryIO) -> None:
 
 
 def is_as_signed(file: BinaryIO) -> bool:
-    """Whether a file that was read up to its signature is as it was when it was signed; also if it
-    never was, as those of before, and there is nothing more to read.
+    """Whether a file that was read up to its signature is unchanged since it was signed. Old files
+    without a signature, which end there, pass.
     """
     size, signature = file.tell(), file.read()
     file.seek(0)
@@ -88,7 +88,7 @@ def _signature(file: BinaryIO, size: int) -> bytes:
 
 
 def remove(path: pathlib.Path) -> None:
-    """Removes a folder with all that is in it; of a link to one the link alone."""
+    """Removes a folder and its contents; if it is a link, only the link."""
     if path.is_symlink():
         path.unlink()
     else:
@@ -96,7 +96,7 @@ def remove(path: pathlib.Path) -> None:
 
 
 def commit(folder: pathlib.Path, place: pathlib.Path) -> None:
-    """Renames a folder to a place where there is none, when all that is in it is on the disk."""
+    """Renames a folder to a free place after all of its contents are on the disk."""
     for path in (*folder.rglob("*"), folder):
         sync(path)
     os.replace(folder, place)
@@ -114,7 +114,7 @@ def make_folder(path: pathlib.Path) -> None:
 
 
 def sync(path: pathlib.Path) -> None:
-    """Forces to the disk what a file holds, or the names in a folder."""
+    """Forces the contents of a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -282,13 +282,13 @@ def is_spread(leaf: Array) -> bool:
 
 
 def described(tree: PyTree) -> dict[str, str]:
-    """Type and shape of each array that `plain` gives, by its place in the pytree."""
+    """Type and shape of each array of `plain`, by its place in the pytree."""
     paths = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
     return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}
 
 
 def filled(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
-    """`like` with its arrays replaced by the values that `plain` gave for an equal one."""
+    """`like` with its arrays replaced by the values of `plain` for an equal tree."""
     arrays, rest = eqx.partition(like, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)
     new = [_as(leaf, value) for leaf, value in zip(leaves, values, strict=True)]
@@ -310,7 +310,7 @@ def _as(leaf: Array, value: np.ndarray | Array) -> Array:
 
 
 def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
-    """What is written of an array: orbax refuses those without entries, so a zero is."""
+    """What is written for an array: orbax refuses empty arrays, so a zero is written."""
     return array if array.size else np.zeros(1, array.dtype)
 
 
@@ -328,7 +328,7 @@ def environment() -> dict[str, str]:
 
 
 def changes(before: dict[str, str]) -> str:
-    """In what the environment differs from another one, in words; empty if in nothing."""
+    """The differences between this environment and another in words; empty without any."""
     now = environment()
     names = [name for name in now if now[name] != before.get(name)]
     return ", ".join(f"{name} {before.get(name)} before, {now[name]} now" for name in names)

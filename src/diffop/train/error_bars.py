@@ -1,14 +1,14 @@
-"""Error bars of what least squares have found.
+"""Error bars of least-squares fits.
 
-Let r(θ) be the residuals at a minimum of |r|², and J their derivatives. If what enters the
-residuals is changed by ε, a Gauss–Newton step moves θ by −J⁺ε, with J⁺ = (JᵀJ + λ)⁻¹Jᵀ, and g(θ) by
-−G J⁺ε, G being the derivative of g. So where the noise of the residuals is independent, of variance
-s_c² in the group c,
+Let r(θ) be the residuals at a minimum of |r|², and J their derivatives. If the data in the
+residuals change by ε, a Gauss–Newton step moves θ by −J⁺ε, with J⁺ = (JᵀJ + λ)⁻¹Jᵀ, and g(θ) by
+−G J⁺ε, where G is the derivative of g. So if the noise of the residuals is independent, with
+variance s_c² in the group c,
 
-    Var[g] = Σ_c s_c² Σ_{i in c} (G J⁺)_i²,
+    Var[g] = Σ_c s_c² Σ_{i in c} (G J⁺)_i².
 
-and the residuals that are left are (1 − H) ε with H = J J⁺, of which a group of n_c has |r_c|² ≈
-s_c² (n_c − tr H_cc): each fits away as much noise as it has degrees of freedom.
+The remaining residuals are (1 − H) ε with H = J J⁺. For a group of n_c residuals |r_c|² is about
+s_c² (n_c − tr H_cc): each group fits away as much noise as it has degrees of freedom.
 """
 
 from collections.abc import Callable
@@ -36,20 +36,19 @@ def standard_errors(
     damping: float | None = None,
     most: int = 3_000,
 ) -> PyTree:
-    """Standard errors of anything that a fitted model says: an unknown number, a function of
-    several, the values of an unknown field. They come from the derivatives of the residuals at the
-    minimum, as those of nonlinear regression do, and tell how far the noise in the residuals moves
-    what is asked for.
+    """Standard errors of quantities of a fitted model: an unknown number, a function of several,
+    the values of an unknown field. As in nonlinear regression they come from the derivatives of the
+    residuals at the minimum, and tell how far the noise in the residuals moves the quantities.
 
-    The noise is told from the residuals that are left, for each array of them separately: those of
-    the equation and those of each condition have variances of their own, so that weights between
-    them do no harm, and data that are exact have next to no noise. For that there have to be more
-    residuals than the fit has used up: more points of the equation, and more measurements, than
-    make the network fit anything.
+    The noise is estimated from the remaining residuals, separately for each array of them. The
+    residuals of the equation and those of each condition have their own variances, so weights
+    between them do no harm, and exact data have almost no noise. This needs more residuals than the
+    fit has used up: more points of the equation, and more measurements, than make the network fit
+    anything.
 
-    What the residuals do not determine, such as most of a network's parameters, is taken as known
-    by the damping: a direction v with $|J v|²$ below it does not move. What is asked for should not
-    be of that kind; its error would be too small.
+    Directions that the residuals do not determine, such as most of a network's parameters, count as
+    known because of the damping: a direction v with $|J v|²$ below it does not move. The quantities
+    should not depend on such directions; their errors would be too small.
 
     Sources: Seber and Wild 1989, "Nonlinear regression", section 2.1; for variances that differ
     White 1980, "A heteroskedasticity-consistent covariance matrix estimator and a direct test for
@@ -57,22 +56,21 @@ def standard_errors(
 
     **Arguments:**
 
-    - `of`: from a model to the numbers whose errors are asked for: an array, or a pytree of arrays.
+    - `of`: from a model to the quantities whose errors are wanted: an array, or a pytree of arrays.
     - `model`: at a minimum of the loss, such as `diffop.train.fit` returns with
         `diffop.methods.GaussNewton`.
-    - `loss`: that of the fit, which says what it is the sum of squares of: a
+    - `loss`: the loss of the fit, which gives the numbers whose squares it sums: a
         `diffop.methods.HasResiduals`, such as a `diffop.losses.ResidualLoss`.
     - `key`: a key from `jax.random.key`, for the points of the loss.
     - `damping`: in units of the mean square of the residuals' derivatives. If not given, 1e-10 in
         double precision and 1e-3 in single.
-    - `most`: how large the smaller of the numbers of residuals and parameters may be, since the
-        matrix of derivatives is factorised.
-
+    - `most`: the largest allowed value of the smaller of the numbers of residuals and parameters,
+        since the matrix of derivatives is factorised.
     **Returns:** standard errors in the structure of `of(model)`.
 
-    **Raises:** `TypeError` if the loss does not say what it is the sum of squares of; `ValueError`
-    if there are too many residuals and parameters, or if residuals with something left have no
-    degrees of freedom that are left, so that nothing is known of their noise.
+    **Raises:** `TypeError` if the loss does not give the numbers whose squares it sums;
+    `ValueError` if there are too many residuals and parameters, or if nonzero residuals have no
+    degrees of freedom left, so that nothing is known about their noise.
 
     !!! example
 
@@ -120,11 +118,11 @@ def standard_errors(
 
 @final
 class _Moved(NamedTuple):
-    """What is known at the minimum.
+    """Numbers at the minimum.
 
     - `left`: the residuals.
-    - `share`: the diagonal of H, how much of the noise of each of them the fit has taken.
-    - `moves`: G J⁺, in the structure of what is asked for, residuals along the last axes.
+    - `share`: the diagonal of H: the fraction of each residual's noise that the fit has absorbed.
+    - `moves`: G J⁺, in the structure of the quantities, residuals along the last axes.
     """
 
     left: Float[Array, " rows"]
@@ -150,13 +148,13 @@ def _moved(
 
 
 def _variances(found: _Moved, sizes: list[int]) -> list[float]:
-    """Of the noise in each group."""
+    """The variance of the noise in each group."""
     ends = np.cumsum(sizes)[:-1]
     left, share = (np.split(np.asarray(each), ends) for each in (found.left, found.share))
     total, variances = float(found.left @ found.left), []
     for r, h in zip(left, share, strict=True):
         square, free = float(r @ r), float(np.sum(1 - h))
-        # conditions that are met, such as those at two ends, leave nothing: no noise to tell
+        # conditions that are met exactly, such as those at two ends, have no noise to estimate
         if free < 0.5 and square > _NOTHING * total:
             raise ValueError(
                 "standard_errors expects more residuals than the fit has used up, which tell of "
@@ -168,7 +166,7 @@ def _variances(found: _Moved, sizes: list[int]) -> list[float]:
 
 
 def _groups(loss: Any, model: PyTree, key: PRNGKeyArray) -> list[Float[Array, " entries"]]:
-    """The residuals, those of one array of them together."""
+    """The residuals in groups, one for each array."""
     if has_method(loss, "residuals"):
         tree = loss.residuals(model, key)
     else:

@@ -1,4 +1,4 @@
-"""Errors on fixed points, and the null model that they have to be compared with."""
+"""Errors on fixed points, and those of the null model for comparison."""
 
 import math
 from collections.abc import Callable
@@ -28,18 +28,18 @@ _COORDINATES_AT_ONCE = 2**22
 _DATA = 20_000
 
 Measured: TypeAlias = AbstractSolvedProblem | AbstractReferenceProblem
-"""Problems of whose solution enough is known to measure an error."""
+"""Problems whose solution is known well enough to measure an error."""
 
 
 @final
 class Errors(NamedTuple):
-    """Relative errors of u over a set of points, v being the solution; of functions with several
-    values the sums are over all of them.
+    """Relative errors of u over a set of points, where v is the solution. For functions with
+    several values the sums include all of them.
 
     - `rel_l1`: $Σ|u − v| / Σ|v|$.
     - `rel_l2`: $√(Σ(u − v)² / Σv²)$.
 
-    Where v is 0 at all points they are 0 for a u that is 0 there, too, and infinite for any other.
+    If v is 0 at all points they are 0 for a u that is 0 there too, and infinite for any other.
     """
 
     rel_l1: float
@@ -53,22 +53,22 @@ def point_count(dim: int) -> int:
 
 @final
 class FixedPoints:
-    """Fixed test points of a problem: random ones, or those at which a reference value is known.
+    """Fixed test points of a problem: random points, or points with a known reference value.
 
-    Random points are made anew in chunks from a key whenever they are needed, so that only one
+    Random points are drawn again in chunks from a key whenever they are needed, so that only one
     chunk is in memory at a time. All sums are accumulated in float64.
 
-    The null model is $a·φ$, $φ$ being the problem's `null_shape`. Where the solution is known as a
-    function, a is the best for it at the points; where reference values are, a is the best for the
-    values of u that the problem's conditions prescribe.
+    The null model is $a·φ$, where $φ$ is the problem's `null_shape`. If the solution is known as a
+    function, a is the best factor at the points. If only reference values are known, a is the best
+    factor for the values of u that the problem's conditions prescribe.
 
-    Solutions may be vectors, or pytrees of arrays; $φ$ is as they are.
+    Solutions may be vectors, or pytrees of arrays; $φ$ has the same structure.
 
     **Arguments:**
 
     - `problem`: a `diffop.pde.AbstractSolvedProblem` or a `diffop.pde.AbstractReferenceProblem`.
     - `key`: a key from `jax.random.key`; it determines the points.
-    - `count`: how many random points; as many as a pass of a few seconds allows if it is not given.
+    - `count`: how many random points; by default as many as a pass of a few seconds allows.
     - `mesh`: devices to divide the points over, as for `diffop.train.fit`.
 
     **Raises:** `ValueError` if `count` is less than 1, if there is no reference value, or if the
@@ -123,8 +123,8 @@ class FixedPoints:
 
         **Arguments:**
 
-        - `u`: maps a point of shape `(d,)` to what the solution does: mostly a scalar.
-        - `fraction`: measure on the first so many of the points only, rounded up to whole chunks.
+        - `u`: maps a point of shape `(d,)` to a value like the solution's, usually a scalar.
+        - `fraction`: measure only on this first fraction of the points, rounded up to whole chunks.
 
         **Returns:** `diffop.train.Errors`.
 
@@ -179,7 +179,7 @@ class FixedPoints:
         }
 
     def _both(self, u: Callable, fraction: float) -> tuple[np.ndarray, np.ndarray]:
-        """The values of u, and the solution's."""
+        """The values of u, and those of the solution."""
         with in_context(self._mesh):
             values = self._points.evaluate(u, fraction)
         check_shape("u", values.shape[1:], "the solution", self._solution.shape[1:])
@@ -188,7 +188,7 @@ class FixedPoints:
 
 @final
 class NoPoints:
-    """In place of the points of a problem of whose solution nothing is known: nothing to tell."""
+    """Takes the place of points if nothing is known about the solution: it reports nothing."""
 
     count = 0
     rel_error = 0.0
@@ -204,7 +204,7 @@ class NoPoints:
 def test_points(
     problem: AbstractProblem, key: PRNGKeyArray, mesh: Mesh | None
 ) -> FixedPoints | NoPoints:
-    """Those at which the errors of a run are measured."""
+    """The points at which the errors of a run are measured."""
     return FixedPoints(problem, key, mesh=mesh) if isinstance(problem, Measured) else NoPoints()
 
 
@@ -217,17 +217,17 @@ def _errors(values: np.ndarray, solution: np.ndarray) -> Errors:
 
 
 def _relative(gap: np.floating, size: np.floating) -> float:
-    """The smallest ε with gap ≤ ε size: their quotient; of a solution that is 0 everywhere it is 0
-    where nothing is missed, and infinite elsewhere.
+    """The smallest ε with gap ≤ ε size: their quotient. For a solution that is 0 everywhere it is
+    0 if the gap is 0, and infinite otherwise.
     """
     if size:
         return float(gap / size)
-    return math.inf * float(gap) if gap else 0.0  # ∞, or NaN of NaN
+    return math.inf * float(gap) if gap else 0.0  # ∞, or NaN if the gap is NaN
 
 
 @final
 class RandomPoints:
-    """Points of a problem whose solution is known as a function, made anew from a key in chunks."""
+    """Points of a problem with a known solution, drawn again from a key in chunks."""
 
     def __init__(self, problem: AbstractSolvedProblem, key: PRNGKeyArray, count: int):
         self.count = count
@@ -246,12 +246,12 @@ class RandomPoints:
         return _names_of(jax.eval_shape(values, self._key))
 
     def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
-        """Of the null model: the best at the points."""
+        """The factor of the null model: the best at the points."""
         return _best_factor(null, solution)
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
-        """The values of u at the first so many of the points, rounded up to whole chunks; points
-        are along the first axis, and entries of a pytree along the second.
+        """The values of u at the first fraction of the points, rounded up to whole chunks. Points
+        are the first axis, and entries of a pytree the second.
         """
         chunks = -(-int(np.ceil(fraction * self.count)) // self.size)
         return _in_chunks(
@@ -285,7 +285,7 @@ class ReferencePoints:
         return np.asarray(_at(u, self._reference.points), np.float64)
 
     def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
-        """Fitted to the data: a number that is fitted to one reference value has no error."""
+        """Fitted to the data: a number fitted to a single reference value would have no error."""
         size = _chunk_size(self._problem, _DATA)
         data = _in_chunks(
             lambda key: _on_data(self._problem, key, size), self._key, _DATA // size, axis=1
@@ -294,14 +294,14 @@ class ReferencePoints:
 
 
 def _best_factor(shape: np.ndarray, values: np.ndarray) -> float:
-    """The a that minimises |a φ − v|: (φ·v) / (φ·φ), over all entries; any does where φ is 0."""
+    """The a that minimises |a φ − v|: (φ·v) / (φ·φ), over all entries; any a if φ is 0."""
     shape, values = shape.reshape(-1), values.reshape(-1)
     size = shape @ shape
     return float((shape @ values) / size) if size else 0.0
 
 
 def _names_of(value: PyTree) -> tuple[str, ...]:
-    """Of the entries of a value, in the order of `flat`; none of a scalar."""
+    """The names of the entries of a value, in the order of `flat`; none for a scalar."""
     if jax.tree.structure(value) == jax.tree.structure(0) and not value.shape:
         return ()
     return tuple(

@@ -29,13 +29,12 @@ class Fit(NamedTuple):
     """What `diffop.train.fit` returns.
 
     - `model`: the trained model.
-    - `losses`: the loss at each step, before the step was made; shape `(steps,)`, of the steps that
-        were made.
+    - `losses`: the loss at each step that was made, before the step; shape `(steps,)`.
     - `seconds`: how long the steps took, without compiling and without the observer.
     - `compile_seconds`: how long compiling took.
 
-    A fit that went on from a checkpoint counts the seconds before it, too: those of the steps that
-    the checkpoint had made, and of compiling for them.
+    If a fit continued from a checkpoint, the seconds include those of the steps before it, and of
+    compiling for them.
     """
 
     model: PyTree
@@ -60,16 +59,16 @@ def fit(
     """Minimises `loss(model, key)`, with a fresh key at each step.
 
     The steps run in dispatches of at most `steps_per_dispatch` under `jax.lax.scan`, and the state
-    is donated from one to the next. The key of a step is made of `key` and its number, so the
+    is donated from one to the next. The key of a step follows from `key` and its number, so the
     result does not depend on how the steps are divided.
 
     **Arguments:**
 
     - `model`: a pytree; its inexact arrays are trained. It is not changed.
     - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
-        passed as arguments rather than compiled in as constants. If its class has a method `terms`,
-        from the same arguments to scalars by name, the loss is their sum, and errors name them. For
-        `diffop.methods.GaussNewton`, one that says what it is the sum of squares of:
+        passed as arguments, not compiled as constants. If its class has a method `terms`, from the
+        same arguments to scalars by name, the loss is their sum, and errors name them. For
+        `diffop.methods.GaussNewton` it has to give the numbers whose squares it sums:
         `diffop.methods.HasPointwise` or `diffop.methods.HasResiduals`.
     - `optimiser`: from optax, or `diffop.methods.GaussNewton`, or `diffop.methods.LBFGS`.
     - `steps`: how many steps, at least 1.
@@ -77,14 +76,14 @@ def fit(
     - `steps_per_dispatch`: at most how many steps between looks at the result, at least 1.
     - `observe`: a listener that is a function: called after each dispatch with the number of steps
         made, the model and the dispatch's losses. The model's arrays are reused afterwards: copy
-        what is to be kept. To end the fit there it raises `StopIteration`; the same call goes on
+        what you keep. To end the fit there, raise `StopIteration`; the same call then continues
         from the last checkpoint.
-    - `listeners`: told of the state after each dispatch: [`diffop.train.EarlyStopping`][], and
+    - `listeners`: called with the state after each dispatch: [`diffop.train.EarlyStopping`][], and
         your own `diffop.train.AbstractListener`s.
-    - `checkpoints`: a `diffop.train.Checkpoints`. The fit goes on from the newest one, if there
-        is any, which is said in a line, and saves new ones when they are due. The result is, bit
-        for bit on a CPU, that of a fit that was never interrupted. More `steps` than before may be
-        asked for; a checkpoint of another model, loss, optimiser or key is refused
+    - `checkpoints`: a `diffop.train.Checkpoints`. The fit continues from the newest one, if there
+        is any, and says so; it saves new ones when they are due. The result is, bit for bit on a
+        CPU, that of a fit that was never interrupted. You may ask for more `steps` than before. A
+        checkpoint of another model, loss, optimiser or key is refused
         (`diffop.train.Checkpoints.identify`).
     - `mesh`: devices to divide the work over, a `jax.sharding.Mesh` with the axes `data` and
         `model`, or one of them. The points that a `diffop.losses.ResidualLoss` draws are divided
@@ -94,15 +93,15 @@ def fit(
 
     **Returns:** a `diffop.train.Fit`.
 
-    **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite;
+    **Raises:** `NonFiniteLossError` naming the step if the loss or a parameter is not finite.
     `ValueError` if `steps` or `steps_per_dispatch` is less than 1, if the model has no inexact
-    arrays, or not those that the equation of a `diffop.losses.ResidualLoss` says are to be learnt,
-    if the mesh has other axes, or if it has several devices and the optimiser is not from optax;
-    `TypeError` if the loss is not one of a model and a key, or does not say what it is the sum of
-    squares of and the optimiser asks for that, if `steps` is no integer, `key` no key or
-    `optimiser` none; what `diffop.train.Checkpoints.newest` raises. Where the mesh has devices of
-    several processes Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all,
-    after the running steps and a last checkpoint.
+    arrays, or lacks arrays that the equation of a `diffop.losses.ResidualLoss` learns, if the mesh
+    has other axes, or if it has several devices and the optimiser is not from optax. `TypeError` if
+    the loss does not take a model and a key, or does not give the numbers whose squares it sums and
+    the optimiser needs them, or if `steps`, `key` or `optimiser` has a wrong type. It also raises
+    what `diffop.train.Checkpoints.newest` raises. If the mesh has devices of several processes,
+    Ctrl-C or SIGTERM in one of them raises `diffop.train.Interrupted` in all, after the running
+    steps and a last checkpoint.
 
     !!! example
 
@@ -118,7 +117,7 @@ def fit(
     start, notes = State.initial(model, optimiser, mesh), None
     if checkpoints is not None:
         parts = {"model": model, "loss": loss, "optimiser": optimiser}
-        checkpoints.identify(**parts, key=(key, VERSION))  # what is drawn follows from both
+        checkpoints.identify(**parts, key=(key, VERSION))  # the draws follow from both
         start, notes = _gone_on(checkpoints, start, steps)
     heard = [*listeners] if observe is None else [*listeners, _Observing(observe, start.step)]
     states = iterate(
@@ -156,7 +155,7 @@ class _Observing(AbstractListener):
 def _gone_on(
     checkpoints: Checkpoints, start: State, steps: int
 ) -> tuple[State, dict[str, Any] | None]:
-    """Where a fit goes on and what was noted, with a word about it if that is not its start."""
+    """Where a fit continues and its notes, with a message unless that is the start."""
     saved = checkpoints.newest(start)
     if saved is None:
         return start, None
@@ -169,7 +168,7 @@ def _gone_on(
 
 
 def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:
-    """Processes that train together wait for one another, so none may leave alone."""
+    """Processes that train together wait for one another, so none may stop alone."""
     if mesh is None or not has_several_processes(mesh):
         return contextlib.nullcontext()
     return Stop(lambda text: print(f"diffop: {text}", file=sys.stderr))

@@ -1,4 +1,4 @@
-"""Digests of what runs and fits are made of: a word that is another one for other contents."""
+"""Digests of the parts of runs and fits: words that differ if the contents differ."""
 
 import dis
 import functools
@@ -19,16 +19,16 @@ _DIGITS = 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 _Seen: TypeAlias = dict[int, int]
-"""The functions that were met, by their identities: they may call themselves."""
+"""The functions met so far, by their identities, since functions may call themselves."""
 
 
 def shown(leaf: Any) -> str:
-    """A leaf as Python shows it, wherever it lies."""
+    """A leaf as Python prints it, wherever it lies."""
     return _ADDRESS.sub("", repr(leaf))
 
 
 def digest(tree: PyTree, leaf: Callable[[Any], str] = shown) -> str:
-    """A word for a pytree: of its structure, its arrays, and what `leaf` makes of other leaves."""
+    """A digest of a pytree: of its structure, its arrays, and `leaf` of its other leaves."""
     leaves, structure = jax.tree.flatten(tree)
     found = hashlib.sha256(_ADDRESS.sub("", str(structure)).encode())
     for each in leaves:
@@ -37,11 +37,11 @@ def digest(tree: PyTree, leaf: Callable[[Any], str] = shown) -> str:
 
 
 def digest_with_code(tree: PyTree) -> str:
-    """As `digest`, of functions with what they do: their code, their defaults, and the numbers,
-    arrays and functions that they find outside, in functions around them or in their module.
+    """Like `digest`, but functions count with what they do: their code, their defaults, and the
+    numbers, arrays and functions in their scope or module.
 
-    Lists, dicts and objects that they find there may change while they are used, and are taken by
-    their type alone. So are functions of other modules than theirs, by their name.
+    Lists, dicts and objects there may change while they are used, so only their type counts. For
+    functions of other modules only the name counts.
     """
     return digest(tree, lambda leaf: "\n".join(_contents(leaf, {})))
 
@@ -59,7 +59,7 @@ def _contents(value: Any, seen: _Seen) -> Iterator[str]:
         yield from _all((value.func, *value.args, *sorted(value.keywords.items())), seen)
     elif isinstance(value, tuple):
         yield from _all((type(value), *value), seen)
-    elif callable(getattr(value, "__wrapped__", None)):  # by jax.jit and its like
+    elif callable(getattr(value, "__wrapped__", None)):  # by jax.jit and similar functions
         yield from _all((type(value), value.__wrapped__), seen)
     elif isinstance(value, list | dict) or jax.tree.leaves(value) == [value]:
         yield _name(value)
@@ -90,7 +90,7 @@ def _of_function(function: types.FunctionType, seen: _Seen) -> Iterator[str]:
 
 
 def _of_code(code: types.CodeType, function: types.FunctionType, seen: _Seen) -> Iterator[str]:
-    """The instructions, the constants in them, and what they find in the module."""
+    """The instructions, their constants, and what they refer to in the module."""
     yield code.co_code.hex()
     yield " ".join((*code.co_names, *code.co_varnames))
     for constant in code.co_consts:
@@ -111,7 +111,7 @@ def _of_code(code: types.CodeType, function: types.FunctionType, seen: _Seen) ->
 
 
 def _name(value: Any) -> str:
-    """Of a function or a class, or else of the class of an object."""
+    """The name of a function or a class, or of the class of another object."""
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(named, '__module__', '')}:{named.__qualname__}"
 
@@ -121,7 +121,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _of_array(array: Any) -> bytes:
-    """Type, shape and entries; without these where other processes have some of them."""
+    """Type, shape and entries; without entries if other processes hold some of them."""
     form = f"{array.dtype}{array.shape}".encode()
     if isinstance(array, np.ndarray):
         return form + array.tobytes()

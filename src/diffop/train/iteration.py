@@ -1,4 +1,4 @@
-"""Minimising a random loss: many steps for each dispatch, state kept in place."""
+"""The loop of a fit: many steps for each dispatch, with the state kept in place."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,16 +27,16 @@ Loss: TypeAlias = Callable[[PyTree, PRNGKeyArray], Float[Array, ""]] | HasResidu
 
 @final
 class State(NamedTuple):
-    """Where a fit is: with the arguments of the fit, all that its next step depends on.
+    """The state of a fit: with the fit's arguments it determines the next step.
 
     - `step`: how many steps were made.
     - `model`: the model after them.
     - `optimiser`: the optimiser's state.
     - `losses`: the loss at each step, before the step was made; shape `(step,)`.
-    - `seconds`: how long the steps took, without compiling and without what was done in between.
+    - `seconds`: how long the steps took, without compiling and without the time in between.
     - `compile_seconds`: how long compiling took.
     - `error`: the relative L2 error on a tenth of the test points, for listeners of a run of
-        `diffop.train.solve` after whose last step it was measured; else None.
+        `diffop.train.solve`, if it was measured after the last step; otherwise None.
 
     !!! example
 
@@ -75,10 +75,10 @@ class State(NamedTuple):
 
 @final
 class Outcome(NamedTuple):
-    """What a dispatch tells of its steps.
+    """What a dispatch reports about its steps.
 
     - `losses`: one for each step.
-    - `terms`: what they are the sums of, by name.
+    - `terms`: their terms, by name.
     - `finite`: whether all parameters are finite numbers after the last step.
     """
 
@@ -88,7 +88,7 @@ class Outcome(NamedTuple):
 
 
 def without_arrays(state: State) -> State:
-    """A state that holds on to neither the model's arrays nor the optimiser's."""
+    """A state without references to the arrays of the model and the optimiser."""
     return state._replace(model=None, optimiser=None)
 
 
@@ -105,17 +105,17 @@ def iterate(
 ) -> Iterator[State]:
     """Minimises as `diffop.train.fit` does, and yields the state after each dispatch.
 
-    For your own training loops: what is done between two dispatches is up to the caller, who
-    may also stop asking.
+    Use it for your own training loop: between two dispatches you can do anything, and stop at any
+    time.
 
     **Arguments:** as for `diffop.train.fit`, and
 
-    - `start`: a state that an equal fit was in, to go on from; the initial one if not given. It is
-        not changed. The steps are divided as if they had begun at 0, so that equal programs run
-        and the results are those of a fit that was never left.
+    - `start`: the state of an equal fit, to continue from; by default the initial state. It is not
+        changed. The steps are divided as if they had begun at 0, so that equal programs run and the
+        results are those of an uninterrupted fit.
 
-    **Returns:** an iterator over `diffop.train.State`s. The arrays of each are reused by the next
-    dispatch: copy what is to be kept.
+    **Returns:** an iterator over `diffop.train.State`s. The next dispatch reuses the arrays of
+    each: copy what you keep.
 
     **Raises:** as `diffop.train.fit`; `ValueError` if `start` has made more steps than `steps`.
 
@@ -150,7 +150,7 @@ def iterate(
         return layout.left(carry), outcome
 
     carry = layout.owned((parameters, start.optimiser))
-    start = without_arrays(start)  # a large network has no room twice
+    start = without_arrays(start)  # there is no room for a large network twice
     programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
     dispatches = _dispatches(steps, steps_per_dispatch)
     return _states(programs, carry, static, start, dispatches, steps, method.helps)
@@ -227,7 +227,7 @@ def _check_parameters(parameters: PyTree) -> None:
 
 
 def _check_unknowns(loss: Loss, model: PyTree) -> None:
-    """What an equation says is learnt has to be in the model, which is all that is trained."""
+    """Checks that the model contains what the equation learns, since only the model is trained."""
     asked = isinstance(loss, ResidualLoss) and has_unknowns(learnable(loss.equation))
     if asked and with_unknowns(model) is None:
         raise ValueError(
@@ -246,7 +246,7 @@ def _check_mesh(method: AbstractMethod, mesh: Mesh | None) -> None:
 
 
 def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
-    """The step numbers 0 … steps − 1, in runs of equal length where those are not too short."""
+    """The step numbers 0 … steps − 1, in runs of equal length unless these would be too short."""
     length = largest_divisor(steps, limit)
     if 4 * length < min(steps, limit):
         length = limit  # a shorter last run costs one more compilation, many short runs cost more
@@ -256,7 +256,7 @@ def _dispatches(steps: int, limit: int) -> list[np.ndarray]:
 
 @final
 class _Programs:
-    """The compiled runs, one for each length, and how long compiling took.
+    """The compiled runs, one for each length, and the time that compiling took.
 
     **Arguments:**
 
@@ -288,16 +288,16 @@ class _Programs:
 
 @final
 class NonFiniteLossError(RuntimeError):
-    """The loss, or a parameter, was not a finite number at some step, so training stopped there.
+    """Training stopped because the loss, or a parameter, was not a finite number.
 
-    - `step`: that step; the first one is 1.
+    - `step`: the step where this happened; the first one is 1.
     - `terms`: the names of the terms of the loss that were not finite.
 
     **Arguments:** `step` and `terms`, and
 
     - `what`: what was not finite.
     - `checkpoint`: where the newest checkpoint is, all of whose parameters are finite.
-    - `helps`: what usually helps.
+    - `helps`: advice.
 
     !!! example
 
@@ -330,13 +330,13 @@ class NonFiniteLossError(RuntimeError):
         self._helps = helps
 
     def with_checkpoint(self, checkpoint: str | None) -> "NonFiniteLossError":
-        """The same, with where the newest checkpoint is."""
+        """The same error, with the place of the newest checkpoint."""
         return NonFiniteLossError(self._what, self.step, self.terms, checkpoint, self._helps)
 
 
 def check_finite(outcome: Outcome, first: int, steps: int, helps: str) -> None:
-    """Checks what a dispatch has made, `first` steps having been made before it, until anyone sees
-    it.
+    """Checks the results of a dispatch, `first` steps having been made before it, before anything
+    else uses them.
 
     **Raises:** `NonFiniteLossError` naming the step, and the terms of the loss that were not
     finite.
@@ -346,7 +346,7 @@ def check_finite(outcome: Outcome, first: int, steps: int, helps: str) -> None:
     if bad.size:
         raise _bad_loss(outcome, int(bad[0]), first, steps, helps)
     if not outcome.finite:
-        # a parameter of which the loss makes no use, or one that the last step has ruined
+        # a parameter that the loss does not use, or one that the last step has ruined
         last = first + losses.size
         raise NonFiniteLossError(
             f"a parameter was not finite after step {last} of {steps}, while the loss was",

@@ -1,4 +1,4 @@
-"""What listens to a fit, or a run: called after each dispatch of steps, and may end it there."""
+"""Listeners of a fit or a run: they are called after each dispatch of steps, and may end it."""
 
 import abc
 from typing import Any, final
@@ -12,12 +12,12 @@ _RECENT = 100  # steps over which the loss is averaged
 
 
 class AbstractListener(abc.ABC):
-    """What is done between the dispatches of a fit: your own, for `listeners=[…]` of
-    `diffop.train.fit` and `diffop.train.solve`.
+    """Code that runs between the dispatches of a fit. Subclass it, and pass your own in
+    `listeners=[…]` to `diffop.train.fit` and `diffop.train.solve`.
 
-    Listeners are called in their order, and each sees every state, also that at which another one
-    ends the fit. Of several processes that train together each has its own, and what the first
-    process says holds for all.
+    Listeners are called in their order. Each of them sees every state, also the state at which
+    another listener ends the fit. If several processes train together, each has its own listeners,
+    and the decision of the first process holds for all.
 
     !!! example
 
@@ -46,26 +46,27 @@ class AbstractListener(abc.ABC):
 
         **Arguments:**
 
-        - `state`: a `diffop.train.State`. Its arrays are reused by the next dispatch: copy what is
-            to be kept. A run of `solve` knows its `error` where it was measured.
+        - `state`: a `diffop.train.State`. The next dispatch reuses its arrays: copy what you keep.
+            In a run of `solve` it has an `error` if that was measured.
 
         **Raises:** `StopIteration`, to end the fit there, with a last checkpoint.
         """
 
     def notes(self) -> Any:
-        """What this listener has to know to go on: called before a checkpoint is written, which
-        keeps it, and after the last step. What it has written elsewhere should be on the disk then.
+        """What this listener needs in order to continue. It is called before a checkpoint is
+        written, which keeps the notes, and after the last step. Whatever the listener has written
+        elsewhere should be on the disk by then.
 
         **Returns:** anything that `json` can write; None for nothing.
         """
         return None
 
     def resume(self, notes: Any) -> None:
-        """Called before the first step of a fit that goes on from a checkpoint.
+        """Called before the first step of a fit that continues from a checkpoint.
 
         **Arguments:**
 
-        - `notes`: as `notes` returned them for that checkpoint; not called where it was None.
+        - `notes`: what `notes` returned for that checkpoint; not called if it was None.
         """
 
     def close(self, failed: bool) -> None:
@@ -73,22 +74,22 @@ class AbstractListener(abc.ABC):
 
         **Arguments:**
 
-        - `failed`: whether an error or a signal ended the fit; what that raises goes on afterwards.
+        - `failed`: whether an error or a signal ended the fit; it is raised afterwards.
         """
 
 
 @final
 class EarlyStopping(AbstractListener):
-    """Ends a fit whose loss gets no smaller.
+    """Ends a fit whose loss no longer decreases.
 
-    The loss is random, so its mean over the last 100 steps is compared, after each dispatch. The
-    error on test points is not looked at: a run that ends by it is fitted to them.
+    The loss is random, so after each dispatch its mean over the last 100 steps is compared. The
+    error on test points is not used: a run that ends by it would be fitted to them.
 
     **Arguments:**
 
-    - `patience`: the fit ends when so many steps have brought no smaller mean, at least 1.
-    - `least`: by which part a mean has to be smaller than the smallest one to count as smaller;
-        from 0 to below 1.
+    - `patience`: the fit ends after this many steps without a smaller mean, at least 1.
+    - `least`: the relative amount by which a mean has to be smaller to count as smaller; from 0 to
+        below 1.
 
     **Raises:** `ValueError` if one of these is out of its range.
 
@@ -134,4 +135,4 @@ class EarlyStopping(AbstractListener):
         self._best, self._step = notes["best"], notes["step"]
 
     def close(self, failed: bool) -> None:
-        self._forget()  # another fit, such as the next window of a march, counts from its own start
+        self._forget()  # another fit, such as the next window of a march, counts from its start

@@ -1,4 +1,4 @@
-"""Where the numbers of a run go while it trains: a file, other programs, and the error stream."""
+"""Loggers: they send the numbers of a run to a file, to other programs and to the error stream."""
 
 import abc
 import contextlib
@@ -18,14 +18,14 @@ from .iteration import State
 from .listeners import AbstractListener
 
 METRICS, EVENTS = "metrics.jsonl", "tensorboard"
-_INTERVAL = 30.0  # seconds between lines that tell how far a run is
+_INTERVAL = 30.0  # seconds between progress lines
 _LENGTH = 300  # characters of a reason
 _NEEDED = ("tqdm", "matplotlib", "orbax.checkpoint")
 
 
 @final
 class Metric(NamedTuple):
-    """What a run notes after a dispatch.
+    """The numbers that a run records after a dispatch.
 
     - `step`: how many steps were made.
     - `loss`: the mean loss of the dispatch's steps.
@@ -40,11 +40,11 @@ class Metric(NamedTuple):
 
 
 class AbstractLogger(AbstractListener):
-    """Where the numbers of a run go.
+    """A listener that records the numbers of a run.
 
     **Arguments:**
 
-    - `step`: from which step the run goes on.
+    - `step`: the step from which the run continues.
     """
 
     def __init__(self, step: int):
@@ -57,7 +57,7 @@ class AbstractLogger(AbstractListener):
 
     @abc.abstractmethod
     def log(self, metric: Metric) -> None:
-        """Notes the numbers of a dispatch."""
+        """Records the numbers of a dispatch."""
 
 
 @final
@@ -67,8 +67,8 @@ class MetricsFile(AbstractLogger):
     **Arguments:**
 
     - `directory`: of the run.
-    - `step`: from which step the run goes on; later lines are removed.
-    - `tell`: called with a sentence the first time that a line cannot be written.
+    - `step`: the step from which the run continues; later lines are removed.
+    - `tell`: called with a sentence the first time a line cannot be written.
     """
 
     def __init__(self, directory: pathlib.Path, step: int, tell: Callable[[str], None]):
@@ -99,10 +99,9 @@ class MetricsFile(AbstractLogger):
 
 
 def read_metrics(directory: pathlib.Path) -> list[Metric]:
-    """What a run has noted so far.
+    """The metrics of a run so far.
 
-    A line that was not written to its end, in a run that was killed or whose disk was full, is left
-    out.
+    An incomplete line, of a run that was killed or whose disk was full, is left out.
     """
     path = directory / METRICS
     lines = path.read_text().splitlines() if path.is_file() else []
@@ -127,8 +126,8 @@ class TensorBoard(AbstractLogger):
     **Arguments:**
 
     - `directory`: of the run.
-    - `run`: what `run.json` holds.
-    - `step`: from which step the run goes on; TensorBoard leaves later events out.
+    - `run`: the contents of `run.json`.
+    - `step`: the step from which the run continues; TensorBoard leaves later events out.
     """
 
     def __init__(self, directory: pathlib.Path, run: dict[str, Any], step: int):
@@ -153,10 +152,10 @@ class TensorBoard(AbstractLogger):
 
 @final
 class WeightsAndBiases(AbstractLogger):
-    """Logs to the project `diffop` of Weights & Biases; a resumed run goes on under its name there.
+    """Logs to the project `diffop` of Weights & Biases; a resumed run keeps its name there.
 
-    Where the numbers go, and whether at all, is set as for any use of `wandb`: by `wandb login` or
-    its environment variables, such as `WANDB_MODE=offline`.
+    Configure where the numbers go as for any use of `wandb`: by `wandb login` or its environment
+    variables, such as `WANDB_MODE=offline`.
 
     **Arguments:** as for `TensorBoard`.
     """
@@ -173,7 +172,7 @@ class WeightsAndBiases(AbstractLogger):
             resume="allow",
             config=run["settings"] | {"null_rel_l2": run["null_rel_l2"]},
         )
-        # a resumed run repeats steps that it has logged, which wandb's own counter would refuse
+        # a resumed run logs some steps again, which wandb's own counter would refuse
         self._run.define_metric("*", step_metric="step")
 
     def log(self, metric: Metric) -> None:
@@ -192,23 +191,23 @@ TRACKERS = {
     "tensorboard": ("tensorboardX", TensorBoard),
     "wandb": ("wandb", WeightsAndBiases),
 }
-"""By name: the package that is needed, and the logger."""
+"""By name: the required package, and the logger."""
 
 
 def tell(text: str) -> None:
-    """Writes a sentence to the error stream, above the bar if there is one.
+    """Writes a sentence to the error stream, above the progress bar if there is one.
 
-    Of several processes the first one does.
+    If there are several processes, only the first writes.
     """
     from tqdm import tqdm  # an extra: imported where it is used
 
     if is_first():
-        with contextlib.suppress(OSError):  # nobody is there to be told
+        with contextlib.suppress(OSError):  # nobody reads the stream
             tqdm.write(f"diffop: {text}", file=sys.stderr)
 
 
 def in_a_line(error: Exception) -> str:
-    """The first line of an error, and of which kind it is where it is not the system's."""
+    """The first line of an error, with its type unless it is a system error."""
     reason, *_ = str(error).strip().splitlines() or [""]
     kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
     return f"{kind}{reason[:_LENGTH].rstrip('.')}"
@@ -216,8 +215,8 @@ def in_a_line(error: Exception) -> str:
 
 @final
 class Bar(AbstractLogger):
-    """Shows steps, loss, error, speed and the time left on the error stream: by a bar on a
-    terminal, by a line now and then elsewhere.
+    """Shows steps, loss, error, speed and the time left on the error stream: as a bar on a
+    terminal, otherwise as a line from time to time.
 
     **Arguments:**
 
@@ -229,7 +228,7 @@ class Bar(AbstractLogger):
         from tqdm import tqdm
 
         super().__init__(made)
-        # None: where the stream is not a terminal
+        # None: tqdm disables the bar if the stream is not a terminal
         self._bar = tqdm(total=steps, initial=made, unit="step", disable=None, file=sys.stderr)
         self._began = self._told = time.monotonic()
         self._first = self._shown = made
@@ -259,8 +258,8 @@ class Bar(AbstractLogger):
 
 
 def require_train_extra(trackers: Iterable[str] = ()) -> None:
-    """Checks that the packages of the extra `train` can be imported, before anything long starts,
-    and those of trackers.
+    """Checks that the packages of the extra `train`, and those of trackers, can be imported, before
+    anything long starts.
 
     **Raises:** `MissingExtraError` naming the missing packages and the command that installs them;
     `ValueError` if a tracker is unknown.

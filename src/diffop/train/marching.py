@@ -1,4 +1,4 @@
-"""Window after window of time, each begun where the last one ended."""
+"""Fits in windows of time, each of which begins where the last one ended."""
 
 import os
 import pathlib
@@ -25,9 +25,9 @@ def march(
     every: int | None = None,
     **options: Any,
 ) -> tuple[Fit, ...]:
-    """Fits one window of time after the other, each with a loss that knows how the last one ended:
-    for equations that are chaotic, stiff or long, of which one network does not learn all times at
-    once. Or one pseudo-time step after the other, of implicit Euler's method for instance.
+    """Fits one window of time after the other. Each window's loss knows how the last window ended.
+    Use it for equations that are chaotic, stiff or long, where one network does not learn all times
+    at once, or for steps in pseudo-time, of implicit Euler's method for instance.
 
     Each window begins with the last one's network, which has learnt the shape of the solution.
 
@@ -37,23 +37,23 @@ def march(
     **Arguments:**
 
     - `model`: what the first window begins with.
-    - `loss`: from the number of a window, from 0 on, and the trained model of the one before, None
-        at first, to the loss of the window.
+    - `loss`: a function of the number of a window, from 0 on, and the trained model of the window
+        before, None at first; it returns the loss of the window.
     - `optimiser`, `steps`: of each window, as for `diffop.train.fit`.
     - `windows`: how many, at least 1.
-    - `key`: a key from `jax.random.key`, of which each window has one of its own.
-    - `directory`: where the checkpoints are, a folder for each window. The same call goes on in the
-        window in which it was stopped; the result is that of a call that never was, bit for bit on
-        a CPU. More windows than before may be asked for. Without it nothing is kept.
-    - `every`: how many steps lie between checkpoints; those of a window if it is not given.
-    - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` are
-        told of all windows, and closed after each; one that raises `StopIteration` ends the window.
-        As any fit that was ended so, the window goes on when the same call is made again.
+    - `key`: a key from `jax.random.key`, from which each window's key follows.
+    - `directory`: where checkpoints are kept, a folder for each window. The same call continues in
+        the window in which it was stopped; the result is that of an uninterrupted call, bit for bit
+        on a CPU. You may ask for more windows than before. Without a directory nothing is kept.
+    - `every`: the number of steps between checkpoints; by default those of a window.
+    - `**options`: others of `diffop.train.fit`, such as `steps_per_dispatch`. Its `listeners` see
+        all windows, and are closed after each. If one raises `StopIteration`, the window ends; like
+        any fit ended in this way, it continues when the same call is made again.
 
     **Returns:** a `diffop.train.Fit` for each window.
 
     **Raises:** `ValueError` if `windows` is less than 1, or `every` is given without a directory;
-    as `diffop.train.fit`, in the window where it happens.
+    otherwise as `diffop.train.fit`, in the window where it happens.
 
     !!! example
 

@@ -12,10 +12,10 @@ except ImportError:  # Windows
 
 
 def peak_memory_mb() -> float:
-    """The peak so far in 10⁶ bytes: the accelerator's if there is one, else the process's. Of
-    several accelerators it is that of the process's first.
+    """The peak so far in 10⁶ bytes: that of the accelerator if there is one (the first, if there
+    are several), otherwise that of the process.
 
-    0 where the system does not tell.
+    0 if the system does not tell.
     """
     statistics = jax.local_devices()[0].memory_stats() or {}
     if "peak_bytes_in_use" in statistics:
@@ -27,8 +27,8 @@ def peak_memory_mb() -> float:
 
 
 def memory_bytes() -> int | None:
-    """How much there is for the arrays of this process: of its accelerators together if there are
-    any, else of the machine; None where the system does not tell.
+    """The memory for the arrays of this process: of all its accelerators together if there are any,
+    otherwise of the machine; None if the system does not tell.
     """
     statistics = [device.memory_stats() or {} for device in jax.local_devices()]
     limits = [each["bytes_limit"] for each in statistics if "bytes_limit" in each]

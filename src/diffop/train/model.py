@@ -1,4 +1,4 @@
-"""What a run is made of: problem, loss, network and optimiser; and its network, read from disk."""
+"""The parts of a run, made from its settings: problem, loss, network, optimiser; and loading."""
 
 import dataclasses
 import os
@@ -33,7 +33,7 @@ from .settings import Problem, Settings, identity, own_dim
 
 @final
 class Keys(NamedTuple):
-    """What is random in a run, from its seed."""
+    """The random keys of a run, from its seed."""
 
     problem: PRNGKeyArray
     net: PRNGKeyArray
@@ -54,7 +54,7 @@ class Keys(NamedTuple):
 def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
     """The problem of a run.
 
-    **Raises:** `ValueError` where only a word of it is known.
+    **Raises:** `ValueError` if only the name of a user's problem is known.
     """
     problem = settings.problem
     if isinstance(problem, AbstractProblem):
@@ -87,15 +87,15 @@ def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss
 
 
 def untrained(settings: Settings, key: PRNGKeyArray) -> Callable:
-    """A model of the kind that a run trains, for its structure and shapes."""
+    """A model with the structure and shapes of those that a run trains."""
     return build(settings, build_problem(settings, key), key)
 
 
 def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
     """The untrained model of a run: a tanh network in the problem's ansatz.
 
-    It depends on the problem's domain and boundary condition only, not on its coefficients or
-    solution; its scale may be what the source tells, at points of streams of their own.
+    It depends only on the problem's domain and boundary condition, not on its coefficients or
+    solution. Its scale may follow from the source, at points of separate random streams.
     """
     sizes = settings.width, settings.depth
     how = {"activation": jnp.tanh, "key": stream(key, "weights")}
@@ -121,7 +121,7 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
         known = () if anchor is None else (anchor,)
         scale = problem.magnitude(points, *known)
     shape = () if problem.outputs == "scalar" else (problem.outputs,)
-    unit = ScaledOutput(net, scale).unit()  # a parameter is of size one
+    unit = ScaledOutput(net, scale).unit()  # a parameter of size one
     if settings.curvature is not None:
         net = Curved(net, jnp.full(shape, settings.curvature / unit))
     if anchor is not None:
@@ -132,9 +132,9 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
 
 
 def build_optimiser(settings: Settings) -> Optimiser:
-    """The optimiser of a run; what is not a setting is as it is by default.
+    """The optimiser of a run; options that are not settings keep their defaults.
 
-    **Raises:** `ValueError` where only the path of your own is known.
+    **Raises:** `ValueError` if only the path of a user's optimiser is known.
     """
     named = settings.optimiser
     if is_path(named):
@@ -165,20 +165,19 @@ def load(
     **Arguments:**
 
     - `directory`: where `diffop.train.solve` or `python -m diffop solve … --out` left its results.
-    - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. It may be asked
-        for while the run goes on. The final model if not given.
-    - `problem`: that of the run, or its class, where it is your own. Files only say which one it
-        was: nothing in them is imported.
-    - `optimiser`: that of the run, where it is your own, for a checkpoint.
+    - `checkpoint`: a step, `"last"`, or `"best"`: the one with the smallest error. This also works
+        while the run goes on. By default the final model.
+    - `problem`: the problem of the run, or its class, if it is your own. Files only say which
+        problem it was; nothing in them is imported.
+    - `optimiser`: the optimiser of the run, if it is your own, for a checkpoint.
 
-    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. Where
-    the run had double precision, so have its parameters: ask for its values inside of
-    `jax.enable_x64(True)`.
+    **Returns:** a function (an Equinox module) from one point of shape `(d,)` to a scalar. If the
+    run had double precision, its parameters do too: evaluate it inside `jax.enable_x64(True)`.
 
     **Raises:** `FileNotFoundError` if there is no finished run, or no such checkpoint, in the
     directory; `ValueError` if the model or checkpoint is damaged, if `checkpoint` is neither a step
     nor one of the names, or if the run is of another problem. Files are arrays and JSON: nothing in
-    them is run.
+    them is executed.
 
     !!! example
 
@@ -213,7 +212,7 @@ def load(
             return model
     except OSError:
         raise
-    except Exception as error:  # numpy raises whatever the headers of arrays lead it to
+    except Exception as error:  # damaged headers of arrays make numpy raise anything
         raise ValueError(
             f"{path / MODEL} is not the network that {REPORT} describes: it is damaged, or of "
             f"another run ({error})."
@@ -221,10 +220,10 @@ def load(
 
 
 def _check_depth(depth: int, *files: pathlib.Path) -> None:
-    """Layers are made one by one, as many as settings say: before that it is seen whether there are
-    as many in the files, where each has four bytes or more for its weights, and for their name.
+    """Layers are made one by one, as many as settings say. Before that, this checks whether the
+    files hold that many: each layer takes at least four bytes for its weights, and its name.
 
-    **Raises:** `ValueError` if there are not.
+    **Raises:** `ValueError` if they do not.
     """
     size = sum(file.stat().st_size for file in files)
     if 4 * depth > size:
@@ -232,7 +231,7 @@ def _check_depth(depth: int, *files: pathlib.Path) -> None:
 
 
 def _of(problem: Problem | None, settings: Settings, path: pathlib.Path) -> Settings:
-    """The settings of a run, with the problem itself in place of what is known of it."""
+    """The settings of a run, with the problem itself in place of its name."""
     if problem is None:
         return settings
     if identity(problem) != settings.problem:

@@ -1,7 +1,7 @@
 """Pictures: learning curves, and the network beside the solution on sections of the domain.
 
-Matplotlib is an extra, imported where it is used. Figures are made without pyplot, so no display
-and no global state are involved.
+Matplotlib is an extra, imported where it is used. Figures are made without pyplot, so they need no
+display and no global state.
 """
 
 import pathlib
@@ -26,7 +26,7 @@ class Curve(NamedTuple):
     """Loss and error of a run against its steps.
 
     - `label`: the name of the run.
-    - `loss_steps`, `losses`: the loss, or means of it, and the steps of their ends.
+    - `loss_steps`, `losses`: the loss, or means of it, and the steps at their ends.
     - `errors`: pairs of step and relative L2 error.
     - `null_rel_l2`: the null model's error, if there is one.
     """
@@ -43,7 +43,7 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
 
     **Arguments:**
 
-    - `path`: the picture to write; its suffix says of which kind.
+    - `path`: the picture to write; its suffix gives the format.
     - `curves`: at least one.
     - `title`: above the picture.
     """
@@ -62,7 +62,7 @@ def save_curves(path: pathlib.Path, curves: Sequence[Curve], title: str) -> None
         height = curve.null_rel_l2
         if height is not None and 0 < height < np.inf:
             error_axis.axhline(height, color=null_colour, linestyle="--", linewidth=1, label=null)
-            null = None  # named once
+            null = None  # in the legend once
     error_axis.set_xlabel("step")
     error_axis.set_ylabel("relative L2 error")
     if error_axis.get_legend_handles_labels()[0]:
@@ -96,7 +96,7 @@ def _draw_errors(axis: Any, curve: Curve, colour: str) -> None:
 
 
 def _draw(axis: Any, steps: np.ndarray, values: np.ndarray, **how: Any) -> None:
-    """With a logarithmic axis, which has a place for positive finite numbers only."""
+    """Draws with a logarithmic axis, which shows positive finite numbers only."""
     shown = np.isfinite(values) & (values > 0)
     if shown.any():
         axis.semilogy(steps[shown], values[shown], **how)
@@ -163,12 +163,12 @@ def _draw_column(
 
 
 def _images(values: np.ndarray) -> list[np.ndarray]:
-    """One for each value that a function has at a point."""
+    """One image for each value that a function has at a point."""
     return list(np.moveaxis(values.reshape(*values.shape[:2], -1), -1, 0))
 
 
 def _named(section: Section, values: np.ndarray) -> list[Section]:
-    """The section once for each of these, its title saying which."""
+    """The section once for each of these values, named in its title."""
     shape = values.shape[2:]
     if not shape:
         return [section]

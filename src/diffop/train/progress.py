@@ -1,4 +1,4 @@
-"""What is done between two dispatches of a fit: errors are measured, listeners told, checkpoints
+"""What happens between two dispatches of a fit: errors are measured, listeners called, checkpoints
 written, and signals heeded.
 """
 
@@ -17,27 +17,27 @@ from .memory import peak_memory_mb
 
 _MEASUREMENTS = 50
 _FRACTION = 0.1
-_SHARE = 0.1  # of a run's time is for errors on the way
+_SHARE = 0.1  # of a run's time may go into errors on the way
 _FREE = 2.0  # seconds that they may take in any case
 _NOTHING = {"errors": [], "seconds": 0.0, "resumed_at": [], "peak_memory_mb": 0.0, "listeners": {}}
 
 
 @final
 class Progress:
-    """Goes through the states of a fit with what listens to it, which is closed when it is left.
+    """Goes through the states of a fit with its listeners, which are closed at the end.
 
-    The errors are measured from time to time, on the first tenth of the test points, and less often
-    where that would take more than a tenth of the run and more than two seconds.
+    Errors are measured from time to time, on the first tenth of the test points, and less often if
+    that would take more than a tenth of the run and more than two seconds.
 
     **Arguments:**
 
     - `steps`: how many steps there will be.
-    - `listeners`: told of each state.
+    - `listeners`: called with each state.
     - `points`: the test points, if there are any.
-    - `checkpoints`: written when they are due, at a signal, and where a listener ends the fit.
+    - `checkpoints`: written when they are due, at a signal, and when a listener ends the fit.
     - `made`: how many steps were made before.
-    - `notes`: the notes of then, if a fit goes on.
-    - `again`: what goes on from a checkpoint, in words.
+    - `notes`: the notes of that time, if a fit continues.
+    - `again`: what continues from a checkpoint, in words.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class Progress:
         **Arguments:**
 
         - `states`: as `iterate` gives them.
-        - `state`: the one before them.
-        - `stop`: listens to signals; None where the process alone is concerned by them.
+        - `state`: the state before them.
+        - `stop`: listens to signals; None if the process trains alone.
 
         **Returns:** the last state.
 
@@ -84,7 +84,7 @@ class Progress:
         try:
             for state in states:
                 ended = not _goes_on(self, state)
-                if stop is not None:  # all processes do as the first
+                if stop is not None:  # all processes follow the first
                     number, ended = stop.everywhere(), bool(gathered(ended)[0])
                 if ended or number is not None:
                     break
@@ -92,7 +92,7 @@ class Progress:
                     self.keep(state)
                     kept = state.step
         except NonFiniteLossError as error:
-            # the bad dispatch was not seen here, so every checkpoint is from before it
+            # this dispatch was not seen here, so every checkpoint is older
             known = None if self._checkpoints is None else self._checkpoints.last_in_words()
             raise error.with_checkpoint(known) from None
         if stop is not None and number is None:
@@ -108,14 +108,14 @@ class Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with contextlib.ExitStack() as stack:  # one that fails leaves none of the others open
+        with contextlib.ExitStack() as stack:  # if one fails, the others are still closed
             for each in reversed(self._listeners.values()):
                 stack.push(lambda k, *_, each=each: each.close((kind or k) is not None))
 
     def __call__(self, state: State) -> None:
-        """Measures the error where it is time, and tells all listeners of a state.
+        """Measures the error if it is due, and calls all listeners with a state.
 
-        **Raises:** `StopIteration` if one of them has.
+        **Raises:** `StopIteration` if a listener has.
         """
         if state.step == self._steps or self._due(state.step):
             state = state._replace(error=self._measure(state))
@@ -125,7 +125,7 @@ class Progress:
             raise StopIteration
 
     def keep(self, state: State) -> None:
-        """Writes a checkpoint, whatever is due."""
+        """Writes a checkpoint, whether it is due or not."""
         if self._checkpoints is not None and self._checkpoints.wanted:
             self._checkpoints.save(state, self._notes(), self._score(state))
 
@@ -142,7 +142,7 @@ class Progress:
         return Interrupted(f"stopped by {name} after step {step} of {self._steps}{there}.", number)
 
     def _notes(self) -> dict[str, Any]:
-        """What a fit that goes on from here has to know of the past, beside the state."""
+        """What a fit that continues from here has to know of the past, beside the state."""
         noted = {name: each.notes() for name, each in self._listeners.items()}
         return {
             "errors": self.errors,
@@ -153,7 +153,7 @@ class Progress:
         }
 
     def _score(self, state: State) -> float | None:
-        """The error of a state, by which the best checkpoint is found; None where none is known."""
+        """The error of a state, which ranks checkpoints; None if it is not known."""
         if self.errors and self.errors[-1][0] == state.step:
             return self.errors[-1][1]
         return self._measure(state)
@@ -162,7 +162,7 @@ class Progress:
         if not self._points.count or step < len(self.errors) * self._steps / _MEASUREMENTS:
             return False
         affordable = (self._spent or 0.0) <= max(_FREE, _SHARE * self._seconds())
-        return bool(gathered(affordable)[0])  # clocks differ: the first process decides
+        return bool(gathered(affordable)[0])  # clocks differ, so the first process decides
 
     def _measure(self, state: State) -> float | None:
         began = time.monotonic()
@@ -175,7 +175,7 @@ class Progress:
 
 
 def _goes_on(told: Callable[[State], object], state: State) -> bool:
-    """Tells of a state; whether it is not the last one."""
+    """Calls a listener with a state; whether the fit goes on."""
     try:
         told(state)
     except StopIteration:
@@ -184,7 +184,7 @@ def _goes_on(told: Callable[[State], object], state: State) -> bool:
 
 
 def _named(listeners: Iterable[AbstractListener]) -> Iterator[tuple[str, AbstractListener]]:
-    """By the names of their classes, and of several of one class their numbers."""
+    """Listeners by the names of their classes, with numbers if a class occurs several times."""
     found: list[str] = []
     for each in listeners:
         name = type(each).__qualname__

@@ -1,4 +1,4 @@
-"""What a run tells of itself in the end."""
+"""The report of a run."""
 
 import dataclasses
 import math
@@ -25,13 +25,12 @@ class Report:
 
     - `problem`, `dim`, `steps`, `n`, `seed`: what was solved.
     - `rel_l1`, `rel_l2`: relative errors on fixed test points.
-    - `null_rel_l2`: the relative L2 error of the null model, one fitted number and no network, on
-        the same points. The number is fitted to the solution; to the data instead where only
-        reference values of the solution are known.
-    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing of use. It is
-        infinite where the network misses nothing and the null model does; and 1 where neither does:
-        the network is right, and so is one fitted number. It and the errors are None for a problem
-        that says nothing of its solution.
+    - `null_rel_l2`: the relative L2 error of the null model (one fitted number without a network)
+        on the same points. The number is fitted to the solution, or to the data if only reference
+        values of the solution are known.
+    - `skill`: `null_rel_l2 / rel_l2`; at 1 or below the network has learnt nothing useful. It is
+        infinite if only the network's error is 0, and 1 if both errors are 0. The skill and the
+        errors are None for a problem whose solution is unknown.
     - `loss`: the mean of the last 100 losses, or of all if there are fewer.
     - `it_per_s`: training steps per second, without compiling and measuring.
     - `compile_s`: seconds spent compiling.
@@ -40,16 +39,16 @@ class Report:
     - `settings`: all settings.
     - `test_points`: how many there were.
     - `reference_rel_error`: that of the reference values, which are not exact.
-    - `environment`: the versions and the device that the numbers were made with.
+    - `environment`: the versions and the device with which the numbers were made.
     - `components`: the relative L2 error of each component of a solution with several, by name.
     - `resumed_at`: after how many steps the run was resumed, each time; empty if it never stopped.
     - `mesh`: how many devices there were along each axis of the mesh at the end; empty for one
         device.
-    - `ended_at`: after how many steps a listener has ended the run; None if all were made.
+    - `ended_at`: after how many steps a listener ended the run; None if all were made.
 
-    The times of a resumed run are those of all its parts that are in the result: `it_per_s` counts
-    every step once, where it was kept, and not the steps that a killed part had made since its last
-    checkpoint; `compile_s` counts compiling in each part; `peak_memory_mb` is that of the largest.
+    For a resumed run, `it_per_s` counts every step of the result once; steps that a killed part
+    made after its last checkpoint do not count. `compile_s` sums over all parts, and
+    `peak_memory_mb` is that of the largest part.
     """
 
     problem: str
@@ -76,7 +75,7 @@ class Report:
     reference_rel_error: float = 0.0
 
     def as_text(self) -> str:
-        """What the run means, in a few lines."""
+        """The results of the run in a few lines."""
         resumed = ", ".join(map(str, self.resumed_at))
         made = f"{self.ended_at} of " if self.ended_at else ""
         return (
@@ -110,12 +109,12 @@ class Report:
         )
 
     def _components(self) -> str:
-        """A line where the solution has several."""
+        """A line of errors by component, if the solution has several."""
         errors = ", ".join(f"{name} {error:.2e}" for name, error in self.components.items())
         return f"relative L2 errors of the components: {errors}\n" if errors else ""
 
     def _reference(self) -> str:
-        """What has to be said of reference values that are not exact."""
+        """A remark on reference values that are not exact."""
         error = self.reference_rel_error
         return f", where the reference is exact to {error:.0e}" if error else ""
 

@@ -1,6 +1,6 @@
-"""Runs on disk: the directory of each, and several beside each other.
+"""Runs on disk: the directory of each run, and comparisons of several.
 
-Those that differ in their seeds only are a row of a table, and each is a curve in a picture.
+Runs that differ only in their seeds share a row of a table; each is a curve in a picture.
 """
 
 import contextlib
@@ -36,16 +36,16 @@ REPORT, CURVE, PICTURE, MODEL = "report.json", "curve.png", "solution.png", "mod
 RUN, CHECKPOINTS = "run.json", "checkpoints"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 FORM = 1
-"""The version of the form of `run.json` and `report.json`."""
+"""The version of the format of `run.json` and `report.json`."""
 
 RESULTS = (REPORT, CURVE, PICTURE, MODEL)
 
 
 @contextlib.contextmanager
 def claimed(path: pathlib.Path) -> Iterator[None]:
-    """A directory that one run at a time writes into, as long as its process lives.
+    """Claims a directory for one run at a time, as long as its process lives.
 
-    **Raises:** `FileExistsError` if another run does.
+    **Raises:** `FileExistsError` if another run has claimed it.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -60,7 +60,7 @@ def claimed(path: pathlib.Path) -> Iterator[None]:
 
 
 def _locks(descriptor: int) -> bool:
-    """Whether no other process has locked it; also where a file system knows no locks."""
+    """Whether no other process has locked it; also true on file systems without locks."""
     try:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,7 +78,7 @@ def check_directory(
     """Checks that a run with some settings may write into a directory, without touching it.
 
     **Raises:** `ValueError` if both `overwrite` and `resume` are set; `NotADirectoryError` if it is
-    a file; `FileExistsError` if it has anything in it that may neither be overwritten nor resumed,
+    a file; `FileExistsError` if it contains anything that may neither be overwritten nor resumed,
     or if another run is writing into it; `CheckpointMismatchError` if the run in it has other
     settings.
     """
@@ -110,7 +110,7 @@ def check_directory(
 
 
 def _check_streams(path: pathlib.Path) -> None:
-    """Checks that an unfinished run draws from its seed what it drew when it began.
+    """Checks that an unfinished run still draws the same random numbers from its seed.
 
     **Raises:** `CheckpointMismatchError` if it does not.
     """
@@ -140,17 +140,17 @@ def finished(directory: pathlib.Path) -> Report | None:
 
 
 def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
-    """Writes `run.json`, unless the run in the directory goes on.
+    """Writes `run.json`, unless the run in the directory continues.
 
-    Earlier results are removed, so that none outlives a failed run; nothing else is. Of a link to
-    a folder the link is.
+    Earlier results are removed, so that none outlives a failed run; nothing else is removed. For a
+    link to a folder only the link is.
     """
     if resume and (path / RUN).is_file():
         return
     for name in (*RESULTS, RUN, METRICS):
         (path / name).unlink(missing_ok=True)
     for folder in (path / EVENTS, path / CHECKPOINTS):
-        if folder.is_symlink():  # what lies elsewhere is not the run's to remove
+        if folder.is_symlink():  # files elsewhere do not belong to the run
             remove(folder)
     for events in (path / EVENTS).glob("events.out.tfevents.*"):
         events.unlink()
@@ -159,31 +159,31 @@ def begin(path: pathlib.Path, run: dict[str, Any], resume: bool) -> None:
 
 
 def save_model(directory: pathlib.Path, model: PyTree) -> None:
-    """Writes `model.eqx`: the arrays of the network, and their digest after them."""
+    """Writes `model.eqx`: the arrays of the network, followed by their digest."""
     with replacing(directory / MODEL) as file:
         eqx.tree_serialise_leaves(file, model)
         sign(file)
 
 
 def save_report(directory: pathlib.Path, report: Report) -> None:
-    """Writes `report.json`: the run has ended."""
+    """Writes `report.json`, which marks the run as ended."""
     _write_json(directory / REPORT, {"version": FORM, **dataclasses.asdict(report)})
 
 
 def written(directory: pathlib.Path) -> tuple[str, ...]:
-    """The results that are in the directory."""
+    """The results present in the directory."""
     return tuple(name for name in RESULTS if (directory / name).is_file())
 
 
 def settings_of(found: dict[str, Any]) -> Settings:
-    """The settings in what `run.json` or `report.json` holds."""
+    """The settings in `run.json` or `report.json`."""
     return _made_of(Settings, up_to_date(found["settings"]))
 
 
 def described(path: pathlib.Path) -> dict[str, Any]:
-    """What `run.json` or `report.json` holds.
+    """The contents of `run.json` or `report.json`.
 
-    **Raises:** `ValueError` if it is not such a file, or of another version.
+    **Raises:** `ValueError` if it is not such a file, or has another version.
     """
     found = read_json(path)
     if found.get("version", FORM) != FORM:
@@ -192,22 +192,22 @@ def described(path: pathlib.Path) -> dict[str, Any]:
 
 
 def up_to_date(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a run that may be older than some of them. A setting that comes to be has the
-    value in `Recommended` by which nothing changes.
+    """Settings of a run that may be older than some of them. A new setting has the value in
+    `Recommended` that changes nothing.
     """
     return dataclasses.asdict(Recommended()) | settings
 
 
 def _made_of(cls: Any, values: dict[str, Any]) -> Any:
-    """An object of a dataclass, from its fields among the values."""
+    """An object of a dataclass, from the values that are its fields."""
     known = {field.name for field in dataclasses.fields(cls)}
     return cls(**{name: value for name, value in values.items() if name in known})
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """What a JSON file holds.
+    """The contents of a JSON file.
 
-    **Raises:** `ValueError` naming the file if it is not one, or holds anything but an object.
+    **Raises:** `ValueError` naming the file if it is not JSON, or not an object.
     """
     try:
         found = strict_json.loads(path.read_text())
@@ -237,7 +237,7 @@ class RunOnDisk(NamedTuple):
     report: Report | None
 
     def curve(self, label: str) -> Curve:
-        """Its losses and errors, as far as they are there."""
+        """Its losses and errors so far."""
         metrics = read_metrics(self.path)
         if not metrics:
             raise ValueError(f"{self.path} has nothing in its {METRICS} to draw yet.")
@@ -247,16 +247,15 @@ class RunOnDisk(NamedTuple):
         return Curve(label, np.array(steps), np.array(losses), errors, null)
 
     def steps_made(self) -> int:
-        """How many steps it has noted."""
+        """How many steps it has recorded."""
         metrics = read_metrics(self.path)
         return metrics[-1].step if metrics else 0
 
 
 def find_runs(directories: Iterable[pathlib.Path]) -> tuple[list[RunOnDisk], list[str]]:
-    """The runs in directories: a run each, or one in each of its subdirectories; and a sentence for
-    each one that cannot be read.
-
-    **Raises:** `FileNotFoundError` if there is none in one of them.
+    """The runs in directories, each of which is a run or has runs in its subdirectories; and a
+    sentence for each run that cannot be read.
+    **Raises:** `FileNotFoundError` if one of them has no run.
     """
     found = [_open(path) for directory in directories for path in _paths(directory)]
     runs = [run for run in found if isinstance(run, RunOnDisk)]
@@ -302,12 +301,12 @@ _MEANING = "median (lowest – highest); skill = error of the null model / error
 
 
 def table(runs: Sequence[RunOnDisk]) -> str:
-    """Medians and ranges over runs that differ in their seeds only, beside the null model's error.
+    """Medians and ranges over runs that differ only in their seeds, beside the null model's error.
 
     **Arguments:**
 
-    - `runs`: as `find_runs` gives them. Those that have not ended, and those that were counted
-        already, their settings and seeds being equal, are listed below the table.
+    - `runs`: as `find_runs` gives them. Runs that have not ended, and copies of runs that were
+        counted already (with equal settings and seeds), are listed below the table.
 
     **Returns:** lines of text.
     """
@@ -336,7 +335,7 @@ def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) ->
     """Draws the learning curves of runs in one picture.
 
     **Raises:** `FileExistsError` if the picture exists and `overwrite` is not set; `ValueError` if
-    there is nothing to draw yet, or no such kind of picture.
+    there is nothing to draw yet, or if the format is unknown.
     """
     require_train_extra()
     if path.exists() and not overwrite:
@@ -347,7 +346,7 @@ def save_plot(runs: Sequence[RunOnDisk], path: pathlib.Path, overwrite: bool) ->
 
 
 def label(settings: Settings) -> str:
-    """A configuration in words: the problem, its size, and what is not as it recommends there."""
+    """A configuration in words: the problem, its size, and settings it does not recommend."""
     changed = [
         name
         for name, value in dataclasses.asdict(recommended(settings.problem, settings.dim)).items()

@@ -1,4 +1,4 @@
-"""A run from settings to results on disk."""
+"""`solve`: a run from its settings to its results on disk."""
 
 import contextlib
 import os
@@ -49,47 +49,46 @@ def solve(
     mesh: Mesh | None = None,
     listeners: Sequence[AbstractListener] = (),
 ) -> Report:
-    """Trains a network on a problem, measures it beside the null model, where the problem says what
-    is known of its solution, and keeps the results.
+    """Trains a network on a problem, measures its error beside the null model's (if the solution is
+    known), and keeps the results.
 
     Each step has fresh points and fresh jets. The network, its initialisation and the optimiser
-    know the equation's source and the data on the boundary and at the initial time only: the
-    solution is used for measuring errors, and with them for saying which checkpoint is the best
-    one, and for nothing else.
+    know only the equation's source and the data on the boundary and at the initial time. The
+    solution is used only to measure errors, and these to choose the best checkpoint.
 
-    A run survives being stopped: it writes checkpoints, and with `resume` it goes on from the
-    newest one to the results of a run that never stopped, bit for bit where equal programs give
-    equal numbers: on the CPUs of the same machine. Ctrl-C and SIGTERM stop it after the running
-    steps with a last checkpoint; a second Ctrl-C raises `KeyboardInterrupt` at once.
+    A run can be stopped: it writes checkpoints, and with `resume` it continues from the newest one
+    to the results of a run that never stopped. They are equal bit for bit where equal programs give
+    equal numbers, as on the CPUs of one machine. Ctrl-C and SIGTERM stop it after the running steps
+    with a last checkpoint; a second Ctrl-C raises `KeyboardInterrupt` at once.
 
     **Arguments:**
 
     - `settings`: a `diffop.train.Settings`; or a problem, its class or its name, to be solved with
         the settings that it recommends.
-    - `directory`: made if it does not exist. While the run goes on it writes `run.json`,
-        `metrics.jsonl` (a line after each dispatch) and `checkpoints` there; at its end `model.eqx`
-        (for `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw,
-        and `report.json`.
+    - `directory`: made if it does not exist. During the run it receives `run.json`,
+        `metrics.jsonl` (a line after each dispatch) and `checkpoints`; at the end `model.eqx` (for
+        `diffop.train.load`), `curve.png`, `solution.png` if the problem has sections to draw, and
+        `report.json`.
     - `overwrite`: whether results already in the directory may be replaced.
-    - `resume`: whether the run in the directory goes on. If there is none, one is started; if it
+    - `resume`: whether the run in the directory continues. If there is none, one is started; if it
         has ended, its report is returned and nothing is done.
-    - `checkpoint_every`: how many steps lie between checkpoints, 0 for none; a minute lies between
-        them if not given. The last two are kept, and the one with the smallest error.
+    - `checkpoint_every`: the number of steps between checkpoints, 0 for none; by default a minute
+        lies between them. The last two are kept, and the one with the smallest error.
     - `log`: where the metrics go beside `metrics.jsonl`: any of `"tensorboard"` and `"wandb"`.
     - `mesh`: devices to divide the work over, as for `diffop.train.fit`. Results are those of one
-        device, to rounding; a run may be resumed on another mesh. Several processes (after
-        `jax.distributed.initialize`) all call this, with a mesh of all their devices and a
+        device, to rounding; a run may be resumed on another mesh. If there are several processes
+        (after `jax.distributed.initialize`), all call this, with a mesh of all their devices and a
         directory that all of them see; the first one writes the files.
-    - `listeners`: told of the state after each dispatch: [`diffop.train.EarlyStopping`][], and
-        your own `diffop.train.AbstractListener`s. Where one of them ends the run before its
-        last step the results are those of the steps that were made.
+    - `listeners`: called with the state after each dispatch: [`diffop.train.EarlyStopping`][], and
+        your own `diffop.train.AbstractListener`s. If one of them ends the run early, the results
+        are those of the steps that were made.
 
     **Returns:** the `diffop.train.Report`.
 
     **Raises:** what `diffop.train.check` raises; `diffop.train.NonFiniteLossError` naming the step
     at which the loss ceased to be finite and the newest checkpoint; `diffop.train.Interrupted` if
     the run was stopped by a signal, and `KeyboardInterrupt` at a second Ctrl-C; `OSError` if the
-    results cannot be written; `MemoryError` if the memory does not suffice.
+    results cannot be written; `MemoryError` if memory is not sufficient.
 
     !!! example
 
@@ -164,7 +163,7 @@ def solve(
 
 @contextlib.contextmanager
 def _claimed(path: pathlib.Path) -> Iterator[None]:
-    """The directory of a run, made where it is not there, which no other run writes into."""
+    """The directory of a run, made if necessary and claimed against other runs."""
     with contextlib.ExitStack() as stack:
 
         def claim() -> None:
@@ -177,7 +176,7 @@ def _claimed(path: pathlib.Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _out_of_memory_said(path: pathlib.Path) -> Iterator[None]:
-    """In which a lack of memory is a `MemoryError` that names what to lower."""
+    """A context in which a lack of memory raises a `MemoryError` that names what to lower."""
     try:
         yield
     except (MemoryError, jax.errors.JaxRuntimeError) as error:
@@ -193,7 +192,7 @@ def _out_of_memory_said(path: pathlib.Path) -> Iterator[None]:
 def _steps_kept(
     path: pathlib.Path, state: State, progress: Progress, checkpoints: Checkpoints
 ) -> Iterator[None]:
-    """In which results that cannot be written leave a checkpoint: the steps are not made again."""
+    """A context in which results that cannot be written leave a checkpoint, so no step is lost."""
     try:
         yield
     except Exception as error:
@@ -208,12 +207,12 @@ def _steps_kept(
 
 
 def _made(net: Callable[[PRNGKeyArray], PyTree], key: PRNGKeyArray, mesh: Mesh | None) -> PyTree:
-    """A network; on a mesh it is made where it will be, never as a whole."""
+    """A network; on a mesh it is made where it will lie, never as a whole."""
     return net(key) if mesh is None else eqx.filter_jit(lambda key: shard(net(key), mesh))(key)
 
 
 def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
-    """What is known of a run when it begins."""
+    """What is known about a run when it begins."""
     return {
         "settings": settings,
         "test_points": points.count,
@@ -227,7 +226,7 @@ def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> di
 def _resumed(
     start: State, checkpoints: Checkpoints, path: pathlib.Path
 ) -> tuple[State, dict[str, Any] | None]:
-    """Where a run goes on, and what was noted before; with a word about it."""
+    """Where a run continues, and its earlier notes; with a message."""
     saved = checkpoints.newest(start)
     if saved is None:
         tell(f"there is no checkpoint in {path} to go on from: starting at step 0.")
@@ -237,7 +236,7 @@ def _resumed(
 
 
 def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
-    """By how many coordinates of points there are in a step."""
+    """The number of steps in a dispatch, by how many coordinates of points a step has."""
     on_each = coordinates // (1 if mesh is None else mesh.size)
     return min(100, max(1, _COORDINATES_PER_DISPATCH // max(1, on_each)))
 
@@ -256,8 +255,8 @@ def _write(path: pathlib.Path, report: Report, model: PyTree, checkpoints: Check
 
 @final
 class _Pictures(AbstractListener):
-    """Draws curves, and the network beside the solution, where the run ends. Results are worth
-    having without these, and each without the other.
+    """Draws curves, and the network beside the solution, when the run ends. If one picture fails,
+    the other and the results are still written.
     """
 
     def __init__(
@@ -287,7 +286,7 @@ class _Pictures(AbstractListener):
         ):
             try:
                 by_first(lambda draw=draw, name=name: draw(self._path / name))
-            except Exception as error:  # of a disk, or of what a problem says of its sections
+            except Exception as error:  # of the disk, or of a problem's own sections
                 reason = in_a_line(error)
                 tell(f"the pictures in {self._path} could not be written: {reason} ({name}).")
 

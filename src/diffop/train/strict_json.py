@@ -1,8 +1,8 @@
-"""JSON that every reader takes.
+"""JSON that every reader accepts.
 
-It has no word for numbers that are not finite, such as the skill of a network that misses nothing:
-they are written as the strings `"Infinity"`, `"-Infinity"` and `"NaN"`, which `float` and
-JavaScript's `Number` read, and come back as numbers.
+JSON cannot express numbers that are not finite, such as an infinite skill. They are written as the
+strings `"Infinity"`, `"-Infinity"` and `"NaN"`, which `float` and JavaScript's `Number` read, and
+are read back as numbers.
 """
 
 import json
@@ -19,7 +19,7 @@ def dumps(value: Any, indent: int | None = None) -> str:
 
 
 def loads(text: str) -> Any:
-    """The value of a text, also of one with the bare words that Python's own `json` writes.
+    """The value of a text, also if it contains the bare words of Python's own `json`.
 
     **Raises:** `ValueError` if it is not JSON.
     """
@@ -27,12 +27,12 @@ def loads(text: str) -> Any:
 
 
 def spelt(value: Any) -> Any:
-    """A value with words in place of the numbers that are not finite."""
+    """A value with strings in place of the numbers that are not finite."""
     return _with_leaves(_word, value)
 
 
 def unspelt(value: Any) -> Any:
-    """A value with the numbers in place of their words."""
+    """A value with those numbers in place of the strings."""
     return _with_leaves(lambda leaf: _WORDS.get(leaf, leaf), value)
 
 
@@ -43,7 +43,7 @@ def _word(leaf: Any) -> Any:
 
 
 def _with_leaves(change: Callable[[Any], Any], value: Any) -> Any:
-    """A value with its dicts, lists and tuples as they are, and all that is in them changed."""
+    """A value with its dicts, lists and tuples kept, and everything in them changed."""
     if isinstance(value, dict):
         return {name: _with_leaves(change, each) for name, each in value.items()}
     if isinstance(value, list | tuple):
