@@ -1,4 +1,4 @@
-"""What u has to satisfy: equations, and conditions at points."""
+"""Equations and the conditions that come with them."""
 
 from .condition import AnyCondition, Condition
 from .equation import AbstractEquation, Equation

@@ -1,4 +1,4 @@
-"""Data that a solution has to match, beside its equation."""
+"""Conditions: data that a solution has to match, beside its equation."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from .points import Points, at_each, check_arguments, count_of
 
 @runtime_checkable
 class AnyCondition(Protocol):
-    """What losses ask of a condition."""
+    """What losses need from a condition."""
 
     def misfit(self, u: Callable) -> Float[Array, ""]: ...
 
@@ -35,9 +35,9 @@ def as_weight(weight: Any) -> Any:
     return weight
 
 
-@runtime_checkable  # for checks of types; `has_method` tells who it is
+@runtime_checkable  # for type checks; `has_method` decides which conditions have residuals
 class HasResiduals(Protocol):
-    """A condition that tells the numbers whose squares add up to its misfit."""
+    """A condition that gives the numbers whose squares add up to its misfit."""
 
     def residuals(self, u: Callable) -> PyTree: ...
 
@@ -46,13 +46,13 @@ class HasResiduals(Protocol):
 class Condition(NamedTuple):
     """Data that the solution has to match: `operator.exact(u)(x) = v` at points x.
 
-    - `operator`: what of u is prescribed: `diffop.Identity()` for its values, `diffop.Partial(i)`
-        for a slope, or any other operator.
+    - `operator`: whose value is prescribed: `diffop.Identity()` for the values of u,
+        `diffop.Partial(i)` for a slope, or any other operator.
     - `points`: shape `(count, dim)`; for a u of several arguments a tuple of arrays, one for each,
         with points along the first axes.
-    - `values`: what the solution has there, shape `(count,)`, or `(count, …)` for an operator with
+    - `values`: the prescribed values, shape `(count,)`, or `(count, …)` for an operator with
         several values, such as a gradient.
-    - `weight`: how much it counts beside the problem's other conditions.
+    - `weight`: its weight beside the problem's other conditions.
     """
 
     operator: Operator | NonlinearOperator
@@ -61,17 +61,17 @@ class Condition(NamedTuple):
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
-        """What `u` misses: the weight times the mean over the points of |operator(u) − values|².
+        """The misfit: the weight times the mean over the points of |operator(u) − values|².
 
-        **Raises:** `ValueError` where operator(u) and the values differ in shape.
+        **Raises:** `ValueError` if operator(u) and the values differ in shape.
         """
         missed = self._missed(u)
         squares = jnp.real(missed * jnp.conj(missed))
         return self.weight * jnp.mean(jnp.sum(squares, axis=tuple(range(1, squares.ndim))))
 
     def residuals(self, u: Callable) -> Shaped[Array, "count ..."]:
-        """What `u` misses at each point, so scaled that the squares add up to `misfit(u)`: √(weight
-        / count) times operator(u) − values.
+        """The misfit at each point, scaled so that the squares add up to `misfit(u)`: √(weight /
+        count) times operator(u) − values.
 
         **Raises:** as `misfit`.
         """

@@ -1,4 +1,4 @@
-"""What an equation is: linear operators, a residual made of their values, and data."""
+"""Equations: operators, a residual of their values, and data."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -24,18 +24,18 @@ Conditions: TypeAlias = Sequence[AnyCondition] | Callable[[Any, int], Sequence[A
 
 
 class AbstractEquation(Complete):
-    """A differential equation `residual(values of the operators at x, x) = 0`, and what else its
-    solution has to match.
+    """A differential equation `residual(values of the operators at x, x) = 0`, with the data that
+    its solution has to match.
 
-    A [`diffop.nn.PINN`][] holds one, a [`diffop.losses.ResidualLoss`][] is made of one, and a
-    [`diffop.pde.AbstractProblem`][] is one with a domain. For most equations a
-    [`diffop.equations.Equation`][] is enough; a subclass has a name for each of its parts, defines
-    `operators` and `residual`, and of the others what it needs.
+    A [`diffop.nn.PINN`][] holds an equation, and a [`diffop.losses.ResidualLoss`][] is made from
+    one. A [`diffop.pde.AbstractProblem`][] is an equation with a domain. For most equations a
+    [`diffop.equations.Equation`][] is enough. A subclass has a name for each of its parts; it
+    defines `operators` and `residual`, and the other methods if it needs them.
 
-    Its arrays are learnt by a PINN, such as a coefficient that is a field of type `jax.Array` (an
-    inverse problem); Python numbers are known. A class with other arrays, such as measurements,
-    says which of its fields are learnt by an attribute: `trainable = ("rate",)`, or `False` for
-    none, as problems do.
+    A PINN learns the arrays of its equation, such as a coefficient that is a field of type
+    `jax.Array` (an inverse problem); Python numbers are known. If a class has other arrays, such as
+    measurements, the attribute `trainable` names the fields that are learnt:
+    `trainable = ("rate",)`, or `False` for none, as in problems.
 
     !!! example
 
@@ -73,16 +73,16 @@ class AbstractEquation(Complete):
         **Arguments:**
 
         - `values`: the values of `operators()` at the point, in the same structure.
-        - `*args`: the point: what u is called with there. One array of shape `(dim,)` for $u(x)$,
-            in `residual(self, values, x)`; of $u(x, t)$ it is `residual(self, values, x, t)`.
+        - `*args`: the point, that is, u's arguments. For $u(x)$ one array of shape `(dim,)`, in
+            `residual(self, values, x)`; for $u(x, t)$ it is `residual(self, values, x, t)`.
 
         **Returns:** a scalar; for a system an array or a pytree of arrays, whose squares are added.
         """
 
     def source(self, *args: Any, **kwargs: Any) -> PyTree:
-        """The right side f of the equation at a point: a scalar, or what the residual of a system
-        is like. A scalar, or an array, tells losses which u they may take; None, which is the
-        default, leaves that open.
+        """The right side f of the equation at a point: a scalar, or an array like the residual of a
+        system. A scalar or an array tells losses which shape u has; None, the default, leaves it
+        open.
 
         **Arguments:**
 
@@ -92,7 +92,7 @@ class AbstractEquation(Complete):
 
     def conditions(self, key: PRNGKeyArray, count: int) -> Sequence[AnyCondition]:
         """The data that a solution has to match and that `ansatz` does not build in: on the
-        boundary of space, at the first or last time, or measured anywhere. None by default.
+        boundary of the domain, at the first or last time, or at measured points. None by default.
 
         **Arguments:**
 
@@ -104,8 +104,8 @@ class AbstractEquation(Complete):
         return ()
 
     def ansatz(self, net: Callable) -> Callable:
-        """Wraps a network from points to scalars so that it fits the domain, and has the data that
-        `conditions` does not ask for. By default the network itself.
+        """Wraps a network from points to scalars so that it fits the domain and satisfies the data
+        that `conditions` does not contain. By default the network itself.
         """
         return net
 
@@ -114,25 +114,25 @@ class AbstractEquation(Complete):
 class Equation(AbstractEquation):
     """A differential equation `residual(values of the operators at x, x) = 0`, by its parts.
 
-    Its coefficients are known: no optimiser sees them, not even to let them decay. `trainable=True`
-    makes all arrays learnable instead: those of the operators, of a residual that is a module, and
-    of the conditions, such as `C` in `diffop.pde.Neumann(C, on=face)`. What is known then goes in
-    as Python numbers, or inside functions. Points and values of a [`diffop.equations.Condition`][]
-    are data, and are not learnt.
+    By default its coefficients are known: no optimiser changes them, not even by weight decay. With
+    `trainable=True` all arrays are learnt: those of the operators, of a residual that is a module,
+    and of the conditions, such as `C` in `diffop.pde.Neumann(C, on=face)`. Known coefficients are
+    then Python numbers, or stand inside functions. Points and values of a
+    [`diffop.equations.Condition`][] are data, and are not learnt.
 
     **Arguments:**
 
     - `operators`: a pytree of operators, as `diffop.exact` takes it: all that the equation applies
         to u.
-    - `residual`: a function `(values, x)` of their values at a point, in the same structure, and of
-        the point; of `(values, x, t)` for a u of x and t. It returns left side minus right side: a
-        scalar, or a pytree of arrays for a system. For unbiased estimates it has to be affine in
-        the values that are estimated.
-    - `conditions`: what else a solution has to match: a list of [`diffop.equations.Condition`][]s,
+    - `residual`: a function `(values, x)` of the operators' values at a point, in the same
+        structure, and of the point; `(values, x, t)` for a u of x and t. It returns left side minus
+        right side: a scalar, or a pytree of arrays for a system. For unbiased estimates it has to
+        be affine in the estimated values.
+    - `conditions`: data that a solution has to match: a list of [`diffop.equations.Condition`][]s,
         or a function `(key, count)` that returns one with `count` random points each. None by
         default.
-    - `trainable`: whether arrays are learnable (an inverse problem): for all of them True or False,
-        or for operators, residual and conditions as `equinox.partition` takes it, such as
+    - `trainable`: whether arrays are learnt (an inverse problem): True or False for all of them; or
+        a tuple for operators, residual and conditions, as `equinox.partition` takes it, such as
         `(True, False, False)` for those of the operators only, and `({"u": False, "lap": True},
         False, False)` for some. The conditions may be left out, for False.
 
@@ -204,11 +204,11 @@ class Equation(AbstractEquation):
 
         **Arguments:**
 
-        - `operator`: L; one that is not linear is taken, too, for N(u) = f.
-        - `source`: f, a function of what u is one of, returning what L u does: in its shape; or a
-            number, the same everywhere.
-        - `conditions`, `trainable`: as for `Equation`; trainable arrays are also those of a source
-            that is a module.
+        - `operator`: L; a nonlinear operator N gives N(u) = f.
+        - `source`: f, a function of u's arguments that returns values in the shape of L u; or a
+            number for a constant.
+        - `conditions`, `trainable`: as for `Equation`; arrays of a source that is a module are
+            learnt too.
 
         **Raises:** `TypeError` if `source` is neither a function nor a number.
         """
@@ -229,7 +229,7 @@ class Equation(AbstractEquation):
 
 
 def _by_part(trainable: PyTree) -> tuple[PyTree, PyTree, PyTree]:
-    """What is asked for of operators, residual and conditions."""
+    """What `trainable` asks for operators, residual and conditions."""
     if not isinstance(trainable, tuple):
         return trainable, trainable, trainable
     operators, residual, *conditions = trainable
@@ -237,8 +237,8 @@ def _by_part(trainable: PyTree) -> tuple[PyTree, PyTree, PyTree]:
 
 
 def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
-    """What is asked for of all conditions is not asked of measurements: neither of points, nor of
-    what is known of u at them.
+    """What `trainable` asks for conditions does not include measurements, that is, their points and
+    values.
     """
     if not (asked is True or callable(asked)):
         return asked
@@ -253,7 +253,7 @@ def _without_data(conditions: Conditions, asked: PyTree) -> PyTree:
 
 
 def _are_conditions(given: Any) -> bool:
-    """Whether they are a function, or conditions: one alone is a tuple, too, of its parts."""
+    """Whether it is a function or conditions. A single condition is a tuple too, of its parts."""
     if is_function(given):
         return True
     return isinstance(given, Sequence) and all(isinstance(c, AnyCondition) for c in given)
@@ -266,7 +266,7 @@ def _in_words(given: Any) -> str:
 
 
 def as_equation(whose: str, given: Any) -> AbstractEquation:
-    """An equation, for whoever takes one.
+    """An equation, for any argument that has to be one.
 
     **Raises:** `TypeError` for anything else.
     """
@@ -279,13 +279,13 @@ def as_equation(whose: str, given: Any) -> AbstractEquation:
 
 
 def _shown(given: Any) -> str:
-    """A value for an error: of a network its class, not its layers."""
+    """A value for an error message: for a network its class, not its layers."""
     return f"a {type(given).__name__}" if isinstance(given, eqx.Module) else described(given)
 
 
 @final
 class _Difference(eqx.Module):
-    """L u − f. A module, so that a source may be learnable."""
+    """L u − f, as a module, so that a source may be learnable."""
 
     source: Callable[..., PyTree]
 
@@ -298,10 +298,10 @@ class _Difference(eqx.Module):
 
 @final
 class Known(AbstractEquation):
-    """An equation of whose arrays some are known, or all.
+    """An equation some or all of whose arrays are known.
 
-    They are no leaves, so that no optimiser sees them, not even to let them decay; programs have
-    them as constants.
+    Known arrays are not leaves, so no optimiser changes them, not even by weight decay; programs
+    hold them as constants.
     """
 
     _equation: Divided
@@ -312,12 +312,12 @@ class Known(AbstractEquation):
         self._equation = Divided(equation, fields(equation, named) if named else False)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # before there is an equation to ask
+        if name.startswith("_"):  # called before the equation exists
             raise AttributeError(name)
         return getattr(self.whole(), name)
 
     def whole(self) -> Any:
-        """The equation as it was given, with what has been learnt."""
+        """The equation as it was given, with the learnt values."""
         return self._equation.whole()
 
     def operators(self) -> PyTree:
@@ -337,9 +337,9 @@ class Known(AbstractEquation):
 
 
 def learnable(equation: AbstractEquation) -> AbstractEquation:
-    """An equation whose leaves are what of it is learnt.
+    """An equation whose leaves are the arrays that are learnt.
 
-    **Raises:** `ValueError` if it says that something is which has no arrays.
+    **Raises:** `ValueError` if it declares something learnable that has no arrays.
     """
     if isinstance(equation, Known) or equation.trainable is True:
         return equation
@@ -347,20 +347,20 @@ def learnable(equation: AbstractEquation) -> AbstractEquation:
 
 
 def has_unknowns(equation: AbstractEquation) -> bool:
-    """Whether something of an equation as `learnable` returns it is learnt."""
+    """Whether an equation returned by `learnable` has anything to learn."""
     return bool(jax.tree.leaves(eqx.filter(equation, eqx.is_inexact_array)))
 
 
 def with_unknowns(model: Any) -> AbstractEquation | None:
-    """The equation of a model, where the model learns something of it: its attribute `equation`, as
-    that of a PINN.
+    """The equation of a model that learns something of it: its attribute `equation`, as in a PINN.
+    Otherwise None.
     """
     own = getattr(model, "equation", None)
     return own if isinstance(own, AbstractEquation) and has_unknowns(own) else None
 
 
 def of_model(equation: AbstractEquation, model: Any) -> AbstractEquation:
-    """The equation of a loss, with what a model has learnt of it.
+    """The equation of a loss, with the values that a model has learnt.
 
     **Raises:** `ValueError` if the model learns something of another equation.
     """

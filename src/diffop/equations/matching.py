@@ -1,4 +1,4 @@
-"""Values that are the same at two points."""
+"""Conditions that values at two points are equal, as for periodic boundaries."""
 
 from collections.abc import Callable
 from typing import NamedTuple, final
@@ -14,12 +14,12 @@ from .points import Point, Points, at_each, check_arguments, chosen
 
 @final
 class Matching(NamedTuple):
-    """What is to be the same at two points: `operator.exact(u)(x) = operator.exact(u)(x + step)`.
+    """Equal values at two points: `operator.exact(u)(x) = operator.exact(u)(x + step)`.
 
-    - `operator`: what of u is compared.
+    - `operator`: whose values are compared.
     - `points`: as for [`diffop.equations.Condition`][].
-    - `step`: from each point to its partner, as one point is: shape `(dim,)`.
-    - `weight`: how much it counts beside the problem's other conditions.
+    - `step`: from each point to its partner, in the form of one point: shape `(dim,)`.
+    - `weight`: its weight beside the problem's other conditions.
 
     !!! example
 
@@ -38,11 +38,11 @@ class Matching(NamedTuple):
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
-        """What `u` misses: the weight times the mean over the points of the squared difference."""
+        """The misfit: the weight times the mean over the points of the squared difference."""
         return self._prescribed(u).misfit(u)
 
     def residuals(self, u: Callable) -> Shaped[Array, "count ..."]:
-        """What `u` misses at each point, so scaled that the squares add up to `misfit(u)`."""
+        """The misfit at each point, scaled so that the squares add up to `misfit(u)`."""
         return self._prescribed(u).residuals(u)
 
     def _prescribed(self, u: Callable) -> Condition:

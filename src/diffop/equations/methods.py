@@ -1,12 +1,12 @@
-"""What conditions and losses say of themselves: by methods, which their classes define."""
+"""Whether a condition or a loss has a method: its class has to define it."""
 
 import dataclasses
 from typing import Any
 
 
 def has_method(value: Any, name: str) -> bool:
-    """Whether the class of an object defines a method of a name. A field of that name is data, be
-    it a function, and an object that has one says nothing of itself by it.
+    """Whether the class of an object defines a method of this name. A field of that name is data,
+    even if it is a function.
     """
     cls = type(value)
     fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()

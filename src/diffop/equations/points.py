@@ -1,5 +1,5 @@
-"""Points: what u is called with. A point of u(x) is x; of u(x, t), a function of several arguments,
-it is the tuple (x, t). Of many points each array has them along its first axis.
+"""Points, that is, the arguments of u: x for u(x), and the tuple (x, t) for u(x, t), a function of
+several arguments. With many points, each array has them along its first axis.
 """
 
 import inspect
@@ -20,11 +20,11 @@ Point: TypeAlias = PyTree[Float[Array, "..."]]
 """One argument of u, or a tuple of them."""
 
 Points: TypeAlias = PyTree[Float[Array, "count ..."]]
-"""The same, many along the first axes."""
+"""Many points, along the first axes."""
 
 
 def arguments(point: Point) -> tuple[PyTree, ...]:
-    """What u is called with at a point; of many points all of them."""
+    """The arguments of u at a point, or at many points."""
     return point if type(point) is tuple else (point,)
 
 
@@ -34,12 +34,14 @@ def count_of(points: Points) -> int:
 
 
 def size_of(points: Points) -> int:
-    """How many coordinates each of many points has, those of all arguments together."""
+    """How many coordinates each point has, in all arguments together."""
     return sum(leaf.size for leaf in jax.tree.leaves(points)) // count_of(points)
 
 
 def chosen(points: PyTree, which: Any) -> PyTree:
-    """The points of some numbers, or the one of a number; `None` makes one point several."""
+    """The points with these numbers, or the point with one number; `None` adds an axis
+    of points.
+    """
     return jax.tree.map(lambda leaf: leaf[which], points)
 
 
@@ -50,7 +52,7 @@ def at_each(function: Callable[..., PyTree], points: Points) -> PyTree:
 
 
 def as_function(value: Any) -> Callable[..., PyTree]:
-    """A function of u's arguments; a number, or an array, is the same everywhere.
+    """A function of u's arguments; a number or an array becomes a constant function.
 
     **Raises:** `TypeError` for anything else.
     """
@@ -66,8 +68,8 @@ def as_function(value: Any) -> Callable[..., PyTree]:
 
 @final
 class Everywhere(eqx.Module):
-    """A function that is the same everywhere: a Python number is known, an array can be learnt. Its
-    values have the digits of the point, and are complex where the number is.
+    """A constant function: a Python number is known, an array can be learnt. Its values have the
+    precision of the point, and are complex if the number is.
     """
 
     value: Any
@@ -81,13 +83,13 @@ class Everywhere(eqx.Module):
 def check_arguments(
     what: str, function: Callable, points: PyTree, before: tuple[str, ...] = ()
 ) -> None:
-    """Refuse a function that cannot be called with the arguments that points are.
+    """Refuses a function that cannot be called with a point.
 
     **Arguments:**
 
     - `what`: the function, in words.
     - `points`: one or many.
-    - `before`: what it is called with before them.
+    - `before`: arguments that come before the point.
 
     **Raises:** `ValueError` naming what it takes and what it would get.
     """
@@ -95,7 +97,7 @@ def check_arguments(
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # it does not tell
+        return  # it has no signature to inspect
     try:
         signature.bind(*before, *given)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The residual of an equation at a point, and whether it is one of u."""
+"""The residual of an equation at a point, with checks of shapes and arguments."""
 
 import math
 from collections.abc import Callable
@@ -20,13 +20,13 @@ _LEAF = jax.tree.structure(0)
 def residual_of(equation: AbstractEquation, u: Callable) -> Callable[[PyTree, Point], PyTree]:
     """The residual of an equation, for values of u and a point.
 
-    Its source, if it has one, tells the shape of u: one number in an array would
-    be taken for a scalar, and an array of residuals be broadcast against a source that has none of
-    its axes. A pytree of residuals is a system, whose u may have any shape.
+    The source, if there is one, gives the shape of u. A single number in an array would be taken
+    for a scalar, and an array of residuals would be broadcast against a source without its axes. A
+    pytree of residuals is a system, whose u may have any shape.
 
-    **Raises:** at the call, `ValueError` for shapes that would be broadcast, for a residual or
-    a source that takes other arguments than u, and for a residual that asks for a value that there
-    is none of, or returns no numbers.
+    **Raises:** at the call, `ValueError` for shapes that would be broadcast, for a residual or a
+    source that takes other arguments than u, and for a residual that uses a value that does not
+    exist, or returns no numbers.
     """
 
     def residual(values: PyTree, point: Point) -> PyTree:
@@ -74,8 +74,8 @@ def _evaluated(equation: AbstractEquation, values: PyTree, args: tuple[PyTree, .
 
 
 def _shape_of(function: Callable[..., PyTree], point: Point) -> Shape | None:
-    """The shape of what a function returns; None for a pytree."""
-    # of a new function: methods of modules are compared by their arrays, which may be traced
+    """The shape of a function's value; None for a pytree."""
+    # a new function: methods of modules are compared by their arrays, which may be traced
     with one_point_only():
         value = jax.eval_shape(lambda *args: function(*args), *arguments(point))
     return value.shape if jax.tree.structure(value) == _LEAF else None

@@ -1,4 +1,4 @@
-"""Data of which only an unbiased estimate is known, such as of an integral over random points."""
+"""Conditions on values of which only an unbiased estimate is known, such as integrals."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias, final
@@ -15,13 +15,13 @@ from .points import Points, at_each, check_arguments
 
 @final
 class Sampled(NamedTuple):
-    """What an estimate of an operator has to be on average: `operator(u)(x) = v` at points x.
+    """A condition on the mean of an estimate: `operator(u)(x) = v` at points x.
 
-    Its misfit is not the square of what the estimate misses, whose mean has the variance of the
-    draws in it, but that minus an unbiased estimate of the variance, from the same draws. It may be
-    negative, and is no sum of squares, for which methods of least squares ask in vain.
+    The mean of the squared misfit of an estimate includes the variance of the draws. So the misfit
+    here is that square minus an unbiased estimate of the variance, from the same draws. It may be
+    negative, and is not a sum of squares, so least-squares methods cannot use it.
 
-    - `operator`: an estimate, of two draws at least.
+    - `operator`: an estimate with at least two draws.
     - `points`, `values`, `weight`: as for [`diffop.equations.Condition`][].
 
     !!! example
@@ -43,8 +43,8 @@ class Sampled(NamedTuple):
     weight: int | float = 1.0
 
     def misfit(self, u: Callable) -> Float[Array, ""]:
-        """An unbiased estimate of what `u` misses: the weight times the mean over the points of
-        $|E[R] − v|²$, $R$ being the estimates and $v$ the values.
+        """An unbiased estimate of the misfit: the weight times the mean over the points of
+        $|E[R] − v|²$, where $R$ are the estimates and $v$ the values.
 
         **Raises:** as `diffop.equations.Condition`, and `ValueError` for an estimate without a
         standard error.

@@ -1,4 +1,4 @@
-"""Which arrays of an equation are learnt: its leaves. The others no optimiser sees."""
+"""The division of an equation's arrays into learnt ones, which are leaves, and known ones."""
 
 import dataclasses
 from typing import Any, final
@@ -10,12 +10,12 @@ from jaxtyping import PyTree
 
 @final
 class Divided(eqx.Module):
-    """A pytree of which some arrays are learnt, and all else is known.
+    """A pytree some of whose arrays are learnt, while everything else is known.
 
     **Arguments:**
 
     - `tree`: the pytree.
-    - `asked`: of what the arrays are learnt, as `equinox.partition` takes it.
+    - `asked`: which arrays are learnt, as `equinox.partition` takes it.
     """
 
     learnt: PyTree
@@ -24,24 +24,24 @@ class Divided(eqx.Module):
     def __init__(self, tree: PyTree, asked: PyTree):
         chosen, left = eqx.partition(tree, asked)
         self.learnt, rest = eqx.partition(chosen, eqx.is_inexact_array)
-        # what is given as it is, where it can be: programs tell held objects apart by identity
+        # unchanged where possible: programs distinguish held objects by identity
         self._known = Held(eqx.combine(rest, left) if jax.tree.leaves(self.learnt) else tree)
 
     def whole(self) -> Any:
-        """The pytree, with the arrays that are learnt as they are now."""
+        """The pytree, with the present values of the learnt arrays."""
         known = self._known.value
         return eqx.combine(self.learnt, known) if jax.tree.leaves(self.learnt) else known
 
 
 def check_reached(trainable: PyTree, asked: tuple[PyTree, ...], learnt: list[PyTree]) -> None:
-    """Whether each part that is asked for has arrays to be learnt.
+    """Checks that each part that is asked for has arrays to learn.
 
     **Arguments:**
 
     - `trainable`: as it was given.
-    - `asked`, `learnt`: what is asked for of each part, and its arrays.
+    - `asked`, `learnt`: what is asked for each part, and its arrays.
 
-    **Raises:** `ValueError` where there are none.
+    **Raises:** `ValueError` if there are none.
     """
 
     def reaches(asked: Any, learnt: PyTree) -> bool:
@@ -62,7 +62,7 @@ def check_reached(trainable: PyTree, asked: tuple[PyTree, ...], learnt: list[PyT
 def fields(module: eqx.Module, names: str | tuple[str, ...]) -> PyTree:
     """Some fields of a module, as `equinox.partition` takes them.
 
-    **Raises:** `ValueError` for a name that is none of a field with arrays.
+    **Raises:** `ValueError` for a name that is not a field with arrays.
     """
     names = (names,) if isinstance(names, str) else names
     known = [each.name for each in dataclasses.fields(module)]
@@ -80,7 +80,7 @@ def fields(module: eqx.Module, names: str | tuple[str, ...]) -> PyTree:
 
 @final
 class Held:
-    """An object compared by identity: arrays can not be hashed, as a program's structure is."""
+    """An object compared by identity: a program's structure is hashed, which arrays cannot be."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

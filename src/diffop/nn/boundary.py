@@ -31,7 +31,7 @@ class ZeroOnUnitSphere(eqx.Module):
     **Returns:** called at a point `x` of shape `(d,)`, an array shaped like `net(x)`, zero wherever
     |x| = 1. Use `jax.vmap` for many points.
 
-    **Raises:** `ValueError` if `x` is not a vector; `TypeError` for a network that is none.
+    **Raises:** `ValueError` if `x` is not a vector; `TypeError` if `net` is not callable.
 
     !!! example
 
@@ -56,9 +56,9 @@ class ZeroOnUnitSphere(eqx.Module):
 class HardConstraint(eqx.Module):
     """A network with prescribed values wherever a factor vanishes: `u(x) = g(x) + φ(x) net(x)`.
 
-    With g any function that has the boundary values, and $φ$ one that is zero on the boundary and
-    nowhere else, u has these values exactly and is free inside. Where $φ$ has a simple zero the
-    slopes of u are free there; $φ²$ prescribes those of g as well.
+    g is any function with the boundary values, and $φ$ is zero on the boundary and nowhere else. u
+    then has these values exactly and is free inside. Where $φ$ has a simple zero the slopes of u
+    are free; $φ²$ prescribes the slopes of g as well.
 
     Sources: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and
     partial differential equations"; Lu et al. 2021, "Physics-informed neural networks with hard
@@ -68,17 +68,18 @@ class HardConstraint(eqx.Module):
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
         arguments, x and t.
-    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar; or a number, the same
-        everywhere.
-    - `factor`: $φ$, from the same to a scalar, or an array shaped like `net(x)`.
+    - `value`: g, a function of the same arguments to an array shaped like `net(x)`, or to a scalar;
+        or a number for a constant.
+    - `factor`: $φ$, a function of the same arguments to a scalar, or to an array shaped like
+        `net(x)`.
 
-    The array leaves of all three are learnable, as those of any module: a g or $φ$ that was itself
-    trained stays as it is behind `jax.lax.stop_gradient`.
+    The array leaves of all three are learnable, as in any module. To keep a trained g or $φ$ fixed,
+    use `jax.lax.stop_gradient`.
 
     **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if the one argument is not a vector, or g or $φ$ has another shape;
-    `TypeError` if one of the three is neither a function nor, but for the network, a number.
+    **Raises:** `ValueError` if a single argument is not a vector, or g or $φ$ has another shape;
+    `TypeError` if `net` is not callable, or g or $φ$ is neither a function nor a number.
 
     !!! example
 
@@ -111,9 +112,9 @@ class HardConstraint(eqx.Module):
 class InitialCondition(eqx.Module):
     """A network with prescribed values at one time: `u(x) = g(x) + (t − start) net(x)`.
 
-    Time is one of the coordinates of the point, or an argument of its own: u(x, t) = g(x, t) + (t −
-    start) $net(x, t)$. g sees all of the point, and only its values at t = start matter for the
-    condition. With the last time as start, terminal data are prescribed.
+    Time is one of the coordinates of the point, or a separate argument: u(x, t) = g(x, t) + (t −
+    start) $net(x, t)$. g is a function of the whole point, but only its values at t = start matter
+    for the condition. Set start to the last time to prescribe terminal data.
 
     Source: Lagaris, Likas and Fotiadis 1998, "Artificial neural networks for solving ordinary and
     partial differential equations".
@@ -122,15 +123,16 @@ class InitialCondition(eqx.Module):
 
     - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`, or from several
         arguments.
-    - `value`: g, from the same to an array shaped like `net(x)`, or a scalar; or a number.
+    - `value`: g, a function of the same arguments to an array shaped like `net(x)`, or to a scalar;
+        or a number.
     - `time`: the number of the time coordinate; by default the last.
     - `start`: the time of the data, a setting that is not trained.
-    - `argnum`: which argument is time, a scalar; None where it is a coordinate of the only one.
+    - `argnum`: which argument is time, a scalar; None if time is a coordinate of the only argument.
 
     **Returns:** called as `net` is, an array shaped like `net(x)`.
 
-    **Raises:** `ValueError` if the one argument is not a vector or has no coordinate with this
-    number, if there is no scalar argument with the other, or g has another shape.
+    **Raises:** `ValueError` if a single argument is not a vector or has no coordinate `time`, if
+    argument `argnum` does not exist or is not a scalar, or if g has another shape.
 
     !!! example
 
@@ -184,5 +186,5 @@ class InitialCondition(eqx.Module):
 
 
 def _check_like_net(what: str, got: Any, net: Array) -> None:
-    if jnp.shape(got):  # a number is the same for each entry
+    if jnp.shape(got):  # a number holds for each entry
         check_shape(what, jnp.shape(got), "the network", jnp.shape(net))

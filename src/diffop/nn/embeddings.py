@@ -1,4 +1,4 @@
-"""What a network sees of a point: sines and cosines."""
+"""Networks that see sines and cosines of a point."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ class FourierFeatures(eqx.Module):
     """A network that sees random Fourier features: `u(x) = net(concat(sin 2πBx, cos 2πBx))`.
 
     The m × d entries of B are drawn from $N(0, σ²)$. Networks learn low frequencies first; $σ$ sets
-    which ones are low, in periods per unit of the coordinates. B is fixed: gradients do not pass
-    `jax.lax.stop_gradient`. It is an array all the same, so keep it away from optimisers that also
-    change what has no gradient, by weight decay, with a mask.
+    which frequencies are low, in periods per unit of the coordinates. B is fixed by
+    `jax.lax.stop_gradient`. It is still an array: use a mask for optimisers that change arrays
+    without a gradient, by weight decay.
 
     Source: Tancik et al. 2020, "Fourier features let networks learn high frequency functions in low
     dimensional domains"; for equations Wang, Wang and Perdikaris 2021, "On the eigenvector bias of
@@ -85,9 +85,9 @@ def _pairs(periods: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
 class PeriodicInput(eqx.Module):
     """A network that is periodic in some coordinates by construction.
 
-    It sees the other coordinates as they are, in their order, then $sin(2πk x_i / p_i)$ for the
-    periodic ones in their order, k = 1 … K one after the other, and then the cosines likewise: with
-    m periodic coordinates d − m + 2Km numbers. All derivatives are periodic too.
+    It sees the other coordinates in their order, then $sin(2πk x_i / p_i)$ for the periodic
+    coordinates in their order, for k = 1 … K one after the other, and then the cosines likewise.
+    With m periodic coordinates these are d − m + 2Km numbers. All derivatives are periodic too.
 
     Sources: Dong and Ni 2021, "A method for representing periodic functions and enforcing exactly
     periodic boundary conditions with deep neural networks"; Lu et al. 2021, "Physics-informed

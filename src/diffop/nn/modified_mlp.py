@@ -17,13 +17,13 @@ from .point import check_point
 class ModifiedMLP(eqx.Module):
     """The "modified MLP": every hidden layer is a mixture of two encodings of the point.
 
-    With $φ$ the activation, $U = φ(W_U x + b_U)$ and $V = φ(W_V x + b_V)$, a hidden layer takes h
+    With the activation $φ$, $U = φ(W_U x + b_U)$ and $V = φ(W_V x + b_V)$, a hidden layer maps h
     to
 
         z = φ(W h + b),    z ⊙ U + (1 − z) ⊙ V,
 
     starting with h = x; the last layer is linear. The encodings bring products of functions of the
-    input into all layers; on the equations of the source it trained to smaller errors than an MLP.
+    input into all layers. On the equations of the source it trained to smaller errors than an MLP.
 
     Source: Wang, Teng and Perdikaris 2021, "Understanding and mitigating gradient flow pathologies
     in physics-informed neural networks", the "improved fully-connected architecture". Its equations

@@ -15,22 +15,22 @@ from .point import check_point
 
 @final
 class WeightSharedMLP(eqx.Module):
-    """A network with weight sharing in the first layer: in many dimensions nearly all parameters
-    are in the first layer, and this divides them by the size of a block.
+    """A network with weight sharing in the first layer. In many dimensions nearly all parameters
+    are in the first layer; sharing divides their number by the size of a block.
 
     The coordinates are cut into blocks of B. The same linear map, with a bias, takes each block to
     C numbers: a convolution along the coordinates with kernel and stride B and C channels. An
-    `equinox.nn.MLP` sees the C·⌈d/B⌉ results. Where B does not divide d, the point is padded with
+    `equinox.nn.MLP` sees the C·⌈d/B⌉ results. If B does not divide d, the point is padded with
     zeros at the end. With B = 1 nothing is shared, and the network is the MLP alone.
 
-    The convolution is linear and nothing comes between it and the MLP, so that a network with one
-    channel depends on one weighted sum of each block alone: large blocks are cheap and see little.
-    In the source, blocks of 1000 in a million dimensions did not learn the solution.
+    The convolution is linear, and the MLP follows directly. So a network with one channel depends
+    only on one weighted sum of each block: large blocks are cheap and see little. In the source,
+    blocks of 1000 in a million dimensions did not learn the solution.
 
-    On a lattice all blocks play the same part, and where each is says nothing. With `summed` the
-    MLP sees the sum of the blocks' numbers, C of them, so that neither the number of parameters nor
-    the numbers that they have to become depend on d. At first order in the coordinates that is
-    every function that does not change when the blocks change places.
+    On a lattice all blocks play the same part, and their places carry no information. With `summed`
+    the MLP sees the sum of the blocks' numbers, C of them. Then neither the number of parameters
+    nor the values that they have to reach depend on d. To first order in the coordinates this gives
+    every function that does not change when blocks are permuted.
 
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendices "Further memory
     reduction via weight sharing in the first layer" and "Weight sharing", which have one channel;
@@ -41,7 +41,7 @@ class WeightSharedMLP(eqx.Module):
     - `dim`: the number of coordinates d.
     - `block`: the size B of a block.
     - `width`, `depth`: size and number of the MLP's hidden layers.
-    - `channels`: C; more than one only where something is shared.
+    - `channels`: C; more than one only if something is shared.
     - `summed`: whether the MLP sees the sum over all blocks, not one block after another.
     - `out_size`: how many values, or `"scalar"`.
     - `activation`: between the MLP's layers.
@@ -110,5 +110,5 @@ class WeightSharedMLP(eqx.Module):
         blocks = jnp.pad(x, (0, -self.dim % self.block)).reshape(-1, self.block)
         if self.summed:
             return shared(jnp.sum(blocks, axis=0))
-        # a convolution, or the layer mapped over the blocks, is several times as slow
+        # a convolution, or the layer mapped over the blocks, takes several times as long
         return jnp.ravel(blocks @ shared.weight.T + shared.bias[None])

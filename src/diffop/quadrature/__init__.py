@@ -1,12 +1,12 @@
-"""What integrals are taken over, and by which points.
+"""Quadrature: the regions that integrals are taken over, and the points of rules.
 
 The room in reading order:
 
-    region.py     what is integrated over: the image of a unit cube
-    regions.py    boxes whose ends may move, balls, parts of these, all of space
-    rules.py      the points of a unit cube that a fixed rule takes
+    region.py     the base class of regions: images of a unit cube
+    regions.py    boxes with fixed or moving ends, balls, parts of regions, all of space
+    rules.py      fixed rules: points of the unit cube with weights
     jumps.py      measures of jumps, in two parts
-    stable.py     those of stable processes
+    stable.py     the jumps of stable processes
 """
 
 from .jumps import AbstractJumps, Jump, PoissonJumps

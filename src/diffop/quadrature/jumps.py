@@ -4,18 +4,18 @@ A process that jumps from x to x + z at the rate ν(dz) has the generator
 
     L u(x) = ∫_small (u(x + z) − u(x) − z·∇u(x)) ν(dz) + ∫_large (u(x + z) − u(x)) ν(dz).
 
-Where ν is infinite near 0, small jumps are compensated by z·∇u. With θ = z/|z|, Taylor's formula is
+If ν is infinite near 0, small jumps are compensated by z·∇u. With θ = z/|z|, Taylor's formula is
 
     u(x + z) − u(x) − z·∇u(x) = |z|² ∫_0^1 (1 − s) ∂_θ² u(x + s z) ds = ½ |z|² E[∂_θ² u(x + S z)],
 
-S having the density 2 (1 − s): S = 1 − √U. So small jumps are drawn from the measure |z|² ν(dz),
-which is finite, and contribute half of a second derivative at a point on the way. It is no
-difference of nearly equal numbers: (u(x + z) + u(x − z) − 2 u(x))/|z|² is lost in single precision
-where |z| is below 1e-3. The variance is finite where ∂²u is bounded on small jumps, and u is square
-integrable along large ones.
+where S has the density 2 (1 − s): S = 1 − √U. So small jumps are drawn from the measure |z|² ν(dz),
+which is finite, and contribute half of a second derivative at a point on the way. This avoids the
+difference of nearly equal numbers (u(x + z) + u(x − z) − 2 u(x))/|z|², which is lost in single
+precision if |z| is below 1e-3. The variance is finite if ∂²u is bounded on small jumps, and u is
+square integrable along large ones.
 
-A measure says how to draw from both parts, with weights: E[w g(z)] is the integral of g by ν over
-large jumps, and by |z|² ν over small ones.
+A measure draws from both parts, with weights: E[w g(z)] is the integral of g with respect to ν over
+large jumps, and with respect to |z|² ν over small ones.
 """
 
 import math
@@ -38,9 +38,9 @@ Rate: TypeAlias = int | float | Shaped[Array, ""] | Callable[..., Any]
 class Jump(NamedTuple):
     """A random jump z = length · direction with a weight.
 
-    - `direction`: a vector; of small jumps a unit vector.
-    - `length`: a number, 1 where the direction is the jump itself.
-    - `weight`: a number w, so that E[w g(z)] is an integral of g.
+    - `direction`: a vector; for small jumps a unit vector.
+    - `length`: a number, 1 if the direction is the jump itself.
+    - `weight`: a number w such that E[w g(z)] is an integral of g.
     """
 
     direction: Float[Array, " dim"]
@@ -49,10 +49,10 @@ class Jump(NamedTuple):
 
 
 class AbstractJumps(Complete):
-    """A measure $ν$ of jumps, from which one can draw: what a [`diffop.JumpGenerator`][] is of.
+    """A measure $ν$ of jumps from which one can draw, for [`diffop.JumpGenerator`][].
 
-    A subclass is final, defines `small` and `large`, and tells as `symmetric` whether
-    $ν(dz) = ν(−dz)$, so that large jumps are taken with their opposites.
+    A subclass is final and defines `small` and `large`. Its `symmetric` says whether
+    $ν(dz) = ν(−dz)$; large jumps are then paired with their opposites.
 
     !!! example
 
@@ -80,19 +80,19 @@ class AbstractJumps(Complete):
 
     @abstractmethod
     def small(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump | None:
-        """A small jump z with a weight w, so that $E[w g(z)] = ∫ g(z) |z|² ν(dz)$ over small
-        ones. None where there are none.
+        """A small jump z with a weight w such that $E[w g(z)] = ∫ g(z) |z|² ν(dz)$ over small
+        jumps; None if there are none.
 
         **Arguments:**
 
         - `key`: a key from `jax.random.key`.
         - `size`: how many coordinates jump.
-        - `*args`: where from: u's arguments.
+        - `*args`: the point before the jump, that is, u's arguments.
         """
 
     @abstractmethod
     def large(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
-        """A large jump z with a weight w, so that $E[w g(z)] = ∫ g(z) ν(dz)$ over large ones.
+        """A large jump z with a weight w such that $E[w g(z)] = ∫ g(z) ν(dz)$ over large jumps.
 
         **Arguments:** as for `small`.
         """
@@ -100,8 +100,8 @@ class AbstractJumps(Complete):
 
 @final
 class PoissonJumps(AbstractJumps):
-    """Jumps at a finite rate $λ$, all of them large, so that the generator is
-    $λ E[u(x + z) − u(x)]$: a compound Poisson process.
+    """A compound Poisson process: jumps at a finite rate $λ$, all of them large. Its generator is
+    $λ E[u(x + z) − u(x)]$.
 
     **Arguments:**
 
@@ -109,8 +109,8 @@ class PoissonJumps(AbstractJumps):
     - `draw`: a function `(key, *args)` that returns a random jump from the point: a vector with a
         number for each coordinate that jumps.
 
-    **Raises:** `ValueError` for a rate that is negative or not finite; `TypeError` for something
-    else in place of a function.
+    **Raises:** `ValueError` for a rate that is negative or not finite; `TypeError` if `draw` is not
+    a function.
 
     !!! example
 

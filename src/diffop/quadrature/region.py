@@ -1,12 +1,12 @@
-"""What is integrated over.
+"""Regions of integration.
 
-A region is the image of the unit cube under a smooth map T, which may depend on the point x where
-the integral is asked for:
+A region is the image of the unit cube under a smooth map T, which may depend on the point x at
+which the integral is evaluated:
 
     ∫_{T([0,1]^d)} f(y) dy = ∫_{[0,1]^d} f(T(ξ)) |det ∂T(ξ)| dξ.
 
-A fixed rule takes points ξ of the cube. A random point y that comes with the weight w has
-E[w f(y)] = ∫ f(y) dy, for every f.
+A fixed rule uses points ξ of the cube. A random point y with the weight w satisfies
+E[w f(y)] = ∫ f(y) dy for every f.
 """
 
 from abc import abstractmethod
@@ -25,7 +25,7 @@ Ends: TypeAlias = int | float | tuple[int | float, ...] | Shaped[Array, "..."] |
 
 
 class AbstractRegion(Complete):
-    """What [`diffop.Integral`][] is taken over.
+    """The region of an [`diffop.Integral`][].
 
     A subclass is final and defines `image` and `draw`.
 
@@ -46,17 +46,17 @@ class AbstractRegion(Complete):
 
     @abstractmethod
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
-        """A point of the unit cube as one of the region, and by how much volumes grow there.
+        """Maps a point of the unit cube to the region; also the factor by which volumes grow.
 
         **Arguments:**
 
         - `unit`: as many numbers between 0 and 1 as there are coordinates to integrate over.
-        - `*args`: the point where the integral is asked for: u's arguments.
+        - `*args`: the point at which the integral is evaluated, that is, u's arguments.
         """
 
     @abstractmethod
     def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
-        """A random point y with a weight w, so that E[w f(y)] is the integral of f.
+        """A random point y with a weight w such that E[w f(y)] is the integral of f.
 
         **Arguments:**
 
@@ -67,7 +67,7 @@ class AbstractRegion(Complete):
 
 
 def as_region(given: Any) -> AbstractRegion:
-    """A region, or that of a domain.
+    """A region itself, or the region of a domain.
 
     **Raises:** `TypeError` for anything else.
     """

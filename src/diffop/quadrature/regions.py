@@ -1,4 +1,4 @@
-"""Boxes whose ends may move, balls, all of space."""
+"""Regions: boxes with fixed or moving ends, balls, parts of regions, and all of space."""
 
 import math
 from collections.abc import Callable
@@ -23,17 +23,17 @@ def _as_ends(given: Any) -> Any:
 
 @final
 class Limits(AbstractRegion):
-    """The points with `lower` ≤ y ≤ `upper` in each coordinate; of one coordinate the integral
-    $∫_a^b$. With limits that are functions of the point it moves: $∫_0^x$.
+    """The points with `lower` ≤ y ≤ `upper` in each coordinate; for one coordinate the integral
+    $∫_a^b$. Limits may be functions of the point: $∫_0^x$.
 
     **Arguments:**
 
-    - `lower`, `upper`: each a number for all coordinates, several, or a function of the point that
-        returns one of these, such as `lambda x: x`. Where upper is below lower, the integral
-        changes its sign, as in one coordinate it should.
+    - `lower`, `upper`: each a number for all coordinates, several numbers, or a function of the
+        point that returns one of these, such as `lambda x: x`. If upper is below lower, the
+        integral changes its sign, as it does in one coordinate.
 
-    **Raises:** `ValueError`, when an integral is evaluated, for ends of another number than there
-    are coordinates.
+    **Raises:** `ValueError`, when an integral is evaluated, if the number of ends is not that of
+    the coordinates.
 
     !!! example
 
@@ -50,7 +50,7 @@ class Limits(AbstractRegion):
     upper: Ends = eqx.field(converter=_as_ends)
 
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
-        """A point as far between the ends; volumes grow by the product of their distances."""
+        """The point at the same fraction between the ends; volumes grow by their distances."""
         first, last = (_end(e, unit, args, kwargs) for e in (self.lower, self.upper))
         return first + (last - first) * unit, jnp.prod(last - first)
 
@@ -73,8 +73,8 @@ def _end(end: Ends, unit: Float[Array, " dim"], args: Any, kwargs: Any) -> Float
 class Disc(AbstractRegion):
     """The points with |y − center| ≤ `radius`, in any number of coordinates.
 
-    Random points are uniform in it. Fixed rules take polar coordinates in up to three coordinates,
-    and in more the direction and the size of a normal vector.
+    Random points are uniform. In up to three coordinates fixed rules use polar coordinates; in more
+    they use the direction and the size of a normal vector.
 
     **Arguments:**
 
@@ -145,8 +145,8 @@ def _on_circle(angle: Float[Array, ""]) -> Float[Array, "2"]:
 
 
 def _within(normal: Float[Array, " dim"]) -> Float[Array, " dim"]:
-    """Normal vectors as uniform points of the unit ball: of |g|², whose distribution function is
-    F, F(|g|²) is uniform in [0, 1], and so is the d-th power of the radius.
+    """Maps normal vectors to uniform points of the unit ball. With the distribution function F of
+    |g|², F(|g|²) is uniform in [0, 1], and so is the d-th power of the radius.
     """
     squares = jnp.sum(normal**2)
     share = jax.scipy.special.gammainc(normal.size / 2, squares / 2)
@@ -161,8 +161,8 @@ def _unit_volume(size: int) -> float:
 class Within(AbstractRegion):
     """The points of a region at which a function is true.
 
-    The integral over it is that over the whole region of what is zero elsewhere: draws are
-    unbiased; fixed rules see a jump, and have few digits.
+    It integrates a function that is zero elsewhere over the whole region. Draws are unbiased. Fixed
+    rules see a jump, and have few digits.
 
     **Arguments:**
 
@@ -185,11 +185,11 @@ class Within(AbstractRegion):
     where: Callable[[Float[Array, " dim"]], Bool[Array, ""]]
 
     def image(self, unit: Float[Array, " dim"], *args: Any, **kwargs: Any) -> Weighted:
-        """That of the region, with weight 0 elsewhere."""
+        """The region's image, with weight 0 elsewhere."""
         return self._weighted(*self.region.image(unit, *args, **kwargs))
 
     def draw(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Weighted:
-        """Those of the region, with weight 0 elsewhere."""
+        """The region's points, with weight 0 elsewhere."""
         return self._weighted(*self.region.draw(key, size, *args, **kwargs))
 
     def _weighted(self, y: Float[Array, " dim"], weight: Float[Array, ""]) -> Weighted:
@@ -198,21 +198,21 @@ class Within(AbstractRegion):
 
 @final
 class WholeSpace(AbstractRegion):
-    """All of space, by the normal distribution around `center`: points are y = center + scale · z,
-    z being normally distributed, and weights 1 over their density.
+    """All of space, by the normal distribution around `center`. Points are y = center + scale · z
+    with normally distributed z, and weights are 1 over their density.
 
-    What is integrated has to decay at least as fast as $exp(−|y − center|²/4 scale²)$: that is
-    where the variance of draws is finite. A `scale` that is too small does not show in a standard
-    error. Rules take quantiles, which are not smooth at the ends of the cube: 16 points have five
-    digits of the integral of a normal density.
+    The integrand has to decay at least as fast as $exp(−|y − center|²/4 scale²)$, so that the
+    variance of draws is finite. A standard error does not show that `scale` is too small. Rules use
+    quantiles, which are not smooth at the ends of the cube: 16 points give five digits of the
+    integral of a normal density.
 
     **Arguments:**
 
-    - `scale`: positive; as large as the region where the integral has its mass, or larger.
+    - `scale`: positive; as large as the region that contains most of the integral, or larger.
     - `center`: one number for all coordinates, or one for each.
 
-    **Raises:** `ValueError` for a scale that is not positive and, when an integral is evaluated,
-    where there are so many coordinates that weights are out of range (some 60 in single precision).
+    **Raises:** `ValueError` for a scale that is not positive and, when an integral is evaluated, if
+    there are so many coordinates that weights are out of range (some 60 in single precision).
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""The points of a unit cube that a fixed rule takes."""
+"""Fixed rules: points of the unit cube with weights."""
 
 import functools
 from abc import abstractmethod
@@ -15,13 +15,13 @@ Nodes: TypeAlias = tuple[Float[np.ndarray, "count dim"], Float[np.ndarray, " cou
 """Points of the unit cube, and their weights."""
 
 MOST = 10**6
-"""So many points are a mistake."""
+"""More points than this are taken for a mistake."""
 _DIGITS = 23
 
 
 class AbstractRule(Complete):
-    """A fixed rule for integrals over the unit cube, $∫ f(ξ) dξ ≈ Σ_r w_r f(ξ_r)$: what
-    [`diffop.Integral`][] is by `.exact`.
+    """A fixed rule for integrals over the unit cube, $∫ f(ξ) dξ ≈ Σ_r w_r f(ξ_r)$, which
+    [`diffop.Integral`][] uses for `.exact`.
 
     A subclass is final and defines `nodes`.
 
@@ -46,8 +46,9 @@ class AbstractRule(Complete):
 
 @final
 class GaussLegendre(AbstractRule):
-    """The tensor product of Gauss-Legendre rules with `n` points in each coordinate: in one it is
-    right for polynomials of degree 2n − 1, and converges exponentially for smooth functions.
+    """The tensor product of Gauss-Legendre rules with `n` points in each coordinate. In one
+    coordinate it is exact for polynomials of degree 2n − 1. It converges exponentially for smooth
+    functions.
 
     **Arguments:**
 
@@ -71,7 +72,7 @@ class GaussLegendre(AbstractRule):
             raise ValueError(f"GaussLegendre expects n, at least 1, as an integer; got {self.n!r}.")
 
     def nodes(self, dim: int) -> Nodes:
-        """Those of the interval in each coordinate, the last one fastest."""
+        """The tensor product of the interval's points; the last coordinate changes fastest."""
         if self.n**dim > MOST:
             raise ValueError(
                 f"a Gauss-Legendre rule of {self.n} points in each of {dim} coordinates has more "
@@ -86,9 +87,9 @@ class GaussLegendre(AbstractRule):
 
 @final
 class Sobol(AbstractRule):
-    """The first `n` points of a Sobol sequence, with one digital shift for all: for more
-    coordinates than products of rules are good for. The error decays nearly as 1/n for smooth
-    functions of few effective coordinates, and has no estimate.
+    """The first `n` points of a Sobol sequence with one digital shift, for more coordinates than
+    products of rules can handle. The error decays nearly as 1/n for smooth functions that depend
+    mainly on few coordinates. There is no estimate of the error.
 
     Sources: Sobol 1967; Joe and Kuo 2008, "Constructing Sobol sequences with better two-dimensional
     projections".
@@ -96,7 +97,7 @@ class Sobol(AbstractRule):
     **Arguments:**
 
     - `n`: how many, a power of two.
-    - `seed`: of the shift.
+    - `seed`: the seed of the shift.
 
     **Raises:** `ValueError` for another n.
 
@@ -119,14 +120,14 @@ class Sobol(AbstractRule):
             raise ValueError(f"Sobol expects n, a power of two; got {self.n!r}.")
 
     def nodes(self, dim: int) -> Nodes:
-        """With equal weights."""
+        """The points, with equal weights."""
         return _sobol(self.n, self.seed, dim), np.full(self.n, 1 / self.n)
 
 
 @functools.lru_cache(maxsize=8)
 def _sobol(n: int, seed: int, dim: int) -> Float[np.ndarray, "n dim"]:
-    """In the middle of what the digits of single precision leave, so that none rounds to 1.
-    `scipy.stats` takes long to import.
+    """The points, in the middle of the cells of single precision, so that none rounds to 1.
+    `scipy.stats` is not used because it takes long to import.
     """
     import scipy.stats
 

@@ -6,7 +6,7 @@ In d coordinates, for 0 < α < 2,
     C = 2^α Γ((d + α)/2) / (π^{d/2} |Γ(−α/2)|)
 
 (Kwaśnicki 2017, "Ten equivalent definitions of the fractional Laplace operator"), for any R: ν is
-symmetric, so that z·∇u has the integral 0 between two radii. In polar coordinates z = rθ, with the
+symmetric, so the integral of z·∇u between two radii is 0. In polar coordinates z = rθ, with the
 area S = 2 π^{d/2}/Γ(d/2) of the sphere,
 
     ν(dz) = K r^{−1−α} dr E_θ,      K = C S = 2^{α+1} Γ((d + α)/2) / (Γ(d/2) |Γ(−α/2)|).
@@ -15,9 +15,9 @@ area S = 2 π^{d/2}/Γ(d/2) of the sphere,
     distribution function (r/R)^{2−α}: r = R U^{1/(2−α)}.
 - Large jumps, r > R: ν has the mass K R^{−α}/α and the tail (R/r)^α: r = R U^{−1/α}.
 
-K grows as d^{α/2}, while E_θ[∂_θ² u] is Δu/d: both parts stay finite in many dimensions. As α tends
-to 2 all mass is in small jumps, and K/(2 − α) tends to 2 d: the estimate becomes d ∂_θ² u, that of
-the Laplacian. Tempering multiplies ν by exp(−λ r), which is a weight.
+K grows as d^{α/2}, while E_θ[∂_θ² u] is Δu/d, so both parts stay finite in many dimensions. As α
+tends to 2 all mass is in small jumps, and K/(2 − α) tends to 2 d: the estimate becomes d ∂_θ² u, an
+estimate of the Laplacian. Tempering multiplies ν by exp(−λ r), which is a weight.
 """
 
 import math
@@ -46,8 +46,9 @@ class StableJumps(AbstractJumps):
     **Arguments:**
 
     - `alpha`: $α$, between 0 and 2.
-    - `radius`: between small and large jumps: positive, a number or a function of the point. u has
-        to have two derivatives within that radius of the point. The integral does not depend on it.
+    - `radius`: the radius between small and large jumps: positive, a number or a function of the
+        point. u must have two derivatives within this distance of the point. The integral does not
+        depend on it.
     - `tempering`: $λ$, at least 0.
 
     **Raises:** `ValueError` for numbers out of range.
@@ -85,14 +86,14 @@ class StableJumps(AbstractJumps):
             raise ValueError(f"tempering must be finite and at least 0; got {self.tempering!r}.")
 
     def small(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
-        """A radius of density $r^{1−α}$ below the one that divides them."""
+        """A radius of density $r^{1−α}$ below the dividing one."""
         radius, power = value_at(self.radius, args, kwargs), 2 - self.alpha
         share = _positive_uniform(stream(key, "small radius"))
         mass = _constant(self.alpha, size) / power * radius**power
         return self._tempered(key, size, radius * share ** (1 / power), mass)
 
     def large(self, key: PRNGKeyArray, size: int, *args: Any, **kwargs: Any) -> Jump:
-        """A radius of density $r^{−1−α}$ beyond, whose square is in the range of numbers."""
+        """A radius of density $r^{−1−α}$ above it, whose square is in the range of numbers."""
         radius = value_at(self.radius, args, kwargs)
         share = _positive_uniform(stream(key, "large radius"))
         mass = _constant(self.alpha, size) / self.alpha * radius**-self.alpha
@@ -110,7 +111,7 @@ class StableJumps(AbstractJumps):
 
 
 def _positive_uniform(key: PRNGKeyArray) -> Float[Array, ""]:
-    """In (0, 1]: of 0 there is no negative power."""
+    """A number in (0, 1]: 0 has no negative power."""
     return 1 - jax.random.uniform(key)
 
 

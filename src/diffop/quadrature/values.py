@@ -1,4 +1,4 @@
-"""What may be a number, an array, or a function of the point."""
+"""Values that may be a number, an array, or a function of the point."""
 
 from typing import Any
 
