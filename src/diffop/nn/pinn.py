@@ -1,4 +1,4 @@
-"""A network and the equation that it is to solve."""
+"""PINNs: a network and its equation in one module."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -29,9 +29,10 @@ ANSATZE = (HardConstraint, InitialCondition, ZeroOnUnitSphere)
 class PINN(eqx.Module):
     """A physics-informed neural network: a network in its ansatz, and an equation.
 
-    Its array leaves are the parameters to be learnt: those of the network, and of an equation what
-    it says is `trainable`, such as an unknown coefficient of an operator (an inverse problem): of a
-    [`diffop.equations.AbstractEquation`][] its arrays, of a problem of `diffop.pde` none.
+    Its array leaves are the parameters to be learnt: those of the network, and those of the
+    equation that are `trainable`, such as an unknown coefficient of an operator (an inverse
+    problem). By default these are all arrays of a [`diffop.equations.AbstractEquation`][], and none
+    of a problem of `diffop.pde`.
 
     Sources: Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; the
     estimates of the residual are those of Shi et al. 2024, "Stochastic Taylor Derivative
@@ -39,22 +40,22 @@ class PINN(eqx.Module):
 
     **Arguments:**
 
-    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`; for an equation of
-        $u(x, t)$ one of both, such as `diffop.nn.JoinedInput` makes.
+    - `net`: any callable from a point, shape `(d,)`, such as `equinox.nn.MLP`; for an equation in
+        $u(x, t)$ a callable of both, such as `diffop.nn.JoinedInput` makes.
     - `equation`: a [`diffop.equations.Equation`][], or another
         [`diffop.equations.AbstractEquation`][], such as a problem of `diffop.pde`.
-    - `ansatz`: from a network to the function u that satisfies what is known, such as
+    - `ansatz`: a map from a network to the function u with known values built in, such as
         `diffop.nn.ZeroOnUnitSphere`. By default that of the equation: a problem has one. An ansatz
-        that has arrays, such as a module or that of an equation with unknowns, is applied at each
-        call, so that they are learnt, too.
+        with arrays, such as a module or that of an equation with unknowns, is applied at each call,
+        so its arrays are learnt too.
 
     **Attributes:** `u`, the network in its ansatz, and `equation`, with what has been learnt.
 
     **Returns:** called as u is, `u(x)`.
 
-    **Raises:** `TypeError` if `equation` is none, or `ansatz` is a network in its ansatz;
-    `ValueError` if the equation says that something is `trainable` which has no arrays, or if a
-    network has the equation's ansatz already; when it is called with many points, `ValueError`.
+    **Raises:** `TypeError` if `equation` is not an equation, or `ansatz` has already been applied
+    to a network. `ValueError` if the equation declares something `trainable` that has no arrays, if
+    a network already has the equation's ansatz, or when it is called with many points.
 
     !!! example
 
@@ -127,10 +128,10 @@ class PINN(eqx.Module):
 
         **Arguments:**
 
-        - `x`: one point: an array, or a tuple of what u is called with.
+        - `x`: one point: an array, or a tuple of u's arguments.
         - `key`, `n`, `probes`: as for `diffop.estimate`.
 
-        **Returns:** what the equation's residual returns, mostly a scalar.
+        **Returns:** the value of the equation's residual, usually a scalar.
 
         **Raises:** `ValueError` if some of `key`, `n` and `probes` are given without `key` or
         without `n`, and as `diffop.estimate`.
@@ -155,9 +156,9 @@ class PINN(eqx.Module):
         weights: PyTree = None,
         causal: Causal | None = None,
     ) -> Float[Array, ""]:
-        """The mean over points of the squared residual, exact, or estimated if there is a key; and
-        what the equation's conditions miss. It is a [`diffop.losses.ResidualLoss`][] at points that
-        are given.
+        """The mean over points of the squared residual, exact, or estimated if there is a key, plus
+        the misfits of the equation's conditions. It is a [`diffop.losses.ResidualLoss`][] at given
+        points.
 
         One draw of jets serves all points. Without a key the loss is a function of the network
         alone: the random points of conditions are the same at each call.
@@ -167,19 +168,19 @@ class PINN(eqx.Module):
         - `points`: shape `(points, d)`; for $u(x, t)$ a tuple of arrays, points along the first
           axes.
         - `key`, `n`, `probes`: as for `diffop.estimate`; with the probes `"exact"` the key is for
-            the points of conditions, and for what gPINN takes.
-        - `square`: `"biased"`, the square of the estimate, whose mean has the estimate's variance
-            added; `"product"` of two independent draws, twice the jets; or `"pairs"` of different
-            draws of one estimate. The last two have the exact loss and its gradient as their means
-            where the residual is affine in what is estimated, and may be negative.
+            the points of conditions and the components of gPINN.
+        - `square`: `"biased"`, the square of the estimate, whose mean includes the estimate's
+            variance; `"product"` of two independent draws, twice the jets; or `"pairs"` of
+            different draws of one estimate. If the residual is affine in the estimated values, the
+            last two have the exact loss and its gradient as their means; they may be negative.
         - `data_weight`, `gpinn`, `gpinn_terms`, `weights`, `causal`: as for
-            `diffop.losses.ResidualLoss`; all terms of gPINN are taken without a key.
-        - `data_batch`: how many points each condition has; as many as `points` if not given.
+            `diffop.losses.ResidualLoss`; without a key all terms of gPINN are computed.
+        - `data_batch`: how many points each condition has; by default as many as `points`.
 
         **Returns:** a scalar.
 
         **Raises:** `ValueError` for an unknown square, for one other than `"biased"` without a key,
-        for `"pairs"` of what has no standard error, such as a single draw, and as `residual`.
+        for `"pairs"` without a standard error, such as a single draw, and as `residual`.
         """
         if square not in SQUARES or (square != "biased" and key is None):
             raise ValueError(
@@ -206,8 +207,8 @@ class PINN(eqx.Module):
     def _joint(
         self, key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe
     ) -> Callable[[Callable], Callable]:
-        """The equation's operators, with their draw of jets where there is one: that of a loss with
-        the same key.
+        """The equation's operators, with their draw of jets if there is one: the draw of a loss
+        with the same key.
         """
         how = as_probes(_probes(key, n, probes))
         if key is not None:
@@ -216,7 +217,7 @@ class PINN(eqx.Module):
 
 
 def _check_ansatz(ansatz: Any) -> None:
-    """Refuses a network that is in its ansatz already, in place of what puts it there."""
+    """Refuses an ansatz that has already been applied to a network."""
     if ansatz is not None and (isinstance(ansatz, ANSATZE) or not is_function(ansatz)):
         raise TypeError(
             "PINN expects an ansatz that makes u of a network, such as the class "
@@ -226,7 +227,7 @@ def _check_ansatz(ansatz: Any) -> None:
 
 
 def _wrapped(ansatz: Callable[[Callable], Callable], net: Callable) -> Callable:
-    """A network in the ansatz of its equation; not twice in the same one."""
+    """A network in the ansatz of its equation; an ansatz is not applied twice."""
     u = ansatz(net)
     if isinstance(net, ANSATZE) and type(u) is type(net) and u is not net:
         raise ValueError(
@@ -237,7 +238,7 @@ def _wrapped(ansatz: Callable[[Callable], Callable], net: Callable) -> Callable:
 
 
 def _has_arrays(ansatz: Callable | None) -> bool:
-    """Whether an ansatz is a module with arrays. Those of a method belong to something else."""
+    """Whether an ansatz is a module with arrays. The arrays of a method belong to its object."""
     method = hasattr(ansatz, "__self__")
     return not method and bool(jax.tree.leaves(eqx.filter(ansatz, eqx.is_inexact_array)))
 
