@@ -1,4 +1,4 @@
-"""Bringing inputs to the size, and the form, that a network expects."""
+"""Wrappers that scale the inputs and outputs of networks, or change their form."""
 
 import itertools
 import math
@@ -21,9 +21,8 @@ class ScaledInput(eqx.Module):
     """A network that sees a multiple of the point: `u(x) = net(scale * x)`.
 
     The coordinates of a point of the unit ball in $R^d$ are about $1/√d$, while networks are
-    initialised for inputs of about 1; what has to be learnt along single coordinates is then
-    learnt slowly. Scaling the input makes those directions faster without knowing anything of the
-    solution.
+    initialised for inputs of about 1, so they learn slowly along single coordinates. Scaling the
+    input makes those directions faster, without knowledge of the solution.
 
     **Arguments:**
 
@@ -65,15 +64,15 @@ class ScaledInput(eqx.Module):
 class ScaledOutput(eqx.Module):
     """A network whose values are multiplied by a power of two: `u(x) = 2^k net(x)`.
 
-    Networks are initialised for values of about 1, and learn values of about 1; solutions may be of
-    any size. A power of two rounds nothing, and its exponent is an integer, which no optimiser
-    takes for a parameter.
+    Networks are initialised for values of about 1, and learn values of about 1; solutions may have
+    any size. A power of two rounds nothing. Its exponent is an integer, which no optimiser takes
+    for a parameter.
 
     **Arguments:**
 
     - `net`: any callable from a point to an array, such as `equinox.nn.MLP`.
-    - `scale`: the size of the values, a finite positive number; also one that is traced. The power
-        of two is the nearest.
+    - `scale`: the size of the values, a finite positive number, which may be traced. The nearest
+        power of two is used.
 
     **Returns:** called at a point `x`, `2^k net(x)`.
 
@@ -107,11 +106,11 @@ class ScaledOutput(eqx.Module):
         self.exponent = jnp.round(jnp.log2(scale)).astype(int)
 
     def unit(self, dtype: DTypeLike | None = None) -> Float[Array, ""]:
-        """What the network's values are multiplied by.
+        """The factor of the network's values.
 
         **Arguments:**
 
-        - `dtype`: a real one; as JAX is configured if not given.
+        - `dtype`: a real type; by default as JAX is configured.
 
         **Returns:** the power of two.
         """
@@ -124,19 +123,19 @@ class ScaledOutput(eqx.Module):
 
 @final
 class Anchored(eqx.Module):
-    """A network whose value at the origin is a parameter of its own: `u(x) = c + net(x) − net(0)`.
+    """A network whose value at the origin is a separate parameter: `u(x) = c + net(x) − net(0)`.
 
-    In many dimensions a solution is nearly one number, and what is left is a thousandth of it or
+    In many dimensions a solution is nearly one number, and the remainder is a thousandth of it or
     less. In a network all parameters move that number: a step of Adam that is small for each of
-    them moves it by the sum of all. Here they do not move it at all, and the one that does has the
-    rate of one parameter.
+    them moves it by the sum of all. Here only the parameter c moves it, at the rate of one
+    parameter.
 
     **Arguments:**
 
     - `net`: any callable from a point to an array, such as `equinox.nn.MLP`. Its array leaves stay
         learnable.
-    - `value`: where c begins, of the shape of the network's values: a finite number for a scalar;
-        also one that is traced. It is learnable.
+    - `value`: the initial c, of the shape of the network's values: a finite number for a scalar. It
+        may be traced, and is learnable.
 
     **Returns:** called at a point `x`, `c + net(x) − net(0)`.
 
@@ -172,20 +171,20 @@ class Anchored(eqx.Module):
 class Curved(eqx.Module):
     """A network plus a multiple of the squared distance from the origin: `u(x) = net(x) + m |x|²`.
 
-    Of a second-order term $½ x·Hx$ in d coordinates, points in random directions see the mean,
-    which is $½ (tr H / d) |x|²$, and a rest that is smaller by $√d$ where the second derivatives
-    have one sign. A network has to find that one number with all units of its first layer,
-    which are busy with the slope. Here a parameter of its own has it.
+    A second-order term $½ x·Hx$ in d coordinates has, in random directions, the mean
+    $½ (tr H / d) |x|²$. If the second derivatives have one sign, the rest is smaller by $√d$. A
+    network would have to find that one number with all units of its first layer, which have to
+    learn the slope. Here a separate parameter learns it.
 
     **Arguments:**
 
     - `net`: any callable from a point to an array, such as `equinox.nn.MLP`. Its array leaves stay
         learnable.
-    - `curvature`: where m begins, of the shape of the network's values: a finite number for a
-        scalar; also one that is traced. It is learnable.
+    - `curvature`: the initial m, of the shape of the network's values: a finite number for a
+        scalar. It may be traced, and is learnable.
 
-    **Returns:** called at a point `x`, `net(x) + m |x|²`; of several arguments, such as `x` and
-    `t`, all have their part in $|x|²$.
+    **Returns:** called at a point `x`, `net(x) + m |x|²`; with several arguments, such as `x` and
+    `t`, all contribute to $|x|²$.
 
     **Raises:** `ValueError` if `curvature` is known and not finite, and at the call if the
     network's values have another shape.
@@ -220,8 +219,8 @@ class Curved(eqx.Module):
 class BoxInput(eqx.Module):
     """A network that sees a box as the cube [−1, 1]^d: `u(x) = net((x - centre) / half_width)`.
 
-    The sides of a box of space and time differ, and their units too; networks are initialised for
-    inputs of about 1.
+    The sides of a box in space and time differ in length and unit, while networks are initialised
+    for inputs of about 1.
 
     **Arguments:**
 
@@ -266,15 +265,15 @@ class BoxInput(eqx.Module):
 class JoinedInput(eqx.Module):
     """A function of several arguments from a network of one vector: `u(x, t) = net((x, t))`.
 
-    The coordinates of all arguments come one after another, as `jax.flatten_util.ravel_pytree`
-    numbers them.
+    The coordinates of all arguments are concatenated, as `jax.flatten_util.ravel_pytree` numbers
+    them.
 
     **Arguments:**
 
     - `net`: any callable from a vector, such as `equinox.nn.MLP`, or a network in a
         [`diffop.nn.BoxInput`][]. Its array leaves stay learnable.
 
-    **Returns:** called with any arguments, arrays or pytrees of arrays, what `net` returns for all
+    **Returns:** called with any arguments, arrays or pytrees of arrays, the value of `net` at all
     their entries.
 
     !!! example
@@ -297,7 +296,7 @@ class JoinedInput(eqx.Module):
 
 
 def _finite(value: int | float | Array, name: str, what: str) -> Float[Array, "..."]:
-    """A parameter's first value.
+    """The initial value of a parameter.
 
     **Raises:** `ValueError` if it is known and not finite.
     """
@@ -307,7 +306,7 @@ def _finite(value: int | float | Array, name: str, what: str) -> Float[Array, ".
 
 
 def _check_shape(u: Inexact[Array, "..."], parameter: Array, name: str, what: str) -> None:
-    """**Raises:** `ValueError` if a network's values have another shape than a parameter."""
+    """**Raises:** `ValueError` if a network's values and a parameter differ in shape."""
     if jnp.shape(u) != parameter.shape:
         raise ValueError(
             f"{name} expects a network with values of shape {parameter.shape}, which its {what} "

@@ -2,13 +2,13 @@
 
 The room in reading order:
 
-    problem.py         what a problem is
-    recommended.py     the settings that suit it
+    problem.py         the base classes of problems
+    recommended.py     the settings that suit a problem
     sampling/          random points
     domains/           where an equation holds, and the parts of its boundary
     conditions/        what is prescribed there
     ball/              semilinear equations on the unit ball
-    whole_space.py     what problems in all of space and in time share
+    whole_space.py     the base class of problems in all of space and in time
     semilinear/        parabolic equations with a value at the last time, known at one point
     terminal_value/    others, with a known solution
     wave.py            the wave equation
@@ -19,7 +19,7 @@ The room in reading order:
     plate.py           a plate with clamped and free edges
     convection_diffusion.py    values and fluxes on the faces of a square
     solitons/          equations with mixed derivatives of order four
-    classical/         what papers on physics-informed networks compare with
+    classical/         common benchmarks of papers on physics-informed networks
     registry.py        problems by name
 """
 

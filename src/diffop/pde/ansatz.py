@@ -1,4 +1,4 @@
-"""An ansatz of problems whose solution is known up to a constant."""
+"""The ansatz of problems whose solution is known up to a constant."""
 
 from collections.abc import Callable
 from typing import final
@@ -12,10 +12,10 @@ from ..scalars import plain
 
 @final
 class LogGaussian(eqx.Module):
-    """u(x) = −½ c |x|² + net(x) − net(0): a bell in logarithm, corrected by a network.
+    """u(x) = −½ c |x|² + net(x) − net(0): the logarithm of a bell, corrected by a network.
 
-    It is 0 at the origin, which fixes the constant, and falls far away as the network, whose
-    slopes are bounded, cannot change.
+    It is 0 at the origin, which fixes the constant. Far away it falls: the slopes of the network
+    are bounded, so it cannot change that.
     """
 
     net: Callable

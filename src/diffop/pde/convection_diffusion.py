@@ -1,4 +1,4 @@
-"""Convection and diffusion, with a layer where the flow leaves.
+"""Convection and diffusion, with a layer at the outflow.
 
 For u = X(x) cos πy the equation ∂u/∂x = ε Δu is ε X'' − X' − επ² X = 0, with the exponents
 r = (1 ± √(1 + 4π²ε²))/2ε.
@@ -26,9 +26,8 @@ from .recommended import LEAST_SQUARES, Recommended
 class ConvectionDiffusion(AbstractSolvedProblem):
     """Convection-diffusion, $∂u/∂x − ε Δu = 0$ on the unit square, values and fluxes on its faces.
 
-    u is $cos πy$ where the flow enters, x = 0, and 0 where it leaves, x = 1; nothing passes through
-    the walls y = 0 and y = 1. Before x = 1 there is a layer of width $ε$. The null model is
-    $(1 − x) cos πy$.
+    u is $cos πy$ at the inflow x = 0, and 0 at the outflow x = 1. Nothing passes through the walls
+    y = 0 and y = 1. At x = 1 there is a layer of width $ε$. The null model is $(1 − x) cos πy$.
 
     **Arguments:**
 

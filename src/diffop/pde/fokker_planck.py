@@ -1,6 +1,6 @@
-"""The stationary Fokker-Planck equation of a diffusion with a full matrix that varies.
+"""The stationary Fokker-Planck equation of a diffusion with a full, variable matrix.
 
-The density p of dX = f(X) dt + σ(X) dW does not change if, with D = σσᵀ,
+The density p of dX = f(X) dt + σ(X) dW is stationary if, with D = σσᵀ,
 
     ½ Σ_ij ∂_i∂_j (D_ij p) − ∇·(f p) = 0.
 
@@ -18,7 +18,7 @@ since tr(A Hess V) = 0, and (1) at q = −V is
     −½ tr(D Hess V) + ½ ∇VᵀD∇V − (½ ∇·D + ½ D∇V − A∇V)·∇V + ½ tr(D Hess V) + ½ (∇·D)·∇V
     = ∇VᵀA∇V = 0.
 
-The current A∇V p flows in circles, so the density can not be read off the drift as a potential.
+The current A∇V p flows in circles, so the density cannot be read off the drift as a potential.
 
 Here σ(x) = Q diag(s_k(x_k)) with an orthogonal Q and s_k = 1 + ½ sin x_k. With D = Q diag(s²) Qᵀ
 
@@ -53,16 +53,16 @@ from .sampling.normal import normal
 class StationaryFokkerPlanck(AbstractSolvedProblem):
     """Fokker-Planck, $½ Σ_ij ∂_i∂_j (D_ij p) − ∇·(f p) = 0$, $D = σσᵀ$, $σ(x)$ a full matrix.
 
-    p is the density that $dX = f(X) dt + σ(X) dW$ leaves as it is. A density is $e^{−d}$ in d
-    dimensions, so u is its logarithm, for which the equation is
+    p is the stationary density of $dX = f(X) dt + σ(X) dW$. A density is $e^{−d}$ in d dimensions,
+    so u is its logarithm, for which the equation is
 
         ½ tr(σσᵀ Hess u) + |σᵀ∇u|²/2 + (∇·D − f)·∇u = ∇·f − ½ ∇·∇·D
 
-    up to a constant; $u(0) = 0$. The first term is a `diffop.ParabolicTrace` of a matrix that
-    varies with the point. $σ(x) = Q diag(1 + ½ sin x_k)$ with a random orthogonal Q. The solution
-    is $u = −½|x|² − Σ_i c_i (1 − cos(x_i + x_{i+1}))$ with $c_i$ uniform in [−1, 1], and the drift
-    f is the one for which it is, with a part that drives the process in circles: u is not visible
-    in f. Source: Risken 1996, "The Fokker-Planck equation", on stationary solutions and detailed
+    up to a constant; $u(0) = 0$. The first term is a `diffop.ParabolicTrace` of a variable matrix,
+    $σ(x) = Q diag(1 + ½ sin x_k)$ with a random orthogonal Q. The solution is
+    $u = −½|x|² − Σ_i c_i (1 − cos(x_i + x_{i+1}))$ with $c_i$ uniform in [−1, 1]. The drift f
+    follows from it. It has a part that drives the process in circles, so u is not visible in f.
+    Source: Risken 1996, "The Fokker-Planck equation", on stationary solutions and detailed
     balance.
 
     The ansatz is $−½|x|² + net(x) − net(0)$, the null model $a·|x|²$. Points are standard normal.
@@ -91,7 +91,7 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
     recommended: ClassVar[Recommended] = MUON(
         dim=20,
         steps=12_000,
-        width=256,  # three layers of 64 end at three times the error
+        width=256,  # three layers of 64 reach three times the error
         depth=1,
         gpinn=1.0,
     )
@@ -121,8 +121,8 @@ class StationaryFokkerPlanck(AbstractSolvedProblem):
         return self.axes * _scales(x)[None]
 
     def drift(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-        """$f(x) = ½ (∇·D − D∇V) + A∇V$, A being a half of the next minus the previous
-        coordinate.
+        """$f(x) = ½ (∇·D − D∇V) + A∇V$, where A is half of the difference of the next and the
+        previous coordinate.
         """
         slope = self._slope(x)
         circular = 0.5 * (jnp.roll(slope, -1) - jnp.roll(slope, 1))

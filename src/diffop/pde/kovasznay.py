@@ -1,7 +1,7 @@
 """Steady flow behind a grid, a solution of the Navier-Stokes equations.
 
-With ψ = y − e^{λx} sin(2πy)/2π and (u, v) = (∂ψ/∂y, −∂ψ/∂x) the vorticity is ω = −Δψ =
-(λ² − 4π²) (y − ψ). The flow carries ψ with it, so u·∇ω = (λ² − 4π²) v = ∂ω/∂x = λω, while νΔω =
+Let ψ = y − e^{λx} sin(2πy)/2π and (u, v) = (∂ψ/∂y, −∂ψ/∂x). The vorticity is ω = −Δψ =
+(λ² − 4π²) (y − ψ). The flow carries ψ, so u·∇ω = (λ² − 4π²) v = ∂ω/∂x = λω, while νΔω =
 ν (λ² − 4π²) ω. So u·∇ω = νΔω if
 
     λ = ν (λ² − 4π²),     λ = 1/2ν − √(1/4ν² + 4π²).
@@ -40,7 +40,7 @@ class Kovasznay(AbstractSolvedProblem):
     **Arguments:**
 
     - `reynolds`: the Reynolds number Re, positive.
-    - `domain`: where, a `diffop.pde.Box` with two coordinates.
+    - `domain`: a `diffop.pde.Box` with two coordinates.
 
     **Raises:** `ValueError` if one of them is out of range.
 

@@ -5,7 +5,7 @@ from jaxtyping import Array, Float
 
 
 def none(u: Float[Array, ""]) -> Float[Array, ""]:
-    """0, of the Poisson equation."""
+    """0, for the Poisson equation."""
     return jnp.zeros_like(u)
 
 

@@ -1,4 +1,4 @@
-"""Your own problems: classes from anywhere."""
+"""Users' own problems: classes by their path."""
 
 import inspect
 from typing import Any
@@ -13,7 +13,7 @@ def imported(path: str) -> type[AbstractProblem]:
     """The class of problems called `package.module:Class`.
 
     **Raises:** `ValueError` if there is no such module, nothing of that name in it, or something
-    else.
+    that is not a class of problems.
     """
     cls = found_at(path, "problem")
     if not (isinstance(cls, type) and issubclass(cls, AbstractProblem)):
@@ -25,13 +25,13 @@ def imported(path: str) -> type[AbstractProblem]:
 
 
 def size_of(cls: type[AbstractProblem]) -> str | None:
-    """What a class calls the dimension of a problem that it makes; None if that is always one."""
+    """The name of a class's parameter for the dimension; None if the dimension is fixed."""
     parameters = inspect.signature(cls).parameters
     return next((name for name in ("dim", "space_dim") if name in parameters), None)
 
 
 def made(cls: type[AbstractProblem], dim: int | None, key: PRNGKeyArray) -> AbstractProblem:
-    """A problem of a class, whose parameters `dim` (or `space_dim`) and `key` are given if it has
+    """A problem of a class. Its parameters `dim` (or `space_dim`) and `key` are passed if it has
     them, and no others.
 
     **Raises:** `ValueError` if it needs others, or does not exist in `dim` dimensions.

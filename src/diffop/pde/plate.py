@@ -5,8 +5,8 @@ For the load sin πx the deflection is W(y) sin πx with
     D (W'''' − 2π² W'' + π⁴ W) = 1,
     W = 1/(Dπ⁴) + a cosh πy + b sinh πy + c πy cosh πy + d πy sinh πy,
 
-which is simply supported where sin πx = 0 (Lévy). Four linear equations for a, b, c and d say that
-the edge y = 0 is clamped and the edge y = 1 free.
+which is simply supported where sin πx = 0 (Lévy). Four linear equations for a, b, c and d express
+that the edge y = 0 is clamped and the edge y = 1 free.
 """
 
 import math
@@ -34,14 +34,13 @@ class Plate(AbstractSolvedProblem):
     """Kirchhoff's plate, $D Δ²w = sin πx$ on the unit square, edges supported, clamped and free.
 
     The edges x = 0 and x = 1 are simply supported, w = 0 and M = 0; y = 0 is clamped, w = 0 and
-    $∂w/∂n = 0$; y = 1 is free, M = 0 and V = 0. With n the outward normal of a straight edge
+    $∂w/∂n = 0$; y = 1 is free, M = 0 and V = 0. With the outward normal n of a straight edge
 
         M = −D (ν Δw + (1 − ν) ∂²w/∂n²),   V = −D ∂/∂n (Δw + (1 − ν) (Δw − ∂²w/∂n²)),
 
-    the bending moment and Kirchhoff's effective shear force. $D = π⁻⁴$, so that deflections are
-    about
-    1. The null model is $y² sin πx$. Source: Timoshenko and Woinowsky-Krieger 1959, "Theory of
-    plates and shells", chapter 6.
+    are the bending moment and Kirchhoff's effective shear force. $D = π⁻⁴$, so deflections are
+    about 1. The null model is $y² sin πx$. Source: Timoshenko and Woinowsky-Krieger 1959, "Theory
+    of plates and shells", chapter 6.
 
     **Arguments:**
 
@@ -129,10 +128,10 @@ class Plate(AbstractSolvedProblem):
         return (1 + even + odd) * jnp.sin(jnp.pi * x[0])
 
     def _coefficients(self) -> list[float]:
-        """a, b, c and d, from W and its derivatives by z = πy."""
+        """a, b, c and d, from W and its derivatives with respect to z = πy."""
         nu, z = self.poisson, math.pi
         cosh, sinh = math.cosh(z), math.sinh(z)
-        # W by z up to the third derivative, of cosh z, sinh z, z cosh z and z sinh z
+        # derivatives of cosh z, sinh z, z cosh z and z sinh z with respect to z, to the third order
         value = [cosh, sinh, z * cosh, z * sinh]
         slope = [sinh, cosh, cosh + z * sinh, sinh + z * cosh]
         second = [cosh, sinh, 2 * sinh + z * cosh, 2 * cosh + z * sinh]

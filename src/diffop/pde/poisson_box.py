@@ -24,9 +24,9 @@ class PoissonBox(AbstractSolvedProblem):
     """Poisson, $Δu = f$ on the cube [−1, 1]^d, with u given on its faces.
 
     The solution is $u(x) = d^{−1/2} Σ_i c_i sin(x_i + cos x_{i+1} + x_{i+1} cos x_i)$ with
-    $c_i ~ N(0, 1)$: the two-body sum of the problems on the unit ball, but where coordinates are
-    about 1, so that it depends on all of them in any dimension. The null model is the best
-    constant; the data are values at random points of random faces.
+    $c_i ~ N(0, 1)$. This is the two-body sum of the problems on the unit ball, but here coordinates
+    are about 1, so the solution depends on all of them in any dimension. The null model is the best
+    constant. The data are values at random points of random faces.
 
     **Arguments:**
 

@@ -1,4 +1,4 @@
-"""What a problem is: everything that a solver has to know, and nothing about how it is solved."""
+"""The base classes of problems: an equation, its domain, and what is known of the solution."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from .recommended import ByDimension, Recommended
 
 @final
 class Reference(NamedTuple):
-    """Points at which the solution's value is known, from elsewhere.
+    """Points at which the solution's value is known from elsewhere.
 
     - `points`: shape `(count, dim)`, or a tuple of arrays, one for each argument of u.
-    - `values`: the solution there, shape `(count,)`, or `(count, …)` for one with several values.
-    - `rel_error`: how exact these values are, relative to the largest; an error of a network that
-        is not above it says nothing more.
+    - `values`: the solution there, shape `(count,)`, or `(count, …)` for several values.
+    - `rel_error`: the accuracy of these values, relative to the largest; errors of a network below
+        it mean nothing.
     """
 
     points: Points
@@ -32,33 +32,33 @@ class Reference(NamedTuple):
 class AbstractProblem(AbstractEquation):
     """A partial differential equation `residual(operators(u)(x), x) = 0` on a domain.
 
-    The equation is split in two. `operators` says which linear differential operators of u occur;
-    they are evaluated together, exactly or by random jets, by whoever solves the problem.
-    `residual` combines their values, linearly or not, with the source. So a problem says nothing
-    about how derivatives are computed.
+    The equation is split in two. `operators` gives the linear differential operators of u, which
+    are evaluated together, exactly or by random jets. `residual` combines their values, linearly or
+    not, with the source. So a problem says nothing about how derivatives are computed.
 
-    Boundary and initial data are built into the network by `ansatz`, or asked of it by
-    `conditions`, or both. A point is what u is called with: one vector, where time is the last
-    coordinate if there is time, as for all problems of the library; or a tuple, such as (x, t).
+    Boundary and initial data are built into the network by `ansatz`, or enforced by `conditions`,
+    or both. A point consists of u's arguments. In all problems of the library it is one vector,
+    with time, if there is time, as last coordinate. It may also be a tuple, such as (x, t).
 
-    What is known of the solution, to measure errors with, is another matter:
+    The base class says what is known of the solution, to measure errors:
 
     - `diffop.pde.AbstractSolvedProblem`: the solution, as a function;
     - `diffop.pde.AbstractReferenceProblem`: its value at some points;
-    - a direct subclass: nothing. Its runs have losses, and no errors.
+    - a direct subclass of this class: nothing. Its runs have losses, and no errors.
 
-    A subclass is final, has the attributes `name` (its name on the command line), `dim` (the number
-    of coordinates of a point, time among them) and `domain`, and defines the methods of a
-    [`diffop.equations.AbstractEquation`][]: `operators` and `residual`, and of `source`,
-    `conditions` and `ansatz` those that it needs. Of the domain, such as
-    `diffop.pde.Box((0.0,), (1.0,))`, follow points, how much time has elapsed, planes to draw on,
-    and that a network sees a box as a cube. Each of `sample`, `elapsed`, `sections` and `ansatz`
-    may be defined in its place; a class that defines `sample` needs no domain. It may have
-    `recommended` settings of its own: a [`diffop.pde.Recommended`][], or a
-    [`diffop.pde.ByDimension`][] where they depend on the dimension; of a system `outputs`, how many
-    values a network has at a point; and `inputs`, how many numbers the network in the ansatz sees,
-    where these are not the coordinates. Its arrays are data, which no optimiser sees; a
-    [`diffop.nn.PINN`][] learns those of the fields that it names: `trainable = ("rate",)`.
+    A subclass is final and has the attributes `name` (its name on the command line), `dim` (the
+    number of coordinates of a point, including time) and `domain`. It defines the methods of a
+    [`diffop.equations.AbstractEquation`][]: `operators` and `residual`, and `source`, `conditions`
+    and `ansatz` if it needs them. The domain, such as `diffop.pde.Box((0.0,), (1.0,))`, determines
+    points, elapsed time, planes to draw on, and that a network sees a box as a cube. Each of
+    `sample`, `elapsed`, `sections` and `ansatz` may be defined instead; a class that defines
+    `sample` needs no domain.
+
+    Optional attributes are `recommended`, its settings: a [`diffop.pde.Recommended`][], or a
+    [`diffop.pde.ByDimension`][] if they depend on the dimension; `outputs`, the number of values of
+    a system's network at a point; and `inputs`, how many numbers the network in the ansatz sees, if
+    these are not the coordinates. Its arrays are data, which no optimiser changes; a
+    [`diffop.nn.PINN`][] learns the fields that it names: `trainable = ("rate",)`.
     """
 
     name: eqx.AbstractVar[str]
@@ -69,7 +69,7 @@ class AbstractProblem(AbstractEquation):
     trainable: ClassVar[bool | tuple[str, ...]] = False
     if TYPE_CHECKING:
         domain: ClassVar[AbstractDomain | None]
-    else:  # without an annotation, which would make it the first field of who has it for a field
+    else:  # without an annotation, which would make it the first field of subclasses
         domain = None
 
     def __check_init__(self) -> None:
@@ -81,36 +81,36 @@ class AbstractProblem(AbstractEquation):
             )
 
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
-        """`count` random points of the domain, for training and for measuring errors alike: an
-        array of shape `(count, dim)`; or a tuple of arrays, one for each argument of u.
+        """`count` random points of the domain, both for training and for measuring errors: an array
+        of shape `(count, dim)`; or a tuple of arrays, one for each argument of u.
         """
         assert self.domain is not None  # by __check_init__
         return self.domain.sample(key, count)
 
     def ansatz(self, net: Callable) -> Callable:
-        """Wraps a network from points to scalars so that it fits the domain, and has the data that
-        `conditions` does not ask for. By default it sees a box as the cube [−1, 1]^d.
+        """Wraps a network from points to scalars so that it fits the domain and satisfies the data
+        that `conditions` does not contain. By default it sees a box as the cube [−1, 1]^d.
         """
         return net if self.domain is None else self.domain.fitted(net)
 
     def elapsed(self, *args: Any, **kwargs: Any) -> Float[Array, ""] | None:
-        """How much time lies between the data and a point, for [`diffop.losses.Causal`][] weights:
-        t with data at the first time, T − t with data at the last; None without time. By default
-        the time of the domain.
+        """The time between the data and a point, for [`diffop.losses.Causal`][] weights: t with
+        data at the first time, T − t with data at the last; None without time. By default the time
+        of the domain.
 
         **Arguments:**
 
-        - `*args`: the point, as u takes it.
+        - `*args`: the point, that is, u's arguments.
         """
         return None if self.domain is None else self.domain.time(*args)
 
     def location(self, key: PRNGKeyArray) -> int | float | Float[Array, ""]:
-        """The value that the network in the ansatz should begin at, as far as the source or the
-        data tell it; 0 unless a problem defines it.
+        """The value at which the network in the ansatz should begin, as far as the source or the
+        data determine it; by default 0.
 
         **Arguments:**
 
-        - `key`: of the points that are looked at.
+        - `key`: for the points at which they are evaluated.
 
         **Returns:** a number.
         """
@@ -120,11 +120,11 @@ class AbstractProblem(AbstractEquation):
         self, key: PRNGKeyArray, location: int | float | Float[Array, ""] = 0.0
     ) -> int | float | Float[Array, ""]:
         """How far the network in the ansatz has to go from a value, as far as the source or the
-        data tell it; 1 unless a problem defines it.
+        data determine it; by default 1.
 
         **Arguments:**
 
-        - `key`: of the points that are looked at.
+        - `key`: for the points at which they are evaluated.
         - `location`: the value; from 0 on it is the size of the solution.
 
         **Returns:** a positive number.
@@ -135,37 +135,38 @@ class AbstractProblem(AbstractEquation):
 class AbstractSolvedProblem(AbstractProblem):
     """A problem whose solution is known as a function.
 
-    A subclass is as for `diffop.pde.AbstractProblem`, and defines the methods below as well.
+    A subclass is as for `diffop.pde.AbstractProblem`, and also defines the methods below.
     """
 
     @abstractmethod
     def solution(self, *args: Any, **kwargs: Any) -> PyTree:
-        """The known solution at a point, to measure errors with: a scalar, or for a system what u
-        is like.
+        """The known solution at a point, to measure errors with: a scalar, or for a system a value
+        with the structure of u's.
 
         **Arguments:**
 
-        - `*args`: the point, as u takes it: `solution(self, x)`, or `solution(self, x, t)`.
+        - `*args`: the point, that is, u's arguments: `solution(self, x)`, or `solution(self, x,
+            t)`.
         """
 
     @abstractmethod
     def null_shape(self, *args: Any, **kwargs: Any) -> PyTree:
-        """The shape $φ$ of the null model $u ≈ a·φ(x)$, whose one number a is fitted to the
+        """The shape $φ$ of the null model $u ≈ a·φ(x)$, whose single number a is fitted to the
         solution.
 
-        It should satisfy the boundary or initial condition and know nothing else; a network is
-        worth its error only as far as it is below the null model's.
+        It should satisfy the boundary or initial condition and contain no other knowledge. A
+        network is useful only if its error is below the null model's.
         """
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
-        """Where the solution is worth a picture. By default where the domain has planes to draw on:
-        of two coordinates, or of one or two and time.
+        """Planes on which the solution is drawn. By default those of the domain: for two
+        coordinates, or for one or two and time.
 
         **Arguments:**
 
         - `resolution`: how many points each section has in each direction.
 
-        **Returns:** the `diffop.pde.Section`s; none where a plane says little of the solution.
+        **Returns:** the `diffop.pde.Section`s; none if a plane shows little of the solution.
         """
         return () if self.domain is None else self.domain.sections(resolution)
 
@@ -173,8 +174,8 @@ class AbstractSolvedProblem(AbstractProblem):
 class AbstractReferenceProblem(AbstractProblem):
     """A problem whose solution is known at some points only.
 
-    A subclass is as for `diffop.pde.AbstractProblem`, and defines the methods below as well. Among
-    its `conditions` are values of u.
+    A subclass is as for `diffop.pde.AbstractProblem`, and also defines the methods below. Its
+    `conditions` include values of u.
     """
 
     @abstractmethod
@@ -188,8 +189,9 @@ class AbstractReferenceProblem(AbstractProblem):
 
     @abstractmethod
     def null_shape(self, *args: Any, **kwargs: Any) -> PyTree:
-        """The shape $φ$ of the null model $u ≈ a·φ(x)$, whose one number a is fitted to the data.
+        """The shape $φ$ of the null model $u ≈ a·φ(x)$, whose single number a is fitted to the
+        data.
 
-        To the data, since a number fitted to a single reference value has no error: a is the best
-        for the values of u that `conditions` asks for. So the null model has not seen the equation.
+        A number fitted to a single reference value would have no error. So a is fitted to the
+        values of u in `conditions`, and the null model has not seen the equation.
         """

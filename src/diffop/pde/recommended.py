@@ -1,4 +1,4 @@
-"""The settings that suit a problem."""
+"""Recommended settings of problems, with the statement of every setting."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -31,18 +31,18 @@ from ..scalars import plain
 OPTIMISER = one_of(OPTIMISERS, "NAME|MODULE:FUNCTION")._replace(
     holds=lambda value: value in (*OPTIMISERS,) or callable(value) or is_path(value)
 )
-"""A name, or what makes your own from a schedule of learning rates; of which files have the path
-alone.
+"""A name, or a function from a schedule of learning rates to an optimiser, of which files hold only
+the path.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recommended:
-    """The settings with which a problem is solved unless others are asked for.
+    """The settings with which a problem is solved unless others are given.
 
     The defaults are the paper's, for its problems on the unit ball: Shi et al. 2024, "Stochastic
-    Taylor Derivative Estimator", appendix "Experiment setup". Its "4 layers" are three hidden ones
-    (its parameter counts say so).
+    Taylor Derivative Estimator", appendix "Experiment setup". Its "4 layers" are three hidden
+    layers, according to its parameter counts.
 
     **Arguments:** as for `diffop.train.Settings`.
 
@@ -160,15 +160,15 @@ class Recommended:
     )
 
     def at(self, dim: int | None = None) -> "Recommended":
-        """These settings, in so many dimensions.
+        """These settings, in `dim` dimensions.
 
         **Arguments:**
 
-        - `dim`: the dimension; as it is if not given.
+        - `dim`: the dimension; unchanged if not given.
 
         **Returns:** the settings.
 
-        **Raises:** `ValueError` for what is no dimension.
+        **Raises:** `ValueError` for a number that is not a dimension.
         """
         return self if dim is None else replace(self, dim=_checked(dim))
 
@@ -180,9 +180,9 @@ class ByDimension:
 
     **Arguments:**
 
-    - `dim`: the dimension in which the problem is solved unless another one is asked for.
+    - `dim`: the dimension in which the problem is solved unless another is given.
     - `rule`: a function of the dimension that returns a `diffop.pde.Recommended`, whose own `dim`
-        says nothing.
+        is ignored.
 
     !!! example
 
@@ -199,15 +199,15 @@ class ByDimension:
     rule: Callable[[int], Recommended]
 
     def at(self, dim: int | None = None) -> Recommended:
-        """The settings in so many dimensions.
+        """The settings in `dim` dimensions.
 
         **Arguments:**
 
-        - `dim`: the dimension; the problem's own if not given.
+        - `dim`: the dimension; by default the problem's own.
 
         **Returns:** the settings.
 
-        **Raises:** `ValueError` for what is no dimension.
+        **Raises:** `ValueError` for a number that is not a dimension.
         """
         wanted = _checked(self.dim if dim is None else dim)
         return self.rule(wanted).at(wanted)
@@ -227,11 +227,11 @@ MUON = partial(
     optimiser="muon",
     schedule="cosine",
 )
-"""What is best where many points are cheap and many digits are not asked for."""
+"""The best settings if many points are cheap and few digits are needed."""
 
 LEAST_SQUARES = partial(
     Recommended, probes="exact", optimiser="levenberg-marquardt", precision="double"
 )
-"""What is best where hundreds of residuals are enough: whole steps are as good where they converge,
-and do not on most seeds of some problems.
+"""The best settings if hundreds of residuals are enough. Whole steps are as good where they
+converge, but for some problems they do not converge on most seeds.
 """

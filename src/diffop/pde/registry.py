@@ -49,7 +49,7 @@ def _without_coefficients(problem: Callable[[int], Problem]) -> _Make:
 
 
 def _in_one_dimension(problem: Any) -> _Make:
-    """Nothing in these problems is random."""
+    """Makes a problem without a choice of dimension and without randomness."""
     own = problem.recommended.dim
 
     def make(dim: int, _: PRNGKeyArray) -> Problem:
@@ -79,7 +79,7 @@ def _headline(problem: type) -> str:
 
 
 def _on_the_ball(equation: str, bodies: int, period: int | None = None) -> tuple[str, _Entry]:
-    """An equation with a sum."""
+    """The entry of an equation with a sum."""
     summary = f"{EQUATIONS[equation].text} on the unit ball, u = 0 on the sphere, "
     name, solution = f"{equation}-{SUMS[bodies].text}", f"{SUMS[bodies].text} solution"
     if period is not None:
@@ -154,12 +154,12 @@ def recommended(name: str, dim: int | None = None) -> Recommended:
     **Arguments:**
 
     - `name`: one of `diffop.pde.names()`.
-    - `dim`: the dimension; the recommended one if it is not given.
+    - `dim`: the dimension; by default the recommended one.
 
     **Returns:** a `diffop.pde.Recommended`.
 
     **Raises:** `ValueError` if there is no such problem (the message names the nearest ones) or if
-    `dim` is no dimension.
+    `dim` is not a dimension.
 
     !!! example
 
@@ -174,7 +174,7 @@ def recommended(name: str, dim: int | None = None) -> Recommended:
 
 
 def rule(name: str) -> Recommended | ByDimension:
-    """What the problem called `name` recommends in every dimension."""
+    """What the problem called `name` recommends, by dimension."""
     return _find(name).recommended
 
 
@@ -185,13 +185,13 @@ def paper(name: str, dim: int | None = None) -> Recommended:
     **Arguments:**
 
     - `name`: one of `diffop.pde.names()`.
-    - `dim`: the dimension, of which the other settings are independent; 1000 on the unit ball and
-        10 of the semilinear equations if it is not given.
+    - `dim`: the dimension, on which the other settings do not depend; by default 1000 on the unit
+        ball and 10 for the semilinear equations.
 
     **Returns:** a `diffop.pde.Recommended`.
 
     **Raises:** `ValueError` if there is no such problem, if the paper trains nothing on it, or if
-    `dim` is no dimension.
+    `dim` is not a dimension.
 
     !!! example
 
@@ -201,7 +201,7 @@ def paper(name: str, dim: int | None = None) -> Recommended:
         do.pde.paper("allen-cahn-two-body").steps  # 10_000
         ```
     """
-    found = None if ":" in name else _find(name).paper  # which is your own class
+    found = None if ":" in name else _find(name).paper  # a path names a user's class
     if found is None:
         trained = [each for each in names() if _PROBLEMS[each].paper is not None]
         raise ValueError(
@@ -217,9 +217,9 @@ def make(name: str, dim: int | None = None, *, key: PRNGKeyArray) -> Problem:
     **Arguments:**
 
     - `name`: one of `diffop.pde.names()`.
-    - `dim`: the dimension; the recommended one if it is not given. It is the number of coordinates
-        of a point, without time where a problem has any dimension (`problem.dim` counts it).
-    - `key`: a key from `jax.random.key`, for whatever in the problem is random.
+    - `dim`: the dimension; by default the recommended one. It is the number of coordinates of a
+        point, without time for problems of any dimension (`problem.dim` includes time).
+    - `key`: a key from `jax.random.key`, for everything random in the problem.
 
     **Returns:** the problem.
 

@@ -1,15 +1,15 @@
-"""The ground state of coupled quantum oscillators.
+"""The ground state of coupled quantum oscillators, with a known energy.
 
 The energy of N particles on a line, in a trap and with springs between neighbours, is
 
     H = −½ Δ + V(x),     V(x) = ½ ω² |x|² + ½ k Σ_i (x_{i+1} − x_i)² = ½ xᵀKx,
 
-K being ω² on the diagonal plus k times the second difference with free ends. The cosines
+where K is ω² on the diagonal plus k times the second difference with free ends. The cosines
 
     q_{nj} = √((2 − δ_{n0})/N) cos(πn (j + ½)/N),     n, j = 0 … N − 1,
 
 are its orthonormal eigenvectors, with the eigenvalues ω_n² = ω² + 4k sin²(πn/2N). For a symmetric
-matrix B the function log ψ = −½ xᵀBx has the gradient −Bx and the Laplacian −tr B, so that
+matrix B the function log ψ = −½ xᵀBx has the gradient −Bx and the Laplacian −tr B, so
 
     −½ (Δ log ψ + |∇ log ψ|²) + V = ½ tr B − ½ xᵀB²x + ½ xᵀKx,
 
@@ -39,16 +39,16 @@ from .sampling.normal import normal
 class OscillatorChain(AbstractSolvedProblem):
     """Schrödinger, $(−½Δ + V) ψ = Eψ$, ground state of oscillators with springs between neighbours.
 
-    For $u = log ψ$ the equation is $−½ (Δu + |∇u|²) + V = E$, the left side being the local energy;
-    $V(x) = ½ω²|x|² + ½k Σ_i (x_{i+1} − x_i)²$, one particle for each coordinate. E and u are known
-    (Schwabl 2007, "Quantum mechanics"; the modes are those of a chain of atoms). With the ground
-    state's energy as right side no other u, up to a constant, belongs to a positive $ψ$;
-    $u(0) = 0$. Where E is to be found, the variance of `local_energy` over points may be minimised
-    instead: it is zero for the ground state, whose local energy is E everywhere.
+    For $u = log ψ$ the equation is $−½ (Δu + |∇u|²) + V = E$, where the left side is the local
+    energy and $V(x) = ½ω²|x|² + ½k Σ_i (x_{i+1} − x_i)²$, with one particle for each coordinate. E
+    and u are known (Schwabl 2007, "Quantum mechanics"; the modes are those of a chain of atoms).
+    With the ground state's energy as right side no other u, up to a constant, belongs to a positive
+    $ψ$; $u(0) = 0$. If E is unknown, minimise the variance of `local_energy` over points instead:
+    it is zero for the ground state, whose local energy is E everywhere.
 
-    The ansatz is $−½ω|x|² + net(x) − net(0)$, the particles without springs, corrected. The null
-    model is $a·|x|²$, particles that do not know of each other. Points are distributed as the
-    particles without springs are, $N(0, I/2ω)$, so that coordinates are about 1 in any dimension.
+    The ansatz is $−½ω|x|² + net(x) − net(0)$, a correction of the particles without springs. The
+    null model is $a·|x|²$, particles that are independent of each other. Points are distributed
+    like the particles without springs, $N(0, I/2ω)$, so coordinates are about 1 in any dimension.
 
     **Arguments:**
 

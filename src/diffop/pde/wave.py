@@ -19,10 +19,10 @@ from .whole_space import AbstractWholeSpace
 class WaveEquation(AbstractWholeSpace, AbstractSolvedProblem):
     """The wave equation, $u_tt = Δu$ in all of space, $u(x, 0) = Σ_i sinh x_i$ and $u_t(x, 0) = 0$.
 
-    The solution is $cosh t Σ_i sinh x_i$. The ansatz $u = Σ_i sinh x_i + t² net(x, t)$ builds both
-    data in; the null model is the initial value, held still. Points are normally distributed in
-    space and uniformly in time: in the unit ball sinh were the identity, and u linear in x. Source:
-    the published code of Shi et al. 2024, "Stochastic Taylor Derivative Estimator".
+    The solution is $cosh t Σ_i sinh x_i$. The ansatz $u = Σ_i sinh x_i + t² net(x, t)$ builds in
+    both data; the null model is the initial value at all times. Points are normally distributed in
+    space and uniform in time; in the unit ball sinh would be the identity, and u linear in x.
+    Source: the published code of Shi et al. 2024, "Stochastic Taylor Derivative Estimator".
 
     **Arguments:**
 

@@ -1,4 +1,4 @@
-"""The biharmonic equation on the unit ball.
+"""The biharmonic equation on the unit ball, with a closed-form source.
 
 The solution is u = p² S with p = 1 − |x|², which vanishes on the sphere with its slopes, and the
 waves S(x) = Σ_i c_i sin a_i, a_i = √d (x_i + x_{i+1}). Let E = x·∇ be the derivative along the
@@ -6,7 +6,8 @@ radius. For functions f(s) of s = |x|², with ∇f = 2x f' and Δf = 2d f' + 4s 
 
     Δ(fG) = f ΔG + 4f' EG + (2d f' + 4s f'') G,        ΔE = EΔ + 2Δ.
 
-Twice from f = p² = (1 − s)², where f' = −2p and f'' = 2, with h = 2d f' + 4s f'' = −4dp + 8s:
+Apply this twice to f = p² = (1 − s)², where f' = −2p and f'' = 2, with h = 2d f' + 4s f'' = −4dp +
+8s:
 
     Δu  = p² ΔS − 8p ES + h S
     Δ²u = p² Δ²S − 8p EΔS + h ΔS                        from p² ΔS
@@ -42,8 +43,8 @@ class BiharmonicWaves(AbstractSolvedProblem):
     """Biharmonic, $Δ²u = f$ on the unit ball, u = 0 and $∂u/∂n = 0$ on the sphere.
 
     The solution is $u(x) = (1 − |x|²)² Σ_i c_i sin(√d (x_i + x_{i+1}))$ with $c_i ~ N(0, 1)$. The
-    arguments of the sine are about 1 in any dimension, so that the solution does not flatten as d
-    grows. The ansatz is $(1 − |x|²)² net(x)$. Sources: Timoshenko and Woinowsky-Krieger 1959,
+    arguments of the sine are about 1 in any dimension, so the solution does not flatten as d grows.
+    The ansatz is $(1 − |x|²)² net(x)$. Sources: Timoshenko and Woinowsky-Krieger 1959,
     "Theory of plates and shells" (a clamped plate is d = 2); Hu et al. 2024, "Hutchinson trace
     estimation for high-dimensional and high-order physics-informed neural networks", for d > 2.
 

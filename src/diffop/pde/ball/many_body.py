@@ -1,5 +1,5 @@
-"""The paper's six problems on the unit ball, one of three nonlinearities with one of two sums, and
-the same on a lattice.
+"""The paper's six problems on the unit ball (three nonlinearities, two sums), and the same on a
+lattice.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ SUMS = {
 
 
 def recommended(bodies: int, period: int | None) -> Recommended | ByDimension:
-    """What is recommended for an equation with a sum."""
+    """The recommended settings for an equation with a sum."""
     return SUMS[bodies].recommended if period is None else lattice(period)
 
 
@@ -60,13 +60,13 @@ class ManyBody(AbstractBallProblem):
     - for 3 bodies $S(x) = Σ_i c_i exp(x_i x_{i+1} x_{i+2})$, i = 1 … d − 2.
 
     The exponents are about $d^{−3/2}$, so the null model is far better with three bodies than with
-    two: its relative error is 2e-4 in 100 dimensions, 7e-6 in 1000, and below the rounding of
-    float32 from 100,000 on, where errors say nothing.
+    two: its relative error is 2e-4 in 100 dimensions and 7e-6 in 1000. From 100,000 on it is below
+    the rounding of float32, where errors mean nothing.
 
-    On a lattice the coefficients repeat after `period` coordinates, and the sum of a period is 0:
-    without that S would be about d, and the null model exact to 1/d. So u is of the size of one in
-    any dimension, and what is to be learnt is the same for all cells of the lattice, as a network
-    with shared weights is ([`diffop.nn.WeightSharedMLP`][]).
+    On a lattice the coefficients repeat after `period` coordinates, and the sum over a period is 0.
+    Otherwise S would be about d, and the null model exact to 1/d. So u is about one in any
+    dimension, and all cells of the lattice look alike, as they do to a network with shared weights
+    ([`diffop.nn.WeightSharedMLP`][]).
 
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "Inseparable and
     effectively high-dimensional PDEs".
@@ -77,12 +77,12 @@ class ManyBody(AbstractBallProblem):
     - `bodies`: 2 or 3.
     - `dim`: the number of coordinates d, at least that of bodies.
     - `key`: a key from `jax.random.key`; it determines the solution's coefficients.
-    - `period`: after how many coordinates the coefficients repeat, from 2 to the number of them;
-        None, the default, if they do not.
+    - `period`: the number of coordinates after which the coefficients repeat, from 2 to the number
+        of coefficients; None, the default, if they do not.
 
-    Its `name`, on the command line too, is that of the equation and of the sum, such as
-    "allen-cahn-two-body"; on a lattice "allen-cahn-two-body-lattice", which has a period of 4
-    where it is made by its name.
+    Its `name`, also on the command line, consists of the equation and the sum, such as
+    "allen-cahn-two-body". On a lattice it is "allen-cahn-two-body-lattice", with a period of 4 if
+    the problem is made by its name.
 
     **Raises:** `ValueError` for another equation or sum, too few coordinates, or a period that is
     not among them.
@@ -134,7 +134,7 @@ class ManyBody(AbstractBallProblem):
 
     @property
     def recommended(self) -> Recommended | ByDimension:
-        """By the number of bodies and the dimension; on a lattice the same in every dimension."""
+        """By the number of bodies and the dimension; the same in every dimension on a lattice."""
         return recommended(self.bodies, self.period)
 
     def nonlinearity(self, u: Float[Array, ""]) -> Float[Array, ""]:
@@ -147,19 +147,19 @@ class ManyBody(AbstractBallProblem):
         self, x: Float[Array, " dim"], w: Float[Array, ""]
     ) -> tuple[Float[Array, ""], Float[Array, ""]]:
         value, radial, laplacian = SUMS[self.bodies].terms(x)
-        # Two dot products: each writes what it multiplies to memory, and they are the fastest sums
-        # on a CPU, where XLA adds up the terms of others one by one.
+        # Two dot products: each writes its products to memory, and they are the fastest sums on a
+        # CPU, where XLA adds the terms of other sums one by one.
         total = self.coefficients @ value + SUMS[self.bodies].centre * self._total()
         return total, self.coefficients @ (w * laplacian - 4 * radial)
 
     def _total(self) -> Float[Array, ""]:
-        """Σ_i c_i; a whole period adds nothing to it."""
+        """Σ_i c_i; a whole period contributes nothing."""
         size = self.coefficients.size
         return jnp.sum(self.coefficients[: size if self.period is None else size % self.period])
 
 
 def _repeated(coefficients: Float[Array, " terms"], period: int) -> Float[Array, " terms"]:
-    """The first of them, less their mean, again and again."""
+    """The first of them, less their mean, repeated."""
     if not 2 <= period <= coefficients.size:
         raise ValueError(
             f"ManyBody expects a period from 2 to the {coefficients.size} terms of its sum, got "

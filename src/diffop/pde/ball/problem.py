@@ -17,12 +17,12 @@ from ..problem import AbstractSolvedProblem, Section
 from ..sampling.ball import unit_ball_by_radius
 
 _PAIRS = 8
-"""So many points and their opposites tell the source's size and sign: in many dimensions its values
-are nearly alike, and what is linear in the coordinates has the mean 0 over a pair.
+"""The number of points (and as many opposites) from which the source's size and sign are estimated.
+In many dimensions its values are nearly alike, and terms linear in the coordinates cancel in pairs.
 """
 
 _ITERATIONS = 10
-"""So many steps bring one number to the digits of float32, from the linear equation's on."""
+"""The number of steps that find one number to float32 precision, from the linear equation's."""
 
 
 class AbstractBallProblem(AbstractSolvedProblem):
@@ -31,9 +31,9 @@ class AbstractBallProblem(AbstractSolvedProblem):
 
     The source f is computed in closed form, in $O(d)$, from S, $x·∇S$ and $ΔS$. The coordinates of
     a point of the ball are about $1/√d$, so in high dimension the solution is nearly a constant
-    times $1 − |x|²$: compare errors with those of that null model.
+    times $1 − |x|²$: compare errors with those of this null model.
 
-    [`diffop.pde.ManyBody`][] has three g and two S; another subclass is final, has a `name` and a
+    [`diffop.pde.ManyBody`][] has three g and two S. Another subclass is final, has a `name` and a
     dimension `dim`, and defines `nonlinearity`, the function g, `sum` and `sum_terms`.
     """
 
@@ -82,14 +82,14 @@ class AbstractBallProblem(AbstractSolvedProblem):
         return jnp.hypot(c - location, left)
 
     def _nearest(self, key: PRNGKeyArray) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """The c for which c (1 − |x|²) misses the equation least, nonlinearity included; and the
-        root mean square of the changes of c after which it would miss nothing at one of the points.
+        """The c for which c (1 − |x|²) misses the equation least, also for nonlinear equations; and
+        the root mean square of the changes of c that would satisfy it at one of the points.
         """
         x = self.sample(key, _PAIRS)
         x = jnp.concatenate([x, -x])
         f, shape = (jax.lax.map(g, x) for g in (self.source, self.null_shape))
 
-        # in units of −2d, since Δ(c (1 − |x|²)) = −2dc: of c
+        # in units of −2d, since Δ(c (1 − |x|²)) = −2dc
         def missed(c: Float[Array, ""]) -> Float[Array, " points"]:
             return c - (jax.vmap(self.nonlinearity)(c * shape) - f) / (2 * self.dim)
 
@@ -101,10 +101,10 @@ class AbstractBallProblem(AbstractSolvedProblem):
             better = c - (slope @ r) / (slope @ slope)
             return jnp.where(jnp.sum(missed(better) ** 2) < jnp.sum(r**2), better, c)
 
-        # by Gauss-Newton from the c of the linear equation; a step is taken where it misses by less
+        # Gauss-Newton from the c of the linear equation; a step is taken if it misses by less
         c = jax.lax.fori_loop(0, _ITERATIONS, improved, jnp.mean(f) / (-2 * self.dim))
         r, slope = linear(c)
-        changes = jnp.where(slope == 0, 0, r / slope)  # where c changes nothing, none is told of
+        changes = jnp.where(slope == 0, 0, r / slope)  # no change if c has no influence
         return c, jnp.sqrt(jnp.mean(changes**2))
 
     def ansatz(self, net: Callable) -> Callable:

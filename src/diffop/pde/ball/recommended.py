@@ -1,7 +1,7 @@
-"""The settings that suit the problems with sums on the unit ball, by their dimension.
+"""Recommended settings for the problems with sums on the unit ball, by their dimension.
 
-Coordinates of points are about 1/√d. A solution is one number times 1 − |x|², and what is beyond
-that: linear in the coordinates at first for two bodies, and of third order for three.
+Coordinates of points are about 1/√d. A solution is one number times 1 − |x|², plus a remainder,
+which is linear in the coordinates at first for two bodies, and of third order for three.
 """
 
 import math
@@ -10,23 +10,23 @@ from functools import partial
 from ..recommended import MUON, ByDimension, Recommended
 
 _ANCHORED_FROM = {2: 300, 3: 1000}
-"""By the number of bodies. From here on a two-body solution is nearly one number, a slope and a
-mean curvature; and a three-body one is one number to six digits or more.
+"""By the number of bodies. From this dimension on a two-body solution is nearly one number, a slope
+and a mean curvature; a three-body solution is one number to six digits or more.
 """
 
 _CURVED_TO = 300_000
-"""Beyond, the mean curvature, which is the one number divided by d, is not missed."""
+"""Above this, the mean curvature, which is the one number divided by d, can be left out."""
 
 _CUBIC_FROM = 10
-"""Below, small networks learn all of a solution."""
+"""Below this, small networks learn the whole solution."""
 
 _scaled = partial(Recommended, output_scale="source")
-"""The source tells the size of the solution, which grows with the dimension."""
+"""The source gives the size of the solution, which grows with the dimension."""
 
 
 def _anchored(dim: int) -> Recommended:
-    """A parameter for the one number, another for the mean curvature, and a small network for what
-    is beyond them, which is nearly linear.
+    """A parameter for the one number, another for the mean curvature, and a small network for the
+    remainder, which is nearly linear.
     """
     return _scaled(
         steps=400,
@@ -37,12 +37,12 @@ def _anchored(dim: int) -> Recommended:
         learning_rate=1e-2,
         # |∇R|² is far larger than R², since a point has many coordinates
         gpinn=1e-2,
-        # Signs forget at once how large gradients were at first, when all was missed.
+        # Steps by signs forget at once how large gradients were in the beginning.
         optimiser="sign-sgd",
         # The first layer learns at 3e-3 in any dimension: the bound is over √d.
         fan_in_rate=_two_digits(3e-3 * math.sqrt(dim)),
         anchor="source",
-        # From there on it is smaller than what training leaves, and only wanders.
+        # From there on it is smaller than the error after training, and only fluctuates.
         curvature=0.0 if dim <= _CURVED_TO else None,
     )
 
@@ -54,7 +54,7 @@ def _many_body(bodies: int, dim: int) -> Recommended:
 
 
 def _cubic(dim: int) -> Recommended:
-    """A wide layer for what is of second and third order, where coordinates are about 1 for the
+    """A wide layer for terms of second and third order, with coordinates scaled to about 1 for the
     network.
     """
     return _scaled(
@@ -78,13 +78,13 @@ def _small(dim: int) -> Recommended:
 
 
 def lattice(period: int) -> Recommended:
-    """What suits a lattice, in any dimension: cells that are seen alike and summed have the same
-    few parameters for any number of cells, and twenty steps of least squares find these.
+    """Settings for a lattice, in any dimension. Cells that share weights and are summed have the
+    same few parameters for any number of cells, and twenty least-squares steps find these.
 
     **Arguments:**
 
-    - `period`: how many coordinates a cell has. Where the dimension is no multiple of it, the last
-        block is filled up.
+    - `period`: how many coordinates a cell has. If the dimension is not a multiple of it, the last
+        block is padded.
 
     **Returns:** the settings.
     """
@@ -103,7 +103,7 @@ def lattice(period: int) -> Recommended:
 
 
 def _root(dim: int) -> float:
-    """√d, by which coordinates are about 1 for the network."""
+    """√d, which scales coordinates to about 1 for the network."""
     return float(round(math.sqrt(dim)))
 
 
@@ -113,5 +113,5 @@ def _two_digits(value: float) -> float:
 
 TWO_BODY = ByDimension(1000, partial(_many_body, 2))
 
-# In few coordinates more than a number is to be learnt; in 1000, as the paper has them, nothing is.
+# In few coordinates more than a number has to be learnt; in 1000, the paper's choice, nothing more.
 THREE_BODY = ByDimension(5, partial(_many_body, 3))

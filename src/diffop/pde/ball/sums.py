@@ -9,10 +9,10 @@ _BLOCK = 1024
 def in_blocks(
     coefficients: Float[Array, " terms"], values: Float[Array, " terms"]
 ) -> Float[Array, ""]:
-    """Σ_i c_i v_i, summed in blocks and then over these.
+    """Σ_i c_i v_i, summed in blocks and then over the blocks.
 
-    Products with many points add up one by one: n terms in that order lose about √n roundings of
-    the largest partial sum, and in blocks of B no more than √B + √(n/B).
+    Products with many points are added one by one: n terms in that order lose about √n roundings of
+    the largest partial sum, while blocks of B lose no more than √B + √(n/B).
     """
     if coefficients.size <= _BLOCK:
         return coefficients @ values

@@ -11,8 +11,8 @@ and with (e^p)' = (e^p)'' = e^p
     x·∇S = Σ c_i e^{p_i} 3 p_i
     ΔS   = Σ c_i e^{p_i} ((bc)² + (ac)² + (ab)²).
 
-In many dimensions all p are near 0, so S = Σ_i c_i (e^{p_i} − 1) + Σ_i c_i, and e^p − 1 is known to
-all digits. The products ab of one term are the bc of the term before, so each is computed once.
+In many dimensions all p are near 0, so S = Σ_i c_i (e^{p_i} − 1) + Σ_i c_i, and e^p − 1 is computed
+to all digits. The product ab of one term is the bc of the term before, so each is computed once.
 """
 
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from .sums import in_blocks
 
 CENTRE = 1.0
-"""e^{p_i} where x is 0."""
+"""e^{p_i} at x = 0."""
 
 
 def three_body_sum(
@@ -34,7 +34,7 @@ def three_body_sum(
 def three_body_terms(
     x: Float[Array, " dim"],
 ) -> tuple[Float[Array, " terms"], Float[Array, " terms"], Float[Array, " terms"]]:
-    """What c_i is multiplied by in S(x), less 1, in x·∇S(x) and in ΔS(x)."""
+    """The factors of c_i in S(x) (less 1), in x·∇S(x) and in ΔS(x)."""
     near = x[:-1] * x[1:]
     far = x[:-2] * x[2:]
     exponent = near[:-1] * x[2:]

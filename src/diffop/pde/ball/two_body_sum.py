@@ -12,16 +12,16 @@ and θ depends on no other coordinate, so with (sin θ)' = cos θ and (sin θ)''
     x·∇S = Σ c_i cos θ (a θ_a + b θ_b)
     ΔS   = Σ c_i [cos θ (θ_aa + θ_bb) − sin θ (θ_a² + θ_b²)].
 
-Where all |x_i| ≤ 1, as in the unit ball, these are functions of small angles: of x and of the angle
-by which θ differs from 1,
+If all |x_i| ≤ 1, as in the unit ball, these are functions of small angles: of x, and of the
+difference of θ from 1,
 
     δ = θ − 1 = a − (1 − cos b) + b cos a,     |δ| ≤ |a| + (1 − cos b) + |b| cos a ≤ 2:
 
-the bound grows with |a| and with |b|, and is 1 + (1 − cos 1) + cos 1 where both are 1.
+the bound grows with |a| and with |b|, and is 1 + (1 − cos 1) + cos 1 if both are 1.
 
-In many dimensions all δ are near 0, so S = Σ_i c_i (sin θ_i − sin 1) + sin 1 Σ_i c_i: where the
-coefficients cancel, on a lattice, the sum of large terms has no digits left in single precision.
-And sin θ − sin 1 = cos 1 sin δ − sin 1 (1 − cos δ) has the digits of δ.
+In many dimensions all δ are near 0. So S is computed as Σ_i c_i (sin θ_i − sin 1) + sin 1 Σ_i c_i:
+if the coefficients cancel, as on a lattice, the sum of large terms would have no digits left in
+single precision. sin θ − sin 1 = cos 1 sin δ − sin 1 (1 − cos δ) has the digits of δ.
 """
 
 import math
@@ -33,7 +33,7 @@ from ...kernels import call
 from .sums import in_blocks
 
 CENTRE = math.sin(1)
-"""sin θ_i where x is 0."""
+"""sin θ_i at x = 0."""
 
 _SLOPE = math.cos(1)
 
@@ -43,7 +43,7 @@ def two_body_sum(
 ) -> Float[Array, ""]:
     """S(x), valid for every x; `total` is the sum of the coefficients."""
     a, b = x[:-1], x[1:]
-    # sin θ − sin 1 of θ itself has lost the digits of a small δ
+    # computed from θ itself, sin θ − sin 1 would lose the digits of a small δ
     delta = a - _versine(b) + b * jnp.cos(a)
     values = _SLOPE * jnp.sin(delta) - CENTRE * _versine(delta)
     return in_blocks(coefficients, values) + CENTRE * total
@@ -68,9 +68,7 @@ def _small_versine(x: Float[Array, " terms"]) -> Float[Array, " terms"]:
 def two_body_terms(
     x: Float[Array, " dim"],
 ) -> tuple[Float[Array, " terms"], Float[Array, " terms"], Float[Array, " terms"]]:
-    """What c_i is multiplied by in S(x), less sin 1, in x·∇S(x) and in ΔS(x); valid where all
-    |x_i| ≤ 1.
-    """
+    """The factors of c_i in S(x) (less sin 1), in x·∇S(x) and in ΔS(x); valid if all |x_i| ≤ 1."""
     a, b = x[:-1], x[1:]
     sin_a, sin_b = _sine(a), _sine(b)
     cos_a, lost = 1 - _small_versine(a), _small_versine(b)

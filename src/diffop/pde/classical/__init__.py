@@ -1,8 +1,8 @@
-"""The equations that papers on physics-informed networks compare with, as these state them.
+"""Common benchmarks of papers on physics-informed networks, as these papers state them.
 
-evolution.py    what equations in one coordinate and time share, and what periodic ones do
-computed.py     periodic ones whose solution has no closed form, but was computed: data/
+evolution.py    base classes of equations in one coordinate and time, among them periodic ones
+computed.py     periodic equations without a closed-form solution, with computed values in data/
 
-An equation each have kdv_cosine.py, allen_cahn_1d.py, burgers.py, advection.py, wave_1d.py and
+One equation each: kdv_cosine.py, allen_cahn_1d.py, burgers.py, advection.py, wave_1d.py and
 helmholtz.py.
 """

@@ -1,4 +1,4 @@
-"""Advection, fast."""
+"""Fast advection, with periodic ends."""
 
 import math
 from typing import ClassVar, final

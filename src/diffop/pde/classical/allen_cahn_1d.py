@@ -17,11 +17,11 @@ from .computed import AbstractComputed
 class AllenCahn1D(AbstractComputed):
     """Allen-Cahn, $u_t = 10⁻⁴ u_xx + 5u − 5u³$ on [−1, 1], periodic, to time 1, from $x² cos πx$.
 
-    Where the interval closes u begins with a kink, of slopes −2 and 2. Between the phases −1 and 1
-    there are two walls at the end. Reference values are those of spectral elements, to nine digits.
+    At the periodic ends u begins with a kink, of slopes −2 and 2. At the end there are two walls
+    between the phases −1 and 1. Reference values come from spectral elements, to nine digits.
 
-    The ansatz is the network, periodic, and the initial value is a condition: built in, its kink
-    would stay, since no point sees its second derivative. Source: Raissi, Perdikaris and
+    The ansatz is the periodic network. The initial value is a condition: built in, its kink would
+    stay, since no point sees its second derivative. Source: Raissi, Perdikaris and
     Karniadakis 2019, "Physics-informed neural networks".
 
     !!! example

@@ -1,14 +1,14 @@
-"""Burgers' equation.
+"""Burgers' equation, with Cole's and Hopf's solution by quadrature.
 
 Cole and Hopf: with u = −2ν φ_x/φ the equation is φ_t = ν φ_xx, so that for u(x, 0) = −sin πx
 
     φ(x, t) = ∫ exp(−cos πy / 2πν − (x − y)² / 4νt) dy,
 
 and u is the mean of −sin πy with the integrand as weight. With y = x − 2√(νt) z the weight is
-exp(−cos πy / 2πν − z²), which is analytic, so that the trapezoidal rule converges exponentially. It
-is largest where |z| is below 10, for ν = 0.01/π at all times up to 1. The integrand has the
-frequencies 2πk√(νt) in z, with amplitudes of about (4πν)^{1−k}/(k−1)!. The nodes do not tell a
-frequency near 2π/0.07 from 0: up to ν = 2 its amplitude is below rounding.
+exp(−cos πy / 2πν − z²), which is analytic, so the trapezoidal rule converges exponentially. The
+weight is largest where |z| is below 10, for ν = 0.01/π at all times up to 1. The integrand has the
+frequencies 2πk√(νt) in z, with amplitudes of about (4πν)^{1−k}/(k−1)!. The nodes cannot distinguish
+a frequency near 2π/0.07 from 0; up to ν = 2 its amplitude is below rounding.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Periodic evolution equations whose solution was computed elsewhere."""
+"""Periodic evolution equations whose solution was computed by another program."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from .evolution import AbstractPeriodic
 
 _DATA = Path(__file__).parent / "data"
 _REL_ERROR = 2e-9
-"""KdV by 200 to 512 modes differs by up to 1e-9 of the largest value, as rounding adds up;
-Allen-Cahn by less.
+"""Results for KdV with 200 to 512 modes differ by up to 1e-9 of the largest value, as rounding
+errors add up; those for Allen-Cahn by less.
 """
 
 
@@ -26,7 +26,8 @@ class AbstractComputed(AbstractPeriodic, AbstractReferenceProblem):
     0 to the last one, and places from the lower end on without the upper one, which is the same.
     `benchmarks/references/evolution.py` computes them.
 
-    The initial value is a condition, be it in the ansatz or not: the null model is fitted to it.
+    The initial value is a condition, whether or not the ansatz contains it: the null model is
+    fitted to it.
     """
 
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:

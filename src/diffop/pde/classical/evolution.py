@@ -14,8 +14,8 @@ from ..problem import AbstractProblem
 
 
 class AbstractEvolution(AbstractProblem):
-    """An equation without source on an interval during a time, for points (x, t), from an `initial`
-    value that is known at time 0, and is the null model, held still.
+    """An equation without source on an interval during a time, for points (x, t). Its `initial`
+    value at time 0 is known, and is the null model at all times.
 
     A subclass defines `operators`, `residual` and the value at time 0, and has its data in the
     ansatz or in conditions.
@@ -28,7 +28,7 @@ class AbstractEvolution(AbstractProblem):
 
     @abstractmethod
     def initial(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """u(x, 0), at any time."""
+        """u(x, 0), for a point at any time."""
 
     def source(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         return jnp.zeros((), x.dtype)
@@ -38,10 +38,10 @@ class AbstractEvolution(AbstractProblem):
 
 
 class AbstractPeriodic(AbstractEvolution):
-    """An evolution equation on an interval whose ends are one point.
+    """An evolution equation on an interval with periodic ends.
 
-    The ansatz is $u₀(x) + t net(t', sin 2πx/L, cos 2πx/L)$ with L the length of the interval, and
-    t' the time, from −1 to 1: periodic, and right at time 0.
+    The ansatz is $u₀(x) + t net(t', sin 2πx/L, cos 2πx/L)$, where L is the length of the interval
+    and t' the time scaled to [−1, 1]. It is periodic, and exact at time 0.
     """
 
     inputs: ClassVar[int] = 3

@@ -1,4 +1,4 @@
-"""A string that swings in two of its modes."""
+"""A vibrating string in two of its modes."""
 
 from collections.abc import Callable
 from typing import ClassVar, final
@@ -23,10 +23,10 @@ class Wave1D(AbstractEvolution, AbstractSolvedProblem):
     """The wave equation, $u_tt = 4 u_xx$ on [0, 1] to time 1, a string in two of its modes.
 
     Its ends are fixed, it begins at rest, and the solution is
-    $sin πx cos 2πt + ½ sin 4πx cos 8πt$. The ansatz is $4x (1 − x) net(x, t)$, and u and $u_t$ at
-    time 0 are conditions: built in as $u(x, 0) + t² net$, they would ask for a network of hundreds
-    at time 0 and of one at the end. Source: Wang, Yu and Perdikaris 2022, "When and why PINNs fail
-    to train: a neural tangent kernel perspective".
+    $sin πx cos 2πt + ½ sin 4πx cos 8πt$. The ansatz is $4x (1 − x) net(x, t)$. u and $u_t$ at time
+    0 are conditions: built in as $u(x, 0) + t² net$, they would need a network with values of
+    hundreds at time 0 and of one at the end. Source: Wang, Yu and Perdikaris 2022, "When and why
+    PINNs fail to train: a neural tangent kernel perspective".
 
     !!! example
 

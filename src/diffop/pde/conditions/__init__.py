@@ -1,1 +1,1 @@
-"""Conditions as they are written: what is prescribed on a part of a boundary."""
+"""Conditions by parts of a boundary: values, normal derivatives, periodicity, integrals."""

@@ -1,4 +1,4 @@
-"""What a condition is that names a part of a boundary instead of points."""
+"""The base class of conditions, which name a part of a boundary instead of points."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from ...terms.entries import Entry
 from ..domains.domain import AbstractDomain, AbstractPart
 
 Value: TypeAlias = int | float | Shaped[Array | np.ndarray, "..."] | Callable[..., Any]
-"""What is prescribed: a number or an array, the same everywhere, or a function of the point."""
+"""What is prescribed: a number or an array for a constant, or a function of the point."""
 
 
 def as_value(value: Any) -> Value:
-    """A value that may be prescribed.
+    """Checks a prescribed value.
 
     **Raises:** `TypeError` for anything else.
     """
@@ -47,14 +47,14 @@ def as_component(component: Any) -> Entry | None:
 
 
 class AbstractCondition(Complete):
-    """A condition on a part of a boundary, or on integrals, whose points are drawn anew whenever
+    """A condition on a part of a boundary, or on integrals, whose points are drawn afresh whenever
     they are needed.
 
-    A subclass is final, and defines `draw`. It has by keyword
+    A subclass is final, and defines `draw`. It has the keyword arguments
 
-    - `component`: of which entry of a vector-valued u, as [`diffop.Component`][] takes it; None for
-        all of u.
-    - `weight`: how much it counts beside the others.
+    - `component`: the entry of a vector-valued u, as [`diffop.Component`][] takes it; None for all
+        of u.
+    - `weight`: its weight beside the other conditions.
     """
 
     component: Entry | None = eqx.field(
@@ -73,19 +73,19 @@ class AbstractCondition(Complete):
         """
 
     def of_component(self, operator: Operator | NonlinearOperator) -> Operator | NonlinearOperator:
-        """The operator, of the component that the condition is for."""
+        """The operator, applied to the component that the condition is for."""
         return operator if self.component is None else operator @ Component(self.component)
 
 
 @final
 class Conditions(eqx.Module):
-    """Several conditions, each with random points of its own: what the `conditions` of a
-    [`diffop.equations.Equation`][] may be, and those of a problem may return.
+    """Several conditions, each with its own random points, for the `conditions` of a
+    [`diffop.equations.Equation`][] or of a problem.
 
     **Arguments:**
 
     - `*given`: such as [`diffop.pde.Dirichlet`][] and [`diffop.pde.Neumann`][]; also conditions
-        that have their points, such as measurements in a [`diffop.equations.Condition`][].
+        with fixed points, such as measurements in a [`diffop.equations.Condition`][].
 
     **Returns:** called with a key and a number of points, a tuple of
     [`diffop.equations.Condition`][]s, [`diffop.equations.Matching`][]s and
@@ -134,7 +134,7 @@ class Conditions(eqx.Module):
 
 
 def at_points(value: Value, points: Points) -> Shaped[Array, "count ..."]:
-    """What is prescribed at each of the points.
+    """The prescribed values at each of the points.
 
     **Raises:** `ValueError` for a function of other arguments.
     """
@@ -149,7 +149,7 @@ def along_normal(part: AbstractPart) -> Operator:
 
 
 def check_part(whose: Any, part: Any) -> None:
-    """Refuses what is no part of a boundary.
+    """Refuses anything but a part of a boundary.
 
     **Raises:** `TypeError` naming the condition.
     """
@@ -162,7 +162,7 @@ def check_part(whose: Any, part: Any) -> None:
 
 
 def check_place(whose: Any, place: Any) -> None:
-    """Refuses what is neither a part of a boundary nor a domain.
+    """Refuses anything but a part of a boundary or a domain.
 
     **Raises:** `TypeError` naming the condition.
     """
@@ -171,9 +171,9 @@ def check_place(whose: Any, place: Any) -> None:
 
 
 def check_normal(whose: Any, part: Any) -> None:
-    """Refuses what has no outward normal.
+    """Refuses anything without an outward normal.
 
-    **Raises:** `TypeError` for no part, `ValueError` for one without a normal.
+    **Raises:** `TypeError` for anything but a part, `ValueError` for a part without a normal.
     """
     check_part(whose, part)
     if part.normal is None:

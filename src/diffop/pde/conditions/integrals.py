@@ -1,4 +1,4 @@
-"""Conditions on integrals of u: how large it is in all, and what it has nothing of."""
+"""Conditions on integrals of u: normalisation, and orthogonality to functions."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from ..domains.space_time import SpaceTime
 from .base import AbstractCondition, Value, as_value, at_points
 
 Asked: TypeAlias = Sequence[tuple[Callable[..., Any] | None, Value]]
-"""Functions that u is multiplied with, and what the integrals have to be."""
+"""Functions that multiply u, and the values that the integrals must have."""
 
 
 def _as_region(given: Any) -> AbstractRegion | None:
@@ -39,8 +39,8 @@ def _as_functions(given: Any) -> tuple[Callable[..., Any], ...]:
 
 
 class _AbstractOfIntegrals(AbstractCondition):
-    """Integrals over a domain, or over space at any time, have given values. By a rule, or with `n`
-    by so many random points that are drawn anew each time.
+    """Integrals over a domain (or over space, at any time) have given values. They are computed by
+    a rule, or with `n` by that many random points, drawn afresh each time.
     """
 
     on: AbstractDomain = eqx.field(kw_only=True)
@@ -50,12 +50,12 @@ class _AbstractOfIntegrals(AbstractCondition):
 
     @abstractmethod
     def asked(self) -> Asked:
-        """The integrals, and what they have to be."""
+        """The integrals, and the values they must have."""
 
     def check(self) -> None:
-        """Whether it is said where, and how.
+        """Checks that the domain and the way of integrating are given.
 
-        **Raises:** `TypeError` for something else in place of a domain, `ValueError` for one draw.
+        **Raises:** `TypeError` for anything but a domain, `ValueError` for a single draw.
         """
         if not isinstance(self.on, AbstractDomain):
             raise TypeError(
@@ -67,7 +67,7 @@ class _AbstractOfIntegrals(AbstractCondition):
             checked_integer(self.n, f"n of {type(self).__name__}, whose square is unbiased,", 2)
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition | Sampled, ...]:
-        """At `count` times, or at one point where it is the same at all."""
+        """The condition at `count` times, or at one point if it is the same at all times."""
         lasting = isinstance(self.on, SpaceTime)
         points = self.on.sample(stream(key, "times of integrals"), count if lasting else 1)
         found = []
@@ -82,7 +82,7 @@ class _AbstractOfIntegrals(AbstractCondition):
         return tuple(found)
 
     def _integral(self, function: Callable[..., Any] | None) -> Integral:
-        """Of u times a function, over all coordinates but time."""
+        """The integral of u times a function, over all coordinates but time."""
         domain = self.on.space if isinstance(self.on, SpaceTime) else self.on
         region = as_region(domain) if self.over is None else self.over
         kernel = None if function is None else _Elsewhere(function)
@@ -105,8 +105,8 @@ class _Elsewhere(eqx.Module):
 
 @final
 class Normalised(_AbstractOfIntegrals):
-    """$∫ u dx$ = value over a domain; over its space at any time where it has time. So a density is
-    told from its multiples, and what only derivatives of are known from what differs by a constant
+    """$∫ u dx$ = value over a domain; if it has time, over its space at any time. This fixes the
+    factor of a density, and the constant of a function of which only derivatives are known
     (`Normalised(0.0, on=…)`).
 
     **Arguments:**
@@ -115,13 +115,13 @@ class Normalised(_AbstractOfIntegrals):
     - `on`: a domain: a [`diffop.pde.Box`][], a [`diffop.pde.Ball`][], or a
         [`diffop.pde.SpaceTime`][] of these.
     - `over`: another region than the domain's own, such as [`diffop.quadrature.WholeSpace`][].
-    - `rule`: as for [`diffop.Integral`][], where `n` is not given.
-    - `n`: how many random points instead, at least 2: the condition is a
-        [`diffop.equations.Sampled`][] then, whose square is unbiased.
+    - `rule`: as for [`diffop.Integral`][], if `n` is not given.
+    - `n`: how many random points instead, at least 2. The condition is then a
+        [`diffop.equations.Sampled`][], whose square is unbiased.
     - `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
 
-    **Raises:** `TypeError` for something else in place of a domain or a value; `ValueError` for
-    fewer than two points.
+    **Raises:** `TypeError` for a wrong type of domain or value; `ValueError` for fewer than two
+    points.
 
     !!! example
 
@@ -142,14 +142,14 @@ class Normalised(_AbstractOfIntegrals):
         self.check()
 
     def asked(self) -> Asked:
-        """Of u itself."""
+        """The integral of u itself."""
         return [(None, self.value)]
 
 
 @final
 class OrthogonalTo(_AbstractOfIntegrals):
-    """$∫ g u dx = 0$ for functions g: u has nothing of them, as the next eigenfunction has nothing
-    of those before.
+    """$∫ g u dx = 0$ for functions g, as an eigenfunction is orthogonal to the eigenfunctions
+    before it.
 
     **Arguments:**
 
@@ -157,8 +157,7 @@ class OrthogonalTo(_AbstractOfIntegrals):
         returns a number; or several in a tuple.
     - `on`, `over`, `rule`, `n`, `component`, `weight`: as for [`diffop.pde.Normalised`][].
 
-    **Raises:** as `diffop.pde.Normalised`, and `TypeError` for something else in place of a
-    function.
+    **Raises:** as `diffop.pde.Normalised`, and `TypeError` for anything but a function.
 
     !!! example
 
@@ -180,5 +179,5 @@ class OrthogonalTo(_AbstractOfIntegrals):
         self.check()
 
     def asked(self) -> Asked:
-        """Of u times each of them."""
+        """The integrals of u times each of them."""
         return [(each, 0.0) for each in self.functions]

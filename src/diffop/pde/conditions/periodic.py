@@ -1,4 +1,4 @@
-"""Opposite faces as one."""
+"""Periodic boundaries: opposite faces are identified."""
 
 from typing import final
 
@@ -17,17 +17,17 @@ def _as_orders(orders: tuple[int, ...]) -> tuple[int, ...]:
 
 @final
 class Periodic(AbstractCondition):
-    """u at a face is u at the opposite face, and so are its derivatives along the normal.
+    """u and its normal derivatives at a face equal those at the opposite face.
 
     **Arguments:**
 
-    - `on`: a face of a box, such as `box.face(0, "lower")`, also where there is time.
-    - `orders`: which derivatives along the normal, 0 being u itself. An equation of order k in that
-        coordinate needs those below k.
+    - `on`: a face of a box, such as `box.face(0, "lower")`, also if the domain has time.
+    - `orders`: which derivatives along the normal, where 0 is u itself. An equation of order k in
+        that coordinate needs those below k.
     - `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
 
-    **Raises:** `TypeError` for something else in place of a part; `ValueError` for a part without
-    an opposite one.
+    **Raises:** `TypeError` for anything but a part; `ValueError` for a part without an opposite
+    face.
 
     !!! example
 

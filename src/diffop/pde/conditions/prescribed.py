@@ -1,4 +1,4 @@
-"""Values that are given: of u, of its normal derivative, of anything else."""
+"""Prescribed values of u, of its normal derivative, and of other operators."""
 
 from abc import abstractmethod
 from typing import TypeAlias, final
@@ -29,11 +29,11 @@ Place: TypeAlias = AbstractPart | AbstractDomain
 
 
 class _AbstractPrescribed(AbstractCondition):
-    """What an operator makes of u has given values."""
+    """The value of an operator applied to u is given."""
 
     @abstractmethod
     def prescribed(self) -> tuple[Operator | NonlinearOperator, Value, Place]:
-        """The operator, of all of u, what it has to give, and where."""
+        """The operator, applied to all of u, its value, and the place."""
 
     def draw(self, key: PRNGKeyArray, count: int) -> tuple[Condition]:
         operator, value, part = self.prescribed()
@@ -45,17 +45,15 @@ class _AbstractPrescribed(AbstractCondition):
 @final
 class Prescribed(_AbstractPrescribed):
     """`operator.exact(u) = value` on a part of a boundary or inside of a domain, for any operator:
-    an equation that holds in a region of its own, a jump at an interface.
+    for example an equation that holds in a part of the domain, or a jump at an interface.
 
     **Arguments:**
 
-    - `operator`: what of u is prescribed.
-    - `value`: a number, an array, or a function of the point, in the shape of what the operator
-        makes of u.
+    - `operator`: whose value is prescribed.
+    - `value`: a number, an array, or a function of the point, in the shape of the operator's value.
     - `on`, `component`, `weight`: as for [`diffop.pde.Dirichlet`][].
 
-    **Raises:** as `diffop.pde.Dirichlet`, and `TypeError` for something else in place of an
-    operator.
+    **Raises:** as `diffop.pde.Dirichlet`, and `TypeError` for anything but an operator.
 
     !!! example
 
@@ -85,20 +83,20 @@ class Prescribed(_AbstractPrescribed):
 
 @final
 class Dirichlet(_AbstractPrescribed):
-    """u = value on a part of a boundary, or inside of a domain.
+    """u = value on a part of a boundary, or inside a domain.
 
     **Arguments:**
 
     - `value`: a number, an array, or a function of the point that returns one: in the shape of u,
         or of its component.
-    - `on`: the part, such as `box.face(0, "lower")` or `ball.boundary`; or a domain, for all of its
+    - `on`: the part, such as `box.face(0, "lower")` or `ball.boundary`; or a domain, for its
         inside.
-    - `component`: of which entry of a vector-valued u, as [`diffop.Component`][] takes it: a
-        number, a name, or a tuple of these; all of u if it is not given.
-    - `weight`: how much it counts beside the others.
+    - `component`: the entry of a vector-valued u, as [`diffop.Component`][] takes it: a number, a
+        name, or a tuple of these; by default all of u.
+    - `weight`: its weight beside the other conditions.
 
-    **Raises:** `TypeError` for something else in place of a value or a part; `ValueError`, when a
-    loss is computed, for a component that u does not have, and for values of another shape.
+    **Raises:** `TypeError` for a wrong type of value or part; `ValueError`, when a loss is
+    computed, for a component that u does not have, and for values of another shape.
 
     !!! example
 
@@ -128,7 +126,7 @@ class Dirichlet(_AbstractPrescribed):
 
 @final
 class Neumann(_AbstractPrescribed):
-    """$∂u/∂n$ = value on a part of a boundary, n being its outward normal.
+    """$∂u/∂n$ = value on a part of a boundary, where n is its outward normal.
 
     **Arguments:** as for [`diffop.pde.Dirichlet`][].
 
@@ -158,7 +156,7 @@ class Neumann(_AbstractPrescribed):
 
 @final
 class Robin(_AbstractPrescribed):
-    """$a u + b ∂u/∂n$ = value on a part of a boundary, n being its outward normal.
+    """$a u + b ∂u/∂n$ = value on a part of a boundary, where n is its outward normal.
 
     **Arguments:**
 
@@ -192,7 +190,7 @@ class Robin(_AbstractPrescribed):
 
 @final
 class Initial(_AbstractPrescribed):
-    """u = value at time 0, or a derivative of u by time.
+    """u = value at time 0, or a derivative of u with respect to time.
 
     **Arguments:**
 

@@ -1,1 +1,1 @@
-"""Where equations hold: domains, and the parts of their boundaries."""
+"""Domains, where equations hold, and the parts of their boundaries."""

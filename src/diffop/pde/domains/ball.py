@@ -31,7 +31,7 @@ class Ball(AbstractShape):
 
     - `dim`: the number of coordinates, at least 1.
     - `radius`: positive.
-    - `center`: as many numbers; the origin if it is not given.
+    - `center`: as many numbers; by default the origin.
 
     **Raises:** `ValueError` if one of them is out of range.
 
@@ -71,18 +71,18 @@ class Ball(AbstractShape):
 
     @property
     def middle(self) -> Float[Array, " dim"]:
-        """The center."""
+        """The center of the ball."""
         return jnp.zeros(self.dim) if self.center is None else jnp.array(self.center, float)
 
     @property
     def bounds(self) -> Bounds:
-        """The cube around it."""
+        """The ends of the cube around it."""
         center = self.center or (0.0,) * self.dim
         return tuple(c - self.radius for c in center), tuple(c + self.radius for c in center)
 
     @property
     def area(self) -> float:
-        """Of the sphere; 2, its ends, in one coordinate."""
+        """The area of the sphere; 2, its ends, in one coordinate."""
         half = self.dim / 2
         unit = math.log(2) + half * math.log(math.pi) - math.lgamma(half)
         with np.errstate(over="ignore"):
@@ -100,18 +100,18 @@ class Ball(AbstractShape):
 
     @property
     def region(self) -> Disc:
-        """What an integral over it is taken over, by points that are uniform in it."""
+        """The region of integrals over the ball, whose points are uniform."""
         return Disc(self.radius, self.center or (0.0,) * self.dim)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` points, uniform inside: in many coordinates near the sphere."""
+        """`count` points, uniform inside; in many coordinates nearly all lie near the sphere."""
         directions = self.surface(stream(key, "directions in a ball"), count)
         radii = jax.random.uniform(stream(key, "radii in a ball"), (count, 1)) ** (1 / self.dim)
         return self.middle[None] + radii * (directions - self.middle[None])
 
     def sample_by_radius(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` points with uniform direction and uniform *radius*, as those of
-        [`diffop.pde.unit_ball_by_radius`][]: as many at each distance from the center.
+        """`count` points with uniform direction and uniform *radius*, like
+        [`diffop.pde.unit_ball_by_radius`][]: equally many at each distance from the center.
         """
         return self.middle[None] + self.radius * unit_ball_by_radius(key, count, self.dim)
 

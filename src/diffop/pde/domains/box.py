@@ -25,7 +25,7 @@ ENDS = ("lower", "upper")
 def _ends(values: Any) -> tuple[int | float, ...]:
     """One end for each coordinate.
 
-    **Raises:** `TypeError` for a number alone.
+    **Raises:** `TypeError` for a single number.
     """
     if np.ndim(values) != 1:
         raise TypeError(
@@ -42,7 +42,7 @@ class Box(AbstractShape):
     **Arguments:**
 
     - `lower`, `upper`: two ends for each coordinate, of which there is at least one. They are
-        numbers, which are known; a place that is to be learnt is an array of a part of your own.
+        numbers, which are known. If a place has to be learnt, make it an array of your own part.
 
     **Raises:** `ValueError` if an end is not below the other, or not finite, or there is none;
     `TypeError` for a number in place of a sequence.
@@ -83,7 +83,7 @@ class Box(AbstractShape):
 
     @property
     def boundary(self) -> "Faces":
-        """All faces together; no normal, as there is none at a corner."""
+        """All faces together. It has no normal, since there is none at a corner."""
         return Faces(self)
 
     @property
@@ -93,7 +93,7 @@ class Box(AbstractShape):
 
     @property
     def area(self) -> float:
-        """Of all faces; 2, its ends, in one coordinate."""
+        """The area of all faces; 2, its ends, in one coordinate."""
         return float(2 * self._face_areas.sum())
 
     @property
@@ -102,8 +102,8 @@ class Box(AbstractShape):
         return np.array([np.prod(np.delete(lengths, axis)) for axis in range(self.dim)])
 
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """The distance to the nearest plane of a face, negative inside; outside, to the farthest of
-        those that are passed.
+        """The distance to the nearest face plane, negative inside; outside, the distance to the
+        farthest of the planes that are passed.
         """
         lower, upper = (jnp.array(ends, x.dtype) for ends in self.bounds)
         return jnp.max(jnp.maximum(lower - x, x - upper))
@@ -119,7 +119,7 @@ class Box(AbstractShape):
 
     @property
     def region(self) -> Limits:
-        """What an integral over it is taken over."""
+        """The region of integrals over the box."""
         return Limits(self.lower, self.upper)
 
     @property
@@ -142,7 +142,7 @@ class Box(AbstractShape):
     def sample(
         self, key: PRNGKeyArray, count: int, unit: Unit = uniform
     ) -> Float[Array, "count dim"]:
-        """`count` points, uniform as those of the unit cube are; see `diffop.pde.points_in_box`."""
+        """`count` points, uniform if those of `unit` are; see `diffop.pde.points_in_box`."""
         return points_in_box(key, count, self.lower, self.upper, unit)
 
     def fitted(self, net: Callable) -> Callable:
@@ -150,7 +150,7 @@ class Box(AbstractShape):
         return BoxInput(net, self.lower, self.upper)
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
-        """The whole of a box with two coordinates, to draw on; none of another."""
+        """The whole box as a plane to draw on, if it has two coordinates; otherwise none."""
         if self.dim != 2:
             return ()
         return (section("over the box", AXES, self.lower, self.upper, resolution),)
@@ -228,5 +228,5 @@ class Faces(AbstractPart):
         return None
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` points: a random face each, uniform on the face."""
+        """`count` points: for each a random face, uniform on the face."""
         return points_on_box(key, count, self.box.lower, self.box.upper)

@@ -1,4 +1,4 @@
-"""Domains by points that are there already."""
+"""Domains given by points."""
 
 from collections.abc import Callable
 from typing import Any, final
@@ -16,14 +16,14 @@ from .domain import AbstractDomain, AbstractPart
 
 @final
 class PointCloud(AbstractDomain):
-    """A domain by points: of a mesh, of a file, of another library's sampler. They are data, and
-    are not learnt.
+    """A domain given by points, from a mesh, a file or another library's sampler. They are data,
+    and are not learnt.
 
     **Arguments:**
 
     - `points`: inside, of shape `(count, dim)`.
     - `on_boundary`: points of the boundary, of shape `(other, dim)`; none if not given.
-    - `normals`: the outward unit normals at these, of the same shape.
+    - `normals`: the outward unit normals at the boundary points, of the same shape.
 
     **Raises:** `ValueError` for arrays of other shapes, or without points.
 
@@ -78,14 +78,14 @@ class PointCloud(AbstractDomain):
     def boundary(self) -> "CloudBoundary":
         """The points on the boundary.
 
-        **Raises:** `ValueError` where there are none.
+        **Raises:** `ValueError` if there are none.
         """
         if self._on_boundary.value is None:
             raise ValueError("a PointCloud has a boundary where it is given: on_boundary=points.")
         return CloudBoundary(self._on_boundary, self._normals)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` of the points, each as likely as the others each time."""
+        """`count` of the points, drawn with replacement, all equally likely."""
         return _some(self._points, key, count)
 
 
@@ -109,7 +109,7 @@ class CloudBoundary(AbstractPart):
 
     @property
     def normal(self) -> Callable[[Float[Array, " dim"]], Float[Array, " dim"]] | None:
-        """That of the nearest point; None where they were not given."""
+        """The normal of the nearest point; None if normals were not given."""
         return None if self._normals.value is None else _Nearest(self._points, self._normals)
 
     @property
@@ -118,7 +118,7 @@ class CloudBoundary(AbstractPart):
         return None
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` of the points, each as likely as the others each time."""
+        """`count` of the points, drawn with replacement, all equally likely."""
         return _some(self._points, key, count)
 
 

@@ -1,4 +1,4 @@
-"""Unions and intersections of shapes, and what is outside of one."""
+"""Unions, intersections and complements of shapes."""
 
 import math
 from typing import final
@@ -14,25 +14,25 @@ from ..sampling.rejection import Attempt, accepted
 from .shape import AbstractShape, Bounds, Piece
 
 _NEAR = 64
-"""Surfaces that are apart by so many roundings of the largest coordinate are one."""
+"""Surfaces that are less than this many roundings of the largest coordinate apart are one."""
 
 
 @final
 class Combined(AbstractShape):
     """The union or the intersection of two shapes; made by `a | b`, `a & b` and `a - b`.
 
-    Its boundary is made of the boundaries of both, of which points are taken by area and kept where
-    they are outside of the other (of a union), or inside (of an intersection). Where two boundaries
-    lie upon each other, the points of the first one are kept if both have the same side, and none
-    otherwise: two boxes side by side have no wall between them. Where an area is not known,
-    crossings with random lines are taken.
+    Its boundary consists of parts of both boundaries. Their points are drawn by area and kept if
+    they lie outside of the other shape (for a union) or inside (for an intersection). If two
+    boundaries coincide, the points of the first one are kept if both have the same side, and none
+    otherwise: two boxes side by side have no wall between them. If an area is not known, the points
+    are crossings with random lines.
 
     **Arguments:**
 
-    - `first`, `second`: shapes of as many coordinates.
+    - `first`, `second`: shapes with the same number of coordinates.
     - `how`: `"|"` or `"&"`.
 
-    **Raises:** `ValueError` for shapes of different numbers of coordinates, and for those whose
+    **Raises:** `ValueError` for shapes with different numbers of coordinates, and for shapes whose
     boxes do not meet.
 
     !!! example
@@ -109,8 +109,8 @@ class Combined(AbstractShape):
 
 @final
 class _Beside(eqx.Module):
-    """Whether a point of a piece is outside of another shape, or inside for the sign −1; where
-    boundaries lie upon each other, whether the piece is first and both have one side.
+    """Whether a point of a piece lies outside of another shape, or inside for the sign −1. If
+    boundaries coincide, whether the piece is first and both have the same side.
     """
 
     piece: Piece
@@ -127,7 +127,7 @@ class _Beside(eqx.Module):
 
 @final
 class Complement(AbstractShape):
-    """All points that are not of a shape, to be intersected with others; made by `~a`.
+    """All points outside of a shape, for intersections with others; made by `~a`.
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""What a domain is, and what a part of its boundary."""
+"""The base classes of domains and of parts of their boundaries."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -13,16 +13,17 @@ from ..sampling.rejection import restricted
 from .sections import Section
 
 Normal: TypeAlias = Float[Array, " dim"] | Callable[..., Float[Array, " dim"]]
-"""As `diffop.Directional` takes it: the same everywhere, or a function of the point."""
+"""As `diffop.Directional` takes it: a constant vector, or a function of the point."""
 
 
 class AbstractPart(Complete):
     """A part of a domain's boundary: points, and the outward normal at them.
 
     - `normal`: the outward unit normal, as [`diffop.Directional`][] takes it: an array, or a
-        function of the point. None where there is none, such as at the corners of a box.
-    - `across`: the step from here to the opposite face, as a point is; None where there is none.
-    - `argnum`: which argument of u the normal is of, mostly the only one, 0.
+        function of the point. None if there is none, such as at the corners of a box.
+    - `across`: the step from here to the opposite face, in the form of a point; None if there is no
+        such face.
+    - `argnum`: the argument of u to which the normal belongs, usually the only one, 0.
 
     A subclass is final and defines `normal`, `across` and `sample`.
 
@@ -48,7 +49,7 @@ class AbstractPart(Complete):
 
     @property
     def argnum(self) -> int:
-        """Which argument of u the normal is of."""
+        """The argument of u to which the normal belongs."""
         return 0
 
     @abstractmethod
@@ -56,7 +57,7 @@ class AbstractPart(Complete):
         """`count` random points of this part."""
 
     def where(self, function: Callable[..., Bool[Array, ""]]) -> "Where":
-        """The points of it at which a function of the point is true.
+        """The points of this part at which a function of the point is true.
 
         !!! example
 
@@ -74,7 +75,7 @@ class AbstractPart(Complete):
 class Where(AbstractPart):
     """The points of a part at which a function is true; made by its method `where`.
 
-    Points are drawn until they are such ones.
+    Points are drawn until the function is true.
 
     !!! example
 
@@ -99,12 +100,12 @@ class Where(AbstractPart):
 
     @property
     def normal(self) -> Normal | None:
-        """That of the whole part."""
+        """The normal of the whole part."""
         return self.part.normal
 
     @property
     def across(self) -> Point | None:
-        """That of the whole part."""
+        """The step of the whole part."""
         return self.part.across
 
     @property
@@ -112,15 +113,15 @@ class Where(AbstractPart):
         return self.part.argnum
 
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
-        """`count` points of the part, distributed as its own are among those that are kept."""
+        """`count` points of the part, distributed like the whole part's points that are kept."""
         return restricted(key, lambda key: self.part.sample(key, count), self.function)
 
 
 class AbstractDomain(Complete):
     """Where an equation holds: points inside, and the boundary with its parts.
 
-    A subclass is final, defines `boundary` and `sample`, and tells as `dim` how many coordinates a
-    point has. What a problem takes of its domain besides are `fitted`, `time` and `sections`.
+    A subclass is final, and defines `boundary`, `sample` and `dim`, the number of coordinates of a
+    point. Problems also use `fitted`, `time` and `sections`.
 
     !!! example
 
@@ -144,8 +145,8 @@ class AbstractDomain(Complete):
         """`count` random points inside."""
 
     def fitted(self, net: Callable) -> Callable:
-        """A network that sees the domain in units of its own: a box as the cube [−1, 1]^d. By
-        default as it is.
+        """A network that sees the domain in its own units: a box as the cube [−1, 1]^d. By default
+        the network itself.
         """
         return net
 
@@ -154,5 +155,5 @@ class AbstractDomain(Complete):
         return None
 
     def sections(self, resolution: int) -> tuple[Section, ...]:
-        """Planes to draw on, with so many points in each direction; none by default."""
+        """Planes to draw on, with `resolution` points in each direction; none by default."""
         return ()

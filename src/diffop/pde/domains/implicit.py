@@ -1,4 +1,4 @@
-"""Shapes by an inequality."""
+"""Shapes given by an inequality."""
 
 from collections.abc import Callable
 from typing import final
@@ -16,15 +16,15 @@ from .shape import AbstractShape, Bounds
 class Implicit(AbstractShape):
     """The points of a box at which a function is negative.
 
-    The boundary is where it is zero, and where it is cut off by the box. Its points are crossings
-    with random lines, found to the digits of the type, in a few dimensions.
+    The boundary is where the function is zero, and where the box cuts it off. Its points are
+    crossings with random lines, found to the digits of the type; this works in a few dimensions.
 
     **Arguments:**
 
     - `function`: of the point, a scalar; its gradient must not vanish where it is zero.
     - `lower`, `upper`: the ends of the box.
 
-    **Raises:** `ValueError` for ends that are no box.
+    **Raises:** `ValueError` for ends that do not form a box.
 
     !!! example
 
@@ -46,7 +46,7 @@ class Implicit(AbstractShape):
     upper: tuple[int | float, ...] = eqx.field(static=True, converter=several)
 
     def __check_init__(self) -> None:
-        self._box  # refuses what is none
+        self._box  # raises an error if the ends form no box
 
     @property
     def _box(self) -> Box:

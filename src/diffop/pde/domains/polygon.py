@@ -25,15 +25,15 @@ def _rings(holes: Any) -> tuple[Corners, ...]:
 
 @final
 class Polygon(AbstractShape):
-    """The inside of a polygon, without holes that are polygons.
+    """The inside of a polygon, without holes, which are polygons too.
 
     **Arguments:**
 
     - `corners`: at least three points of the plane, in order, either way round; the last is joined
         to the first.
-    - `holes`: the corners of each.
+    - `holes`: the corners of each hole.
 
-    **Raises:** `ValueError` for other corners, for edges that cross, and for holes that are not
+    **Raises:** `ValueError` for wrong corners, for edges that cross, and for holes that are not
     inside.
 
     !!! example
@@ -66,11 +66,11 @@ class Polygon(AbstractShape):
 
     @staticmethod
     def from_shapely(polygon: Any) -> "Polygon":
-        """A `shapely.Polygon` as one of ours, such as one that `shapely` has simplified or read.
+        """A `diffop.pde.Polygon` from a `shapely.Polygon`.
 
         **Arguments:**
 
-        - `polygon`: with attributes `exterior` and `interiors`, of which `coords` end where they
+        - `polygon`: with attributes `exterior` and `interiors`, whose `coords` end where they
             begin.
         """
         rings = [list(ring.coords)[:-1] for ring in (polygon.exterior, *polygon.interiors)]
@@ -108,8 +108,8 @@ class Polygon(AbstractShape):
         return np.linalg.norm(stops - starts, axis=1)
 
     def level(self, x: Float[Array, "2"]) -> Float[Array, ""]:
-        """The distance to the nearest edge; beside an edge that is linear, so that there is a
-        gradient on it.
+        """The distance to the nearest edge. Beside an edge it is linear, so that there is a
+        gradient on the edge.
         """
         starts, stops = (jnp.asarray(ends, x.dtype) for ends in self._edges)
         steps, lengths = stops - starts, jnp.asarray(self._lengths, x.dtype)
@@ -149,7 +149,7 @@ def _orientation(points: np.ndarray) -> int:
 
 
 def _cross(starts: np.ndarray, stops: np.ndarray) -> bool:
-    """Whether two edges meet elsewhere than where one begins and the other ends."""
+    """Whether two edges meet anywhere but at a common corner."""
 
     def side(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         """On which side of each line a–b each point c is."""

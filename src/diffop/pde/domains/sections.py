@@ -12,7 +12,7 @@ AXES = ("x", "y")
 
 @final
 class Section(NamedTuple):
-    """A rectangular piece of a plane through the domain, to draw the solution on.
+    """A rectangular piece of a plane through the domain on which the solution is drawn.
 
     - `title`: which plane it is.
     - `axes`: the names of its horizontal and its vertical coordinate.
@@ -35,7 +35,9 @@ def section(
     resolution: int,
     rest: tuple[float, ...] = (),
 ) -> Section:
-    """A grid over the first two coordinates between two corners, those after them held."""
+    """A grid over the first two coordinates between two corners; the other coordinates
+    are fixed.
+    """
     horizontal, vertical = (np.linspace(first[i], last[i], resolution) for i in (0, 1))
     plane = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
     fixed = np.broadcast_to(np.asarray(rest), (*plane.shape[:2], len(rest)))

@@ -1,4 +1,4 @@
-"""Domains that tell what is inside, can be combined, and have points on all of their boundary."""
+"""Domains with a known inside, which can be combined and have points on their whole boundary."""
 
 import math
 from abc import abstractmethod
@@ -27,13 +27,13 @@ class AbstractShape(AbstractDomain):
     """A domain that is the set of points with `level(x) < 0`.
 
     Shapes combine to shapes: `a | b` are the points of either, `a & b` those of both, `a - b` those
-    of a that are not of b, and `~b` all that are not, for use with `&`. Points inside are uniform,
-    and so are those on the boundary by area.
+    of a that are not in b, and `~b` all points not in b, for use with `&`. Points inside are
+    uniform, and points on the boundary are uniform by area.
 
     - `bounds`: the lower and the upper ends of a box around it.
-    - `area`: of its boundary, in two coordinates a length; None where it is not known.
+    - `area`: of its boundary, in two coordinates a length; None if it is not known.
 
-    A subclass is final, has a `dim`, and defines `bounds` and `level`. Where it knows `area`, it
+    A subclass is final, has a `dim`, and defines `bounds` and `level`. If it knows `area`, it
     defines `surface`, too.
 
     !!! example
@@ -50,7 +50,7 @@ class AbstractShape(AbstractDomain):
         ```
     """
 
-    if TYPE_CHECKING:  # who takes it for a field gives it to all constructors
+    if TYPE_CHECKING:  # an annotated field would be in all constructors
 
         @property
         def dim(self) -> int: ...
@@ -64,23 +64,23 @@ class AbstractShape(AbstractDomain):
 
     @abstractmethod
     def level(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
-        """Negative inside, positive outside, with the outward normal as the direction of its
-        gradient on the boundary.
+        """Negative inside, positive outside. On the boundary its gradient points along the outward
+        normal.
         """
 
     @property
     def area(self) -> float | None:
-        """Of the boundary; None where it is not known."""
+        """The area of the boundary; None if it is not known."""
         return None
 
     def surface(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` points, uniform on the boundary by area: crossings with random lines, so that it
-        is for a few dimensions.
+        """`count` points, uniform on the boundary by area. They are crossings with random lines, so
+        this is for a few dimensions.
         """
         return on_level_set(key, count, self.level, *self.bounds)
 
     def pieces(self) -> tuple["Piece", ...]:
-        """What the boundary is made of."""
+        """The pieces of the boundary."""
         return (Piece(self),)
 
     def contains(self, x: Float[Array, " dim"]) -> Bool[Array, ""]:
@@ -94,16 +94,16 @@ class AbstractShape(AbstractDomain):
 
     @property
     def region(self) -> AbstractRegion:
-        """What an integral over it is taken over.
+        """The region of integrals over the shape.
 
-        **Raises:** `ValueError` for what is outside of a shape, which has no end.
+        **Raises:** `ValueError` for the outside of a shape, which is unbounded.
         """
         return Within(Limits(*self._ends), self.contains)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
-        """`count` points, uniform inside: of those of the box around it.
+        """`count` points, uniform inside, chosen from points of the box around it.
 
-        **Raises:** `ValueError` for what is outside of a shape, which has no end.
+        **Raises:** `ValueError` for the outside of a shape, which is unbounded.
         """
         ends = self._ends
         return restricted(key, lambda key: points_in_box(key, count, *ends), self.contains)
@@ -141,11 +141,11 @@ def _combined(first: AbstractShape, second: AbstractShape, how: str) -> "Combine
 
 @final
 class Piece(NamedTuple):
-    """A part of the boundary of what is combined, from the boundary of one shape.
+    """A piece of the boundary of a combination, from the boundary of one shape.
 
-    - `shape`: whose boundary it is of.
-    - `sign`: −1 where that is turned inside out.
-    - `keeps`: functions of the point; those points are kept at which all are true.
+    - `shape`: the shape.
+    - `sign`: −1 if the shape is turned inside out.
+    - `keeps`: functions of the point; points are kept where all of them are true.
 
     !!! example
 

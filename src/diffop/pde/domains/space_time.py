@@ -1,4 +1,4 @@
-"""A domain of space during an interval of time."""
+"""Domains of space and time."""
 
 import math
 from collections.abc import Callable
@@ -25,9 +25,10 @@ from .shape import AbstractShape
 class SpaceTime(AbstractDomain):
     """The points with x in a domain of space and 0 ≤ t ≤ `duration`.
 
-    Time is where u has it: by default the last coordinate, of points (x, …, t); with an `argnum` it
-    is an argument of u, a scalar, and points are the tuples (x, t) or (t, x). Where it is a
-    coordinate, operators of space name theirs: `Laplacian(dims=(0,))`, which has no $∂_t²$ in it.
+    By default time is the last coordinate of points (x, …, t). With an `argnum` it is an argument
+    of u, a scalar, and points are tuples (x, t) or (t, x). If time is a coordinate, operators in
+    space have to name the coordinates of space: `Laplacian(dims=(0,))`, which does not contain
+    $∂_t²$.
 
     **Arguments:**
 
@@ -37,7 +38,7 @@ class SpaceTime(AbstractDomain):
       coordinate.
 
     **Raises:** `ValueError` if the duration is not positive, or there is no such argument;
-    `TypeError` if space is no shape, or the duration no number.
+    `TypeError` if `space` is not a shape, or `duration` not a number.
 
     !!! example
 
@@ -82,7 +83,7 @@ class SpaceTime(AbstractDomain):
 
     @property
     def dim(self) -> int:
-        """The number of coordinates, time among them."""
+        """The number of coordinates, including time."""
         return self.space.dim + 1
 
     @property
@@ -102,12 +103,12 @@ class SpaceTime(AbstractDomain):
 
     @property
     def first(self) -> tuple[int | float, ...]:
-        """The corner with the least coordinates, time 0 among them, where space is a box."""
+        """The corner with the least coordinates, including time 0, if space is a box."""
         return (*self._box("corner").lower, 0.0)
 
     @property
     def last(self) -> tuple[int | float, ...]:
-        """The corner with the greatest coordinates, the last time among them."""
+        """The corner with the greatest coordinates, including the last time."""
         return (*self._box("corner").upper, self.duration)
 
     def face(self, axis: int, end: End) -> "Lasting":
@@ -123,11 +124,11 @@ class SpaceTime(AbstractDomain):
         return self.space
 
     def rate(self, order: int) -> Operator:
-        """The derivative by time, where time is.
+        """The derivative with respect to time.
 
         **Arguments:**
 
-        - `order`: how often, 0 for u itself.
+        - `order`: the order; 0 for u itself.
         """
         if not order:
             return Identity()
@@ -136,12 +137,12 @@ class SpaceTime(AbstractDomain):
         return Partial(self.space.dim, order)
 
     def sample(self, key: PRNGKeyArray, count: int) -> Points:
-        """`count` points, uniform in time, and in space as its own points are."""
+        """`count` points, uniform in time, and distributed in space as the points of space are."""
         return _at_any_time(self.space, self.duration, self.argnum, key, count)
 
     def fitted(self, net: Callable) -> Callable:
-        """The network, which sees a box of space and time as the cube [−1, 1]^d. As it is where
-        time is an argument of its own, or space is no box.
+        """A network that sees a box of space and time as the cube [−1, 1]^d. The network itself if
+        time is a separate argument, or space is not a box.
         """
         if self.argnum is not None or not isinstance(self.space, Box):
             return net
@@ -154,7 +155,7 @@ class SpaceTime(AbstractDomain):
     def sections(self, resolution: int) -> tuple[Section, ...]:
         """The plane (x, t), or the planes (x, y) at the first, the middle and the last time.
 
-        None where space is no box, or has more than two coordinates.
+        None if space is not a box, or has more than two coordinates.
         """
         if not isinstance(self.space, Box) or self.dim > 3:
             return ()
@@ -169,7 +170,7 @@ class SpaceTime(AbstractDomain):
         return tuple(each._replace(points=self._divided(each.points)) for each in found)
 
     def _divided(self, points: Float[Array, "rows columns dim"]) -> Points:
-        """Points whose last coordinate is time as u takes them."""
+        """Points whose last coordinate is time, in the form of u's arguments."""
         return (
             points
             if self.argnum is None
@@ -202,7 +203,7 @@ class Lasting(AbstractPart):
 
     @property
     def normal(self) -> Normal | None:
-        """That of the part of space, and 0 for time."""
+        """The normal of the part of space, with 0 for time."""
         normal = self.part.normal
         if callable(normal):
             return _Still(normal, self.argument)
@@ -210,7 +211,7 @@ class Lasting(AbstractPart):
 
     @property
     def across(self) -> Point | None:
-        """That of the part of space, at the same time."""
+        """The step of the part of space, at the same time."""
         step = self.part.across
         return None if step is None else _joined(step, jnp.zeros(()), self.argument)
 
@@ -240,7 +241,7 @@ class Instant(AbstractPart):
 
     @property
     def normal(self) -> None:
-        """None: it is prescribed by `diffop.pde.Initial`, which knows the direction of time."""
+        """None: `diffop.pde.Initial` knows the direction of time."""
         return None
 
     @property
@@ -270,7 +271,9 @@ def _at_any_time(
 def _joined(
     x: Float[Array, "*count space"], t: Float[Array, "*count"], argument: int | None
 ) -> Any:
-    """Points of space and times as u takes them: time is its last coordinate, or an argument."""
+    """Points of space and times in the form of u's arguments: time as last coordinate or
+    argument.
+    """
     if argument is None:
         return jnp.append(x, t[..., None], axis=-1)
     return (x, t) if argument else (t, x)

@@ -1,1 +1,1 @@
-"""Random points of the domains."""
+"""Samplers: random points of domains."""

@@ -11,9 +11,9 @@ from .normal import normal
 def unit_ball_by_radius(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Random points of the unit ball, with uniform direction and uniform *radius*.
 
-    This is not the uniform distribution on the ball, under which in high dimension every point lies
-    on the boundary: the radius is drawn uniformly from [0, 1]. Source: Shi et al. 2024, "Stochastic
-    Taylor Derivative Estimator", appendix "Experiment setup", and its published code.
+    The radius is drawn uniformly from [0, 1]. This is not the uniform distribution on the ball,
+    under which nearly all points lie near the boundary in high dimension. Source: Shi et al. 2024,
+    "Stochastic Taylor Derivative Estimator", appendix "Experiment setup", and its published code.
 
     **Arguments:**
 

@@ -28,16 +28,16 @@ def points_in_box(
 ) -> Float[Array, "count dim"]:
     """Random points of the box `lower` ≤ x ≤ `upper`, uniformly distributed.
 
-    With time as the last coordinate this is a box of space during an interval of time.
+    If time is the last coordinate, this is a box in space during an interval of time.
 
     **Arguments:**
 
     - `key`: a key from `jax.random.key`.
     - `count`: how many points, at least 1.
     - `lower`, `upper`: the ends, one number for each of at least one coordinate.
-    - `unit`: what draws points of the unit cube, from a key, their number and the dimension:
-        independent ones by default; `diffop.pde.sobol`, `diffop.pde.halton` or
-        `diffop.pde.latin_hypercube` for ones that fill the box more evenly.
+    - `unit`: a function that draws points of the unit cube, from a key, their number and the
+        dimension: independent points by default; `diffop.pde.sobol`, `diffop.pde.halton` or
+        `diffop.pde.latin_hypercube` fill the box more evenly.
 
     **Returns:** an array of shape `(count, dim)`, of JAX's default float type.
 
@@ -61,7 +61,7 @@ def points_in_box(
 def points_on_box(
     key: PRNGKeyArray, count: int, lower: Ends, upper: Ends
 ) -> Float[Array, "count dim"]:
-    """Random points of the boundary of a box: a random face each, uniform on the face.
+    """Random points of the boundary of a box: for each a random face, uniform on the face.
 
     **Arguments:** as for `diffop.pde.points_in_box`.
 
@@ -99,7 +99,7 @@ def on_random_faces(
 def _ends(
     name: str, count: int, lower: Ends, upper: Ends
 ) -> tuple[Float[Array, "1 dim"], Float[Array, "1 dim"]]:
-    """As rows of JAX's default float type."""
+    """The ends as rows of JAX's default float type."""
     first, last = (jnp.array(end, float)[None] for end in (lower, upper))
     if count < 1 or first.ndim != 2 or first.size < 1 or first.shape != last.shape:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Points that a diffusing particle visits."""
+"""Points that a diffusing particle visits, for equations in all of space."""
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,10 @@ def brownian_marginals(
 ) -> Float[Array, "count coordinates"]:
     """Random points (x, t): t uniform in [0, T], and x ~ N(0, 2t I).
 
-    That is where a particle is that starts at 0 at time 0 and diffuses with the generator $Δ$: the
-    points that the value at (0, 0) of a solution of $u_t + Δu + … = 0$ depends on. Each point has a
-    path of its own, so no path is simulated. Source: Shi et al. 2024, "Stochastic Taylor Derivative
-    Estimator", appendix "Experiment setup", up to a factor and the direction of time.
+    These are the places of a particle that starts at 0 at time 0 and diffuses with the generator
+    $Δ$, on which the value at (0, 0) of a solution of $u_t + Δu + … = 0$ depends. Each point
+    belongs to its own path, so no path is simulated. Source: Shi et al. 2024, "Stochastic Taylor
+    Derivative Estimator", appendix "Experiment setup", up to a factor and the direction of time.
 
     **Arguments:**
 

@@ -1,8 +1,8 @@
-"""What samplers of space and time expect."""
+"""Checks of the arguments of samplers of space and time."""
 
 
 def check_space_time(name: str, count: int, dim: int, duration: int | float) -> None:
-    """Refuses sizes of which there are no points.
+    """Refuses sizes for which there are no points.
 
     **Raises:** `ValueError` naming the sampler.
     """

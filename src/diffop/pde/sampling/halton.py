@@ -1,11 +1,11 @@
 """Points of a Halton sequence, with random digits.
 
 The n-th point of a Halton sequence has the coordinates x_j = 0.d₀d₁d₂… in base b_j, the j-th
-prime, n being …d₂d₁d₀ in that base. In high bases the first points lie on lines. So each digit d_k
-of a coordinate becomes f d_k + s modulo b, with f uniform in 1, …, b − 1 and s in 0, …, b − 1.
-Since b is prime these maps take every pair of different digits to each such pair equally often, as
-uniformly random permutations do. So each point is uniformly distributed, and the variance of a
-mean, which pairs of points determine, is that of randomly permuted digits.
+prime, where n is …d₂d₁d₀ in that base. In high bases the first points lie on lines. So each digit
+d_k of a coordinate becomes f d_k + s modulo b, with f uniform in 1, …, b − 1 and s in 0, …, b − 1.
+Since b is prime, these maps take every pair of different digits to each such pair equally often, as
+uniformly random permutations do. So each point is uniformly distributed. The variance of a mean
+depends on pairs of points, so it is that of randomly permuted digits.
 """
 
 import functools
@@ -19,16 +19,16 @@ from ...scalars import plain
 from ...streams import stream
 
 _MOST = 6542
-"""So many primes have products that fit into 32 bits."""
+"""The products of this many primes fit into 32 bits."""
 
 
 def halton(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Points of the unit cube from a Halton sequence with randomly permuted digits.
 
     Each point is uniformly distributed, so means over them are unbiased; the points of one call
-    fill the cube evenly. Unlike [`diffop.pde.sobol`][]'s they do for any number of points, and the
-    first ones of more points are those of fewer. In more than some tens of coordinates Sobol points
-    are more even. Equal keys give equal points. It works under `jax.jit`.
+    fill the cube evenly. Unlike the points of [`diffop.pde.sobol`][] they do so for any number of
+    points, and the first points do not depend on how many there are. In more than some tens of
+    coordinates Sobol points are more even. Equal keys give equal points. It works under `jax.jit`.
 
     Sources: Halton 1960; Matoušek 1998, "On the L2-discrepancy for anchored boxes", for digits that
     are permuted by random linear maps; Owen 2017, "A randomized Halton algorithm in R", for
@@ -71,7 +71,7 @@ def halton(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]
         return points + digits.astype(kind) * unit[None], left // bases[None], unit
 
     start = (jnp.zeros((count, dim), kind), numbers, jnp.ones((dim,), kind))
-    digits = jnp.finfo(kind).nmant  # of the least base, in which there are most
+    digits = jnp.finfo(kind).nmant  # in the smallest base, which has the most digits
     points, _, unit = jax.lax.fori_loop(0, digits, with_digit, start)
     return jnp.minimum(points + unit[None] / 2, 1 - jnp.finfo(kind).epsneg)
 
@@ -79,7 +79,7 @@ def halton(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]
 def _permuted(
     key: PRNGKeyArray, digits: UInt32[Array, "count dim"], bases: UInt32[Array, " dim"]
 ) -> UInt32[Array, "count dim"]:
-    """By a random linear map of each coordinate."""
+    """Digits permuted by a random linear map for each coordinate."""
     factor = jax.random.randint(stream(key, "factors of digits"), bases.shape, 1, bases, np.uint32)
     shift = jax.random.randint(stream(key, "shifts of digits"), bases.shape, 0, bases, np.uint32)
     return (factor[None] * digits + shift[None]) % bases[None]
@@ -87,7 +87,7 @@ def _permuted(
 
 @functools.cache
 def _primes() -> UInt32[np.ndarray, " primes"]:
-    """Those below 2^16, by the sieve of Eratosthenes."""
+    """The primes below 2^16, by the sieve of Eratosthenes."""
     is_prime = np.ones(2**16, bool)
     is_prime[:2] = False
     for n in range(2, 2**8):

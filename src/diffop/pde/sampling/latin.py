@@ -9,12 +9,13 @@ from ...streams import stream, streams
 
 
 def latin_hypercube(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
-    """Points of the unit cube by Latin hypercube sampling: of the `count` equal intervals of each
-    coordinate each has one point, at a random place in it, and coordinates are paired at random.
+    """Points of the unit cube by Latin hypercube sampling. Each coordinate is cut into `count`
+    equal intervals. Each interval contains one point, at a random place, and coordinates are paired
+    at random.
 
-    Each point is uniformly distributed, so means over them are unbiased. Their variance is smaller
-    than that of independent points by what the function's parts of one coordinate have of it: all
-    of it, nearly, for sums of functions of one coordinate, in any number of dimensions.
+    Each point is uniformly distributed, so means over them are unbiased. Compared with independent
+    points, their variance lacks the part of the function that is a sum of functions of one
+    coordinate: for such sums nearly all of the variance, in any number of dimensions.
 
     Sources: McKay, Beckman and Conover 1979, "A comparison of three methods for selecting values of
     input variables"; Stein 1987, "Large sample properties of simulations using Latin hypercube

@@ -1,4 +1,4 @@
-"""Points of a surface of which nothing is known but on which side of it a point is."""
+"""Points of a surface of which only its two sides are known."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,9 +13,9 @@ from .normal import normal
 from .rejection import Attempt, accepted
 
 CROSSINGS = 8
-"""How often a line may cross a surface."""
+"""How often a line may cross a surface, at most."""
 _STEPS = 128
-"""On how many intervals of a line a change of sign is looked for."""
+"""The number of intervals of a line in which changes of sign are looked for."""
 
 
 def on_level_set(
@@ -27,11 +27,11 @@ def on_level_set(
 ) -> Float[Array, "count dim"]:
     """Points of the surface where `level` changes its sign, uniform by area.
 
-    By the formula of Cauchy and Crofton the crossings of a surface with lines that are uniform in
-    position and direction are uniform by area. A line is drawn through the ball around a box, and
-    one of at most eight places; it gives a point if it crosses the surface so often. Changes of
-    sign are looked for on 128 intervals and bisected, so that two crossings that are nearer to each
-    other are missed: grazing lines, a part of the order of the square of an interval's length.
+    By the formula of Cauchy and Crofton, the crossings of a surface with lines that are uniform in
+    position and direction are uniform by area. A line is drawn through the ball around a box, and a
+    number k of at most eight; the line gives its k-th crossing as a point, if it has one. Changes
+    of sign are looked for in 128 intervals and bisected. Two crossings in one interval are missed;
+    these are grazing lines, a fraction of the order of the square of an interval's length.
 
     Source: Santaló 1976, "Integral geometry and geometric probability", chapters 3 and 12.
 
@@ -42,7 +42,7 @@ def on_level_set(
     - `level`: a function of the point.
     - `lower`, `upper`: the ends of a box around the surface.
 
-    **Raises:** a runtime error where there is no such surface, or a line crosses it more than eight
+    **Raises:** a runtime error if there is no such surface, or if a line crosses it more than eight
     times.
     """
     first, last = jnp.array(lower, float), jnp.array(upper, float)
@@ -79,7 +79,7 @@ def on_level_set(
 
 
 def _line(key: PRNGKeyArray, count: int, dim: int) -> tuple[Array, Array]:
-    """Directions, and uniform points of the unit ball at right angles to them."""
+    """Directions, and uniform points of the unit ball orthogonal to them."""
     given = normal(stream(key, "direction of a line"), (count, dim))
     direction = given / jnp.linalg.norm(given, axis=1, keepdims=True)
     if dim == 1:
@@ -94,7 +94,7 @@ def _line(key: PRNGKeyArray, count: int, dim: int) -> tuple[Array, Array]:
 def _bisected(
     inside: Callable[[Array], Array], began: Array, low: Array, high: Array
 ) -> Float[Array, " count"]:
-    """Where it is no longer as at the beginning."""
+    """The place at which the sign differs from that at the beginning."""
 
     def halved(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends

@@ -10,7 +10,7 @@ from ...kernels import call
 
 
 def normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape"]:
-    """Independent ones of mean 0 and variance 1, of JAX's default float type."""
+    """Independent numbers of mean 0 and variance 1, of JAX's default float type."""
     return call("normal", _normal, drawn_with(key), shape=shape, dtype=jnp.zeros(()).dtype)
 
 

@@ -1,4 +1,4 @@
-"""Points that are drawn until a condition holds."""
+"""Rejection sampling: points are drawn until a condition holds."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +18,7 @@ ATTEMPTS = 10_000
 
 @final
 class Attempt(NamedTuple):
-    """Points, which of them are to be kept, and whether nothing is wrong with how they came."""
+    """Points, which of them are kept, and whether drawing them went well."""
 
     points: Points
     kept: Bool[Array, " count"]
@@ -28,18 +28,18 @@ class Attempt(NamedTuple):
 def accepted(
     key: PRNGKeyArray, attempt: Callable[[PRNGKeyArray], Attempt], otherwise: str = ""
 ) -> Points:
-    """Independent points of a distribution, on the condition that they are kept: the first to be
-    kept of a sequence.
+    """Independent points of a distribution, conditioned on being kept: the first kept point of each
+    sequence.
 
     **Arguments:**
 
     - `key`: a key from `jax.random.key`.
     - `attempt`: draws as many points as are wanted.
-    - `otherwise`: what is said where something is wrong with them.
+    - `otherwise`: the error message if something is wrong with them.
 
     **Returns:** points.
 
-    **Raises:** a runtime error where 10,000 attempts are not enough, or something is wrong.
+    **Raises:** a runtime error if 10,000 attempts are not enough, or something is wrong.
     """
 
     def again(state: tuple[Any, ...]) -> Array:

@@ -1,12 +1,12 @@
-"""Points of the unit cube that fill it more evenly than independent ones.
+"""Points of a Sobol sequence, which fill the unit cube more evenly than independent points.
 
 The n-th point of a Sobol sequence has the coordinates x_j = ⊕_k g_k v_{jk}: the exclusive or of
-direction numbers v_{jk}, over those binary digits g_k of the Gray code n ⊕ (n >> 1) that are 1. The
+the direction numbers v_{jk} for which the binary digit g_k of the Gray code n ⊕ (n >> 1) is 1. The
 direction numbers are scipy's (Joe and Kuo 2008). They are read off its sequence: the Gray code of
 2^k has the digits k and k − 1, so the point number 2^k is v_k ⊕ v_{k−1}.
 
-Adding the same random number to all points, digit by digit (exclusive or), makes each of them
-uniformly distributed and keeps how they lie to each other: a random digital shift.
+A random digital shift adds the same random number to all points, digit by digit (exclusive or).
+This makes each point uniformly distributed and keeps their relative positions.
 """
 
 import functools
@@ -25,9 +25,9 @@ _DIGITS = 32
 def sobol(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     """Points of the unit cube from a Sobol sequence with a random digital shift.
 
-    Each point is uniformly distributed, so means over them are unbiased; the points of one call
-    depend on each other and fill the cube evenly, so for smooth functions of few effective
-    coordinates means vary less than over independent points. Equal keys give equal points. It
+    Each point is uniformly distributed, so means over them are unbiased. The points of one call
+    depend on each other and fill the cube evenly. So for smooth functions that depend mainly on few
+    coordinates, means vary less than over independent points. Equal keys give equal points. It
     works under `jax.jit`: only the table of direction numbers is made outside, once for each
     dimension.
 
@@ -38,7 +38,7 @@ def sobol(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
     **Arguments:**
 
     - `key`: a key from `jax.random.key`; it determines the shift.
-    - `count`: how many points, at least 1; a power of two gives the most even ones.
+    - `count`: how many points, at least 1; powers of two give the most even points.
     - `dim`: the dimension, from 1 to 21,201.
 
     **Returns:** an array of shape `(count, dim)`, of JAX's default float type, between 0 and 1.
@@ -73,7 +73,7 @@ def sobol(key: PRNGKeyArray, count: int, dim: int) -> Float[Array, "count dim"]:
 
 
 def _fraction(digits: UInt32[Array, "count dim"]) -> Float[Array, "count dim"]:
-    """0.d₁d₂d₃…, to as many binary digits as a number has, in the middle of what they leave."""
+    """0.d₁d₂d₃…, to the binary digits of the type, in the middle of the remaining interval."""
     dtype = jnp.zeros(()).dtype
     kept = min(_DIGITS, jnp.finfo(dtype).nmant)
     leading = (digits >> np.uint32(_DIGITS - kept)).astype(dtype)
@@ -81,7 +81,7 @@ def _fraction(digits: UInt32[Array, "count dim"]) -> Float[Array, "count dim"]:
 
 
 def _sobol() -> Any:
-    """scipy's class. `scipy.stats` takes a third of a second to import, and is rarely needed."""
+    """scipy's class. `scipy.stats` takes a third of a second to import and is rarely needed."""
     import scipy.stats
 
     return scipy.stats.qmc.Sobol
@@ -89,7 +89,7 @@ def _sobol() -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _direction_numbers(dim: int, digits: int) -> UInt32[np.ndarray, "digits dim"]:
-    """v_{jk}, with the digit after the point as the leading one."""
+    """v_{jk}, with the first digit after the point as the leading one."""
     rows = np.zeros((digits, dim), np.uint32)
     for k in range(digits):
         engine = _sobol()(dim, scramble=False, bits=_DIGITS)

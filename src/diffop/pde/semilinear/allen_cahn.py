@@ -11,16 +11,16 @@ from .problem import AbstractSemilinear
 
 _PUBLISHED = {10: 0.89060, 100: 1.04510, 1000: 1.09100, 10_000: 1.11402}
 _REL_ERROR = 1e-3
-"""Of the values by the same method for the other equations the worst are so far off."""
+"""The largest error of values by the same method for the other equations."""
 
 
 @final
 class SemilinearAllenCahn(AbstractSemilinear):
     """Allen-Cahn, $u_t + Δu + u − u³ = 0$ with $u(x, T) = arctan(max_i x_i)$.
 
-    All else is as for `diffop.pde.AbstractSemilinear`. The reference value $u(0, 0)$ is published,
-    by multilevel Picard iterations, for T = 0.3 and d = 10, 100, 1000 and 10,000: 0.89060, 1.04510,
-    1.09100 and 1.11402.
+    Everything else is as for `diffop.pde.AbstractSemilinear`. The reference value $u(0, 0)$ is
+    published, by multilevel Picard iterations, for T = 0.3 and d = 10, 100, 1000 and 10,000:
+    0.89060, 1.04510, 1.09100 and 1.11402.
 
     Sources: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendix "Semilinear
     Parabolic PDEs"; Beck et al. 2021, "Deep splitting method for parabolic PDEs", for the values.

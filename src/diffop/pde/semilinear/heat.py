@@ -14,10 +14,10 @@ from .radial import REL_ERROR, value_at_origin
 class SemilinearHeat(AbstractSemilinear):
     """Semilinear heat, $u_t + Δu + (1 − u²)/(1 + u²) = 0$ with $u(x, T) = 5 / (10 + 2|x|²)$.
 
-    All else is as for `diffop.pde.AbstractSemilinear`. The reference value $u(0, 0)$ is found from
-    the equation for radial functions, in any dimension. The values of multilevel Picard iterations
-    that are published for T = 0.3, and that the errors in the source refer to, are within 1.1e-3
-    of it:
+    Everything else is as for `diffop.pde.AbstractSemilinear`. The reference value $u(0, 0)$ is
+    computed from the equation for radial functions, in any dimension. The values of multilevel
+    Picard iterations that are published for T = 0.3, to which the errors in the source refer, are
+    within 1.1e-3 of it:
 
     | d | published | here |
     |---|---|---|
@@ -61,5 +61,5 @@ def heat_nonlinearity(u: Float[Array, ""]) -> Float[Array, ""]:
 
 
 def profile(s: Float[Array, ""]) -> Float[Array, ""]:
-    """5 / (10 + 2s), s being |x|²."""
+    """5 / (10 + 2s), where s is |x|²."""
     return 5 / (10 + 2 * s)

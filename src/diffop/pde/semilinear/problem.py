@@ -1,4 +1,4 @@
-"""What semilinear parabolic equations share."""
+"""The base class of semilinear parabolic equations."""
 
 import math
 from abc import abstractmethod
@@ -34,19 +34,19 @@ PAPER = Recommended(
     data_weight=20.0,
     schedule="exponential",
 )
-"""That network takes hours without an accelerator."""
+"""This network takes hours without an accelerator."""
 
 
 @final
 class _End(AbstractPart):
-    """All of space at the last time, its points where the particle is then."""
+    """All of space at the last time, with points where the particle is then."""
 
     space_dim: int = eqx.field(static=True, converter=plain)
     duration: int | float = eqx.field(static=True, converter=plain)
 
     @property
     def normal(self) -> None:
-        """None: it is no boundary of space."""
+        """None: it is not a boundary of space."""
 
     @property
     def across(self) -> None:
@@ -59,20 +59,20 @@ class _End(AbstractPart):
 
 
 class AbstractSemilinear(AbstractWholeSpace, AbstractReferenceProblem):
-    """$u_t + Δu + g(u) = 0$ in all of space for 0 ≤ t < T, with $u(x, T) = h(x)$; wanted is
-    $u(0, 0)$.
+    """$u_t + Δu + g(u) = 0$ in all of space for 0 ≤ t < T, with $u(x, T) = h(x)$. The wanted value
+    is $u(0, 0)$.
 
-    Points are where the particle of `diffop.pde.brownian_marginals` is, which starts at the wanted
-    point. Data are h and, with weight 0.05, its gradient, at places where the particle is at time
-    T; beside the residual they have the weight 20.
+    Points are places of the particle of `diffop.pde.brownian_marginals`, which starts at the wanted
+    point. Data are h and, with weight 0.05, its gradient, at places of the particle at time T;
+    beside the residual they have the weight 20.
 
-    The null model is the constant that fits h best at these places. Its mean there, $E[h(√2 W_T)]$,
-    is what $u(0, 0)$ were without g.
+    The null model is the constant that fits h best at these places. The mean of h there,
+    $E[h(√2 W_T)]$, would be $u(0, 0)$ without g.
 
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", appendices "Semilinear
     Parabolic PDEs" and "Experiment setup", where time runs backwards: $u(x, T − t)$ solves
     $u_t = Δu + g(u)$ with $u(x, 0) = h(x)$, and is wanted at (0, T). The settings of the
-    paper (`diffop.pde.paper`) are for a GPU; those that are recommended take seconds without one.
+    paper (`diffop.pde.paper`) are for a GPU; the recommended settings take seconds without one.
 
     A subclass is final, has a `name`, and defines `nonlinearity`, `terminal` and `reference`.
 

@@ -1,13 +1,13 @@
-"""The solution of a semilinear equation at the origin, where the value at the last time is radial.
+"""The solution of a semilinear equation at the origin, for a radial value at the last time.
 
-Then u is radial at all times, and with r = |x|, τ = T − t and u = U(r, τ)
+u is then radial at all times, and with r = |x|, τ = T − t and u = U(r, τ)
 
     U_τ = U_rr + (d − 1)/r U_r + g(U),     U(r, 0) = h(r²),
 
-an equation in one dimension of space whatever d is. At r = 0, where U_r vanishes, (d − 1)/r U_r
-tends to (d − 1) U_rr, so that the right side is d U_rr + g(U). The other end does not matter if it
-is far enough away: U(0, T) depends on h where a particle that starts at 0 is at time T, at the
-distance |√2 W_T|, which is √(2T) times (√d and a deviation of less than 1).
+an equation in one dimension of space for any d. At r = 0, where U_r vanishes, (d − 1)/r U_r tends
+to (d − 1) U_rr, so the right side is d U_rr + g(U). The other end does not matter if it is far
+enough away: U(0, T) depends on h where a particle that starts at 0 is at time T, at the distance
+|√2 W_T|, which is √(2T) times (√d and a deviation of less than 1).
 """
 
 import functools
@@ -41,7 +41,7 @@ def value_at_origin(
     - `space_dim`: d.
     - `duration`: T.
     """
-    import scipy.integrate  # rarely needed, and a third of a second
+    import scipy.integrate  # rarely needed, and takes a third of a second
 
     end = np.sqrt(2 * duration) * (np.sqrt(space_dim) + _DEVIATIONS)
     r, step = np.linspace(0.0, end, _INTERVALS + 1, retstep=True)

@@ -16,11 +16,11 @@ from .radial import REL_ERROR, value_at_origin
 class SemilinearSineGordon(AbstractSemilinear):
     """Sine-Gordon, $u_t + Δu + d sin(u/d) = 0$ with $u(x, T) = 5d / (10 + 2|x|²)$.
 
-    u/d solves $v_t + Δv + sin v = 0$ with $v(x, T) = 5 / (10 + 2|x|²)$; as v is about 1/d, u is
-    what a network can learn. All else is as for `diffop.pde.AbstractSemilinear`. The reference
-    value $u(0, 0)$ is found from the equation for radial functions, in any dimension. The values of
-    multilevel Picard iterations that are published for v and T = 0.3, and that the errors in the
-    source refer to, are within 6e-4 of it:
+    u/d solves $v_t + Δv + sin v = 0$ with $v(x, T) = 5 / (10 + 2|x|²)$. v is about 1/d, so a
+    network learns u. Everything else is as for `diffop.pde.AbstractSemilinear`. The reference value
+    $u(0, 0)$ is computed from the equation for radial functions, in any dimension. The values of
+    multilevel Picard iterations that are published for v and T = 0.3, to which the errors in the
+    source refer, are within 6e-4 of it:
 
     | d | published v | here |
     |---|---|---|

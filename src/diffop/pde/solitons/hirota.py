@@ -5,8 +5,8 @@ form. For waves θ_i = p_i·(x, …, t) + phase_i that satisfy the dispersion re
 
     F = Σ_S exp(Σ_{i∈S} θ_i + Σ_{i<j∈S} log A_ij),     A_ij = −P(p_i − p_j) / P(p_i + p_j),
 
-the sum being over the subsets S of the waves: 1 + e^θ for one, 1 + e^θ₁ + e^θ₂ + A₁₂ e^(θ₁+θ₂) for
-two. Then derivatives of log F solve the equation. Source: Hirota, "Exact solution of the
+where the sum is over the subsets S of the waves: 1 + e^θ for one, 1 + e^θ₁ + e^θ₂ + A₁₂ e^(θ₁+θ₂)
+for two. Then derivatives of log F solve the equation. Source: Hirota, "Exact solution of the
 Korteweg-de Vries equation for multiple collisions of solitons", 1971.
 
 Each term of F is the exponential of an affine function, E_S = κ_S·(x, …, t) + const. With the
@@ -14,7 +14,7 @@ probabilities π = softmax(E), which neither overflow nor cancel,
 
     ∂_x log F = Σ π_S κ_S = mean of κ,     ∂_x² log F = Σ π_S (κ_S − mean)² = variance of κ,
 
-κ_S being the first component of the slope here.
+where κ_S is the first component of the slope.
 """
 
 import itertools
@@ -45,7 +45,7 @@ class Wave(NamedTuple):
 
 @final
 class Tau(NamedTuple):
-    """log F, the terms of F being exponentials of affine functions of the point.
+    """log F, where the terms of F are exponentials of affine functions of the point.
 
     - `slopes`: shape `(terms, dim)`.
     - `offsets`: shape `(terms,)`.
@@ -73,8 +73,8 @@ def frequency(bilinear: Bilinear, wavenumber: Sequence[int | float]) -> float:
 def tau(bilinear: Bilinear, waves: Sequence[Wave]) -> Tau:
     """The tau function F of some waves.
 
-    **Raises:** `ValueError` if a wave has no frequency, or if two of them have no regular
-    superposition: A must be positive for F to have no zeros.
+    **Raises:** `ValueError` if a wave has no frequency, or if two waves have no regular
+    superposition: A must be positive so that F has no zeros.
     """
     vectors = [np.array((*wave.wavenumber, _frequency(bilinear, wave))) for wave in waves]
     slopes, offsets = [], []

@@ -84,6 +84,6 @@ class KdV1D(AbstractSoliton):
         return omega * k + self.alpha * k**4
 
     def slopes(self) -> tuple[tuple[Operator, AbstractPart], ...]:
-        # d/dt ½ ∫ v² for the difference v of two solutions, of the linear part: α [v_x²/2 − v v_xx]
-        # at the ends. With v = 0 at both, α v_x²/2 at the upper end is what makes it grow.
+        # The linear part changes the difference v of two solutions by d/dt ½ ∫ v² =
+        # α [v_x²/2 − v v_xx] at the ends. If v = 0 at both, only α v_x²/2 at the upper end grows.
         return ((Partial(0), self.domain.face(0, "upper")),)

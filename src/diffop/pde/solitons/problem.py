@@ -1,4 +1,4 @@
-"""Evolution equations on a box of space that solitons solve."""
+"""The base class of evolution equations on a box of space with soliton solutions."""
 
 from abc import abstractmethod
 
@@ -18,14 +18,13 @@ from .hirota import Tau, Wave, tau
 
 
 class AbstractSoliton(AbstractSolvedProblem):
-    """An equation without source in a box of space, from time 0 on, that solitons solve.
+    """An equation without source in a box of space, from time 0 on, with soliton solutions.
 
-    The solution is known at time 0 and on the boundary of space, and is to be found in between: it
-    is a derivative of log F (Hirota's method; $F = 1 + e^θ$ for one soliton, a plane wave). Data
-    are u(·, 0), u on the boundary of space, and those slopes on the boundary that the equation
-    needs beside it.
+    The solution is known at time 0 and on the boundary of space. It is a derivative of log F
+    (Hirota's method; $F = 1 + e^θ$ for one soliton, a plane wave). Data are u(·, 0), u on the
+    boundary of space, and those slopes on the boundary that the equation needs as well.
 
-    The null model is the initial profile, held still.
+    The null model is the initial profile at all times.
 
     A subclass is final, has the attributes below, and defines the equation, its `bilinear` form and
     its `slopes`.

@@ -20,8 +20,8 @@ class BlackScholesBarenblatt(AbstractTerminalValue):
     and the equation is one operator applied to u. The solution is $e^{(r + σ²)(T − t)} |x|²$: $u_t$
     is $−(r + σ²) u$, the second-order part $σ² u$, and $x·∇u = 2u$.
 
-    The ansatz is $|x|² (1 + (T − t) net)$. All else is as for `diffop.pde.AbstractTerminalValue`.
-    Sources: Raissi 2018, "Forward-backward stochastic neural
+    The ansatz is $|x|² (1 + (T − t) net)$. Everything else is as for
+    `diffop.pde.AbstractTerminalValue`. Sources: Raissi 2018, "Forward-backward stochastic neural
     networks"; the published code of Shi et al. 2024, "Stochastic Taylor Derivative Estimator".
 
     **Arguments:** as for `diffop.pde.AbstractTerminalValue`, and

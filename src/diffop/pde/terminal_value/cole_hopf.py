@@ -5,9 +5,9 @@ equation, so with h = u(·, T) and s = T − t
 
     u(x, t) = −(1/μ) log E[e^(−μ h(y))],     y = x + √2 W_s ~ N(x, 2s I).
 
-For h(y) = log((1 + |y|²)/2) that is the mean of (2/(1 + R))^μ with R = |y|². It can be had without
-random numbers: by the integral of the gamma function and the mean of e^(−λR), a product of one for
-each coordinate,
+For h(y) = log((1 + |y|²)/2) this is the mean of (2/(1 + R))^μ with R = |y|². It can be computed
+without random numbers, from the integral of the gamma function and the mean of e^(−λR), a product
+of one factor for each coordinate,
 
     (1 + R)^(−μ) = 1/Γ(μ) ∫₀^∞ λ^(μ−1) e^(−λ) e^(−λR) dλ,
     E[e^(−λR)]   = (1 + 4sλ)^(−d/2) exp(−λ|x|² / (1 + 4sλ)).
@@ -30,21 +30,21 @@ from jaxtyping import Array, Float
 
 _STEP = 0.25
 _UPPER = 5.0
-"""Above, e^(−e^y) is less than 1e-64."""
+"""Above this, e^(−e^y) is less than 1e-64."""
 _DECADES = 40.0
-"""How far down in logarithm the integral goes, below where it is largest."""
+"""The integral covers this many units of logarithm below its largest value."""
 _LARGEST = 20.0
-"""It is largest near y = −log(1 + |x|² + 2ds), above −20 for all that fits into memory."""
+"""The integrand is largest near y = −log(1 + |x|² + 2ds), above −20 for all that fits in memory."""
 
 
 def log_mean_power(
     x: Float[Array, " space"], s: Float[Array, ""], mu: int | float
 ) -> Float[Array, ""]:
-    """log E[(2/(1 + R))^μ], R being |x + √2 W_s|²."""
+    """log E[(2/(1 + R))^μ], where R is |x + √2 W_s|²."""
     nodes = np.arange(-_LARGEST - _DECADES / mu, _UPPER, _STEP)
     y = jnp.asarray(nodes, x.dtype)
     rate = jnp.asarray(np.exp(nodes), x.dtype)
-    wide = 4 * s * rate  # about 1/d where it counts, d of which are added up
+    wide = 4 * s * rate  # about 1/d where it matters; d of these are added up
     falls = 0.5 * x.size * jnp.log1p(wide) + rate * jnp.sum(x * x) / (1 + wide)
     exponents = mu * y - rate - falls
     constant = mu * math.log(2) + math.log(_STEP) - math.lgamma(mu)

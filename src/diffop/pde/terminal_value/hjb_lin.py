@@ -16,11 +16,11 @@ from .problem import AbstractTerminalValue
 class HJBLin(AbstractTerminalValue):
     """Hamilton-Jacobi-Bellman, $u_t + Δu − (1/d) Σ_i |∂_i u|^c = −2$ with $u(x, T) = Σ_i x_i$.
 
-    The solution is $Σ_i x_i + T − t$, for every c: the slopes are 1 and $u_t$ is −1. All else is as
-    for `diffop.pde.AbstractTerminalValue`. Sources: Wang et al. 2022, "Is $L²$ physics-informed
-    loss always suitable for training physics-informed neural network?"; Hu et al. 2024, "Tackling
-    the curse of dimensionality with physics-informed neural networks"; the published code of Shi et
-    al. 2024, "Stochastic Taylor Derivative Estimator".
+    The solution is $Σ_i x_i + T − t$ for every c: the slopes are 1 and $u_t$ is −1. Everything else
+    is as for `diffop.pde.AbstractTerminalValue`. Sources: Wang et al. 2022, "Is $L²$
+    physics-informed loss always suitable for training physics-informed neural network?"; Hu et al.
+    2024, "Tackling the curse of dimensionality with physics-informed neural networks"; the
+    published code of Shi et al. 2024, "Stochastic Taylor Derivative Estimator".
 
     **Arguments:** as for `diffop.pde.AbstractTerminalValue`, and
 

@@ -18,12 +18,12 @@ from .problem import AbstractTerminalValue
 class HJBLQG(AbstractTerminalValue):
     """Hamilton-Jacobi-Bellman, $u_t + Δu − μ|∇u|² = 0$ with $u(x, T) = log((1 + |x|²)/2)$.
 
-    The least mean cost of moving $dX = 2√μ m dt + √2 dW$ by a control m that costs $|m|² dt$, and h
-    at the end. The solution is $−(1/μ) log E[exp(−μ h(x + √2 W_{T−t}))]$, by the Cole-Hopf
-    transformation; the mean is computed as an integral over one variable, exact to rounding. All
-    else is as for `diffop.pde.AbstractTerminalValue`. Sources: Han, Jentzen and E 2018, "Solving
-    high-dimensional partial differential equations using deep learning"; the published code of Shi
-    et al. 2024, "Stochastic Taylor Derivative Estimator".
+    u is the least mean cost of moving $dX = 2√μ m dt + √2 dW$ by a control m that costs $|m|² dt$,
+    plus h at the end. The solution is $−(1/μ) log E[exp(−μ h(x + √2 W_{T−t}))]$, by the Cole-Hopf
+    transformation. The mean is computed as an integral over one variable, exact to rounding.
+    Everything else is as for `diffop.pde.AbstractTerminalValue`. Sources: Han, Jentzen and E 2018,
+    "Solving high-dimensional partial differential equations using deep learning"; the published
+    code of Shi et al. 2024, "Stochastic Taylor Derivative Estimator".
 
     **Arguments:** as for `diffop.pde.AbstractTerminalValue`, and
 
@@ -43,7 +43,7 @@ class HJBLQG(AbstractTerminalValue):
     """
 
     name: ClassVar[str] = "hjb-lqg"
-    # in 100 dimensions the solution falls steeply near the origin, which few points see
+    # in 100 dimensions the solution falls steeply near the origin, where few points lie
     recommended: ClassVar[Recommended] = MUON(
         dim=10,
         steps=24_000,

@@ -1,4 +1,4 @@
-"""What parabolic equations with a known solution share."""
+"""The base class of parabolic equations with a value at the last time and a known solution."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
     """An equation in all of space for 0 ≤ t < T with $u(x, T) = h(x)$, and a known solution.
 
     Points are normally distributed in space and uniformly in time. The ansatz
-    $u = h(x) + (T − t) s(x) net(x, t)$ builds h in. The null model is h, held still.
+    $u = h(x) + (T − t) s(x) net(x, t)$ builds h in. The null model is h at all times.
 
     A subclass is final, has a `name`, and defines the equation, `terminal` and `solution`, and
     `scale`, the factor s.
@@ -44,7 +44,7 @@ class AbstractTerminalValue(AbstractWholeSpace, AbstractSolvedProblem):
 
     @abstractmethod
     def scale(self, x: Float[Array, " space"]) -> Float[Array, ""]:
-        """$s(x)$, about how large u is at a point of space."""
+        """$s(x)$, the approximate size of u at a point of space."""
 
     def sample(self, key: PRNGKeyArray, count: int) -> Float[Array, "count dim"]:
         return gaussian_space_time(key, count, self.space_dim, self.duration)
