@@ -1,6 +1,6 @@
 """diffop: an algebra of differential operators for JAX, exact and stochastic."""
 
-__version__ = "0.2.0"  # its one home: pyproject.toml reads it here
+__version__ = "0.2.0"  # the only place: pyproject.toml reads it here
 
 import importlib as _importlib
 import sys as _sys
@@ -27,7 +27,7 @@ if _typing.TYPE_CHECKING:
     from . import baselines, compat, equations, losses, methods, nn, pde, train
 
 _LATER = ("baselines", "compat", "equations", "losses", "methods", "nn", "pde", "train")
-"""Rooms that are imported when they are asked for: operators need none of them."""
+"""Rooms that are imported when they are first used: operators need none of them."""
 
 __all__ = [
     # operators

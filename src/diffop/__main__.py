@@ -33,7 +33,7 @@ _FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
 @final
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage before it."""
+    """Reports an error in one line, without the usage before it."""
 
     def error(self, message: str) -> NoReturn:
         _, found, unknown = message.partition("unrecognized arguments: ")
@@ -48,13 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     **Arguments:**
 
-    - `arguments`: the words after `python -m diffop`; those of this process if not given.
+    - `arguments`: the words after `python -m diffop`; by default those of this process.
 
     **Returns:** the exit code: 0 for success, 1 for a run that failed or an output that cannot be
     written, 2 for input that cannot be used, 130 for a run that was interrupted by Ctrl-C, 143 by
     SIGTERM, 141 for an output whose reader has gone.
 
-    **Raises:** `SystemExit` where the words cannot be parsed, and after `--help`;
+    **Raises:** `SystemExit` if the words cannot be parsed, and after `--help`;
     `KeyboardInterrupt` at a second Ctrl-C.
 
     !!! example
@@ -131,7 +131,7 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
-    """One that is among the options only where it is given: its value may be None."""
+    """Adds a setting to the parsed options only if it is given, since its value may be None."""
     parser.add_argument(
         f"--{name.replace('_', '-')}",
         type=from_word,
@@ -273,14 +273,14 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _left_out(broken: Sequence[str]) -> int:
-    """Says which runs could not be read; the exit code."""
+    """Reports which runs could not be read; returns the exit code."""
     for each in broken:
         _complain(each, _BAD_INPUT)
     return _BAD_INPUT if broken else 0
 
 
 def _settings(options: argparse.Namespace) -> train.Settings:
-    """What was given on the command line; the problem recommends the rest, or the paper has it."""
+    """The settings given on the command line; the problem or the paper provides the rest."""
     given = {name: value for name, value in vars(options).items() if name in stated()}
     if is_path(given.get("optimiser")):
         given["optimiser"] = found_at(given["optimiser"], "optimiser")
@@ -291,7 +291,7 @@ def _settings(options: argparse.Namespace) -> train.Settings:
 
 
 def _mesh(options: argparse.Namespace) -> Mesh | None:
-    """The mesh that was asked for, when this process is connected with the others."""
+    """The requested mesh, after this process is connected with the others."""
     words = ("coordinator", "processes", "process")
     others = {name: getattr(options, name) for name in words}
     sizes = None if options.mesh is None else parsed(options.mesh)
@@ -310,19 +310,19 @@ def _complain(error: Exception | str, code: int) -> int:
 
 
 def _say(text: str) -> None:
-    """Beside the output."""
-    with contextlib.suppress(OSError):  # nobody is there to be told
+    """Prints to the error stream."""
+    with contextlib.suppress(OSError):  # nobody reads the stream
         print(f"diffop: {text}", file=sys.stderr)
 
 
 @final
 class _Unprinted(Exception):
-    """The output took no more: its reader has gone, or there is no room where it goes.
+    """The output could not be written: its reader has gone, or there is no room.
 
     **Arguments:**
 
-    - `error`: of the system.
-    - `otherwise`: where to find what was to be printed, if anywhere.
+    - `error`: the system's error.
+    - `otherwise`: where else to find what was to be printed, if anywhere.
     """
 
     def __init__(self, error: OSError, otherwise: str = ""):
@@ -330,7 +330,7 @@ class _Unprinted(Exception):
         super().__init__(f"the output could not be written: {error}{more}.")
         gone = isinstance(error, BrokenPipeError)
         self.code = _BROKEN_PIPE if gone else _FAILED
-        self.quiet = gone and not otherwise  # as it is usual for `head`
+        self.quiet = gone and not otherwise  # as usual with `head`
 
 
 def _print(text: str, otherwise: str = "") -> None:

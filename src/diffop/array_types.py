@@ -9,18 +9,18 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped, UInt32
 Key: TypeAlias = PRNGKeyArray
 
 KeyWords: TypeAlias = UInt32[Array, "*keys w"]
-"""The w numbers of 32 bits that a key is made of."""
+"""The w 32-bit numbers of a key."""
 
 AnyArray: TypeAlias = Shaped[Array, "..."]
 ScalarArray: TypeAlias = Shaped[Array, ""]
 Vector: TypeAlias = Shaped[Array, " d"]
 
 RowArray: TypeAlias = Shaped[Array, "n d"]
-"""Directions of a whole argument, one a row."""
+"""Directions of a whole argument, as rows."""
 SubRows: TypeAlias = Shaped[Array, "n m"]
 """Directions in the coordinates that an operator acts on."""
 SketchRows: TypeAlias = Shaped[Array, "k m"]
-"""Test vectors whose images show where a matrix is large."""
+"""Test vectors whose images show the directions in which a matrix is large."""
 ColumnArray: TypeAlias = Shaped[Array, "d k"]
 """Vectors as columns."""
 SquareArray: TypeAlias = Shaped[Array, "m m"]
@@ -33,7 +33,7 @@ Positions: TypeAlias = Int[Array | np.ndarray, "n s"]
 Entries: TypeAlias = Shaped[Array | np.ndarray, "n s"]
 
 TermNumbers: TypeAlias = Int[Any, " n"]
-"""Which terms of a set were drawn."""
+"""The numbers of drawn terms."""
 Magnitudes: TypeAlias = Shaped[Array, " terms"]
 """Unnormalised probabilities of the terms of a set."""
 TermPositions: TypeAlias = Int[Array | np.ndarray, "terms slots"]

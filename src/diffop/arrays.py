@@ -18,18 +18,18 @@ from .devices import is_explicit
 
 
 def as_array(value: Any) -> jax.Array:
-    """`jnp.asarray`, which takes its time also for what is an array already."""
+    """`jnp.asarray`, without its cost for a value that is an array already."""
     return value if isinstance(value, jax.Array) else jnp.asarray(value)
 
 
 def type_of(value: Any) -> np.dtype:
-    """The type of an array, or of what can be one."""
+    """The type of an array, or of a value that can become one."""
     return jax.typeof(value).dtype
 
 
 def times(array: Any, number: float | int) -> Any:
-    """An array times a Python number, in the array's type, in which the number itself may be out of
-    range.
+    """An array times a Python number, in the array's type. The number itself may be out of that
+    type's range.
     """
     if number == 1:
         return array
@@ -62,8 +62,8 @@ def product_of(left: Any, right: Any) -> Any:
 
 
 def _alike(left: Any, right: Any) -> bool:
-    """Whether two traced arrays agree in type, and in rank: axes of size one are broadcast, and
-    scalars.
+    """Whether two traced arrays agree in type and in rank. Axes of size one are broadcast, and so
+    are scalars.
     """
     if not (isinstance(left, Tracer) and isinstance(right, Tracer)):
         return False
@@ -72,15 +72,15 @@ def _alike(left: Any, right: Any) -> bool:
 
 
 def summed(array: Any, axes: Sequence[int]) -> Any:
-    """The sum over axes; numbers of 16 bits and less are added up in more, as `jnp.sum` does."""
+    """The sum over axes; numbers of 16 bits or less are added in higher precision, as `jnp.sum`."""
     if isinstance(array, Tracer) and array.dtype.itemsize >= 4:
         return lax.reduce_sum(array, tuple(axes))
     return jnp.sum(array, axis=tuple(axes))
 
 
 def weighted(weights: jax.Array, array: jax.Array) -> jax.Array:
-    """Σ_r w_r a_r over the leading axis, in full precision like `summed`; as a product, for which
-    XLA's CPU backend makes no array of weights for all entries.
+    """Σ_r w_r a_r over the leading axis, in full precision like `summed`. It is a product, for
+    which XLA's CPU backend makes no array of weights for all entries.
     """
     kind = array.dtype
     more = kind if kind.itemsize >= 4 else jnp.float32
@@ -97,7 +97,7 @@ def is_finite(array: Any) -> jax.Array:
 
 
 def zeros_like(array: Any) -> jax.Array:
-    """Zeros of an array's shape and type, divided along explicit axes as it is."""
+    """Zeros of an array's shape and type, divided along explicit axes like the array."""
     kind = jax.typeof(array)
     if is_explicit(kind):
         return lax.full_like(array, 0)
@@ -105,13 +105,13 @@ def zeros_like(array: Any) -> jax.Array:
 
 
 _FOLDED = 64
-"""XLA may compute with constants of so many entries while it compiles."""
+"""The number of entries of constants with which XLA may compute while it compiles."""
 
 
 def at_run_time(array: Any) -> Any:
-    """A large array that may be known, with which XLA is kept from computing while it compiles: it
-    is slow at that (a cumulative sum of the identity of a thousand directions takes it a minute),
-    and the result would be part of the program.
+    """A large array that may be known. It keeps XLA from computing with it while it compiles: XLA
+    is slow at that (a cumulative sum of the identity of a thousand directions takes a minute), and
+    the result would become part of the program.
     """
     array = jnp.asarray(array)
     return array if array.size <= _FOLDED else lax.optimization_barrier(array)

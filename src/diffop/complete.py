@@ -1,4 +1,4 @@
-"""Bases of what users subclass."""
+"""The base of all classes that users subclass."""
 
 from typing import Any, TypeVar
 
@@ -8,7 +8,7 @@ T = TypeVar("T", bound="Complete")
 
 
 class Complete(eqx.Module):
-    """A base whose subclasses are told all that they lack at once, methods and attributes.
+    """A base whose subclasses are told at once of all methods and attributes that they lack.
 
     **Raises:** `TypeError` when a class that lacks some is called.
     """

@@ -1,10 +1,10 @@
-"""Sets that have something in common."""
+"""Groups of sets that are connected by common members."""
 
 from collections.abc import Hashable, Sequence, Set
 
 
 def connected(keys: Sequence[Set[Hashable]]) -> list[list[int]]:
-    """The numbers of these sets in groups, of which no two have anything in common."""
+    """The numbers of the sets, in groups; sets of different groups have no common member."""
     groups: list[tuple[set[Hashable], list[int]]] = []
     for number, own in enumerate(keys):
         touching = [group for group in groups if group[0] & own]

@@ -1,4 +1,4 @@
-"""How arrays lie on devices."""
+"""How arrays lie on devices, and constants that lie as other arrays do."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +13,8 @@ from .versions import varying_axes
 def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
     """Operands that vary over the same devices, as primitives inside `jax.shard_map` require.
 
-    A program was traced with its own operands; coefficients may vary less than the primals that
-    they stand in for.
+    A program was traced with its own operands. Coefficients may vary less than the primals whose
+    place they take.
     """
     if not _on_one_device():
         return operands
@@ -23,22 +23,22 @@ def varying_alike(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def varying_over(array: Any, axes: frozenset) -> Any:
-    """The same array, said to vary over these axes of devices too."""
+    """The same array, declared to vary over these axes of devices too."""
     missing = axes - varying_axes(array)
     return jax.lax.pcast(array, tuple(sorted(missing)), to="varying") if missing else array
 
 
 def _on_one_device() -> bool:
-    """Whether this is inside of `jax.shard_map`, as each device sees it."""
+    """Whether this code runs inside `jax.shard_map`, as each device sees it."""
     return AxisType.Manual in (jax.sharding.get_abstract_mesh().axis_types or ())
 
 
 def own_copy(function: Callable[[Any], Any], argument: Any) -> Any:
-    """An argument, said to vary over the devices that the function's values vary over: for reverse
-    mode on each of them alone.
+    """An argument, declared to vary over the devices over which the function's values vary, so that
+    reverse mode works on each of them alone.
 
-    Inside `jax.shard_map` JAX takes what does not vary as one variable for all devices, so that the
-    gradient by it is the sum of all of theirs.
+    Inside `jax.shard_map` JAX treats an array that does not vary as one variable for all devices,
+    so the gradient with respect to it would be the sum over all of them.
     """
     if not _on_one_device():
         return argument
@@ -54,10 +54,10 @@ def is_explicit(kind: Any) -> bool:
 
 
 def zeros_for(values: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Zeros in a shape, to add values into: they vary over the devices that the values vary over.
+    """Zeros in a shape, to which values are added: they vary over the devices of the values.
 
-    With explicit axes they are mapped by `jax.vmap` where the values are: JAX has no scatter of
-    values that are divided over devices into an array that is not, and no loop that carries both.
+    With explicit axes they are mapped by `jax.vmap` where the values are. JAX has no scatter of
+    divided values into an undivided array, and no loop that carries both.
     """
     zeros = varying_over(jnp.zeros(shape, dtype), varying_axes(values))
     if not is_explicit(jax.typeof(values)):
@@ -66,15 +66,15 @@ def zeros_for(values: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
 
 
 def is_on_mesh(array: Any) -> bool:
-    """Whether an array's type says anything of how it lies on devices."""
+    """Whether an array's type says how it lies on devices."""
     return bool(varying_axes(array)) or is_explicit(jax.typeof(array))
 
 
 def start_of_sum(terms: Callable[[], Any]) -> Any:
     """Zeros for a loop to add terms to, lying on the devices as the terms do.
 
-    How they are mapped by `jax.vmap` with explicit axes only the terms themselves tell; of the
-    program that makes them nothing is left then but their type.
+    With explicit axes, only the terms themselves show how they are mapped by `jax.vmap`. The
+    program that computes them here is removed by the compiler; only their type is used.
     """
     like = jax.eval_shape(terms)
     if any(is_explicit(jax.typeof(leaf)) for leaf in jax.tree.leaves(like)):

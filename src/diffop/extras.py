@@ -1,4 +1,4 @@
-"""Optional dependencies: what the extras install."""
+"""Checks that the packages of optional dependencies are installed."""
 
 import importlib
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class MissingExtraError(ImportError):
-    """Something was asked for that needs an extra, whose packages are not installed."""
+    """A function needs an extra whose packages are not installed."""
 
 
 def require(what: str, extra: str, packages: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a setting may be: a check with its words, and how the command line says it."""
+"""Kinds of settings: a check with its error message, and the form on the command line."""
 
 import math
 from collections.abc import Callable, Collection
@@ -8,26 +8,26 @@ from .nearest import nearest
 from .scalars import plain
 
 SHARING = ("joined", "summed")
-"""What the rest of the network sees of blocks."""
+"""How the rest of the network sees the numbers of blocks."""
 
 NONE = "none"
-"""How the command line says None."""
+"""The word for None on the command line."""
 
 SOURCE = "source"
-"""The output scale or anchor that a problem tells from its source."""
+"""The output scale or anchor that follows from a problem's source."""
 
 
 @final
 class Kind(NamedTuple):
-    """What a setting may be.
+    """The allowed values of a setting.
 
     - `expected`: in words, for errors.
-    - `holds`: whether a value is such.
-    - `metavar`: what stands for a value in the help of the command line; the setting's name if it
-        is None.
-    - `choices`: words that there are, of which an error names the nearest.
+    - `holds`: whether a value is allowed.
+    - `metavar`: the placeholder of a value in the help of the command line; the setting's name if
+        it is None.
+    - `choices`: the allowed words, of which an error names the nearest.
 
-    Called with a setting's help it is the `metadata` of the dataclass's field.
+    Called with a setting's help it returns the `metadata` of the dataclass's field.
     """
 
     expected: str
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
 
 
 def only(value: Any, why: str) -> Kind:
-    """A single value, where others would have no effect, with the reason."""
+    """A single value, if others would have no effect, with the reason."""
     return Kind(f"{as_word(value)} {why}", (value,).__contains__)
 
 
@@ -58,8 +58,8 @@ def one_of(choices: Collection[str], metavar: str | None = None) -> Kind:
 
 
 def from_word(text: str) -> Any:
-    """A value from a word of the command line: `none`, a number, numbers `1,2`, numbers by name
-    `a=1,b=2`; anything else is the word itself. The checks say what is taken.
+    """A value from a word of the command line: `none`, a number, numbers `1,2`, named numbers
+    `a=1,b=2`; anything else is the word itself. The checks decide what is allowed.
     """
     if text == NONE:
         return None
@@ -82,7 +82,7 @@ def _number(word: str) -> int | float | None:
 
 
 def as_word(value: Any) -> str:
-    """How the command line says the value of a setting."""
+    """The form of a setting's value on the command line."""
     if isinstance(value, dict):
         return ",".join(f"{name}={number}" for name, number in value.items())
     if isinstance(value, list):
@@ -91,7 +91,7 @@ def as_word(value: Any) -> str:
 
 
 def check_size(name: str, value: int | None) -> None:
-    """Of counts, which are sizes and indices of arrays, and of the seed, of which random keys see
+    """Checks a count, which is a size or an index of arrays, or the seed, of which random keys use
     the last 32 bits.
 
     **Raises:** `ValueError` naming the setting, what it expects and what it got.

@@ -1,4 +1,4 @@
-"""What was probably meant by a name that there is not."""
+"""The known name that is most similar to an unknown one, for errors."""
 
 import difflib
 import re
@@ -7,8 +7,8 @@ from typing import Any
 
 
 def nearest(name: Any, known: Iterable[str]) -> str:
-    """The end of a list of names in an error: the one that is most like what was given, or nothing
-    where none is.
+    """The end of an error's list of names: the name most similar to the given one, or nothing if
+    none is similar.
     """
     if not isinstance(name, str):
         return ""

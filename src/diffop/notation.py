@@ -32,7 +32,7 @@ def variable_symbol(variable: Any, order: int) -> str:
 
 
 def dims_mark(dims: tuple[int, ...] | None) -> str:
-    """Which coordinates an operator is restricted to."""
+    """The mark of the coordinates to which an operator is restricted."""
     if dims is None:
         return ""
     shown = (
@@ -44,5 +44,5 @@ def dims_mark(dims: tuple[int, ...] | None) -> str:
 
 
 def argument_mark(argnum: int) -> str:
-    """Which argument an operator differentiates, where it is not the first."""
+    """The mark of the argument that an operator differentiates, unless it is the first."""
     return "" if argnum == 0 else f"₍{subscript(argnum)}₎"

@@ -1,11 +1,11 @@
-"""Your own classes and functions, by their paths: `package.module:name`."""
+"""Users' classes and functions by their paths: `package.module:name`."""
 
 import importlib
 from typing import Any
 
 
 def is_path(value: Any) -> bool:
-    """Whether it is a path, and not a name of the library."""
+    """Whether it is a path and not a name of the library."""
     return isinstance(value, str) and ":" in value
 
 
@@ -15,7 +15,7 @@ def path_of(value: Any) -> str:
 
 
 def found_at(path: str, what: str) -> Any:
-    """What is at a path.
+    """The object at a path.
 
     **Arguments:**
 
@@ -29,7 +29,7 @@ def found_at(path: str, what: str) -> Any:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
-            raise  # by the module, which is there
+            raise  # an import inside the module failed
         raise ValueError(
             f"there is no module {error.name!r} to import the {what} {path!r} from; install it, or "
             "start where it lies."

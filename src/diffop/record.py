@@ -1,4 +1,4 @@
-"""Immutable records that are pytrees: what the engine makes by the ten thousand as it traces."""
+"""Immutable records that are pytrees, of which the engine makes tens of thousands as it traces."""
 
 import dataclasses
 import operator

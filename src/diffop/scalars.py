@@ -10,10 +10,10 @@ from jax.core import Tracer
 
 
 def plain(value: Any) -> Any:
-    """A number as Python's: a NumPy scalar is a number, too, and so is a 0-d array of NumPy's or
-    JAX's whose value is known. So are those in tuples, lists and dicts. Anything else as it is.
+    """A number as a Python number. NumPy scalars are numbers, too, and so are 0-d arrays of NumPy
+    or JAX whose value is known, also in tuples, lists and dicts. Anything else is unchanged.
 
-    What is static, or a setting, has to be hashed, compared and written down.
+    Static values and settings have to be hashed, compared and written down.
     """
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(plain, value))
@@ -27,17 +27,17 @@ def plain(value: Any) -> Any:
 
 
 def several(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The numbers of a sequence, or of an array with one axis, as a tuple of Python's."""
+    """The numbers of a sequence, or of an array with one axis, as a tuple of Python numbers."""
     return tuple(map(plain, values))
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a plain value is an integer, and no truth value; traced ones tell by themselves."""
+    """Whether a plain value is an integer and not a truth value; traced values know it."""
     array = isinstance(value, np.ndarray | np.generic | jax.Array)
     other = isinstance(value, bool) or (array and not isinstance(value, Tracer))
     return not other and isinstance(value, SupportsIndex)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a plain value is a real number, and no truth value."""
+    """Whether a plain value is a real number and not a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""What arrays of the engine are, told apart while tracing."""
+"""Sources: names of the engine's arrays, by which equal arrays are recognised while tracing."""
 
 from collections.abc import Hashable
 from typing import Any, final
@@ -8,10 +8,10 @@ from typing import Any, final
 class Source:
     """The name of an array: arrays of equal sources are equal, entry by entry in row-major order.
 
-    Two tracers may be one array, and are two behind a rematerialised function, a branch, or two
-    equal equations; a source is part of the structure of what holds the array, and goes through all
-    of them. It is what a `step` makes of a `parent`; without a parent, what the step names, or an
-    array like no other.
+    One array may be two tracers: behind a rematerialised function, behind a branch, or as the
+    results of two equal equations. A source is part of the structure of whatever holds the array,
+    and passes through all of these. A `step` makes it from a `parent`; without a parent, it is
+    what the step names, or an array equal to no other.
     """
 
     def __init__(self, step: Hashable = None, parent: "Source | None" = None) -> None:

@@ -1,8 +1,8 @@
 """Every random stream of the library, by its name.
 
-With JAX's default generator `jax.random.split(key, n)[i]` is `jax.random.fold_in(key, i)`. Keys
-that are numbered by hand therefore meet: the second half of a key is its number 1, whoever counts.
-Here a name takes the place of numbers, and nothing else in the library divides a key.
+With JAX's default generator `jax.random.split(key, n)[i]` is `jax.random.fold_in(key, i)`. So keys
+that are numbered by hand coincide: the second half of a key is its number 1. Here names replace
+numbers, and nothing else in the library divides a key.
 """
 
 import zlib
@@ -17,14 +17,15 @@ from jaxtyping import Array, Integer
 from .array_types import AnyArray, Key
 
 Number: TypeAlias = int | np.integer | Integer[Array, ""]
-"""Which one of several streams of a name; an array may be traced."""
+"""The number of one of several streams of a name; an array may be traced."""
 
 VERSION = 2
-"""Of the names: the same seed is another run with another version. Version 1 had no names."""
+"""The version of the names: the same seed gives another run in another version. Version 1 had none.
+"""
 
 
 def stream(key: Key, name: str, *numbers: Number) -> Key:
-    """The key of the stream that a key has by a name, and by numbers where it has several.
+    """The key of the stream with a name, and with numbers if the name has several streams.
 
     A checksum of the name is folded in, with `diffop` before it as its domain, then the numbers:
 
@@ -32,18 +33,18 @@ def stream(key: Key, name: str, *numbers: Number) -> Key:
 
     For each key F is one-to-one in what is folded in (threefry is a cipher of it). Streams of
     different names have different checksums, which a test compares, and streams of different
-    numbers another word: where they part their keys differ, and afterwards they agree by chance
-    only, with probability 2^-64. What a user makes of the same key by `split` and `fold_in` begins
-    with a number of his own, and no checksum of ours is a small one.
+    numbers another word. Where they differ first their keys differ, and afterwards they agree only
+    by chance, with probability 2^-64. What a user makes of the same key by `split` and `fold_in`
+    begins with a number of the user's, and no checksum of the library is a small number.
 
-    A key that streams are made of is not used otherwise, as for `split`; a name stands in one place
-    of the library; and its numbers are always as many, where a user gets the key.
+    A key from which streams are made is not used otherwise, as with `split`. A name stands in one
+    place of the library, and always has the same count of numbers if a user receives the key.
 
     **Arguments:**
 
-    - `key`: what the stream is made of.
+    - `key`: the key from which the stream is made.
     - `name`: a word.
-    - `numbers`: not negative; those that are arrays are below 2^32.
+    - `numbers`: not negative; numbers in arrays are below 2^32.
 
     **Returns:** a key.
 
@@ -60,7 +61,7 @@ def stream(key: Key, name: str, *numbers: Number) -> Key:
         ```
     """
     words = [_words(number) for number in numbers]
-    several = [len(each) for each in words if len(each) > 1]  # so that none is taken for another's
+    several = [len(each) for each in words if len(each) > 1]  # so that no two sequences coincide
     first = _checksum(f"diffop {name}{several or ''}")
     return _folded(key, (first, *(word for each in words for word in each)))
 
@@ -94,7 +95,7 @@ def streams(key: Key, name: str, count: int | tuple[int, ...]) -> AnyArray:
 
 @jax.jit
 def _folded(key: Key, words: tuple[Any, ...]) -> Key:
-    """One function of a program, however often it is called."""
+    """Compiled as one function of a program, however often it is called."""
     for word in words:
         key = jax.random.fold_in(key, word)
     return key
@@ -105,7 +106,7 @@ def _checksum(text: str) -> np.uint32:
 
 
 def _words(number: Number) -> tuple[Any, ...]:
-    """Those of 32 bits, the least first."""
+    """The 32-bit words of a number, the least first."""
     if not isinstance(number, int | np.integer):
         return (jnp.asarray(number).astype(np.uint32),)
     word, rest = int(number) % 2**32, int(number) // 2**32

@@ -1,5 +1,5 @@
-"""Tracebacks that end at the user's line: without the frames of this package, as JAX leaves out its
-own.
+"""Tracebacks that end at the user's line: frames of this package are left out, as JAX leaves out
+its own.
 """
 
 import functools
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def short_tracebacks(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, whose errors show the frames of the user's functions and of nothing between.
+    """Wraps a function so that its errors show only the frames of the user's functions.
 
     JAX's own setting `jax_traceback_filtering` is honoured: "off" leaves everything as it is.
     """
@@ -40,7 +40,7 @@ def short_tracebacks(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _of_others(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
-    """The entries that are not of this package, nor of Equinox calling methods of it."""
+    """The entries that belong neither to this package nor to Equinox's calls of its methods."""
     between = False
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""What the supported releases of JAX call by different names: each is asked for here alone."""
+"""Names that differ between the supported releases of JAX; only this file asks for them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ def varying_axes(array: Any) -> frozenset:
 
 
 def is_staged(value: Any) -> bool:
-    """Whether a value is of a program that is compiled, and not computed at once."""
+    """Whether a value belongs to a program to be compiled, instead of being computed at once."""
     home: Any = jex if hasattr(jex, "concrete_or_error") else jax.core  # JAX ≥ 0.10
     try:
         home.concrete_or_error(None, value)
@@ -27,7 +27,7 @@ def is_staged(value: Any) -> bool:
 
 
 def axes_mapped(params: Mapping[str, Any]) -> frozenset:
-    """The axes of devices over which an equation maps its program: none but for `jax.shard_map`."""
+    """The axes of devices over which an equation maps its program; none except `jax.shard_map`."""
     older = params.get("manual_axes", ())
     return frozenset(params.get("newly_manual_axes", older))  # JAX ≥ 0.10.2
 

@@ -1,4 +1,4 @@
-"""Other ways to take derivatives, as the paper and its peers do: to be compared with."""
+"""Baselines: the ways in which the paper and its peers compute derivatives, for comparisons."""
 
 from .autodiff import (
     HTE,

@@ -41,7 +41,7 @@ class AbstractAutodiff(AbstractBaseline):
 
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
-        started = Draw(draw.key, draw.n, self.probe).started  # as in diffop's own estimate
+        started = Draw(draw.key, draw.n, self.probe).started  # as in diffop's estimate
 
         def second(factors: Factors) -> ScalarArray:
             drawn = drawn_directions(factors, started, point)
@@ -57,11 +57,11 @@ class AbstractAutodiff(AbstractBaseline):
 
 @final
 class SDGDLoop(AbstractAutodiff):
-    """`"sdgd-loop"`: as [`diffop.baselines.SDGD`][], the sampled coordinates one after the other in
-    a loop (`jax.lax.scan`), as the method was first written.
+    """`"sdgd-loop"`: like [`diffop.baselines.SDGD`][], but with the sampled coordinates one after
+    the other in a loop (`jax.lax.scan`), as the method was first written.
 
-    Unbiased. The memory of one coordinate, however many are sampled, also in training: what the
-    derivative of a coordinate needs is computed again.
+    Unbiased. It needs the memory of one coordinate, however many are sampled, also in training:
+    values for the derivative of a coordinate are computed again.
 
     Source: the appendix "PyTorch implementation of SDGD-PINN using backward mode AD" of Shi et al.
     2024, "Stochastic Taylor Derivative Estimator".
@@ -88,10 +88,10 @@ class SDGDLoop(AbstractAutodiff):
 
 @final
 class SDGD(AbstractAutodiff):
-    """`"sdgd"`: n of the d coordinates, their second derivatives by reverse over reverse mode, all
+    """`"sdgd"`: the second derivatives of n of the d coordinates by reverse over reverse mode, all
     at once (under `jax.vmap`), scaled by d/n.
 
-    Unbiased. Two reverse passes for each coordinate, and arrays of n × d numbers.
+    Unbiased. It takes two reverse passes for each coordinate, and arrays of n × d numbers.
 
     Sources: Hu, Shukla, Karniadakis and Kawaguchi 2024, "Tackling the curse of dimensionality with
     physics-informed neural networks"; in parallel as in the appendix "JAX implementation of SDGD
@@ -119,10 +119,10 @@ class SDGD(AbstractAutodiff):
 
 @final
 class ForwardOverReverse(AbstractAutodiff):
-    """`"forward-over-reverse"`: n of the d coordinates, their second derivatives by `jax.jvp` of
+    """`"forward-over-reverse"`: the second derivatives of n of the d coordinates by `jax.jvp` of
     `jax.grad`, all at once, scaled by d/n.
 
-    Unbiased. A Hessian-vector product for each coordinate, and arrays of n × d numbers.
+    Unbiased. It takes a Hessian-vector product for each coordinate, and arrays of n × d numbers.
 
     Source: the appendix "JAX implementation of Forward-over-backward AD" of Shi et al. 2024,
     "Stochastic Taylor Derivative Estimator".
@@ -150,14 +150,14 @@ class ForwardOverReverse(AbstractAutodiff):
 
 @final
 class Jet(AbstractAutodiff):
-    """`"jet"`: the paper's implementation. n of the d coordinates, their second derivatives by jets
+    """`"jet"`: the paper's implementation. The second derivatives of n of the d coordinates by jets
     of order two along one-hot vectors, with `jax.experimental.jet`, all at once, scaled by d/n.
 
-    Unbiased. One forward pass for each coordinate, and arrays of n × d numbers.
+    Unbiased. It takes one forward pass for each coordinate, and arrays of n × d numbers.
 
-    u may contain what `jax.experimental.jet` has rules for. `jax.lax.scan`, `jax.lax.cond`,
-    `jnp.sort`, `jnp.prod` and `jnp.tan` are not among them, nor is any function with a derivative
-    of its own (`jax.custom_jvp`), such as `jax.nn.relu` and `jax.nn.softplus`.
+    u may contain only functions for which `jax.experimental.jet` has rules. It has none for
+    `jax.lax.scan`, `jax.lax.cond`, `jnp.sort`, `jnp.prod` and `jnp.tan`, nor for functions with a
+    `jax.custom_jvp`, such as `jax.nn.relu` and `jax.nn.softplus`.
 
     Source: Shi et al. 2024, "Stochastic Taylor Derivative Estimator", equation `eqn:forward-lapl`
     and the appendix "JAX implementation of STDE for the Laplacian operator".
@@ -187,8 +187,8 @@ class HTE(AbstractAutodiff):
     """`"hte"`: Hutchinson's trace estimator, the mean of $vᵀ (Hess u)$ v over n vectors v of random
     signs, by forward over reverse mode.
 
-    Unbiased, with the variance $2/n Σ_{i≠j} H_ij²$. A Hessian-vector product for each v, and arrays
-    of n × d numbers.
+    Unbiased, with the variance $2/n Σ_{i≠j} H_ij²$. It takes a Hessian-vector product for each v,
+    and arrays of n × d numbers.
 
     Sources: Hutchinson 1989, "A stochastic estimator of the trace of the influence matrix"; Hu,
     Shi, Karniadakis and Kawaguchi 2024, "Hutchinson trace estimation for high-dimensional and
@@ -238,8 +238,8 @@ def along_jets(u: ScalarFunction, x: Vector) -> Second:
                 raise
             raise _refusal(f"has no rule for {missing.name!r}") from error
         except (jax.errors.UnexpectedTracerError, AttributeError) as error:
-            # jet calls the function behind a custom rule outside its own trace; JAX 0.12 finds no
-            # trace at all there
+            # jet calls the function behind a custom rule outside of its own trace, where JAX 0.12
+            # finds no trace at all
             if isinstance(error, AttributeError) and "process_primitive" not in str(error):
                 raise
             raise _refusal(

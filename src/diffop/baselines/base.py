@@ -1,4 +1,4 @@
-"""What every baseline is: a way to take first and second derivatives of a function of a vector."""
+"""The base class of baselines: a way to compute first and second derivatives of a function."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ ScalarFunction: TypeAlias = Callable[[Vector], ScalarArray]
 
 @final
 class Local(NamedTuple):
-    """What a baseline makes of u at a point, each by a call.
+    """The derivatives of u at a point by a baseline, each by a call.
 
     - `value`: u.
     - `slope`: from a vector b to $b·∇u$.
-    - `gradient`: from a factor with a gradient, such as $σᵀ∇$, to what it makes of u.
-    - `second`: from a product of factors of order two, such as $Δ$, to what it makes of u.
+    - `gradient`: from a factor with a gradient, such as $σᵀ∇$, to its value for u.
+    - `second`: from a product of factors of order two, such as $Δ$, to its value for u.
     """
 
     value: Callable[[], ScalarArray]
@@ -37,11 +37,11 @@ class Local(NamedTuple):
 
 
 class AbstractBaseline(Complete):
-    """A way to take derivatives that is not diffop's own, the `method` of
+    """A way to compute derivatives other than diffop's, the `method` of
     [`diffop.baselines.estimate`][].
 
-    - `name`: what it is called by.
-    - `random`: whether there is anything random about it.
+    - `name`: its name.
+    - `random`: whether it is random.
 
     !!! example
 
@@ -57,7 +57,7 @@ class AbstractBaseline(Complete):
 
     @abstractmethod
     def check(self, parts: Sequence[Part]) -> None:
-        """Refuses an operator that the method is no estimate of, and packages that are missing."""
+        """Refuses an operator that the method cannot estimate, and packages that are missing."""
 
     @abstractmethod
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:

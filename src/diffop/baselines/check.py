@@ -1,4 +1,4 @@
-"""What baselines can do with operators and functions; anything else is refused with a sentence."""
+"""Checks of the operators and functions that baselines can handle."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from ..terms.term import Part, Segment, Term
 
 
 def check_parts(parts: Sequence[Part]) -> None:
-    """Refuses operators that no baseline takes."""
+    """Refuses operators that no baseline can handle."""
     for part in parts:
         if part.draw is not None:
             raise TypeError(
@@ -49,7 +49,7 @@ def _is_simple(segment: Segment) -> bool:
 
 
 def _arguments(factor: Factor) -> set[int]:
-    """The arguments of u that a factor differentiates."""
+    """The arguments of u with respect to which a factor differentiates."""
     match factor:
         case Monomial():
             return {argnum for (argnum, _), _ in factor.alpha}

@@ -24,20 +24,20 @@ Second = Callable[[Vector], ScalarArray]
 
 @final
 class Weighted(NamedTuple):
-    """n directions $v_r$ of a vector, as sparse as they are, with weights $w_r$."""
+    """n directions $v_r$ of a vector, in sparse form if they are sparse, with weights $w_r$."""
 
     rows: Rows
     weights: Weights
 
 
 def all_directions(factors: Factors, point: Point) -> list[Weighted]:
-    """Everything that a product of factors of order two consists of."""
+    """All directions of a product of factors of order two."""
     return [_read(jets) for jets in exact_jets(factors, point, "power")]
 
 
 def drawn_directions(factors: Factors, draw: Draw, point: Point) -> list[Weighted]:
-    """A random sample of it, drawn as diffop's own estimates are; all where there are no more than
-    were to be drawn.
+    """A random sample of them, drawn as in diffop's estimates; all of them if there are no more
+    than were to be drawn.
     """
     return [_read(jets) for jets in sampled_jets(factors, draw, point, "power")]
 
@@ -56,8 +56,8 @@ def mapped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
 def looped(second: Second, weighted: Weighted, x: Vector) -> ScalarArray:
     """The same, one direction after the other: the memory of one.
 
-    A step is computed again where the sum is differentiated; otherwise the loop would keep what the
-    derivative of each step needs, which is the memory of all of them.
+    If the sum is differentiated, each step is computed again; otherwise the loop would keep the
+    values for the derivative of every step, which takes the memory of all of them.
     """
 
     @jax.checkpoint
@@ -77,7 +77,7 @@ def dense(row: Rows, x: Vector) -> Vector:
     if not isinstance(row, SparseRows):
         return row.array.astype(x.dtype)
     values = jnp.asarray(row.values).astype(x.dtype)
-    if values.shape[0] == 1:  # one-hot, as the paper has it: XLA can fuse it, unlike a scatter
+    if values.shape[0] == 1:  # one-hot, as in the paper: XLA can fuse it, unlike a scatter
         return values[0] * jax.nn.one_hot(row.positions[0], x.size, dtype=x.dtype)
     return jnp.zeros_like(x).at[row.positions].add(values)
 

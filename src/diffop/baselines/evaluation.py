@@ -1,4 +1,4 @@
-"""Operators taken by a baseline, in the form of `diffop.estimate`."""
+"""`estimate`: operators by a baseline, in the form of `diffop.estimate`."""
 
 from collections.abc import Hashable, Sequence
 from functools import reduce
@@ -28,30 +28,29 @@ def estimate(method: str | AbstractBaseline, ops: PyTree, key: Key, n: int) -> F
     """Several operators by a baseline: `do.baselines.estimate(method, ops, key, n)(u)(x)`, as
     `do.estimate(ops, key, n)(u)(x)`.
 
-    Baselines take u, first derivatives, gradients and derivatives of order two of a real scalar
-    function of one vector. They are here to be compared with: for everything else, and to get
-    something done, there is [`diffop.estimate`][].
+    Baselines compute u, first derivatives, gradients and derivatives of order two of a real scalar
+    function of one vector. They are for comparisons only; otherwise use [`diffop.estimate`][].
 
     **Arguments:**
 
     - `method`: one of [`diffop.baselines.names`][], or an object of `diffop.baselines`.
     - `ops`: a pytree of operators.
-    - `key`: a JAX random key. The draw depends on it, on `n` and on the number of coordinates
-        alone: coordinates are those that `diffop.estimate` draws with this key.
-    - `n`: draws for each second-order part, exact (except by `"stein"`) where it has no more terms.
+    - `key`: a JAX random key. The draw depends only on it, on `n` and on the number of coordinates.
+        The coordinates are those that `diffop.estimate` draws with this key.
+    - `n`: draws for each second-order part; exact (except `"stein"`) if it has no more terms.
 
     **Returns:**
 
     A map from functions to functions, whose values have the structure of `ops`.
 
-    **Raises:** `ValueError` or `TypeError` for unknown methods, for operators that baselines do not
-    take, for something that is not a key, and for n < 1; when it is called, for functions that are
-    not real scalar functions of one vector, and by `"jet"` `NotImplementedError` for those that
-    `jax.experimental.jet` has no rule for; `diffop.train.MissingExtraError` where folx is asked for
-    and not installed.
+    **Raises:** `ValueError` or `TypeError` for unknown methods, for operators that baselines cannot
+    handle, for something that is not a key, and for n < 1. When it is called, it raises them for
+    functions that are not real scalar functions of one vector; `"jet"` raises `NotImplementedError`
+    for functions for which `jax.experimental.jet` has no rule. `diffop.train.MissingExtraError` if
+    folx is needed and not installed.
 
-    Source: the ablation study of Shi et al. 2024, "Stochastic Taylor Derivative Estimator"; that of
-    each method is told there.
+    Source: the ablation study of Shi et al. 2024, "Stochastic Taylor Derivative Estimator"; each
+    method names its own source.
 
     !!! example
 
@@ -88,7 +87,9 @@ def estimate(method: str | AbstractBaseline, ops: PyTree, key: Key, n: int) -> F
 
 
 def _values(operators: Sequence[Sequence[Part]], local: Local, point: Point) -> list[PyTree]:
-    """Each operator as the sum of its terms; a derivative that several have is taken once."""
+    """Each operator as the sum of its terms; a derivative that occurs in several is
+    computed once.
+    """
     known: dict[Hashable, PyTree] = {}
 
     def derivative(segment: Segment) -> PyTree:
@@ -106,7 +107,7 @@ def _values(operators: Sequence[Sequence[Part]], local: Local, point: Point) -> 
 
 
 def _derivative(segment: Segment, local: Local, point: Point) -> PyTree:
-    """What a segment without its coefficient functions makes of u."""
+    """The value of a segment, without its coefficient functions, for u."""
     if segment.order == 0:
         return local.value()
     if isinstance(segment.factors[0], GradientTerms):

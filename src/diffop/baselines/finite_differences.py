@@ -23,18 +23,19 @@ from .directions import drawn_directions, mapped, summed
 @final
 class FiniteDifferences(AbstractBaseline):
     """`"finite-differences"`: central differences, the second ones along n of the d coordinates,
-    scaled by d/n; nothing is differentiated.
+    scaled by d/n. Nothing is differentiated.
 
-    With e a unit vector, $f(t) = u(x + t e)$, and values of u that are each wrong by $ε|u|$,
+    With a unit vector e, $f(t) = u(x + t e)$, and values of u with an error of $ε|u|$ each,
 
         (f(h) − 2 f(0) + f(−h)) / h² = f'' + h²/12 f⁗ up to 4ε|u|/h²,
-        (f(h) − f(−h)) / 2h          = f'  + h²/6 f‴  up to ε|u|/h,
+        (f(h) − f(−h)) / 2h          = f'  + h²/6 f‴  up to ε|u|/h.
 
-    which for $|u| = |f‴| = |f⁗|$ is least at $h = (48 ε)^¼$, with an error of $2 √(ε/3)$, and at
-    $h = (3 ε)^⅓$. These are the steps by default, $ε$ being that of x's type: 0.049 and 0.0071 in
+    For $|u| = |f‴| = |f⁗|$ the errors are least at $h = (48 ε)^¼$, where the first is $2 √(ε/3)$,
+    and at $h = (3 ε)^⅓$. These are the default steps, with the $ε$ of x's type: 0.049 and 0.0071 in
     float32, 0.00032 and 8.7e-6 in float64. Steps along other vectors have this length too.
 
-    Biased by the above. Two values of u for each coordinate that is sampled and each first
+    Biased as above. It takes two values of u for each sampled coordinate and each first derivative
+    along a vector, and 2d values for a gradient.
     derivative along a vector, 2d for a gradient.
 
     Source: Pang, Xu, Li, Song, Ermon and Zhu 2020, "Efficient learning of generative models via
@@ -76,7 +77,7 @@ class FiniteDifferences(AbstractBaseline):
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         (x,) = point.args
         epsilon = float(jnp.finfo(x.dtype).eps)
-        started = Draw(draw.key, draw.n, Sparse()).started  # as in diffop's own estimate
+        started = Draw(draw.key, draw.n, Sparse()).started  # as in diffop's estimate
 
         def slope(v: Vector) -> ScalarArray:
             t = _time(v, self.step or (3 * epsilon) ** (1 / 3))
@@ -98,6 +99,6 @@ class FiniteDifferences(AbstractBaseline):
 
 
 def _time(v: Vector, step: float) -> ScalarArray:
-    """How far to go along v for a step of a given length; for v = 0 it does not matter."""
+    """How far to go along v for a step of a given length; any number for v = 0."""
     length = jnp.linalg.norm(jax.lax.stop_gradient(v))
     return step / jnp.where(length > 0, length, 1)

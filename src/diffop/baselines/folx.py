@@ -23,20 +23,19 @@ from .directions import Weighted, all_directions, array, summed
 
 @final
 class Folx(AbstractBaseline):
-    """`"folx"`: the exact forward Laplacian by the package folx, which has to be installed. Key and
-    number of draws do not matter.
+    """`"folx"`: the exact forward Laplacian by the package folx, which has to be installed. The key
+    and the number of draws have no effect.
 
     It computes sums of squares $Σ_r w_r (v_r·∇)²$ with known $w_r ≥ 0$, such as $Δ$, $∂_i²$ and
-    $½σσᵀ:∇²$: the Laplacian by y of $u(x + Σ_r y_r √w_r v_r)$. Not among them are mixed derivatives
-    and $C:∇²$.
+    $½σσᵀ:∇²$, as the Laplacian of $u(x + Σ_r y_r √w_r v_r)$ with respect to y. Mixed derivatives
+    and $C:∇²$ are not such sums.
 
-    d first derivatives of every value on the way through u.
+    It takes d first derivatives of every intermediate value in u.
 
     Source: Li et al. 2024, "A computational framework for neural network-based variational Monte
     Carlo with forward Laplacian".
 
-    **Raises:** `diffop.train.MissingExtraError` where folx is not installed, when an estimate is
-    made.
+    **Raises:** `diffop.train.MissingExtraError` when an estimate is made, if folx is not installed.
 
     !!! example
 
@@ -75,7 +74,7 @@ class Folx(AbstractBaseline):
 def laplacian(u: ScalarFunction, x: Vector) -> ScalarArray:
     """Δu at x."""
     folx = importlib.import_module("folx")
-    # folx promotes ranks and types itself; u was traced under the user's settings before
+    # folx promotes ranks and types itself; u was traced before under the user's settings
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         return folx.forward_laplacian(u)(x).laplacian
 

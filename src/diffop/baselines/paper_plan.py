@@ -1,10 +1,10 @@
 """Curves with several tangents: the scheme of the paper, searched for and corrected.
 
-Give variable t the tangent of order j_t. Then the output of order k = Σ_t q_t j_t holds Π_t
-∂_t^{q_t}, and besides it one derivative for every other solution p of Σ_t p_t j_t = k. Where there
-is none the output is clean; large and nearly coprime j make it so, at the price of a high order.
-Otherwise the contaminants are taken from further jets, if they have fewer variables: powers of one
-variable from curves along its axis, the others in the same way again.
+Give variable t the tangent of order j_t. The output of order k = Σ_t q_t j_t then holds Π_t
+∂_t^{q_t}, and one other derivative for every other solution p of Σ_t p_t j_t = k. If there is no
+other solution, the output is clean; large and nearly coprime j achieve this at the price of a high
+order. Otherwise the contaminants are computed from further jets, if they have fewer variables:
+powers of one variable from curves along its axis, others in the same way again.
 """
 
 import functools
@@ -16,18 +16,18 @@ from ..schemes.expansion import Alpha, alpha_text, bell, word_of
 from ..schemes.scheme import Jet, Readout, Scheme
 
 HIGHEST = 33
-"""Orders that are searched: 33! is the last factorial below the largest number of float32."""
+"""The highest order searched: 33! is the last factorial below the largest number of float32."""
 _TRIED = 8
-"""So many jets are compared for a derivative that is wanted."""
+"""How many jets are compared for a wanted derivative."""
 
 
 @functools.lru_cache(maxsize=4096)
 def paper(wanted: tuple[Alpha, ...]) -> Scheme:
     """The paper's scheme of mixed derivatives, as a `plan`: curves with several tangents, searched
-    for up to order 33, and corrected where other derivatives come with the one that is wanted.
+    for up to order 33, and corrected if the output holds other derivatives than the wanted one.
 
-    It is right and never the cheapest: [`diffop.schemes.Scheme`][] verifies it, and jets with a
-    parameter for each variable do with fewer coefficients.
+    It is correct ([`diffop.schemes.Scheme`][] verifies it) and never the cheapest: jets with a
+    parameter for each variable need fewer coefficients.
 
     **Arguments:**
 
@@ -35,7 +35,7 @@ def paper(wanted: tuple[Alpha, ...]) -> Scheme:
 
     **Returns:** a [`diffop.schemes.Scheme`][].
 
-    **Raises:** `ValueError` where no jet will do.
+    **Raises:** `ValueError` if there is no such jet.
 
     Source: STDE, appendix "Evaluating arbitrary mixed partial derivatives".
 
@@ -68,7 +68,7 @@ def paper(wanted: tuple[Alpha, ...]) -> Scheme:
 
 
 def _with(jets: dict[Jet, int], alpha: Alpha, tried: int) -> dict[Jet, int] | None:
-    """The jets and those that a derivative needs besides: the cheapest of so many patterns."""
+    """The jets and those that a derivative needs as well: the cheapest of `tried` patterns."""
     if alpha in _peeled(jets):
         return jets
     extended = [_extended(jets, alpha, each) for each in _patterns(alpha)[:tried]]
@@ -94,7 +94,7 @@ def _require(jets: dict[Jet, int], alpha: Alpha) -> None:
 def _extended(
     jets: Mapping[Jet, int], alpha: Alpha, pattern: tuple[int, ...]
 ) -> dict[Jet, int] | None:
-    """The jets with one more for a mixed derivative, and those that its contaminants need."""
+    """The jets with one more for a mixed derivative, and the jets that its contaminants need."""
     jet = Jet({j: variable for j, (variable, _) in zip(pattern, alpha, strict=True)})
     order = _order(alpha, pattern)
     extended = {**jets, jet: max(order, jets.get(jet, 0))}
@@ -116,14 +116,14 @@ def _order(alpha: Alpha, pattern: Sequence[int]) -> int:
 
 
 def _patterns(alpha: Alpha) -> list[tuple[int, ...]]:
-    """Which orders the variables' tangents may have, by the order of the output: those corrected by
-    powers of one variable, and by mixed derivatives where these are not enough.
+    """The possible orders of the variables' tangents, by the order of the output: those that can be
+    corrected by powers of one variable, and by mixed derivatives if these are not enough.
     """
     return _correctable(alpha, 1) or _correctable(alpha, len(alpha) - 1)
 
 
 def _correctable(alpha: Alpha, variables: int) -> list[tuple[int, ...]]:
-    """Those whose contaminants have so many variables at most, up to the first without any."""
+    """Orders whose contaminants have at most `variables` variables, up to the first without any."""
     result: list[tuple[int, ...]] = []
     for pattern in _by_order(alpha):
         others = list(_contaminants(alpha, pattern))
@@ -135,8 +135,8 @@ def _correctable(alpha: Alpha, variables: int) -> list[tuple[int, ...]]:
 
 
 def _by_order(alpha: Alpha) -> Iterator[tuple[int, ...]]:
-    """Different orders for the variables, those with a low output first; variables of one power
-    may change places, so theirs ascend.
+    """Different orders for the variables, those with a low output first. Variables with the same
+    power are interchangeable, so their orders ascend.
     """
     powers = [q for _, q in alpha]
     alike = [(s, t) for t in range(len(powers)) for s in range(t) if powers[s] == powers[t]]
@@ -165,7 +165,7 @@ def _solutions(steps: Sequence[int], total: int, least: int) -> Iterator[tuple[i
 
 
 def _peeled(jets: Mapping[Jet, int]) -> dict[Alpha, Readout]:
-    """What can be read: outputs that hold one derivative, and then those that hold one unknown."""
+    """What can be read: outputs that hold one derivative, and then those with one unknown."""
     outputs = [(jet, (k,)) for jet, order in jets.items() for k in range(1, order + 1)]
     known: dict[Alpha, Readout] = {}
     while True:

@@ -45,7 +45,7 @@ def as_baseline(method: Any) -> AbstractBaseline:
 
     **Returns:** an [`diffop.baselines.AbstractBaseline`][].
 
-    **Raises:** `ValueError` for a name that there is not, `TypeError` for anything else.
+    **Raises:** `ValueError` for an unknown name, `TypeError` for anything else.
 
     !!! example
 

@@ -24,27 +24,27 @@ from .directions import Weighted, all_directions, summed
 
 @final
 class Stein(AbstractBaseline):
-    """`"stein"`: randomised smoothing. In place of u stands $u_σ(x) = E[u(x + σz)]$, z ~ N(0, I),
-    whose values and derivatives are estimated from n antithetic pairs of values of u.
+    """`"stein"`: randomised smoothing. It replaces u by $u_σ(x) = E[u(x + σz)]$, z ~ N(0, I), whose
+    values and derivatives are estimated from n antithetic pairs of values of u.
 
-    The density of $y = x + σz$ is $φ((y − x)/σ)/σ^d$; its derivatives by x are $z/σ$ times itself,
-    and $(zzᵀ − I)/σ²$ times itself. So (Stein's identity)
+    The density of $y = x + σz$ is $φ((y − x)/σ)/σ^d$. Its derivatives with respect to x are $z/σ$
+    times itself, and $(zzᵀ − I)/σ²$ times itself. So (Stein's identity)
 
         ∇u_σ = E[z u(x + σz)]/σ,    Hess u_σ = E[(zzᵀ − I) u(x + σz)]/σ².
 
-    Both z and −z are taken, and $u(x)$ may be subtracted since $E[zzᵀ − I] = 0$, which leaves a
-    variance that does not grow as $σ$ vanishes. With $u₊$ and $u₋$ at $x ± σz$ these are the means
-    of
+    Both z and −z are used. $u(x)$ may be subtracted since $E[zzᵀ − I] = 0$, so the variance does
+    not grow as $σ$ vanishes. With $u₊$ and $u₋$ at $x ± σz$ these are the means of
 
         (u₊ + u₋)/2,    z (u₊ − u₋)/(2σ),    (zzᵀ − I)(u₊ + u₋ − 2u)/(2σ²).
 
     Unbiased for $u_σ$ and its derivatives, biased for those of u: $u_σ − u = σ²/2 Δu + O(σ⁴)$, so
-    all of them are wrong by $σ²/2$ times their Laplacian. The value is sampled too: a residual in
-    which it occurs nonlinearly is biased also for the product of two draws. In float32 the
+    each of them has an error of $σ²/2$ times its Laplacian. The value is sampled too: a residual in
+    which it occurs nonlinearly is biased even for the product of two draws. In float32 the
     differences have a rounding error of about 1e-7 $|u|/σ²$, which is multiplied by $|z|² − d$ in a
     Laplacian.
 
-    2n + 1 values of u, nothing is differentiated by x. No number of draws is exact.
+    It takes 2n + 1 values of u; nothing is differentiated with respect to x. No number of draws is
+    exact.
 
     Source: He et al. 2023, "Learning physics-informed neural networks without stacked
     back-propagation", with its control variate and antithetic samples.

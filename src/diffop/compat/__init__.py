@@ -1,4 +1,4 @@
-"""Other packages' interfaces, computed here: a program changes its import and nothing else."""
+"""Interfaces of other packages, computed by diffop: a program changes only its import."""
 
 from . import folx, fwdlap, jet
 

@@ -1,4 +1,4 @@
-"""Values, Jacobians and Laplacians along directions that are given, as fwdlap has them."""
+"""Values, Jacobians and Laplacians along given directions: the functions of fwdlap."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,23 +19,23 @@ def lap(
     jacobians: Sequence[Any],
     laplacians: Sequence[Any],
 ) -> tuple[PyTree, PyTree, PyTree]:
-    """`fwdlap.lap`: what `jax.jvp` is for one direction, for n of them and a Laplacian.
+    """`fwdlap.lap`: like `jax.jvp`, but for n directions and a Laplacian instead of one direction.
 
     **Arguments:**
 
     - `fun`: a function of arrays, to a pytree of arrays.
     - `primals`: its arguments, a tuple or list.
-    - `jacobians`: for each of them n directions, of shape `(n, *shape)`, or a zero:
+    - `jacobians`: for each argument n directions, of shape `(n, *shape)`, or a zero:
         [`diffop.compat.fwdlap.zero_tangent_from_primal`][].
-    - `laplacians`: for each of them an array like it, or a zero. Of independent coordinates it is
+    - `laplacians`: for each argument an array like it, or a zero. For independent coordinates it is
         zero, and the directions are the rows of the unit matrix.
 
     **Returns:**
 
     `(primals_out, jacobians_out, laplacians_out)`, each in the structure of fun's output.
 
-    **Raises:** `ValueError` where arguments are no arrays, or have different numbers of directions,
-    or none has any.
+    **Raises:** `ValueError` if arguments are not arrays, have different numbers of directions, or
+    have none.
 
     Source: Li et al. 2024, "A computational framework for neural network-based variational Monte
     Carlo with forward Laplacian".
@@ -65,19 +65,19 @@ def lap_partial(
     example_jacs: Sequence[Any],
     example_laps: Sequence[Any],
 ) -> tuple[PyTree, Callable[[Sequence[Any], Sequence[Any]], tuple[PyTree, PyTree]]]:
-    """`fwdlap.lap_partial`: what `jax.linearize` is for one direction, for n of them and a
-    Laplacian, so that many directions can be taken a part at a time.
+    """`fwdlap.lap_partial`: like `jax.linearize`, but for n directions and a Laplacian, so that
+    many directions can be pushed in parts.
 
     **Arguments:**
 
     - `fun`, `primals`: as for [`diffop.compat.fwdlap.lap`][].
-    - `example_jacs`, `example_laps`: what will be given as `jacobians` and `laplacians`. Only
+    - `example_jacs`, `example_laps`: examples of later `jacobians` and `laplacians`. Only their
         shapes matter.
 
     **Returns:**
 
-    `(primals_out, lap_pe)`: fun's output, and a pytree that is a function of jacobians and
-    laplacians, which returns those of the output.
+    `(primals_out, lap_pe)`: fun's output, and a pytree that is a function: from jacobians and
+    laplacians of the arguments to those of the output.
 
     **Raises:** as [`diffop.compat.fwdlap.lap`][].
 
@@ -100,7 +100,7 @@ def lap_partial(
 
 
 def zero_tangent_from_primal(primal: Array, jsize: int | None = None) -> ad.Zero:
-    """`fwdlap.zero_tangent_from_primal`: derivatives of what does not move, without an array.
+    """`fwdlap.zero_tangent_from_primal`: zero derivatives, without an array.
 
     **Arguments:**
 
@@ -130,7 +130,7 @@ def _derivatives(
 
 
 def _directions(*given: Sequence[Any]) -> int:
-    """How many there are."""
+    """How many directions there are."""
     for place, parts in enumerate(zip(*given, strict=True)):
         for part, name in zip(parts, ("primal", "Jacobian", "Laplacian"), strict=True):
             if not (_is_zero(part) or jax.tree_util.treedef_is_leaf(jax.tree.structure(part))):

@@ -1,4 +1,4 @@
-"""The interface of the package fwdlap (Chen 2023), of which programs keep copies."""
+"""The interface of the package fwdlap (Chen 2023), which some programs copy."""
 
 from .directions import (
     lap as lap,

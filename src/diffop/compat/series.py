@@ -1,4 +1,4 @@
-"""One jet, in the two scales of `jax.experimental.jet`."""
+"""`jet`: one jet, in the two scales of `jax.experimental.jet`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,15 +31,15 @@ def jet(
     - `factorial_scaled`: whether terms are derivatives, $d^k x/dt^k$ at 0. Otherwise they are
         Taylor coefficients, the derivatives over k!.
 
-    Other keywords are ignored, as they are there.
+    Other keywords are ignored, as in `jax.experimental.jet`.
 
     **Returns:**
 
     `(primals_out, series_out)`: fun's output, and the same structure with a list of K terms at each
     leaf.
 
-    **Raises:** `ValueError` where lengths, structures or shapes do not agree; `TypeError` for
-    integer primals.
+    **Raises:** `ValueError` if lengths, structures or shapes do not agree; `TypeError` for integer
+    primals.
 
     Source: Bettencourt et al. 2019, "Taylor-mode automatic differentiation for higher-order
     derivatives in JAX".
@@ -55,7 +55,7 @@ def jet(
         ```
     """
     primals = tuple(primals)
-    if factorial_scaled or len(primals) != len(series):  # the latter is refused there
+    if factorial_scaled or len(primals) != len(series):  # `jet` raises the error for the latter
         return pushed(fun, primals, series)
     derivatives = [_unscaled(*each) for each in zip(primals, series, range(len(series)))]
     value, outputs = pushed(fun, primals, derivatives)
@@ -63,7 +63,7 @@ def jet(
 
 
 def _unscaled(primal: PyTree, series: Any, position: int) -> PyTree:
-    """Derivatives, a list at each leaf, of Taylor coefficients."""
+    """Derivatives, a list at each leaf, from Taylor coefficients."""
     terms = [
         [float(math.factorial(k)) * jnp.asarray(term) for k, term in enumerate(each, start=1)]
         for each in leaf_series(primal, series, position)
@@ -72,7 +72,7 @@ def _unscaled(primal: PyTree, series: Any, position: int) -> PyTree:
 
 
 def _over_factorials(value: Array, derivatives: Sequence[Array]) -> list[Array]:
-    """Taylor coefficients of derivatives, in the type of the value."""
+    """Taylor coefficients from derivatives, in the type of the value."""
     return [
         (derivative / math.factorial(k)).astype(value.dtype)
         for k, derivative in enumerate(derivatives, start=1)

@@ -1,13 +1,14 @@
 """Meshes of devices, and how the arrays of a fit lie on them.
 
-Points lie along the axis `data`, the input dimension along `model`. The longest axis in a model is
-taken for its input dimension: nearly all numbers of a network in many dimensions are in the weights
-that have it. These weights, and whatever has their shape in the state of the optimiser, are divided
-along it over the mesh's axis `model`; every other array is on all devices as a whole.
+Points are divided along the axis `data`, the input dimension along `model`. The longest axis in a
+model is taken as its input dimension, since nearly all numbers of a network in many dimensions are
+in the weights with that axis. These weights, and arrays with their shape in the state of the
+optimiser, are divided along it over the mesh's axis `model`; every other array is copied to all
+devices.
 
-Between programs JAX's arrays are divided into equal parts. Where the input dimension is not a
-multiple of `model` they are divided along another axis there, such as the width of a layer, and
-exchanged on the way in and out. Inside a program the parts may differ.
+Between programs JAX divides arrays into equal parts. If the input dimension is not a multiple of
+`model`, arrays are divided along another axis there, such as the width of a layer, and exchanged on
+the way in and out. Inside a program parts may differ.
 """
 
 import contextlib
@@ -27,12 +28,12 @@ from .sharding import AXES, DATA, MODEL
 
 
 def shard(tree: PyTree, mesh: Mesh) -> PyTree:
-    """Lays the arrays of a pytree, such as a network, out over a mesh of devices.
+    """Divides the arrays of a pytree, such as a network, over a mesh of devices.
 
-    The longest axis that any of its inexact arrays has is taken for the input dimension: arrays are
-    divided along it over the mesh's axis `model`. All others are copied to every device.
+    The longest axis of its inexact arrays is taken as the input dimension: arrays are divided along
+    it over the mesh's axis `model`. All other arrays are copied to every device.
 
-    Inside `jax.jit` it says where results are to be: a network that is made and sharded in one
+    Inside `jax.jit` it determines where results lie: a network that is made and sharded in one
     jitted function is never on one device as a whole.
 
     **Arguments:**
@@ -64,9 +65,9 @@ def shard(tree: PyTree, mesh: Mesh) -> PyTree:
 
 @final
 class Layout:
-    """Where arrays lie, for those of one model and those of the same shapes.
+    """Where arrays lie: those of a model, and others of the same shapes.
 
-    Without a mesh, on the device where JAX puts them.
+    Without a mesh they lie where JAX puts them.
 
     **Arguments:**
 
@@ -81,7 +82,7 @@ class Layout:
         self._parts = 1 if self._mesh is None else self._mesh.shape.get(MODEL, 1)
 
     def context(self) -> contextlib.AbstractContextManager[Any]:
-        """In which programs are traced, so that what is inside them finds the mesh."""
+        """The context in which programs are traced, so that code inside finds the mesh."""
         return in_context(self._mesh)
 
     def shard(self, tree: PyTree) -> PyTree:
@@ -94,7 +95,7 @@ class Layout:
             arrays = jax.lax.with_sharding_constraint(arrays, homes)
         elif jax.process_count() == 1:
             arrays = jax.device_put(arrays, homes)
-        else:  # without sending arrays around to compare them, as device_put does
+        else:  # compares no arrays across devices, unlike device_put
             with self.context():
                 arrays = jax.jit(lambda arrays: arrays, out_shardings=homes)(arrays)
         return eqx.combine(arrays, rest)
@@ -108,16 +109,16 @@ class Layout:
             return copy(tree)
 
     def entered(self, tree: PyTree) -> PyTree:
-        """Arrays between programs as they lie inside one."""
+        """Moves arrays from where they lie between programs to where they lie inside one."""
         return jax.tree.map(self._enter, tree)
 
     def left(self, tree: PyTree) -> PyTree:
-        """Arrays inside a program as they lie between them."""
+        """Moves arrays from where they lie inside a program to where they lie between programs."""
         return jax.tree.map(self._leave, tree)
 
     def jit(self, function: Callable, carry: PyTree) -> jax.stages.Wrapped:
-        """Compiles a function from a carry, which it takes over, and more, to a carry and results
-        that are the same on all devices.
+        """Compiles a function from a carry, which it donates, and other arguments to a carry and
+        results that are the same on all devices.
         """
         if self._mesh is None:
             return jax.jit(function, donate_argnums=0)
@@ -165,7 +166,7 @@ class Layout:
         return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
 
     def _exchanged(self, leaf: Array, before: int, after: int) -> Array:
-        """Divided along another axis; said outright, since the compiler gathers such arrays."""
+        """Divided along another axis, explicitly, since the compiler would gather such arrays."""
         exchange = partial(
             jax.lax.all_to_all, axis_name=MODEL, split_axis=after, concat_axis=before, tiled=True
         )
@@ -176,21 +177,22 @@ class Layout:
 
 
 def _own(leaf: ArrayLike) -> Array:
-    """A copy, which may be donated, of a type that does not depend on where the leaf is from."""
+    """A copy that may be donated, of a type that does not depend on the leaf's origin."""
     return jnp.array(leaf, dtype=jnp.asarray(leaf).dtype)
 
 
 def _widened(leaf: Array, axis: int, parts: int) -> Array:
-    """With zeros behind an axis, up to a multiple of the parts."""
+    """Padded with zeros along an axis, up to a multiple of the parts."""
     widths = [(0, 0)] * leaf.ndim
     widths[axis] = (0, -leaf.shape[axis] % parts)
     return jnp.pad(leaf, widths)
 
 
 def checked(mesh: Mesh | None) -> Mesh | None:
-    """The same devices under the same names, to be divided over by the compiler.
+    """The same devices and names as a mesh whose divisions the compiler chooses.
 
-    `jax.make_mesh` makes axes of which every operation would have to say how it divides its result.
+    `jax.make_mesh` makes explicit axes, for which every operation would have to say how its result
+    is divided.
 
     **Raises:** `ValueError` if an axis has another name.
     """
@@ -206,19 +208,19 @@ def checked(mesh: Mesh | None) -> Mesh | None:
 
 
 def has_several_processes(mesh: Mesh) -> bool:
-    """Whether devices of several processes are in it."""
+    """Whether it contains devices of several processes."""
     return len({device.process_index for device in mesh.devices.flat}) > 1
 
 
 def in_context(mesh: Mesh | None) -> contextlib.AbstractContextManager[Any]:
-    """In which programs are traced, so that what is inside them finds the mesh, if there is one."""
+    """The context in which programs are traced, so that code inside finds the mesh, if any."""
     return contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh)
 
 
 def parsed(words: str) -> dict[str, int]:
     """The sizes in words such as `data=4,model=2`.
 
-    **Raises:** `ValueError` if they are not such words.
+    **Raises:** `ValueError` if the text has another form.
     """
     sizes: dict[str, int] = {}
     for word in words.split(","):
@@ -238,7 +240,7 @@ def parsed(words: str) -> dict[str, int]:
 
 
 def make(sizes: dict[str, int]) -> Mesh:
-    """A mesh of all devices; those that are next to each other lie along `model`.
+    """A mesh of all devices; neighbouring devices lie along `model`.
 
     **Raises:** `ValueError` if there are fewer devices, or more.
     """
@@ -279,7 +281,7 @@ def _are(count: int) -> str:
 
 
 def _nearest(sizes: dict[str, int], devices: int) -> dict[str, int]:
-    """A mesh of all devices that keeps what can be kept."""
+    """A mesh of all devices that keeps as many of the sizes as possible."""
     if len(sizes) == 1:
         return dict.fromkeys(sizes, devices)
     for kept, other in ((MODEL, DATA), (DATA, MODEL)):

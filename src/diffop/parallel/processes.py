@@ -1,7 +1,7 @@
 """Several processes that train together, and the signals that stop them.
 
-Each runs the same program on its part of the arrays, so all have to decide alike: when to write a
-checkpoint, whether to stop. The first one writes files and tells how far the run is.
+Each runs the same program on its part of the arrays, so all have to decide alike when to write a
+checkpoint and whether to stop. The first process writes files and reports progress.
 """
 
 import os
@@ -24,24 +24,23 @@ _T = TypeVar("_T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHUTDOWN = 30  # seconds that a process which has ended waits for the others
-_LAST = 10  # seconds by which the first process leaves after it has learnt that another is lost
+_LAST = 10  # seconds after which the first process leaves once another is known to be lost
 
-_AGAIN = bytes(1)  # what a socket of signals' numbers is sent to have Ctrl-C sent again
-_MOMENT = 0.01  # seconds by which what has ignored Ctrl-C has mostly ended
+_AGAIN = bytes(1)  # sent to the socket of signals' numbers to have Ctrl-C sent again
+_MOMENT = 0.01  # seconds by which code that has ignored Ctrl-C has usually ended
 
 _BLOCK = 2**26
-"""So many numbers are copied to all devices at a time."""
+"""How many numbers are copied to all devices at a time."""
 
 _STATUS = re.compile(r"[A-Z]+(?:_[A-Z]+)*: ")
 """How the runtime's own messages begin, as in `UNAVAILABLE: …`."""
 
 
 def failure(error: Exception) -> str | None:
-    """What a device, or the way to another process, has failed with; None if `error` is of another
-    kind.
+    """The message of a failed device or connection; None if `error` is of another kind.
 
-    JAX raises `JaxRuntimeError` where it waits for results. A call of a compiled program that has
-    not even begun, because another process has left it, raises `ValueError` with the same message.
+    JAX raises `JaxRuntimeError` when it waits for results. If a call of a compiled program has not
+    begun because another process has left it, JAX raises `ValueError` with the same message.
     """
     reason, *_ = str(error).splitlines() or [""]
     of_runtime = isinstance(error, ValueError) and _STATUS.match(reason)
@@ -54,20 +53,20 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def is_first() -> bool:
-    """Whether this process writes files and tells how far the run is."""
+    """Whether this process writes files and reports progress."""
     return jax.process_index() == 0
 
 
 def gathered(number: int) -> list[int]:
-    """A number of each process, in all of them."""
+    """The numbers of all processes, in all of them."""
     if jax.process_count() == 1:
         return [number]
     return np.ravel(multihost_utils.process_allgather(np.int32(number))).tolist()
 
 
 def by_first(action: Callable[[], int | None]) -> int:
-    """The number that an action of the first process returns, in all of them when it is done; 0 if
-    it returns none.
+    """The number that an action of the first process returns, in all processes, when it is done; 0
+    if it returns none.
 
     **Raises:** in the first process what the action raises, and then `OSError` in the others.
     """
@@ -82,9 +81,9 @@ def by_first(action: Callable[[], int | None]) -> int:
 
 
 def succeeded_everywhere(action: Callable[[], object]) -> None:
-    """An action of every process, and when it returns, of all of them.
+    """Runs an action in every process, and returns when all have finished.
 
-    **Raises:** what the action raises; `OSError` if it has raised in another process only.
+    **Raises:** what the action raises; `OSError` if it failed in another process only.
     """
     error = None
     try:
@@ -99,8 +98,8 @@ def succeeded_everywhere(action: Callable[[], object]) -> None:
 
 
 def on_host(tree: PyTree) -> PyTree:
-    """The arrays of several devices as arrays in memory: whole in the first process, and with
-    nothing in them elsewhere. All processes have to call this.
+    """Arrays on several devices as arrays in memory: whole in the first process, and empty
+    elsewhere. All processes have to call this.
     """
     return jax.tree.map(lambda leaf: _on_host(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
 
@@ -137,15 +136,15 @@ class Interrupted(KeyboardInterrupt):
 
 @final
 class Stop:
-    """Notes SIGINT and SIGTERM while it is open: the run is to look at `signal` now and then.
+    """Records SIGINT and SIGTERM while it is open: the run looks at `signal` from time to time.
 
-    Ctrl-C after that raises `KeyboardInterrupt`, at once where the run waits by `interruptible`.
+    A second Ctrl-C raises `KeyboardInterrupt`, at once if the run waits by `interruptible`.
 
-    What will happen is said by a thread, which reads the signal's number from a socket that the
-    interpreter writes it into: a handler may have interrupted another sentence.
+    A thread prints what will happen. It reads the signal's number from a socket into which the
+    interpreter writes it, since a handler might interrupt another sentence.
 
-    The interpreter ignores what is raised in `__del__` and in callbacks of weak references and of
-    the garbage collector, of which JAX has one. If it has ignored the `KeyboardInterrupt` of a
+    The interpreter ignores errors raised in `__del__` and in callbacks of weak references and of
+    the garbage collector; JAX has such a callback. If it has ignored the `KeyboardInterrupt` of a
     handler that ran in one of them, the thread sends that signal again.
 
     Signals are left alone outside the main thread, where handlers cannot be set.
@@ -167,7 +166,7 @@ class Stop:
             self._reader, self._writer = socket.socketpair()
             self._writer.setblocking(False)
             self._before_fd = signal.set_wakeup_fd(self._writer.fileno())
-            # what is ignored, as Ctrl-C by a shell's background jobs, stays so
+            # a signal that is ignored, as Ctrl-C by a shell's background jobs, stays ignored
             heard = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
             self._before = {each: signal.signal(each, self._note) for each in heard}
             self._thread = threading.Thread(target=self._say, daemon=True)
@@ -187,19 +186,19 @@ class Stop:
             self._reader.close()
 
     def everywhere(self) -> int | None:
-        """The signal that this process or any other one was sent; the same in all."""
+        """The signal that any of the processes received; the same in all."""
         return max(gathered(self.signal or 0)) or None
 
     def _note(self, number: int, _: object) -> None:
         if self.signal is None:
             self.signal = number
         elif number == signal.SIGINT and self._in_hook:
-            self._writer.send(_AGAIN)  # what a hook raises is ignored, too
+            self._writer.send(_AGAIN)  # errors raised in this hook are ignored, too
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
 
     def _ignored(self, raised: "sys.UnraisableHookArgs") -> None:
-        """Is called with what was raised and ignored, in place of printing it."""
+        """Called with an error that was raised and ignored, instead of printing it."""
         if raised.exc_type is not KeyboardInterrupt:
             self._hook_before(raised)
             return
@@ -220,11 +219,11 @@ class Stop:
 
 
 def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
-    """What an action returns, where a handler of signals can raise while it is waited for.
+    """Runs an action and returns its result, while signal handlers can raise.
 
-    The interpreter runs handlers in the main thread, between two of its instructions: not while
-    that thread is in a compiler or waits for a device. So another thread is there. If a handler
-    raises, that one is left to end alone, and the process waits for it before it ends.
+    The interpreter runs handlers in the main thread, between two of its instructions, but not while
+    that thread is in a compiler or waits for a device. So the action runs in another thread. If a
+    handler raises, that thread ends alone, and the process waits for it before it ends.
     """
     if threading.current_thread() is not threading.main_thread():
         return action(*arguments)
@@ -241,10 +240,9 @@ def interruptible(action: Callable[..., _T], *arguments: object) -> _T:
 
 
 def connect(coordinator: str | None, processes: int | None, process: int | None) -> None:
-    """Connects this process with the others, before JAX is used for anything.
+    """Connects this process with the others. Call it before JAX is used.
 
-    What is not given is what a cluster (SLURM, Open MPI, Kubernetes, Cloud TPU) tells its
-    processes.
+    Values that are not given come from the cluster (SLURM, Open MPI, Kubernetes, Cloud TPU).
 
     **Arguments:**
 
@@ -279,11 +277,11 @@ def connect(coordinator: str | None, processes: int | None, process: int | None)
 
 
 def leave(code: int) -> NoReturn:
-    """Ends this process, one of several of which another is lost, with an exit code.
+    """Ends this process with an exit code, when another process is lost.
 
-    At its usual end a process waits for all others, and is aborted by the runtime, with its stack,
-    if one does not come. The first process answers for all: where it is gone the runtime aborts
-    whoever is left, so it stays until they have said what they have to.
+    A process that ends normally waits for all others. If one does not come, the runtime aborts it,
+    with its stack. When the first process has gone, the runtime aborts all that are left, so it
+    stays until they have printed their messages.
     """
     sys.stdout.flush()
     sys.stderr.flush()

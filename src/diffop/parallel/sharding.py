@@ -15,16 +15,16 @@ def shard_points(
     """Divides points over the mesh of a fit: their number over `data`, their coordinates over
     `model`.
 
-    For your own losses that draw their points inside; `diffop.losses.ResidualLoss` does it. The
-    compiler follows it backwards too, so that every device draws its part only. Points keep their
+    Use it in your own losses that draw their points inside; `diffop.losses.ResidualLoss` calls it.
+    The compiler propagates it backwards, so every device draws only its part. Points keep their
     values. Sizes need not be multiples of the mesh's.
 
     **Arguments:**
 
-    - `points`: one in each row; of a u of several arguments a tuple of arrays, points along the
+    - `points`: one in each row; for a u of several arguments a tuple of arrays, points along the
         first axes.
 
-    **Returns:** the same points; as they are where there is no mesh.
+    **Returns:** the same points; unchanged without a mesh.
 
     !!! example
 

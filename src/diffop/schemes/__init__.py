@@ -1,4 +1,4 @@
-"""Schemes: which jets mixed derivatives are read from, and at what cost."""
+"""Schemes: the jets from which mixed derivatives are read, and their cost."""
 
 from .cost import Cost
 from .expansion import Expansion, expand

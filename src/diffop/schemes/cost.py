@@ -1,10 +1,10 @@
-"""What a scheme costs to push, and what it costs in digits.
+"""The cost of a scheme, in work and in digits.
 
-The unit is one coefficient of one value: what a dense layer multiplies its weights with, so a plain
-evaluation of u costs one. Counted are
+The unit is one coefficient of one value, which a dense layer multiplies by its weights, so a plain
+evaluation of u costs one. These are counted:
 
-- coefficients: those that are not zero, for each jet; the top order of several jets of one shape is
-  collapsed to as many sums as are read of it;
+- coefficients: the nonzero ones of each jet; the top order of several jets of one shape is
+  collapsed to as many sums as are read from it;
 - products: the multiplications of two coefficients in a nonlinearity, Σ_γ Σ_j (the products of
   [t^γ] δ^j, and one by the derivative of order j);
 - arrays: coefficients of jets of one shape lie in one array, and are one matrix product.
@@ -22,23 +22,23 @@ from typing import NamedTuple, TypeAlias, final
 from ..algebra.algebra import Algebra, Exponents
 from .scheme import Jet, Scheme
 
-# Chosen by hand for layers about a hundred wide, to one digit; no plan of the tests hangs on more.
+# Chosen by hand for layers about a hundred wide, to one digit; no tested plan depends on more.
 PRODUCT = 0.08
 ARRAY = 0.3
 DIGITS = 8
-"""So many digits lost double the price."""
+"""The number of lost digits that doubles the price."""
 
 Shape: TypeAlias = tuple[tuple[Exponents, ...], Algebra]
-"""Where the tangents are and what is carried: jets of one shape are pushed side by side."""
+"""The places of the tangents and the algebra: jets of one shape are pushed side by side."""
 
 
 @final
 class Cost(NamedTuple):
     """What a scheme costs; its `score` is what plans are ranked by.
 
-    - `coefficients`: carried beside the primal.
+    - `coefficients`: how many are carried beside the primal.
     - `products`: of two coefficients, in one nonlinearity.
-    - `arrays`: that the coefficients lie in.
+    - `arrays`: in which the coefficients lie.
     - `amplification`: of rounding errors, see [`diffop.schemes.Scheme`][].
 
     !!! example
@@ -58,7 +58,7 @@ class Cost(NamedTuple):
 
     @property
     def work(self) -> float:
-        """In coefficients."""
+        """The work, in coefficients."""
         return self.coefficients + PRODUCT * self.products + ARRAY * self.arrays
 
     @property
@@ -68,7 +68,7 @@ class Cost(NamedTuple):
 
 
 def shapes(scheme: Scheme) -> dict[Shape, list[Jet]]:
-    """The jets of a scheme, those that can be pushed side by side together."""
+    """The jets of a scheme, grouped by what can be pushed side by side."""
     result: dict[Shape, list[Jet]] = {}
     for jet, kept in scheme.jets.items():
         result.setdefault((tuple(k for k, _ in jet.tangents), kept), []).append(jet)
@@ -76,7 +76,7 @@ def shapes(scheme: Scheme) -> dict[Shape, list[Jet]]:
 
 
 def cost(scheme: Scheme) -> Cost:
-    """What it costs to push and to read."""
+    """The cost of pushing and reading a scheme."""
     coefficients = products = arrays = 0
     for (tangents, kept), jets in shapes(scheme).items():
         depths = _depths(tangents, kept)
@@ -90,7 +90,7 @@ def cost(scheme: Scheme) -> Cost:
 
 
 def _readers(scheme: Scheme, jets: Set[Jet], kept: Algebra, place: int) -> int:
-    """How many different sums are read of one output."""
+    """How many different sums are read from one output."""
     output = kept.monomials[place]
     return sum(
         any(jet in jets and order == output for _, jet, order in readout.terms)
@@ -100,9 +100,9 @@ def _readers(scheme: Scheme, jets: Set[Jet], kept: Algebra, place: int) -> int:
 
 @functools.cache
 def _depths(tangents: tuple[Exponents, ...], kept: Algebra) -> tuple[int, ...]:
-    """For each place the largest number of tangents that add up to it: 0 where nothing moves.
+    """For each place the largest number of tangents that add up to it; 0 if nothing moves there.
 
-    [t^γ] δ^j is not zero for all j up to it, as soon as products have filled the places between.
+    [t^γ] δ^j is nonzero for all j up to it, as soon as products have filled the places between.
     """
     depths: list[int] = []
     for whole in kept.monomials:
@@ -118,7 +118,7 @@ def _depths(tangents: tuple[Exponents, ...], kept: Algebra) -> tuple[int, ...]:
 
 @functools.cache
 def _products(depths: tuple[int, ...], kept: Algebra) -> int:
-    """In a nonlinearity in the middle of u."""
+    """The products of a nonlinearity in the middle of u."""
     total = 0
     for place, depth in enumerate(depths):
         total += depth

@@ -6,11 +6,12 @@ exp(δ·ξ) u, so
 
     Σ_γ B_γ t^γ / γ! = exp(Σ_β (v_β·ξ) t^β / β!),        B_γ a polynomial in ξ:
 
-B_γ(∇) u is the output. Differentiating by a parameter t_i that γ contains gives the recurrence
+B_γ(∇) u is the output. Differentiation with respect to a parameter t_i that γ contains gives the
+recurrence
 
     B_γ = Σ_{β ≤ γ, β_i > 0} C(γ − e_i, β − e_i) (v_β·ξ) B_{γ−β},        B_0 = 1,
 
-C being a product of binomial coefficients. For one parameter these are the complete Bell
+where C is a product of binomial coefficients. For one parameter these are the complete Bell
 polynomials, and their coefficients are the prefactors of Faà di Bruno's formula: the number of ways
 to divide k things into blocks of given sizes. For example v_2 = e_i, v_3 = e_j gives B_7 = 105
 ξ_i² ξ_j: the only way to write 7 with twos and threes is 2 + 2 + 3.
@@ -60,11 +61,10 @@ def alpha_text(alpha: Alpha) -> str:
 
 @final
 class Expansion(Mapping[Alpha, int]):
-    """A sum of mixed derivatives with integer coefficients: what an output coefficient of a jet
-    holds.
+    """A sum of mixed derivatives with integer coefficients: the contents of an output of a jet.
 
-    A mapping from $∂^α$ to its coefficient. Ask it with a mapping {variable: order}, or with a word
-    of variables; it prints as mathematics.
+    It is a mapping from $∂^α$ to its coefficient. Look it up with a mapping {variable: order}, or
+    with a word of variables. It prints as mathematics.
 
     !!! example
 
@@ -100,10 +100,9 @@ def expand(pattern: Mapping[Any, Any], order: int | Iterable[int]) -> Expansion:
 
     **Arguments:**
 
-    - `pattern`: for each order k the tangent $v_k$, as the k-th derivative of the curve: a
-        variable, standing for its basis vector, or a mapping {variable: integer}. Variables are any
-        names or coordinates. For jets with several parameters, exponents $(k_1, …, k_m)$ in place
-        of k.
+    - `pattern`: for each order k the tangent $v_k$, as the k-th derivative of the curve: a variable
+        for its basis vector, or a mapping {variable: integer}. Variables are any names or
+        coordinates. For jets with several parameters, exponents $(k_1, …, k_m)$ replace k.
     - `order`: which output, as $d^k/dt^k$ at 0: k, or exponents.
 
     **Returns:**
@@ -129,7 +128,7 @@ def expand(pattern: Mapping[Any, Any], order: int | Iterable[int]) -> Expansion:
 
 
 def pattern_of(pattern: Mapping[Any, Any]) -> Pattern:
-    """Tangents in one form."""
+    """Tangents in canonical form."""
     if not isinstance(pattern, Mapping) or not pattern:
         raise ValueError(
             "a pattern of tangents must be a mapping from orders to directions, such as "
@@ -144,7 +143,7 @@ def pattern_of(pattern: Mapping[Any, Any]) -> Pattern:
 
 
 def exponents_of(order: Any, tangents: Pattern | None = None) -> Exponents:
-    """An order k as (k,), exponents as they are."""
+    """An order k as (k,), exponents unchanged."""
     exponents = tuple(order) if isinstance(order, Iterable) else (order,)
     whole = all(hasattr(k, "__index__") and k >= 0 for k in exponents)
     if not whole or not any(exponents):

@@ -1,8 +1,8 @@
-"""Jets of jets: one parameter for each variable, and mixed derivatives by themselves.
+"""The nested scheme: one parameter for each variable, so mixed derivatives are outputs themselves.
 
-The jet with v_{e_j} = e_{variable j} has ∂^γ u as its output of exponents γ, nothing else is mixed
-in, and whatever divides a derivative that is wanted comes with it. Variables that meet in no mixed
-derivative have jets of their own: those with one variable only are curves, pushed side by side.
+The jet with v_{e_j} = e_{variable j} has ∂^γ u as its output of exponents γ, and nothing else is
+mixed in. Everything that divides a wanted derivative comes with it. Variables that share no mixed
+derivative have separate jets; those with one variable only are curves, pushed side by side.
 """
 
 from collections.abc import Sequence

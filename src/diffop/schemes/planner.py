@@ -13,7 +13,7 @@ from .scheme import Scheme
 _CANDIDATES = {"nested": nested, "power": power}
 KINDS = ("auto", *_CANDIDATES)
 Kind: TypeAlias = str | Scheme | Callable[[tuple[Alpha, ...]], Scheme]
-"""Which plan: "auto", the name of a candidate, a scheme written by hand, or what makes one."""
+"""A plan: "auto", the name of a candidate, a scheme written by hand, or a function to one."""
 
 
 @final
@@ -32,10 +32,10 @@ def plan(wanted: Sequence[Alpha], kind: Kind = "auto") -> Planned:
 
     - `wanted`: different mixed derivatives.
     - `kind`: "auto" for the candidate with the least score, the name of a candidate, a scheme
-        written by hand, or a function from what is wanted to a scheme.
+        written by hand, or a function from the wanted derivatives to a scheme.
 
-    **Raises:** `ValueError` where a scheme does not hold a derivative that is wanted, `TypeError`
-    for a function that makes something else.
+    **Raises:** `ValueError` if a scheme does not hold a wanted derivative, `TypeError` for a
+    function that returns something else.
     """
     wanted = tuple(sorted(wanted, key=repr))
     if isinstance(kind, str):

@@ -5,10 +5,10 @@ directions,
 
 $$Π_j y_j^{p_j} = 1/(2^k k!) Σ_{0 ≤ β ≤ p} (−1)^{|β|} Π_j C(p_j, β_j) (Σ_j (p_j − 2β_j) y_j)^k,$$
 
-the central-difference form of the polarisation identity: apply $Π_j δ_j^{p_j}$, $δ_j$ being the
-central difference of step 2 along $y_j$, to the homogeneous polynomial $(·)^k$; all that is left of
-a degree-k polynomial is $2^k$ times its mixed derivative. $β$ and $p − β$ give opposite directions
-with equal powers up to the same sign, so half of the terms are enough. For example
+the central-difference form of the polarisation identity. Proof: apply $Π_j δ_j^{p_j}$, where $δ_j$
+is the central difference of step 2 along $y_j$, to the homogeneous polynomial $(·)^k$. A degree-k
+polynomial becomes $2^k$ times its mixed derivative. $β$ and $p − β$ give opposite directions with
+equal powers up to the same sign, so half of the terms are enough. For example
 $x²y² = ((x+y)⁴ + (x−y)⁴ − 2x⁴ − 2y⁴)/12$.
 """
 
@@ -29,7 +29,7 @@ def polarisation(exponents: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], Fra
     **Returns:**
 
     Pairs `(combination, weight)`; each combination has coprime entries, the first nonzero one
-    positive. They are right also where some of the y_j coincide.
+    positive. They also hold if some of the y_j coincide.
 
     !!! example
 

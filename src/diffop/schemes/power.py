@@ -1,19 +1,19 @@
-"""Powers of single directions: (v·∇)^k along curves x + t v.
+"""The power scheme: powers of single directions, (v·∇)^k along curves x + t v.
 
 A mixed derivative of order k is a sum of k-th powers of linear forms (Waring's problem). Three ways
 to find directions are tried:
 
-- those that are there already, for derivatives of higher order or other derivatives;
-- for two variables as few as there can be over the reals: x^a y^b is a sum of a + b powers
-  (x + s y)^k with slopes s = ±1, ±2, … in pairs, and 0 or ∞ where parity asks for it. For the form
-  Π_s (∂_y − s ∂_x) annihilates all these powers, and it must not see x^a y^b: pairs make it even or
-  odd in ∂_x, so that every other coefficient of it vanishes;
+- directions that are present already, for derivatives of higher order or other derivatives;
+- for two variables the fewest possible over the reals: x^a y^b is a sum of a + b powers
+  (x + s y)^k with slopes s = ±1, ±2, … in pairs, and 0 or ∞ by parity. For the form
+  Π_s (∂_y − s ∂_x) annihilates all these powers, and must not contain x^a y^b: pairs make it even
+  or odd in ∂_x, so every other coefficient of it vanishes;
 - central differences (`polarisation`), for any number of variables.
 
 Weights solve linear equations in rational numbers. Over the complex numbers a + 1 directions along
 roots of unity are enough for x^a y^b, a ≥ b. But each has a real and an imaginary part, u would
-have to take complex tangents at real points, and a jet with two parameters has fewer coefficients
-still: (a + 1)(b + 1) − 1 against (a + 1)(a + b − 1) + 1.
+have to take complex tangents at real points, and a jet with two parameters has even fewer
+coefficients: (a + 1)(b + 1) − 1 against (a + 1)(a + b − 1) + 1.
 """
 
 import functools
@@ -46,7 +46,7 @@ def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, F
     """∂^α as a sum of powers of given directions, if it is one.
 
     (v·∇)^k = Σ_β k!/β! v^β ∂^β is the output k of the curve along v. Directions with variables that
-    α does not have are left out: they bring derivatives that others have to cancel.
+    α does not have are left out, since other directions would have to cancel what they bring.
     """
     variables = [variable for variable, _ in alpha]
     usable = [d for d in directions if all(v in variables for v, _ in d)]
@@ -59,7 +59,7 @@ def _weights(alpha: Alpha, directions: Sequence[Direction]) -> dict[Direction, F
 
 @functools.cache
 def _own(alpha: Alpha) -> dict[Direction, Fraction]:
-    """The directions of one derivative by itself."""
+    """The directions for one derivative by itself."""
     if len(alpha) == 1:
         return {((alpha[0][0], 1),): Fraction(1)}
     if len(alpha) == 2:

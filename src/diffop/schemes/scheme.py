@@ -52,7 +52,7 @@ class Jet:
         object.__setattr__(self, "tangents", pattern_of(pattern))
 
     def expansion(self, order: int | Iterable[int]) -> Expansion:
-        """What the output of an order contains."""
+        """The contents of the output of an order."""
         return Expansion(dict(bell(self.tangents, exponents_of(order, self.tangents))))
 
     def __getitem__(self, order: int | Iterable[int]) -> "Readout":
@@ -66,8 +66,8 @@ class Jet:
 @final
 @dataclasses.dataclass(frozen=True)
 class Readout:
-    """A linear combination of outputs of jets, with rational coefficients. Made by `J[k]`, and by
-    adding and scaling them.
+    """A linear combination of outputs of jets, with rational coefficients. It is made by `J[k]`,
+    and by adding and scaling such.
 
     !!! example
 
@@ -112,7 +112,7 @@ class Readout:
         return Readout(tuple((c, jet, order) for (jet, order), c in sums.items() if c))
 
     def content(self) -> dict[Alpha, Fraction]:
-        """The derivatives that it holds."""
+        """The derivatives in it, with their coefficients."""
         result: dict[Alpha, Fraction] = {}
         for c, jet, order in self.terms:
             for alpha, number in bell(jet.tangents, order):
@@ -121,8 +121,8 @@ class Readout:
 
     @property
     def amplification(self) -> Fraction:
-        """How much rounding errors grow, where all derivatives are of one size: the sum of the
-        magnitudes of all that is added up over what is left.
+        """How much rounding errors grow if all derivatives have one size: the sum of the magnitudes
+        of everything that is added up, divided by the result.
         """
         return sum(
             (abs(c) * abs(n) for c, jet, order in self.terms for _, n in bell(jet.tangents, order)),
@@ -137,19 +137,19 @@ class Readout:
 @final
 @dataclasses.dataclass(frozen=True)
 class Scheme:
-    """Jets and how to read mixed derivatives from them. It is verified, exactly, when it is made.
+    """Jets, and how mixed derivatives are read from them. It is verified exactly when it is made.
 
     **Arguments:**
 
     - `readouts`: for each mixed derivative its [`diffop.schemes.Readout`][]. A derivative is a word
-        of variables: `"xxy"`, or `(0, 0, 1)` for $∂₀²∂₁$, or pairs `(argnum, coordinate)` for other
-        arguments than the first.
-    - `name`: how it is called in plans.
+        of variables: `"xxy"`, or `(0, 0, 1)` for $∂₀²∂₁$, or pairs `(argnum, coordinate)` for
+        arguments other than the first.
+    - `name`: its name in plans.
 
-    A scheme over coordinates can be used in place of the planner's: `L.exact(u, plan=scheme)`.
+    A scheme over coordinates can replace the planner's: `L.exact(u, plan=scheme)`.
 
-    **Raises:** `ValueError` where a readout does not hold just its derivative, naming what else it
-    holds.
+    **Raises:** `ValueError` if a readout does not hold exactly its derivative; it names what else
+    the readout holds.
 
     !!! example
 
@@ -202,7 +202,7 @@ class Scheme:
 
     @property
     def amplification(self) -> Fraction:
-        """The largest of its readouts' (see [`diffop.schemes.Readout`][])."""
+        """The largest amplification of its readouts (see [`diffop.schemes.Readout`][])."""
         return max(readout.amplification for readout in self.readouts.values())
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ def _verify(alpha: Alpha, readout: Readout) -> None:
 
 
 def _holding(alpha: Alpha, order: Exponents, jet: Jet) -> str:
-    """What an output holds besides the derivative wanted."""
+    """What an output holds besides the wanted derivative."""
     others = {a: n for a, n in bell(jet.tangents, order) if a != alpha}
     shown = order[0] if len(order) == 1 else order
     return f"order {shown} also holds {Expansion(others)}" if others else ""

@@ -1,3 +1,3 @@
-"""What folx has in `folx.ad`: derivatives by coordinates, of complex functions too."""
+"""`folx.ad`: derivatives with respect to coordinates, also of complex functions."""
 
 from .jacobians import hessian as hessian, jacfwd as jacfwd, jacrev as jacrev

@@ -1,4 +1,4 @@
-"""Several results together, as rules for folx get them."""
+"""Several results together, in the form that rules for folx receive."""
 
 from typing import NamedTuple, final
 

@@ -1,4 +1,4 @@
-"""What `forward_laplacian` returns, with the attributes that folx gives it."""
+"""The results of `forward_laplacian`, with folx's attributes."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, final
@@ -16,22 +16,22 @@ class _Fields(NamedTuple):
 
 @final
 class FwdJacobian(_Fields):
-    """The Jacobian of an array by all n coordinates of the arguments, one after the other.
+    """The Jacobian of an array with respect to all n coordinates of the arguments in order.
 
-    folx has sparse ones too. Here directions are sparse [while they are pushed][diffop.taylor.push]
-    and written out in the end, as folx's are by `sparsity_threshold=0`: `x0_idx` is None, `weak`
-    False, and `data`, `dense_array`, `dense_or_sparse` are one array. One that is made of sparse
-    data is written out, too.
+    folx has sparse Jacobians too. Here directions are sparse [while they are
+    pushed][diffop.taylor.push] and dense at the end, like folx's with `sparsity_threshold=0`:
+    `x0_idx` is None, `weak` False, and `data`, `dense_array`, `dense_or_sparse` are one array. A
+    Jacobian made from sparse data becomes dense, too.
 
     **Arguments:**
 
     - `data`: of shape `(n, *shape)`, coordinates first.
-    - `x0_idx`: of sparse data, of shape `(k, *shape)`, the numbers of the coordinates that they
-        belong to, known while tracing: equal ones add up, and -1 is none. n is the largest of them
-        and one.
+    - `x0_idx`: for sparse data, of shape `(k, *shape)`: the numbers of the coordinates, known while
+        tracing. Entries with equal numbers are added, and -1 means no coordinate. n is the largest
+        number plus one.
 
-    **Raises:** `TypeError` for numbers that are not known while tracing, `ValueError` for some of
-    another shape, and for `sparse`, which there is not.
+    **Raises:** `TypeError` for numbers that are not known while tracing, `ValueError` for numbers
+    of another shape, and for the attribute `sparse`, which does not exist here.
 
     !!! example
 
@@ -122,7 +122,7 @@ class FwdJacobian(_Fields):
 
 
 def _written_out(data: Array, x0_idx: Any) -> Array:
-    """Sparse rows at the coordinates that they belong to."""
+    """Sparse rows written at their coordinates."""
     if isinstance(x0_idx, Tracer):
         raise TypeError(
             "x0_idx of FwdJacobian must be known while tracing; got a traced array. Give a NumPy "
@@ -141,13 +141,13 @@ def _written_out(data: Array, x0_idx: Any) -> Array:
 
 
 def with_rows(data: Array, size: int) -> Array:
-    """The derivatives by more coordinates, of which nothing depends on those that are added."""
+    """The derivatives with respect to more coordinates; those added have derivative zero."""
     return jnp.pad(data, [(0, size - data.shape[0])] + [(0, 0)] * (data.ndim - 1))
 
 
 @final
 class FwdLaplArray(NamedTuple):
-    """An array with its Jacobian and its Laplacian by the coordinates of the arguments.
+    """An array with its Jacobian and Laplacian with respect to the coordinates of the arguments.
 
     **Arguments:**
 
@@ -207,7 +207,7 @@ class FwdLaplArray(NamedTuple):
         return self
 
     def astype(self, dtype: Any) -> "FwdLaplArray | Array":
-        """The same in another type; an array without derivatives where that is no floating one."""
+        """The same in another type; an array without derivatives if that type is not floating."""
         if not jnp.issubdtype(dtype, jnp.inexact):
             return self.x.astype(dtype)
         jacobian = self.jacobian.astype(dtype)

@@ -1,4 +1,4 @@
-"""Along the derivatives that arguments bring with them."""
+"""Pushes the derivatives that arguments already have."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ from .plan import Rows, by_plan
 def continued(
     program: jex.ClosedJaxpr, point: Sequence[FwdLaplArray]
 ) -> list[FwdLaplArray | Array]:
-    """What a program makes of results, by the coordinates behind them. One that has derivatives by
-    fewer of them than another does not depend on the last ones, as in folx.
+    """The results of a program for arguments that are results themselves. If one of them has fewer
+    coordinates than another, it does not depend on the last ones, as in folx.
     """
     size = max(leaf.jacobian.max_n for leaf in point)
     jacobians = [with_rows(leaf.jacobian.dense_array, size) for leaf in point]
@@ -42,7 +42,7 @@ def _along(leaf: FwdLaplArray, jacobian: Array) -> Series:
 
 
 def _contracted(row: Array, jacobian: Array) -> Array:
-    """The derivatives by an argument's entries times theirs by the coordinates."""
+    """The derivatives with respect to an argument's entries times the entries' own derivatives."""
     axes = jacobian.ndim - 1
     own = [*range(row.ndim - axes, row.ndim)]
     return jnp.tensordot(jacobian.astype(row.dtype), row, (list(range(1, axes + 1)), own))

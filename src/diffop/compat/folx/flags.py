@@ -1,4 +1,4 @@
-"""What folx has to be told of functions."""
+"""folx's flags of functions, which have no effect here."""
 
 from enum import IntFlag
 from typing import final
@@ -6,8 +6,8 @@ from typing import final
 
 @final
 class FunctionFlags(IntFlag):
-    """`folx.api.FunctionFlags`: what is known of a function. They have no effect here, where it is
-    seen while a function is traced.
+    """`folx.api.FunctionFlags`: properties of a function. They have no effect here, since diffop
+    finds these properties while it traces a function.
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""Value, Jacobian and Laplacian from one push."""
+"""`forward_laplacian`: value, Jacobian and Laplacian from one push."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,32 +20,34 @@ def forward_laplacian(
     sparsity_threshold: int | float = 0,
     disable_jit: bool = False,
 ) -> Callable[..., PyTree]:
-    """`folx.forward_laplacian`: a function's value, its Jacobian and its Laplacian by all
-    coordinates of all positional arguments, from one push of all directions.
+    """`folx.forward_laplacian`: a function's value, and its Jacobian and Laplacian with respect to
+    all coordinates of all positional arguments, from one push of all directions.
 
     **Arguments:**
 
     - `fn`: a function of arrays or pytrees of arrays, to an array or a pytree.
     - `sparsity_threshold`: without effect. Directions stay sparse as long as the function allows,
-        and what comes out is dense.
+        and results are dense.
     - `disable_jit`: return the function as it is, not under `jax.jit`.
 
     **Returns:**
 
     A function with fn's own arguments and one more. Each output that depends on the arguments
     becomes a [`diffop.compat.folx.api.FwdLaplArray`][]: `.x`, `.jacobian.dense_array` of shape
-    `(n, *shape)`, `.laplacian`. Others stay arrays: integers, and what is constant or piecewise so.
+    `(n, *shape)`, `.laplacian`. Other outputs stay arrays: integers, and constant or piecewise
+    constant values.
 
     - The n coordinates are those of all floating arrays among the positional arguments, in order.
-        Integers and what is given by keyword do not move.
-    - Arguments may be such results. Then derivatives are by the coordinates behind those, of which
-        one with fewer does not depend on the last, and all other arguments are constants.
-    - `weights=` by keyword: derivatives are by $x_i / w_i$, so that the Laplacian is $Σ w_i² ∂_i²$.
-        A number, or a tuple of them for each argument or for each array in these, or arrays like
-        those. Results as arguments have theirs already.
+        Integers and keyword arguments are constants.
+    - Arguments may be such results. Derivatives are then with respect to the coordinates behind
+        them, and all other arguments are constants. If a result has fewer coordinates than another,
+        it does not depend on the last ones.
+    - `weights=` by keyword: derivatives are with respect to $x_i / w_i$, so the Laplacian is
+        $Σ w_i² ∂_i²$. A number, or a tuple of numbers for the arguments or for the arrays in them,
+        or arrays like these. Arguments that are results already have theirs.
 
-    **Raises:** `TypeError` where fn is no function, and, when it is called, where no argument is
-    floating; `ValueError` then for weights of another structure.
+    **Raises:** `TypeError` if fn is not a function, or, when it is called, if no argument is
+    floating; then also `ValueError` for weights of another structure.
 
     Source: Li et al. 2024, "A computational framework for neural network-based variational Monte
     Carlo with forward Laplacian"; the interface: Gao, Köhler and Foster 2023, folx.
@@ -103,7 +105,7 @@ def _pushed(fn: Callable[..., PyTree], args: tuple[PyTree, ...], weights: PyTree
 
 
 def _each_weight(weights: PyTree, args: tuple[PyTree, ...], leaves: Sequence[Any]) -> list[Any]:
-    """A weight for each array, from a prefix of the arguments, or of the arrays in them."""
+    """A weight for each array, from a prefix of the arguments or of the arrays in them."""
     if weights is None:
         return [None] * len(leaves)
     for tree in (args, tuple(leaves)):

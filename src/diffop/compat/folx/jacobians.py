@@ -1,4 +1,4 @@
-"""Derivatives by all coordinates, of complex functions too, in the shapes that folx has."""
+"""Derivatives with respect to all coordinates, also of complex functions, in folx's shapes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,15 @@ from jaxtyping import Array, PyTree
 
 
 def jacfwd(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """`folx.ad.jacfwd`: derivatives by all coordinates of the arguments, in forward mode.
+    """`folx.ad.jacfwd`: derivatives with respect to all coordinates of the arguments, in forward
+    mode.
 
     **Arguments:**
 
-    - `f`: a function of arrays or pytrees. Of complex ones it has to be holomorphic.
+    - `f`: a function of arrays or pytrees. If these are complex, it has to be holomorphic.
 
-    **Returns:** a function of the same arguments, of f's output with an axis of coordinates behind
-    the axes of each array.
+    **Returns:** a function of the same arguments. It returns f's output with an axis of coordinates
+    after the axes of each array.
 
     !!! example
 
@@ -45,10 +46,10 @@ def jacrev(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
     **Arguments:**
 
-    - `f`: a function of arrays or pytrees. Of complex ones it has to be holomorphic.
+    - `f`: a function of arrays or pytrees. If these are complex, it has to be holomorphic.
 
-    **Returns:** a function of the same arguments, of what is like these (like the only one, if
-    there is one) with an axis in front for the entries of the output.
+    **Returns:** a function of the same arguments. It returns a value with their structure (that of
+    the only one, if there is one), with an axis in front for the entries of the output.
 
     !!! example
 
@@ -84,12 +85,12 @@ def _rows(function: Callable[[Array], Array], x: Array) -> Array:
 
 
 def hessian(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """`folx.ad.hessian`: second derivatives, those of [`diffop.compat.folx.ad.jacrev`][] by
-    [`diffop.compat.folx.ad.jacfwd`][].
+    """`folx.ad.hessian`: second derivatives, by [`diffop.compat.folx.ad.jacfwd`][] of
+    [`diffop.compat.folx.ad.jacrev`][].
 
     **Arguments:**
 
-    - `f`: a function of arrays or pytrees. Of complex ones it has to be holomorphic.
+    - `f`: a function of arrays or pytrees. If these are complex, it has to be holomorphic.
 
     **Returns:** a function of the same arguments.
 

@@ -1,4 +1,4 @@
-"""Laplacians as functions of functions, in the ways that folx has."""
+"""Laplacians as functions of functions: folx's three operators."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias, final
@@ -16,7 +16,7 @@ Laplacian: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
 
 class LaplacianOperator(Protocol):
-    """What takes a function f of one array and returns x ↦ (second derivatives, Jacobian).
+    """A map from a function f of one array to x ↦ (second derivatives, Jacobian).
 
     !!! example
 
@@ -43,7 +43,7 @@ class ForwardLaplacianOperator(eqx.Module):
 
     - `sparsity_threshold`: without effect, see [`diffop.compat.folx.forward_laplacian`][].
 
-    **Returns:** of f and x, ($Δf$, the Jacobian by the entries of x, coordinates first).
+    **Returns:** for f and x, ($Δf$, the Jacobian with respect to the entries of x, these first).
 
     !!! example
 
@@ -74,7 +74,7 @@ class LoopLaplacianOperator(eqx.Module):
 
     Like folx 0.2.30, it returns the second derivatives $∂_i²f$ one by one, not their sum.
 
-    **Returns:** of f and x, $(∂_i²f, ∂_i f)$, coordinates first.
+    **Returns:** for f and x, $(∂_i²f, ∂_i f)$, coordinates first.
 
     !!! example
 
@@ -106,7 +106,7 @@ class ParallelLaplacianOperator(eqx.Module):
     Like folx 0.2.30, it calls f with a vector of the entries of x, and returns the second
     derivatives $∂_i²f$ one by one, not their sum.
 
-    **Returns:** of f and x, $(∂_i²f, ∂_i f)$, coordinates first.
+    **Returns:** for f and x, $(∂_i²f, ∂_i f)$, coordinates first.
 
     !!! example
 

@@ -1,9 +1,9 @@
 """Value, Jacobian and Laplacian of a program, by the plan of `diffop.exact`.
 
 Laplacians are pushed along directions that may be replaced by fewer on the way, which leaves no
-Jacobian. It is a gradient in reverse mode then, a pass backwards for each number that comes out,
-and under `jax.jit` none where it is not read. Directions are replaced where that saves more than
-these passes cost. Otherwise Jacobian and Laplacian are of one push.
+Jacobian. The Jacobian is then a gradient in reverse mode, a backward pass for each number that the
+program returns; under `jax.jit` there is no pass if it is not read. Directions are replaced if this
+saves more than these passes cost. Otherwise Jacobian and Laplacian come from one push.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,10 @@ from ...taylor.tangents import is_inexact
 from .arrays import FwdJacobian, FwdLaplArray
 
 Rows: TypeAlias = Sequence[Array]
-"""The derivative of one output by each argument, whose axes are the last."""
+"""The derivative of one output with respect to each argument, whose axes come last."""
 
 _BACKWARDS = 2
-"""A pass backwards costs so many evaluations, of which the values on the way are shared."""
+"""The cost of a backward pass in evaluations; the values on the way are shared."""
 
 
 def by_plan(
@@ -37,8 +37,8 @@ def by_plan(
     size: int,
     along: Callable[[Rows], Array] | None,
 ) -> list[FwdLaplArray | Array]:
-    """What a program makes of arrays that have so many directions, given what a gradient is along
-    all of these, None where it does not say that.
+    """The results of a program whose arrays have `n` directions. `contract` contracts a gradient
+    with all of these; None if it cannot.
     """
     function = jex.jaxpr_as_fun(program)
     price = _BACKWARDS * _numbers(program) * evaluation(program.jaxpr)
@@ -62,14 +62,14 @@ def by_plan(
 
 
 def _numbers(program: jex.ClosedJaxpr) -> int:
-    """How many real numbers come out that may move."""
+    """How many real numbers the program returns that may depend on the input."""
     kinds: list[Any] = [kind for kind in program.out_avals if is_inexact(kind)]
     return sum(kind.size * (1 + jnp.iscomplexobj(kind)) for kind in kinds)
 
 
 def _coefficients(family: Family, leaf: SeriesLeaf) -> tuple[Array | None, ...]:
-    """The value alone where it does not move; else value, Jacobian and Laplacian, of which there is
-    no Jacobian where its directions were replaced.
+    """The value alone if it is constant; otherwise value, Jacobian and Laplacian. There is no
+    Jacobian if its directions were replaced.
     """
     value = jnp.asarray(primal_of(leaf.value))
     if not is_moving(leaf.value):

@@ -1,4 +1,4 @@
-"""Along all coordinates of the arguments."""
+"""Pushes all coordinates of the arguments."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -17,7 +17,7 @@ from .plan import Rows, by_plan
 def started(
     program: jex.ClosedJaxpr, point: Sequence[Array], weights: Sequence[Any]
 ) -> list[FwdLaplArray | Array]:
-    """What a program makes of arrays, by their coordinates over weights."""
+    """The results of a program for arrays, with respect to their coordinates over weights."""
     sizes = [x.size for x in point]
     size, starts = sum(sizes), accumulate(sizes, initial=0)
     weights = [_like(*each) for each in zip(weights, point, strict=True)]
@@ -43,7 +43,7 @@ def _basis(x: Array, weight: Array | None, start: int, size: int) -> Series:
 
 
 def _by_entry(row: Array, x: Array, weight: Array | None) -> Array:
-    """Derivatives by the entries of an argument as the last axis."""
+    """Derivatives with respect to the entries of an argument, as the last axis."""
     if weight is not None:
         row = row * jnp.broadcast_to(weight.astype(row.dtype), row.shape)
     return row.reshape(*row.shape[: row.ndim - x.ndim], x.size)

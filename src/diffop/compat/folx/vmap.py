@@ -15,18 +15,18 @@ def batched_vmap(
     in_axes: int | None | tuple[Any, ...] | list[Any] = 0,
     out_axes: Any = 0,
 ) -> Callable[..., PyTree]:
-    """`folx.batched_vmap`: `jax.vmap` of at most so many points at once, batch after batch.
+    """`folx.batched_vmap`: `jax.vmap` in batches of at most `max_batch_size` points.
 
     **Arguments:**
 
-    - `fn`: what `jax.vmap` takes.
+    - `fn`: a function as `jax.vmap` takes it.
     - `max_batch_size`: how many points at once.
     - `in_axes`: as for `jax.vmap`. Keywords are not mapped over.
     - `out_axes`: as for `jax.vmap`; each output has an axis of points.
 
     **Returns:** a function with fn's own arguments.
 
-    **Raises:** `ValueError` for a size below one, and, when it is called, where nothing is mapped
+    **Raises:** `ValueError` for a size below one, and, when it is called, if nothing is mapped
     over, lengths differ, or an entry of `out_axes` is None.
 
     !!! example
@@ -49,7 +49,7 @@ def batched_vmap(
         leaves, structure = jax.tree.flatten(args)
         axes = _for_each_leaf(axes_in, args)
         lengths = {jnp.shape(x)[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
-        if len(lengths) != 1 or max(lengths) <= max_batch_size:  # or refused there
+        if len(lengths) != 1 or max(lengths) <= max_batch_size:  # else jax.vmap raises the error
             return jax.vmap(one, in_axes=axes_in, out_axes=out_axes)(*args)
         mapped = [jnp.moveaxis(x, a, 0) for x, a in zip(leaves, axes, strict=True) if a is not None]
 

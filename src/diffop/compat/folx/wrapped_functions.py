@@ -1,4 +1,4 @@
-"""Rules of functions, which folx needs and which are not needed here."""
+"""folx's registration of rules for functions, which diffop does not need."""
 
 import functools
 import warnings
@@ -8,11 +8,11 @@ import jax.extend.core as jex
 
 
 def register_function(primitive_or_name: jex.Primitive | str, laplacian: Any) -> None:
-    """`folx.register_function`: the rule of a function, which is not needed here. The function
-    itself is differentiated, whichever it is, if `jax.jvp` differentiates it.
+    """`folx.register_function`: registers the rule of a function, which diffop does not need. It
+    differentiates the function itself, if `jax.jvp` can.
 
-    It warns of that, once. Where a rule says what a derivative is, and not only how it is found,
-    give the function a `jax.custom_jvp`.
+    It warns once. If a rule defines the derivative, and not only how it is computed, give the
+    function a `jax.custom_jvp`.
 
     **Arguments:**
 

@@ -1,4 +1,4 @@
-"""Functions as rules: of arrays, some of which have their derivatives with them."""
+"""Functions as folx's rules: some of their arguments are arrays with derivatives."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -23,22 +23,22 @@ def wrap_forward_laplacian(
     index_static_args: tuple[int, ...] | slice | None = None,
     custom_jac_hessian_jac: Callable[..., PyTree] | None = None,
 ) -> Rule:
-    """`folx.wrap_forward_laplacian`: a function as a rule, which takes arrays and results of
+    """`folx.wrap_forward_laplacian`: makes a rule of a function. It takes arrays and results of
     [`diffop.compat.folx.forward_laplacian`][] and returns such results.
 
     **Arguments:**
 
     - `fn`: a function of arrays.
-    - `in_axes`, `flags`, `name`, `index_static_args`: without effect. What folx has to be told of a
-        function is seen here while it is traced.
-    - `custom_jac_hessian_jac`: without effect, of which it warns once: the function itself is
+    - `in_axes`, `flags`, `name`, `index_static_args`: without effect. diffop finds these properties
+        of a function while it traces it.
+    - `custom_jac_hessian_jac`: without effect, with a warning, once: the function itself is
         differentiated.
 
     **Returns:**
 
     A function of `(args, kwargs, sparsity_threshold)`: the tuple of fn's arguments, a dict of its
-    keywords, and a number without effect. Arguments that are no results are constants. Where none
-    is one, it is `fn(*args, **kwargs)`.
+    keywords, and a number without effect. Arguments that are not results are constants. If none is
+    a result, it is `fn(*args, **kwargs)`.
 
     !!! example
 
@@ -67,14 +67,14 @@ def wrap_forward_laplacian(
 
 
 def warp_without_fwd_laplacian(fn: Callable[..., PyTree]) -> Rule:
-    """`folx.warp_without_fwd_laplacian`: a function as a rule that leaves derivatives behind, as if
-    it had none.
+    """`folx.warp_without_fwd_laplacian`: makes a rule of a function that drops derivatives, as if
+    the function had none.
 
     **Arguments:**
 
     - `fn`: a function of arrays.
 
-    **Returns:** a function of `(args, kwargs, sparsity_threshold)`, which is fn of the values.
+    **Returns:** a function of `(args, kwargs, sparsity_threshold)`: fn of the values.
 
     !!! example
 
