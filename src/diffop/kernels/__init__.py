@@ -1,10 +1,9 @@
-"""Other ways to compute what the engine writes down plainly: faster, or in less memory, on some
-devices.
+"""Kernels: faster or smaller ways, on some devices, to compute what the engine writes down plainly.
 
-The engine says `call(name, function, *operands)`, which means `function(*operands)` (`seam.py`). A
-kernel is a file that registers something better under a name. It says in its first lines what it
-does to which row of the benchmarks, on which device, and what is lost by deleting it. `device.py`,
-`points.py` and `programs.py` are what kernels share.
+The engine writes `call(name, function, *operands)`, which means `function(*operands)` (`seam.py`).
+A kernel is a file that registers a better way under a name. Its first lines say what it does, what
+it gains in which benchmark on which device, and what is lost by deleting it. Kernels share
+`device.py`, `points.py` and `programs.py`.
 """
 
 import importlib as _importlib
@@ -20,7 +19,7 @@ from .seam import (
 
 
 def _register() -> None:
-    """Every file that there is."""
+    """Imports every file of kernels, which registers them."""
     for found in _pkgutil.iter_modules(__path__):
         _importlib.import_module(f"{__name__}.{found.name}")
 

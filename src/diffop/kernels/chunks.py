@@ -1,10 +1,11 @@
 """Bounded memory: how many directions of a family are pushed together.
 
-A collapsed family is a sum over its directions, so it is the sum over chunks of them. Where all at
-once would need more than a fair share of the device's memory, there are as many in a chunk as fit.
+A collapsed family is a sum over its directions, so it is the sum over chunks of them. If all
+directions at once would need more than a fair share of the device's memory, a chunk has as many as
+fit.
 
-What it is worth, on every device: exact operators of functions of very many variables that are no
-networks need memory for a chunk. Without this file they need it for all directions, and fail.
+Gain, on every device: exact operators of functions of very many variables that are not networks
+need memory for one chunk. Without this file they need it for all directions, and fail.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +19,13 @@ from .seam import better
 
 NAME = "chunks"
 POINTS = 1024
-"""A point may use this part of the device's memory: as many are usually pushed side by side."""
+"""A point may use one in this many parts of the device's memory: about as many are pushed at once.
+"""
 INPUTS = 16
-"""What needs no more than this many times the point itself is no concern: u needs as much."""
+"""No more than this many times the memory of the point itself is acceptable: u needs as much."""
 LEAST = 64
 ENTRIES = 4096
-"""With fewer directions than have room for so many bytes each, a look is not worth it."""
+"""Too few directions for this many bytes each are pushed together without an estimate."""
 
 
 def _fitting(
@@ -41,7 +43,7 @@ def _fitting(
 
 
 def chunk_size(directions: int, needed: int, budget: int) -> int | None:
-    """How many to push together, where all of them need so many bytes; a power of two."""
+    """How many directions to push together if all need `needed` bytes; a power of two."""
     if needed <= budget:
         return None
     fitting = max(LEAST, directions * budget // needed)

@@ -1,4 +1,4 @@
-"""What the devices are that a program runs on: asked here alone."""
+"""The devices on which a program runs: only this file asks about them."""
 
 import os
 from typing import Any
@@ -9,8 +9,8 @@ from ..devices import is_on_mesh
 
 
 def on_lone_cpu(*arrays: Any) -> bool:
-    """Whether points may go through one after another, and long arrays in blocks: on a lone CPU.
-    Several devices, and those of another kind, take all at once.
+    """Whether the program runs on a lone CPU, where points may go through one after another, and
+    long arrays in blocks. Several devices, and other kinds, take everything at once.
     """
     if jax.default_backend() != "cpu" or jax.device_count() > 1:
         return False
@@ -24,5 +24,5 @@ def memory() -> int:
         return statistics["bytes_limit"]
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # where the system does not tell
+    except (AttributeError, ValueError, OSError):  # the system does not tell
         return 16 * 2**30

@@ -1,12 +1,12 @@
 """Quadratic forms of a symmetric matrix by halves, one point after another.
 
-Of two blocks beside the diagonal one is the other's transpose. With blocks of blocks
-Σ_ij M_ij a_i a_j takes little more than half of the multiplications. Points go through in a loop:
-what belongs to one stays in the caches of a CPU then, and nothing of all points is transposed. The
-gradient by what all points share is added up by the loop.
+The two off-diagonal blocks of a symmetric matrix are transposes of each other. So with blocks of
+blocks Σ_ij M_ij a_i a_j takes little more than half of the multiplications. Points go through in a
+loop: the arrays of one point then stay in the caches of a CPU, and no array of all points is
+transposed. The loop adds up the gradient with respect to what all points share.
 
-What it is worth, on a CPU, together with `scaled_rows.py`: exact Laplacians in 1,000 dimensions
-through layers of 512 take 1.7 times as long without, and their gradients 2.9 times.
+Gain, on a CPU, together with `scaled_rows.py`: without it, exact Laplacians in 1,000 dimensions
+through layers of 512 take 1.7 times as long, and their gradients 2.9 times.
 """
 
 import functools
@@ -24,11 +24,11 @@ from .points import KEPT, in_a_loop
 from .seam import Outputs, better, mapped
 
 NAME = "quadratic form"
-"""Σ_ij M_ij a_i a_j, entrywise, where a is an array, or numbers times the rows of a matrix."""
+"""Σ_ij M_ij a_i a_j, entrywise, for an array a, or for a = numbers times the rows of a matrix."""
 LEAST = 128
-"""Blocks with fewer rows are no faster than the whole that they are halves of."""
+"""Blocks with fewer rows are not faster than the whole."""
 LARGE = 256**3
-"""So many multiplications for one point fill a loop over points."""
+"""This many multiplications for one point are worth a loop over points."""
 
 
 def blocks_of(matrix: Float[Array, "m m"]) -> list[Array]:
@@ -57,8 +57,8 @@ def _quadratic_form(blocks: Iterator[Array], array: Array) -> Array:
 
 @jax.custom_jvp
 def by_halves(matrix: Array, blocks: list[Array], array: Array) -> Array:
-    """The form of a matrix and its blocks, as which it changes. Its derivative uses M a again:
-    differentiated as a product it would cost one more application of M in reverse mode.
+    """The form of a matrix, given with its blocks; derivatives are those of the matrix. They use
+    M a again; differentiating the product would apply M once more in reverse mode.
     """
     return quadratic_form(blocks, array)
 
@@ -73,7 +73,7 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
 
 
 def _applies(matrix: Any, *factors: Any) -> bool:
-    """Of one sum; those of several have a matrix each."""
+    """Whether it is a single sum; several sums have a matrix each."""
     size, array = len(matrix), factors[-1]
     large = _is_halved(size, array.size // max(1, size))
     return matrix.ndim == 2 and large and device.on_lone_cpu(matrix, *factors)
@@ -85,7 +85,7 @@ def _is_halved(size: int, width: int) -> bool:
 
 
 def _part(_: Any, size: int, width: int) -> float:
-    """The part of the multiplications of a whole matrix that its blocks take."""
+    """The fraction of the multiplications of a whole matrix that its blocks take."""
     return _share(size) if _is_halved(size, width) and device.on_lone_cpu() else 1.0
 
 
@@ -114,7 +114,7 @@ def _batch(operands: Any, axes: Any, *, jaxpr: Any) -> Outputs:
 
 
 def _keeps_products(_: Any, *__: Any, name: Any = None, **___: Any) -> bool:
-    """What is multiplied is made again where it is needed."""
+    """Products are computed again where they are needed."""
     return name == KEPT
 
 

@@ -1,16 +1,17 @@
-"""Bounded memory: points pushed a part of them at a time.
+"""Bounded memory: points are pushed in parts.
 
-What XLA sets aside for arrays between two layers grows with the points that `jax.vmap` takes
-together, and with the orders of the jets. What is larger than 32 MiB the GNU C library asks the
-kernel for at each call, and gives back afterwards; the kernel makes its pages anew, one by one.
+The memory that XLA sets aside for arrays between two layers grows with the points that `jax.vmap`
+takes together, and with the orders of the jets. Beyond 32 MiB, the GNU C library asks the operating
+system for it at each call and gives it back afterwards, and the system makes its pages anew, one by
+one.
 
-So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is as large as
-there is room for: its products still fill several cores. Products of wide layers take longer than
-the pages that they fill, and are kept for reverse mode. What is linearised once and applied many
-times keeps all points together: a part would be pushed again in each application.
+So many points go through in parts, in a loop, each under `jax.checkpoint`. A part is large enough
+for its products to fill several cores. Products of wide layers take longer than making the pages
+that they fill, so they are kept for reverse mode. If a function is linearised once and applied many
+times, all points stay together, since each part would be pushed again in each application.
 
-What it is worth, on a CPU: an exact Laplacian in 1,000 dimensions and its gradient take 1.1 times
-as long without, and four times the memory between; of estimates of order eight twice the memory.
+Gain, on a CPU: without it, an exact Laplacian in 1,000 dimensions and its gradient take 1.1 times
+as long and four times the temporary memory; estimates of order eight take twice the memory.
 """
 
 import functools
@@ -29,30 +30,30 @@ from .seam import Outputs, better, kernel_p, mapped, written_out
 
 NAME = "parts"
 ONE_BY_ONE = (halves.NAME, scaled_rows.NAME)
-"""What takes points one after another where layers are wide."""
+"""The kernels that take points one after another if layers are wide."""
 MANY = 60
-"""Order² of a curve, added up over the curves through a point, from which on memory may matter."""
+"""Order², summed over the curves through a point, from which on memory may matter."""
 WHOLE = 20 * 2**20
-"""Bytes up to which all points go together, as they are counted without knowing what XLA fuses.
-Reverse mode pushes each part once more, which is not worth it where there is room for all.
+"""Bytes up to which all points go together, counted without knowledge of what XLA fuses. Reverse
+mode pushes each part once more, which is not worthwhile if there is room for all.
 """
 SMALL = 4
-"""How many times as much as the points themselves the rest takes, up to which they go together: in
-very many dimensions each part would read all of the first layer's matrix again.
+"""Points go together if the rest needs at most this many times the memory of the points: in very
+many dimensions each part would read the whole matrix of the first layer again.
 """
 LOW, HIGH = 14 * 2**20, 18 * 2**20
-"""Bytes for a part where points do not go together, of orders up to four and from five on. Reverse
-mode has up to two and a half times as many, and of high orders less: there most of them are inside
-of nonlinearities, of which nothing is kept.
+"""Bytes for a part if points do not go together, for orders up to four and from five on. Reverse
+mode needs up to two and a half times as many, but less for high orders, where most of them are
+inside nonlinearities and not kept.
 """
 FEWEST = 10
-"""Points of a part at least, but for what is left over, where layers are wide. With fewer, memory
-is busy with what each part adds to their gradients.
+"""The least number of points of a part if layers are wide, except for the remainder. With fewer
+points, adding to the layers' gradients takes most of the memory traffic.
 """
 
 
 Curves: TypeAlias = tuple[tuple[int, int], ...]
-"""Orders, and how many curves there are of each."""
+"""Orders, and the number of curves of each."""
 
 
 def _applies(*, curves: Curves, **_: Any) -> bool:
@@ -76,7 +77,7 @@ def _batch(
     room = LOW if max(curves)[0] < 5 else HIGH
     parts = min(-(-peak // room), most)
     small = parts < 2 or peak <= max(WHOLE, SMALL * points) or _are_empty(jaxpr.jaxpr)
-    # outside of `jit` a loop would be compiled in each call
+    # outside of `jit` a loop would be compiled at each call
     if small or not any(map(is_staged, operands)) or not device.on_lone_cpu(*operands):
         return mapped(operands, axes, jaxpr)
     kept = functools.partial(_products, policy) if wide else policy
@@ -86,7 +87,7 @@ def _batch(
 
 
 def _are_empty(jaxpr: jex.Jaxpr) -> bool:
-    """Whether some of what goes in or out has no entries: `lax.map` cannot divide it."""
+    """Whether some input or output is empty: `lax.map` cannot divide it."""
     kinds: list[Any] = [var.aval for var in (*jaxpr.invars, *jaxpr.outvars)]
     return not all(kind.size for kind in kinds)
 
@@ -107,13 +108,13 @@ def _is(primitive: jex.Primitive, params: Any, name: str) -> bool:
 def _products(
     policy: Callable[..., bool], primitive: jex.Primitive, *operands: Any, **params: Any
 ) -> bool:
-    """Keeps rows that were multiplied by a matrix, beside what is to be kept anyway."""
+    """Keeps rows that were multiplied by a matrix, in addition to what is kept anyway."""
     return _is(primitive, params, ROWS) or policy(primitive, *operands, **params)
 
 
 def _size(count: int, least: int, most: int) -> int:
-    """How many points a part has, if there are so many parts at least, and at most. Equal parts
-    need no second program for what is left over, so there may be up to twice as many.
+    """How many points a part has, for at least and at most so many parts. Equal parts need no
+    second program for a remainder, so there may be up to twice as many parts.
     """
     numbers = range(least, min(2 * least, most + 1))
     parts = next((n for n in numbers if count % n == 0), least)

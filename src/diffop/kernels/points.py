@@ -1,5 +1,5 @@
-"""Points that go through one after another, or some at a time, where `jax.vmap` would make arrays
-of all.
+"""Loops over points, one or several at a time, in place of the arrays of all points that `jax.vmap`
+would make.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 KEPT = "diffop kept"
-"""The name of what is kept also where all else is computed again in reverse mode."""
+"""The name of values that are kept even if everything else is computed again in reverse mode."""
 
 
 def in_a_loop(
@@ -18,7 +18,9 @@ def in_a_loop(
     axes: Sequence[int | None],
     size: int | None = None,
 ) -> Sequence[Any]:
-    """A batching rule's outputs: a function at one point after another, or at `size` of them."""
+    """The outputs of a batching rule: a function at one point after another, or at
+    `size` at once.
+    """
     along = {n: axis for n, axis in enumerate(axes) if axis is not None}
     points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in along.items()]
 

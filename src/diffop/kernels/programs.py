@@ -1,4 +1,4 @@
-"""What kernels ask of programs, which they know nothing else of."""
+"""Questions of kernels about programs: inner programs, names of axes, and memory."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ import jax.extend.core as jex
 
 
 def inner_programs(eqn: jex.JaxprEqn) -> Iterator[jex.Jaxpr]:
-    """Those among the parameters of an equation."""
+    """The inner programs among the parameters of an equation."""
     for value in eqn.params.values():
         for each in value if isinstance(value, tuple | list) else (value,):
             if isinstance(each, jex.ClosedJaxpr):
@@ -18,8 +18,8 @@ def inner_programs(eqn: jex.JaxprEqn) -> Iterator[jex.Jaxpr]:
 
 
 def names_axes(jaxpr: jex.Jaxpr) -> bool:
-    """Whether an equation sums over axes by their names, or moves values along them: those of
-    devices, and those that `jax.vmap` maps over.
+    """Whether an equation sums over named axes, or moves values along them: axes of devices, and
+    axes over which `jax.vmap` maps.
     """
     return any(
         any(isinstance(axis, str) for name in ("axes", "axis_name") for axis in _all(eqn, name))
@@ -34,11 +34,11 @@ def _all(eqn: jex.JaxprEqn, name: str) -> Any:
 
 
 def peak_bytes(closed: jex.ClosedJaxpr, inputs: Iterable[int] | None = None) -> int:
-    """The most bytes that values which depend on a program's inputs, or on those with some numbers,
-    need at one time.
+    """The largest number of bytes needed at one time by values that depend on a program's inputs,
+    or on the inputs with some numbers.
 
-    Nothing is known of what XLA fuses: this is from above. What does not depend on the inputs (a
-    transposed matrix) is there once for all points.
+    It is an upper bound, since what XLA fuses is not known. Values that do not depend on the inputs
+    (a transposed matrix) exist once for all points.
     """
     every = closed.jaxpr.invars
     return _peak(closed.jaxpr, set(every if inputs is None else (every[n] for n in inputs)))
@@ -70,8 +70,8 @@ def _variables(atoms: Any) -> list[Any]:
 
 
 def _inside(eqn: jex.JaxprEqn, depends: set[Any]) -> tuple[int, list[Any]]:
-    """What the inner programs of an equation need, and the outputs that depend: those of a call as
-    its program says, given which of its operands do.
+    """The bytes that the inner programs of an equation need, and the outputs that depend on the
+    inputs: for a call as its program says, given which of its operands depend.
     """
     programs = list(inner_programs(eqn))
     if not (len(programs) == 1 and _is_call(eqn, programs[0])):
@@ -85,7 +85,7 @@ def _inside(eqn: jex.JaxprEqn, depends: set[Any]) -> tuple[int, list[Any]]:
 
 
 def _is_call(eqn: jex.JaxprEqn, program: jex.Jaxpr) -> bool:
-    """Whether an equation is all of its inner program, at its operands as they are."""
+    """Whether an equation is just its inner program, applied to its operands."""
     inputs = _shapes(eqn.invars) == _shapes(program.invars)
     return inputs and _shapes(eqn.outvars) == _shapes(program.outvars)
 

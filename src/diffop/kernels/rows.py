@@ -1,12 +1,12 @@
 """Many vectors times one matrix: one two-dimensional product, however many axes the vectors have.
 
 Under `jax.vmap` a coefficient `(directions, width)` times a weight matrix becomes `(points,
-directions, width)` times it, and `dot_general` remembers the two axes apart: the gradient by the
-matrix then contracts over both, for which XLA on CPUs first transposes an array of all vectors.
-Here points and directions are one axis, so that both transposes are two-dimensional again.
+directions, width)` times it, and `dot_general` keeps the two axes apart. The gradient with respect
+to the matrix then contracts over both, for which XLA on CPUs first transposes an array of all
+vectors. Here points and directions are one axis, so both transposes are two-dimensional again.
 
-What it is worth, on a CPU: a quarter of the gradient of an estimate of order four in 1,000
-dimensions. Without this file it takes that much longer.
+Gain, on a CPU: a quarter of the gradient of an estimate of order four in 1,000 dimensions. Without
+this file it takes that much longer.
 """
 
 import math
@@ -20,7 +20,7 @@ from ..devices import is_on_mesh
 from .seam import Outputs, better, bound, call, mapped
 
 NAME = "rows"
-"""`(*rows, k) · (k, h) -> (*rows, h)`, or `(*rows, k) · (h, k)`, by the matrix's `axis` of k."""
+"""`(*rows, k) · (k, h) -> (*rows, h)`, or `(*rows, k) · (h, k)`; `axis` is the matrix's axis k."""
 
 
 def flat_dot(rows: Array, matrix: Array, *, axis: int, **params: Any) -> Array:
@@ -31,7 +31,7 @@ def flat_dot(rows: Array, matrix: Array, *, axis: int, **params: Any) -> Array:
 
 
 def _batch(operands: Any, axes: Any, *, jaxpr: Any, **static: Any) -> Outputs:
-    """Rows of all points are rows; where each point has its own matrix there is nothing to gain."""
+    """Rows of all points are rows, unless each point has its own matrix."""
     (rows, matrix), (row_axis, matrix_axis) = operands, axes
     if matrix_axis is not None:
         return mapped(operands, axes, jaxpr)
@@ -39,7 +39,7 @@ def _batch(operands: Any, axes: Any, *, jaxpr: Any, **static: Any) -> Outputs:
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, **static: Any) -> tuple[Outputs, Outputs]:
-    """Of a product: each operand's tangent in its place."""
+    """The product rule: each operand's tangent in its place."""
     (rows, matrix), (moved, turned) = primals, tangents
     pairs = [] if moved is None else [(moved, matrix)]
     pairs += [] if turned is None else [(rows, turned)]
@@ -48,8 +48,8 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, **static: Any) -> tuple[Out
 
 
 def _applies(rows: Any, matrix: Any, **_: Any) -> bool:
-    """Not where a program is mapped over devices (`jax.shard_map`), nor on a mesh with explicit
-    axes: only JAX's own products know how their gradients are laid out.
+    """False if a program is mapped over devices (`jax.shard_map`), or on a mesh with explicit axes:
+    only JAX's own products know how their gradients lie there.
     """
     return not (is_on_mesh(rows) or is_on_mesh(matrix))
 

@@ -1,9 +1,9 @@
 """Rows of a large matrix that all points share, times numbers of the point: point by point.
 
-What belongs to one point stays in the caches of a CPU then: no array of all points is broadcast to
-be multiplied. The gradient by the matrix is added up by the loop.
+The arrays of one point then stay in the caches of a CPU, and no array of all points is broadcast
+and multiplied. The loop adds up the gradient with respect to the matrix.
 
-What it is worth, on a CPU, is said in `halves.py`, which needs it.
+`halves.py` needs this file, and states the gain.
 """
 
 import functools
@@ -16,7 +16,7 @@ from .seam import Outputs, better, mapped, written_out
 NAME = "scaled rows"
 """`numbers_k matrix_kh`."""
 LARGE = 256**2
-"""So many entries for one point fill a loop over points."""
+"""This many entries for one point are worth a loop over points."""
 
 
 def _applies(numbers: Any, matrix: Any) -> bool:

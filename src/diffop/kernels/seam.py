@@ -1,12 +1,12 @@
-"""Calls of functions that something else may compute better.
+"""Calls of functions for which a kernel may know a better way.
 
-`call(name, function, *operands, **static)` means `function(*operands, **static)`: whoever writes
-it needs to know nothing else. A kernel says with `better` what it does in place of that, under
-which transformation; its file can be deleted, and no value changes but by rounding.
+`call(name, function, *operands, **static)` means `function(*operands, **static)`, and its author
+needs to know nothing else. A kernel registers with `better` what it does instead, under which
+transformation. Its file can be deleted; values change only by rounding.
 
-What is called so is one equation with the function's own program in it, the primitive `kernel`.
-Whatever no kernel speaks of is done to that program: it is written out, mapped, differentiated and
-transposed as it stands.
+Such a call is one equation that contains the function's own program: the primitive `kernel`. If no
+kernel handles a transformation, it is applied to that program: it is written out, mapped,
+differentiated and transposed as it stands.
 """
 
 import contextlib
@@ -31,10 +31,10 @@ _SWITCHED_OFF = contextvars.ContextVar[frozenset[str] | None]("_SWITCHED_OFF", d
 
 @contextlib.contextmanager
 def plain(*names: str) -> Iterator[None]:
-    """Where nothing but the plain meaning is used of the calls with these names, or of all.
+    """A context in which calls with these names, or all calls, have their plain meaning.
 
-    What is traced inside is not confused with what is traced outside: the names are among what
-    `jax.jit` keeps its programs by.
+    Programs traced inside are not confused with programs traced outside: the names are part of the
+    key under which `jax.jit` caches its programs.
 
     **Arguments:**
 
@@ -72,17 +72,18 @@ def is_plain(name: str) -> bool:
 @final
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """What is done better, and under which transformation; None where the plain meaning is best.
+    """What a kernel does, and under which transformation; None for the plain meaning.
 
-    `static` are the keyword arguments of the call. Rules get the function's program too, `jaxpr`,
-    which is that of one point.
+    `static` are the keyword arguments of the call. Rules also receive the function's program,
+    `jaxpr`, which is that of one point.
 
-    - `instead(function, *operands, **static)`: in place of the function. A kernel with this one is
-        no equation of its own, and has no other.
-    - `applies(*operands, **static)`: whether any of the rules may; else the function is called.
+    - `instead(function, *operands, **static)`: replaces the function. A kernel with this rule makes
+        no equation, and has no other rule.
+    - `applies(*operands, **static)`: whether any rule may be used; otherwise the function is
+        called.
     - `batch(operands, axes, *, jaxpr, **static)`: the outputs of all points along their first axes.
-    - `jvp(primals, tangents, *, jaxpr, **static)`: outputs and their tangents; tangents of operands
-        that do not move are None.
+    - `jvp(primals, tangents, *, jaxpr, **static)`: outputs and their tangents; the tangent of a
+        constant operand is None.
 
     !!! example
 
@@ -103,12 +104,12 @@ _KERNELS: dict[str, Kernel] = {}
 
 
 def better(name: str, **rules: Callable[..., Any]) -> None:
-    """Says how calls with a name are made better.
+    """Registers a better way for calls with a name.
 
     **Arguments:**
 
     - `name`: of the calls.
-    - `rules`: the fields of [`diffop.kernels.Kernel`][] that there are.
+    - `rules`: fields of [`diffop.kernels.Kernel`][].
 
     !!! example
 
@@ -122,9 +123,9 @@ def better(name: str, **rules: Callable[..., Any]) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all calls that a kernel speaks of.
+    """The names of all calls for which there is a kernel.
 
-    **Returns:** strings, in no order that means anything.
+    **Returns:** strings, in arbitrary order.
 
     !!! example
 
@@ -142,12 +143,12 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
 
     **Arguments:**
 
-    - `name`: what the call is known by.
-    - `function`: what it means.
+    - `name`: the name of the call.
+    - `function`: its meaning.
     - `operands`: pytrees of arrays.
-    - `static`: what can be hashed.
+    - `static`: hashable values.
 
-    **Returns:** what the function returns.
+    **Returns:** the function's value.
 
     !!! example
 
@@ -171,7 +172,7 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
         closed, shape = _kept(function, kinds, structure, tuple(static.items()), _surroundings())
     else:
         closed, shape = _traced(function, kinds, structure, tuple(static.items()))
-    if closed.effects or names_axes(closed.jaxpr):  # which no rule knows what to do with
+    if closed.effects or names_axes(closed.jaxpr):  # no rule can handle these
         return jax.tree.unflatten(shape, written_out(*leaves, jaxpr=closed))
     return jax.tree.unflatten(shape, bound(name, closed, leaves, static))
 
@@ -179,7 +180,7 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
 def bound(
     name: str, closed: jex.ClosedJaxpr, operands: Sequence[Any], static: Mapping[str, Any]
 ) -> list[Any]:
-    """The equation. What a program has of its own becomes operands."""
+    """The equation. Constants of the program become operands."""
     if closed.consts:
         jaxpr = closed.jaxpr
         operands = *closed.consts, *operands
@@ -202,24 +203,26 @@ def _kept(*how: Any) -> Any:
 
 
 def _surroundings() -> tuple[Any, ...]:
-    """What else a program depends on."""
+    """Other state on which a program depends."""
     config: Any = jax.config
     return _SWITCHED_OFF.get(), config.jax_enable_x64, config.jax_default_matmul_precision
 
 
 def _stands_alone(function: Any) -> bool:
-    """Whether it is of a module: its programs may be kept, since they hold on to nothing."""
+    """Whether the function belongs to a module. Its programs may then be cached: they hold on to
+    nothing.
+    """
     cells = getattr(function, "__closure__", True)
     return cells is None and "<locals>" not in function.__qualname__
 
 
 def written_out(*operands: Any, jaxpr: jex.ClosedJaxpr, **_: Any) -> list[Any]:
-    """The program itself."""
+    """The outputs of the program itself."""
     return jex.jaxpr_as_fun(jaxpr)(*operands)
 
 
 def mapped(operands: Sequence[Any], axes: Sequence[Any], jaxpr: jex.ClosedJaxpr) -> Outputs:
-    """The program itself, mapped."""
+    """The outputs of the program, mapped."""
     return jax.vmap(functools.partial(written_out, jaxpr=jaxpr), tuple(axes))(*operands)
 
 
@@ -263,7 +266,7 @@ def _jvp(
 def _transpose(
     cotangents: Any, *operands: Any, kernel: str, jaxpr: jex.ClosedJaxpr, static: Any
 ) -> list[Any]:
-    """Of the program: what is mapped first has become products that know no points any more."""
+    """The transpose of the program. A mapped call has become products without points by then."""
     del kernel, static
     linear = [n for n, operand in enumerate(operands) if ad.is_undefined_primal(operand)]
 

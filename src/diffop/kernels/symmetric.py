@@ -1,10 +1,10 @@
 """Products of a matrix with its own transpose by halves.
 
-Of two blocks beside the diagonal one is the other's transpose: with blocks of blocks the product
-takes little more than half of the multiplications. XLA computes all of it.
+The two off-diagonal blocks are transposes of each other, so with blocks of blocks the product takes
+little more than half of the multiplications. XLA computes all of it.
 
-What it is worth, where it was measured, on a CPU: the product for 3,000 residuals of 4,000
-parameters, by which steps of Gauss-Newton methods begin, takes 1.4 times as long without.
+Gain, on a CPU: without it, the product for 3,000 residuals of 4,000 parameters, with which steps of
+Gauss-Newton methods begin, takes 1.4 times as long.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from .seam import better
 
 NAME = "symmetric product"
 LEAST = 512
-"""Halves of fewer rows are no faster than the whole."""
+"""Halves with fewer rows are not faster than the whole."""
 
 
 def _by_halves(_: Callable[..., Any], wide: Float[Array, "n m"]) -> Float[Array, "n n"]:

@@ -1,14 +1,14 @@
 """The bits of JAX's threefry keys, in one pass over memory.
 
 On CPUs `jax.random.bits` makes the five rounds of Threefry-2x32 in a loop, which writes its state
-to memory after each of them: three arrays of the size of what is drawn. Here they are written out,
-so that XLA makes one fusion of the bits and of what is done with them. The bits are the same: for
-the element number k of what is drawn, in C order, the two words of k are encrypted with the key,
-and combined by an exclusive or. Each depends on its number alone, so devices that have parts of an
-array draw theirs alone.
+to memory after each round: three arrays of the size of the draw. Here the rounds are written out,
+so that XLA fuses the bits with the computations that use them. The bits are the same: for the
+element number k of the draw, in C order, the two words of k are encrypted with the key, and
+combined by an exclusive or. Each depends on its number alone, so devices with parts of an array
+draw only theirs.
 
-What it is worth, on a CPU: a training step with 100 points in 100,000 dimensions takes 1.4 times
-as long without, and a fifth more memory between.
+Gain, on a CPU: without it, a training step with 100 points in 100,000 dimensions takes 1.4 times as
+long, and a fifth more temporary memory.
 
 Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
 """
@@ -24,7 +24,7 @@ from jaxtyping import Array, PRNGKeyArray, UInt, UInt32
 from .seam import better
 
 Words = tuple[UInt32[Array, "*shape"], UInt32[Array, "*shape"]]
-"""Integers of 64 bits: their high and their low words."""
+"""64-bit integers: their high and their low words."""
 
 _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 _PARITY = np.uint32(0x1BD11BDA)
@@ -33,8 +33,8 @@ _WORD = 2**32
 
 
 def in_one_pass(key: PRNGKeyArray) -> PRNGKeyArray:
-    """A key with which `jax.random` draws the same numbers; of another kind than threefry, the key
-    itself.
+    """A key with which `jax.random` draws the same numbers; a key of another kind than threefry is
+    returned unchanged.
     """
     if str(jax.random.key_impl(key)) != threefry_prng_impl.name:
         return key
@@ -81,12 +81,12 @@ def numbers(shape: tuple[int, ...]) -> Words:
         more = _times(index, math.prod(shape[axis + 1 :]))
         low = low + more[1]
         if math.prod(shape) > _WORD:
-            high = high + more[0] + (low < more[1]).astype(np.uint32)  # what is carried
+            high = high + more[0] + (low < more[1]).astype(np.uint32)  # with the carry
     return high, low
 
 
 def _times(index: UInt32[Array, "*shape"], factor: int) -> Words:
-    """The product of a word and a number of 64 bits, by halves of words."""
+    """The product of a word and a 64-bit number, by halves of words."""
     high, low = np.uint32(factor // _WORD), factor % _WORD
     half = np.uint32(0xFFFF)
     first, second = index & half, index >> 16
