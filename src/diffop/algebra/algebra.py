@@ -1,25 +1,25 @@
-"""What a jet carries: the algebra that its parameters are computed in.
+"""Algebras: what jets are computed in, that is, which coefficients a value carries.
 
 A curve x(t) has one parameter and carries the orders 1 … K. A jet with several parameters,
 
     x(t) = x + Σ_γ v_γ t^γ / γ!,        t = (t_1, …, t_m),
 
-is computed in R[t]/I for an ideal I: every value of a program is a sum of basis elements with a
-Taylor coefficient for each. The basis consists of monomials t^γ, with the divisors of each. All
-other monomials are 0, but for those that a relation makes a sum of basis elements.
+is computed in R[t]/I for an ideal I: every value of a program is a sum of basis elements, with a
+Taylor coefficient for each. The basis consists of monomials t^γ and contains their divisors. All
+other monomials are 0, except those that a relation makes a sum of basis elements.
 
-Without relations I is spanned by monomials, and with v_{e_j} = y_j and no other tangents the
-coefficient of t^γ is Π_j (y_j·∇)^{γ_j} u / γ!, a mixed derivative by itself. So the basis
+Without relations I is spanned by monomials. With v_{e_j} = y_j and no other tangents, the
+coefficient of t^γ is then Π_j (y_j·∇)^{γ_j} u / γ!, a mixed derivative by itself. So the basis
 {t_1, t_1², t_2, t_1 t_2, t_1² t_2} is a jet of order one of a jet of order two, in one pass. With
-relations coefficients are sums of mixed derivatives (`apolar.py` says which are worth having).
+relations coefficients are sums of mixed derivatives (`apolar.py` says which ones are useful).
 
-A basis element that vanishes when it is multiplied with any nonconstant one is a top: no product
-has a nonconstant factor besides it, so its coefficient enters every rule linearly. That is what
-allows its weighted sum over directions to be carried in its stead (the collapse).
+A basis element that vanishes when it is multiplied by any nonconstant one is a *top*. No product
+has another nonconstant factor beside it, so its coefficient enters every rule linearly. Therefore
+its weighted sum over directions can be carried instead (the collapse).
 
 A derivation of the algebra is D = Σ_i w_i t_i ∂_i with integer weights for which all relations are
-homogeneous: it multiplies each basis element with its weighted degree, its rate. By D y = φ'(x) D x
-series are integrated. Without relations every single t_i ∂_i is one.
+homogeneous: it multiplies each basis element by its weighted degree, its *rate*. Series are
+integrated by D y = φ'(x) D x. Without relations every single t_i ∂_i is a derivation.
 """
 
 import dataclasses
@@ -44,17 +44,17 @@ class Algebra:
 
     **Arguments:**
 
-    - `monomials`: the exponents $γ$ of the basis, each behind all of its divisors.
+    - `monomials`: the exponents $γ$ of the basis, each after all of its divisors.
         `Algebra.closure` makes them from the maximal ones.
     - `relations`: pairs `(exponents, ((place, number), …))`: monomials that are not in the basis,
-        as sums of basis elements at these places. All others are 0. What follows from a relation by
-        multiplication has to be there, too: `algebra/apolar.py` makes such sets.
-    - `grading`: a positive integer for each parameter, by which all relations are homogeneous; by
+        as sums of basis elements at these places. All others are 0. Relations that follow by
+        multiplication have to be included: `algebra/apolar.py` makes such sets.
+    - `grading`: a positive integer for each parameter, for which all relations are homogeneous; by
         default ones.
 
-    **Raises:** `ValueError` where a divisor is missing, or a monomial stands before its divisors;
-    for a relation that is not homogeneous, or is another one after multiplication with a parameter;
-    and with relations for a basis that is not in the order of its degrees.
+    **Raises:** `ValueError` if a divisor is missing, or a monomial stands before its divisors; for
+    a relation that is not homogeneous, or that contradicts its multiple by a parameter; and, with
+    relations, for a basis that is not in the order of its degrees.
 
     Source: Macaulay's inverse systems; forward Laplacians and collapsed Taylor mode are examples.
 
@@ -101,8 +101,8 @@ class Algebra:
             )
 
     def _is_ideal(self, monomial: Exponents, terms: Combination) -> bool:
-        """Whether a relation holds after multiplication: a monomial whose multiple is not 0 is not
-        0 either, and both sides are the same, but for the rounding of their numbers.
+        """Whether a relation holds after multiplication: if a multiple of a monomial is not 0, the
+        monomial is not 0 either, and both sides agree up to the rounding of their numbers.
         """
         if any(divisor not in self.sums for divisor in _divided(monomial)):
             return False
@@ -139,7 +139,7 @@ class Algebra:
 
     @functools.cached_property
     def places(self) -> dict[Exponents, int]:
-        """Where each monomial of the basis stands."""
+        """The place of each monomial of the basis."""
         return {monomial: place for place, monomial in enumerate(self.monomials)}
 
     @functools.cached_property
@@ -150,13 +150,13 @@ class Algebra:
 
     @functools.cached_property
     def degree(self) -> int:
-        """The largest number of nonconstant factors that a product may have."""
+        """The largest number of nonconstant factors of a nonzero product."""
         return max(self.depths, default=0)
 
     @functools.cached_property
     def depths(self) -> tuple[int, ...]:
-        """For each basis element the largest number of nonconstant factors of which it is a part
-        of the product. Without relations that is its total degree.
+        """For each basis element the largest number of nonconstant factors of a product that
+        contains it. Without relations this is its total degree.
         """
         depths: list[int] = []
         for place in range(len(self)):
@@ -172,12 +172,12 @@ class Algebra:
         return frozenset(range(len(self))) - factors
 
     def factorial(self, place: int) -> int:
-        """$γ!$: a derivative is so many Taylor coefficients."""
+        """$γ!$, the factor from a Taylor coefficient to a derivative."""
         return math.prod(map(math.factorial, self.monomials[place]))
 
     @functools.cached_property
     def _table(self) -> tuple[tuple[Product, ...], ...]:
-        """For each basis element the products of two nonconstant ones that it is a part of."""
+        """For each basis element the products of two nonconstant ones that contain it."""
         table: list[list[Product]] = [[] for _ in self.monomials]
         for i, first in enumerate(self.monomials):
             for j, second in enumerate(self.monomials):
@@ -187,37 +187,36 @@ class Algebra:
         return tuple(map(tuple, table))
 
     def products(self, place: int) -> tuple[Product, ...]:
-        """The products of two nonconstant basis elements that a basis element is a part of, in both
+        """The products of two nonconstant basis elements that contain a basis element, in both
         orders: $[b] xy = Σ number · x_i y_j$.
         """
         return self._table[place]
 
     def powers(self, place: int, power: int) -> tuple[Product, ...]:
-        """The products of $[b] δ^j = Σ number · δ_i [b_k] δ^{j−1}$, as few as there can be.
+        """The products of $[b] δ^j = Σ number · δ_i [b_k] δ^{j−1}$, as few as possible.
 
-        The square is symmetric. For higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ$ only
-        those $δ_i$ count whose rate is not zero. Where all do, the plain product has smaller
-        numbers.
+        The square is symmetric. Higher powers use a derivation: by $D δ^j = j δ^{j−1} D δ$ only the
+        $δ_i$ with a nonzero rate contribute. If all do, the plain product has smaller numbers.
         """
         return _powers(self, place, power)
 
     def shares(self, place: int) -> tuple[float, ...]:
-        """Of each of `products` the first factor's share of the rate, by `derivation(place)`."""
+        """For each of `products` the first factor's share of the rate, by `derivation(place)`."""
         derivation = self.derivation(place)
         whole = self.rate(place, derivation)
         return tuple(self.rate(i, derivation) / whole for _, i, _ in self.products(place))
 
     def derivation(self, place: int) -> Exponents:
-        """The weights of a derivation that multiplies a basis element with a positive rate, the
-        smallest one: most others have rate 0 then.
+        """The weights of a derivation for which a basis element has a positive rate, the smallest
+        possible; most other elements then have rate 0.
         """
         rates = ((self.rate(place, each), each) for each in self._derivations)
         return min((rate, each) for rate, each in rates if rate)[1]
 
     @functools.cached_property
     def _derivations(self) -> tuple[Exponents, ...]:
-        """Weights of the grading for the parameters that relations connect, and 0 for all others:
-        t_i ∂_i for one that occurs in no relation.
+        """Weights of the grading for parameters that relations connect, and 0 for all others: t_i
+        ∂_i for a parameter that is in no relation.
         """
         apart = [{parameter} for parameter in range(len(self.grading))]
         for monomial, terms in self.relations:
@@ -232,12 +231,12 @@ class Algebra:
         )
 
     def rate(self, place: int, derivation: Exponents) -> int:
-        """What a derivation multiplies a basis element with."""
+        """The factor by which a derivation multiplies a basis element."""
         return weighted(derivation, self.monomials[place])
 
     @functools.cached_property
     def below(self) -> "Algebra":
-        """All but the tops: what a factor of these is known to."""
+        """The algebra without the tops: what has to be known of a factor that multiplies others."""
         kept = [place for place in range(len(self)) if place not in self.tops]
         now = {place: number for number, place in enumerate(kept)}
         relations = (
@@ -249,14 +248,14 @@ class Algebra:
 
     @functools.cached_property
     def free(self) -> "Algebra":
-        """The algebra of all monomials that are not 0, without relations. This one is a quotient of
-        it: what is true of the one is true of the other, by `sums`.
+        """The algebra of all nonzero monomials, without relations. This one is a quotient of it:
+        identities in the free algebra hold here as well, by `sums`.
         """
         return self if not self.relations else _closure(frozenset(self.sums))
 
     def derivative(self, parameter: int) -> "Algebra":
-        """What a derivative by one parameter is known to, where there are no relations: $γ − e_i$
-        for each $γ$ with $γ_i > 0$.
+        """The algebra of a derivative with respect to one parameter, if there are no relations:
+        $γ − e_i$ for each $γ$ with $γ_i > 0$.
         """
         lowered = (_lowered(monomial, parameter) for monomial in self.monomials)
         return _of(tuple(m for m in lowered if m is not None and any(m)))
@@ -268,7 +267,7 @@ def _of(
     relations: tuple[tuple[Exponents, Combination], ...] = (),
     grading: Exponents = (),
 ) -> Algebra:
-    """An algebra, checked once, however often it is asked for."""
+    """An algebra, checked once and then cached."""
     return Algebra(monomials, relations, grading)
 
 
@@ -289,7 +288,7 @@ def _closure(maximal: frozenset[Exponents]) -> Algebra:
 
 @functools.cache
 def units(parameters: int) -> tuple[Exponents, ...]:
-    """The exponents of each parameter by itself."""
+    """The exponents of each single parameter."""
     return tuple(tuple(int(p == place) for p in range(parameters)) for place in range(parameters))
 
 

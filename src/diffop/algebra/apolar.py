@@ -1,29 +1,29 @@
-"""The least algebra that carries operators with constant coefficients: their apolar algebra.
+"""Apolar algebras: the smallest algebra that carries operators with constant coefficients.
 
-An operator with constant coefficients is a polynomial p, as p(∂). What is read of u(x + Σ t_i v_i)
-in R[t]/I is p(∂_t) at t = 0, a linear functional of the series; it can be read if it vanishes on I.
-The largest ideal on which it does is
+An operator with constant coefficients is p(∂) for a polynomial p. From u(x + Σ t_i v_i) in R[t]/I
+it is read as p(∂_t) at t = 0, a linear functional of the series. It can be read if this functional
+vanishes on I. The largest ideal on which it vanishes is
 
     Ann(p) = {g : g(∂) p = 0},
 
 since g h is mapped to (h(∂) g(∂) p)(0), and a polynomial all of whose derivatives vanish at 0 is
-0. So no pass of this kind carries fewer coefficients than R[t]/Ann(p) has. A monomial t^α is as
-good as the polynomial ∂^α p, and monomials are equal to sums of others as their polynomials are:
-linear algebra in fractions. Several operators are read in R[t] by the intersection of their ideals,
-where t^α is as good as the list of ∂^α p_k.
+0. So no pass of this kind carries fewer coefficients than R[t]/Ann(p) has. A monomial t^α
+corresponds to the polynomial ∂^α p: monomials are equal to sums of others if their polynomials are,
+which is linear algebra in fractions. Several operators are read in R[t] modulo the intersection of
+their ideals, where t^α corresponds to the list of ∂^α p_k.
 
     Δ in d dimensions             d + 1 coefficients: the forward Laplacian
     Σ_r w_r ∂_r^K                 n (K − 1) + 1: collapsed Taylor mode
     Δ² in d dimensions            d + d (d+1)/2 + d + 1
     u_ty + u_xxxy                 t is ⅙ x³
 
-A polynomial whose parts are of different degrees is read part by part, so that the algebra is
-graded (`grading.py` finds degrees by which most are of one).
+A polynomial with parts of different degrees is read part by part, so that the algebra is graded
+(`grading.py` finds degrees for which most parts agree).
 
-Numbers of relations may be of different signs, so that what they make of derivatives cancels where
-the operator itself does not. The amplification bounds by how much: where all Taylor coefficients
-have size one, the sum of all that is added up in a product of two series, and in reading one, by
-magnitude, against what it would be without relations.
+Numbers of relations may have different signs, so that derivatives cancel in them even if they do
+not in the operator. The amplification bounds the effect. It assumes that all Taylor coefficients
+have size one, and compares the sum of the magnitudes of everything added up in a product of two
+series, and in reading one, with the same sum without relations.
 """
 
 import functools
@@ -44,17 +44,18 @@ Polynomial: TypeAlias = Mapping[Exponents, Fraction | int | float]
 Terms: TypeAlias = tuple[tuple[Exponents, Fraction], ...]
 
 LARGEST = 16
-"""The amplification up to which relations are worth their digits."""
+"""The largest amplification for which relations are used."""
 
 
 def apolar(polynomials: Sequence[Polynomial], most: int | float = math.inf) -> Algebra:
-    """The least algebra in which operators with constant coefficients can be read; all their
-    monomials by themselves where relations would cost digits.
+    """The smallest algebra in which operators with constant coefficients can be read; without
+    relations if these would cost too many digits.
 
     **Arguments:**
 
-    - `polynomials`: at least one that is not 0: numbers by exponents, all of as many parameters.
-    - `most`: no number of a relation is larger than that, nor its inverse.
+    - `polynomials`: at least one that is not 0: numbers by exponents, with the same number of
+        parameters.
+    - `most`: the largest number in a relation, and the largest inverse of one.
 
     **Returns:** a [`diffop.taylor.Algebra`][]. p(∂) is the sum of the derivatives at the monomials
     of p that are in its basis, times their numbers.
@@ -75,12 +76,12 @@ def apolar(polynomials: Sequence[Polynomial], most: int | float = math.inf) -> A
 
 
 def least(polynomials: Iterable[Polynomial], most: int | float = math.inf) -> int:
-    """How many coefficients any pass carries, beside the primal, from which all p(∂) are read.
+    """How many coefficients beside the primal any pass has to carry to read all p(∂).
 
     **Arguments:**
 
     - `polynomials`: as for `apolar`.
-    - `most`: more than these are not counted to the end.
+    - `most`: counting stops above this number.
 
     **Returns:** the dimension of the algebra, without the constant.
 
@@ -101,7 +102,7 @@ def _least(polynomials: tuple[Terms, ...], most: int | float) -> int:
 
 
 def _terms(polynomial: Polynomial) -> Terms:
-    """In one order, the largest number first."""
+    """The terms in a fixed order, the largest number first."""
     exact = {monomial: Fraction(number) for monomial, number in polynomial.items() if number}
     return tuple(sorted(exact.items(), key=lambda term: (-abs(term[1]), term[0])))
 
@@ -125,7 +126,9 @@ def _apolar(polynomials: tuple[Terms, ...], most: int | float) -> Algebra:
 
 
 def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, sign: int) -> Algebra:
-    """By a grading, with a basis of monomials that are the first of a degree, or the last."""
+    """The algebra for a grading. Its basis consists of the first monomials of a degree, or the
+    last.
+    """
 
     def rank(monomial: Exponents) -> tuple[int, Exponents]:
         return weighted(grading, monomial), tuple(sign * exponent for exponent in monomial)
@@ -136,7 +139,7 @@ def _graded(polynomials: Sequence[Terms], plain: Algebra, grading: Exponents, si
     relations: list[tuple[Exponents, Combination]] = []
     for monomial in plain.monomials:
         sums = span.coordinates(_derivatives(parts, monomial))
-        assert sums is not None  # the basis spans all
+        assert sums is not None  # the basis spans everything
         if monomial not in places and sums:
             terms = (
                 (places[each], int(c) if c.denominator == 1 else float(c))
@@ -157,8 +160,8 @@ def _parts(terms: Terms, grading: Exponents) -> list[Terms]:
 def _basis(
     polynomials: Sequence[Terms], rank: Callable[[Exponents], Any], most: int | float = math.inf
 ) -> tuple[tuple[Exponents, ...], Span]:
-    """Monomials in an order that multiplication keeps, those that the ones before them do not span:
-    only multiples of these can be among them, and their divisors are.
+    """The basis: monomials, in an order that multiplication preserves, that are not in the span of
+    earlier ones. Only multiples of these have to be tried, and their divisors are basis elements.
     """
     constant: Exponents = tuple(0 for _ in polynomials[0][0][0])
     span, basis = Span(), list[Exponents]()
@@ -174,7 +177,7 @@ def _basis(
 
 
 def _derivatives(polynomials: Sequence[Terms], by: Exponents) -> Vector:
-    """∂^α of each polynomial, by divided powers t^γ/γ!."""
+    """∂^α of each polynomial, in divided powers t^γ/γ!."""
     return {
         (k, tuple(map(operator.sub, monomial, by))): number
         * math.prod(map(math.factorial, monomial))
@@ -185,7 +188,9 @@ def _derivatives(polynomials: Sequence[Terms], by: Exponents) -> Vector:
 
 
 def amplification(algebra: Algebra, polynomials: Iterable[Polynomial]) -> float:
-    """How much larger rounding errors may be than without relations, at most: see above."""
+    """The largest factor by which rounding errors may grow compared with no relations:
+    see above.
+    """
     size, plain = [0.0] * len(algebra), [0.0] * len(algebra)
     for monomial, terms in algebra.sums.items():
         pairs = math.prod(exponent + 1 for exponent in monomial) - 2

@@ -1,6 +1,7 @@
-"""Degrees of parameters by which polynomials are homogeneous.
+"""Gradings: degrees of parameters for which polynomials are homogeneous.
 
-u_ty + u_xxxy is, where t is of degree 3: that t may be carried as a multiple of x³ is seen then.
+u_ty + u_xxxy is homogeneous if t has degree 3; this shows that t may be carried as a multiple of
+x³.
 """
 
 import math
@@ -12,9 +13,9 @@ from .span import Span, Vector
 
 
 def gradings(polynomials: Iterable[Iterable[Exponents]], parameters: int) -> list[Exponents]:
-    """Positive integers for the parameters, by which large parts of polynomials are homogeneous:
-    ones, and those that are found by making each monomial, the highest first, of one degree with
-    another before it, where all that came before allows that.
+    """Positive integers for the parameters for which large parts of polynomials are homogeneous.
+    The first are ones. The others come from giving each monomial, the highest first, the degree of
+    an earlier one, as far as all earlier equations allow.
     """
     equations: list[Vector] = []
     ones = found = (1,) * parameters
@@ -37,8 +38,8 @@ def _difference(first: Exponents, other: Exponents) -> Vector:
 
 
 def _positive(equations: Sequence[Vector], parameters: int) -> Exponents | None:
-    """Positive integers that solve equations, if there are any where all that these leave free are
-    the same. Parameters of low degree in the monomials depend on others rather than these on them.
+    """Positive integers that solve equations, with all free parameters equal, if they exist.
+    Parameters of low degree in the monomials depend on the others, not the others on them.
     """
     columns = {
         i: {number: equation[i] for number, equation in enumerate(equations) if i in equation}
@@ -53,7 +54,7 @@ def _positive(equations: Sequence[Vector], parameters: int) -> Exponents | None:
     for i in free:
         rest |= {number: rest.get(number, Fraction(0)) - c for number, c in columns[i].items()}
     solved = span.coordinates(rest)
-    assert solved is not None  # every free column is in the span
+    assert solved is not None  # the span contains every free column
     weights = [solved.get(i, Fraction(int(i in free))) for i in range(parameters)]
     if min(weights) <= 0:
         return None

@@ -5,13 +5,13 @@ from fractions import Fraction
 from typing import Any, TypeAlias, final
 
 Vector: TypeAlias = dict[Any, Fraction]
-"""Entries by their names; those that are missing are 0."""
+"""Entries by name; missing entries are 0."""
 
 
 @final
 class Span:
-    """Vectors with names, one after the other, by Gaussian elimination: of each that those before
-    it do not span a reduced form is kept, with what it is a combination of.
+    """The span of named vectors, by Gaussian elimination. For each vector that the earlier ones do
+    not span, it keeps a reduced form and the combination that gives it.
     """
 
     def __init__(self, vectors: Iterable[tuple[Hashable, Mapping[Any, Fraction]]] = ()):
@@ -20,22 +20,22 @@ class Span:
             self.add(name, vector)
 
     def add(self, name: Hashable, vector: Mapping[Any, Fraction]) -> bool:
-        """Whether a vector was not in the span before; it is now."""
+        """Adds a vector; returns whether it was outside of the span before."""
         rest, combination = self._reduced(vector)
         if rest:
             self._rows[next(iter(rest))] = rest, {name: Fraction(1)} | combination
         return bool(rest)
 
     def coordinates(self, vector: Mapping[Any, Fraction]) -> Vector | None:
-        """A vector as a combination of those that were added; None for one outside of their span.
-        Those that depended on earlier ones have no part in it.
+        """A vector as a combination of the added vectors; None if it is outside of their span.
+        Vectors that depended on earlier ones have the coefficient 0.
         """
         rest, combination = self._reduced(vector)
         return None if rest else {name: -number for name, number in combination.items()}
 
     def _reduced(self, vector: Mapping[Any, Fraction]) -> tuple[Vector, Vector]:
-        """The vector less multiples of the reduced ones, so that it has none of their pivots, and
-        what was added to it for that.
+        """The vector minus multiples of the reduced ones, so that it has 0 at their pivots, and the
+        combination that was added to achieve this.
         """
         rest = {name: number for name, number in vector.items() if number}
         combination: Vector = {}

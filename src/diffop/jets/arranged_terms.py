@@ -1,7 +1,7 @@
-"""Factors that are arranged from derivatives by single coordinates: the Hessian and the curl.
+"""Factors that arrange derivatives with respect to single coordinates: the Hessian and the curl.
 
-Their entries are no sums over directions, so there is nothing to draw: the derivatives are planned
-together with all others by single coordinates, and read from the same jets.
+Their entries are not sums over directions, so nothing can be drawn. The derivatives are planned
+together with all others with respect to single coordinates, and read from the same jets.
 """
 
 import itertools
@@ -29,16 +29,16 @@ class ArrangedTerms(Located):
 
     @abstractmethod
     def derivatives(self, point: Point) -> tuple[Derivative, ...]:
-        """Those that it is made of."""
+        """The derivatives that it arranges."""
 
     @abstractmethod
     def arrange(self, values: Sequence[PyTree]) -> PyTree:
-        """What it makes of them, in their order."""
+        """The value of the factor, from the derivatives in their order."""
 
 
 @final
 class HessianTerms(ArrangedTerms):
-    """The matrix of ∂_i∂_j, behind u's own axes."""
+    """The matrix of ∂_i∂_j, after u's own axes."""
 
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] | None = eqx.field(static=True)
@@ -77,7 +77,7 @@ class HessianTerms(ArrangedTerms):
 
 @final
 class CurlTerms(ArrangedTerms):
-    """∂_a u_b − ∂_b u_a of a vector-valued u in two coordinates, the vector of these in three."""
+    """∂_a u_b − ∂_b u_a of a vector-valued u in two coordinates; in three the vector of these."""
 
     argnum: int = eqx.field(static=True)
     dims: tuple[int, ...] = eqx.field(static=True)

@@ -1,9 +1,9 @@
-"""A sum of derivatives of higher order by few coordinates as a polynomial in these: all that is
-carried of it is the polynomial's algebra (`algebra/apolar.py`).
+"""Sums of derivatives of higher order with respect to few coordinates, as polynomials: only the
+polynomial's algebra has to be carried (`algebra/apolar.py`).
 
-Δ² in d dimensions is d (d+1)/2 derivatives of order four. One by one, or as Δ of Δ, they are more
-than twice as many coefficients as the d + d (d+1)/2 + d + 1 of the algebra. Each of these is an
-array by itself, so that programs grow with their number: beyond a limit terms are pushed as rows.
+Δ² in d dimensions is d (d+1)/2 derivatives of order four. One by one, or as Δ of Δ, they take more
+than twice as many coefficients as the d + d (d+1)/2 + d + 1 of the algebra. Each of these is a
+separate array, so programs grow with their number: beyond a limit terms are pushed as rows.
 """
 
 import itertools
@@ -25,21 +25,21 @@ from .terms import Factors, Terms
 from .weighted_jets import WeightedJets
 
 Derivatives: TypeAlias = dict[Alpha, Fraction]
-"""Numbers by derivatives, of variables (argnum, coordinate)."""
+"""Numbers by derivatives with respect to variables (argnum, coordinate)."""
 Variables: TypeAlias = Mapping[tuple[int, int], int]
 """The places of variables."""
 Polynomial: TypeAlias = dict[Exponents, Fraction]
-"""The same by exponents of variables, as `apolar` takes it."""
+"""Numbers by exponents of variables, as `apolar` takes them."""
 
 MOST = 64
-"""How many arrays a program may carry in the place of rows."""
+"""The largest number of arrays that a program may carry in place of rows."""
 TERMS = 1024
-"""How many derivatives a polynomial may have to be looked at."""
+"""Polynomials with more derivatives are not considered."""
 
 
 def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
-    """The derivatives that a product of factors is the sum of; None where its terms are not known
-    numbers of derivatives by coordinates, or where what is carried of them is too many arrays.
+    """The derivatives whose sum a product of factors is. None if its terms are not known numbers
+    times derivatives with respect to coordinates, or if the algebra would take too many arrays.
     """
     sets: list[tuple[WeightedJets, int]] = []
     for terms, power in factors:
@@ -49,7 +49,7 @@ def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
     if not all(_is_known(jets) for jets, _ in sets):
         return None
     variables = sorted({each for jets, _ in sets for slot in jets.slots for each in _places(slot)})
-    if 2 * len(variables) > MOST:  # of degree one, and as many of one less than the order
+    if 2 * len(variables) > MOST:  # degree one, and as many of degree order − 1
         return None
     places = {variable: place for place, variable in enumerate(variables)}
     total: Polynomial = {(0,) * len(variables): Fraction(1)}
@@ -66,7 +66,7 @@ def polynomial_of(factors: Factors, point: Point) -> Derivatives | None:
 
 
 def _is_known(jets: WeightedJets) -> bool:
-    """Whether the terms are finite numbers times derivatives by coordinates that are known."""
+    """Whether the terms are finite numbers times derivatives with respect to known coordinates."""
     rows = [each for slot in jets.slots for each in slot.values()]
     if jets.contracted or not all(isinstance(each, SparseRows) for each in rows):
         return False

@@ -1,13 +1,14 @@
-"""How draws were made, as far as their standard error depends on it.
+"""Designs: how draws depend on each other, and the standard error that follows.
 
-An estimate is a sum Σ_r z_r of the contributions of its draws. They come in strata: those of one
+An estimate is a sum Σ_r z_r of the contributions of its draws. They come in strata: draws of one
+stratum are exchangeable, draws of different strata uncorrelated. With n draws in a stratum
 stratum are exchangeable, those of different strata uncorrelated. With n draws in a stratum
 
     Var[Σ_r z_r] = E[ n/(n−1) Σ_r |z_r − z̄|² ] · (1 − n/N),
 
 where N is infinite for independent draws. For n of N terms without replacement N is their number
 (survey sampling). For n orthogonal directions of R^N it is N as well: Σ_r v_rᵀA v_r over all N of
-them is N tr A, so the covariance of two is −1/(N − 1) times the variance of one, as it is for terms
+them is N tr A, so the covariance of two is −1/(N − 1) times the variance of one, as for terms
 without replacement.
 """
 
@@ -34,9 +35,9 @@ class Stratum(NamedTuple):
 class Design(NamedTuple):
     """How the draws of an estimate were made.
 
-    - `name`: estimates of one design, made from one key, use the same draws.
+    - `name`: estimates of one design with one key use the same draws.
     - `strata`: in the order of the draws.
-    - `unknown`: why there is no standard error, or None where there is one.
+    - `unknown`: why there is no standard error, or None if there is one.
     """
 
     name: Hashable
@@ -47,7 +48,7 @@ class Design(NamedTuple):
 def variance_of_sum(contributions: AnyArray, design: Design) -> Array:
     """An unbiased estimate of Var[Σ_r z_r] from z, draws along the first axis.
 
-    **Raises:** `ValueError` where the design has no standard error.
+    **Raises:** `ValueError` if the design has no standard error.
     """
     if design.unknown is not None:
         raise ValueError(design.unknown)
@@ -70,8 +71,8 @@ def variance_of_sum(contributions: AnyArray, design: Design) -> Array:
 
 
 def by_size(strata: Sequence[Stratum]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The strata that have as many draws as each other: their numbers, and the positions of their
-    draws among all, of shape (strata, draws in each).
+    """The strata grouped by their number of draws: their numbers, and the positions of their draws
+    among all draws, of shape (strata, draws in each).
     """
     sizes = np.array([stratum.n for stratum in strata])
     starts = np.cumsum(sizes) - sizes

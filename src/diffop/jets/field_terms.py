@@ -58,8 +58,8 @@ class LinearForm(Located, Terms):
 
 @final
 class FirstOrderSum(Terms):
-    """Σ_j c_j D_j for factors D_j of order one, whatever their arguments, and numbers c_j: the
-    derivative along one direction, so one term.
+    """Σ_j c_j D_j for factors D_j of order one, in any arguments, and numbers c_j: the derivative
+    along one direction, so one term.
     """
 
     numbers: tuple[Any, ...]
@@ -84,7 +84,7 @@ class FirstOrderSum(Terms):
 
 
 class QuadraticTerms(ProbedTerms):
-    """What second-order factors with a field share: isotropic directions are enough."""
+    """The base class of second-order factors with a field, for which isotropic directions serve."""
 
     field: Field
     rank: ClassVar[int] = 0
@@ -99,19 +99,19 @@ class QuadraticTerms(ProbedTerms):
 
     @abstractmethod
     def product(self, point: Point) -> Callable[[Array], Array]:
-        """v ↦ Cv at a point; v ↦ σv for a square root, v ↦ Fv for a product of factors."""
+        """v ↦ Cv at a point; v ↦ σv for a square root, v ↦ Fv for a factorised matrix."""
 
     def pairs(self, point: Point, directions: RowArray, products: RowArray) -> WeightedJets:
         """v·D²u·Cv for isotropic v.
 
-        E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, indefinite or not
-        symmetric, without its eigenvectors, and linear in C.
+        E[v (Cv)ᵀ] = Cᵀ, so the expectation is Σ C_ij ∂_i∂_j for every square C, even if it is
+        indefinite or not symmetric. It needs no eigenvectors, and is linear in C.
         """
         slots = [{self.argnum: self.embed(rows, point)} for rows in (directions, products)]
         return terms_along(slots, np.ones(directions.shape[0]), (1, 1))
 
     def columns(self, value: Any, point: Point, index: Any) -> Rows:
-        """Those of a field's value, or some of them by number, as directions of the argument."""
+        """The columns of a field's value, or some of them by number, as directions."""
         if isinstance(value, SparseColumns):
             positions, values = value.positions, value.values
             if index is not None:
@@ -132,18 +132,18 @@ class QuadraticTerms(ProbedTerms):
 
 @final
 class MatrixForm(QuadraticTerms):
-    """Σ_ij C_ij ∂_i∂_j: for a diagonal C the terms C_i ∂_i², else the d terms ∂_i (C e_i·∇).
-    Samples of a C with known entries are drawn by entries.
+    """Σ_ij C_ij ∂_i∂_j: the terms C_i ∂_i² for a diagonal C, otherwise the d terms ∂_i (C e_i·∇).
+    If the entries of C are known, samples draw entries.
     """
 
     equal: bool = eqx.field(static=True, default=False)
-    """A known diagonal of one magnitude: drawn without replacement then."""
+    """Whether it is a known diagonal of one magnitude, which is drawn without replacement."""
     name: str = eqx.field(static=True, default="C of SecondOrder", compare=False)
-    """What the user calls C."""
+    """The user's name for C."""
 
     @property
     def entries(self) -> Any:
-        """C, or its diagonal, where it is an array that is the same at every point; else None."""
+        """C, or its diagonal, if it is an array that is the same at every point; otherwise None."""
         return self.field if isinstance(self.field, jax.Array | np.ndarray) else None
 
     @property
@@ -159,7 +159,7 @@ class MatrixForm(QuadraticTerms):
         return ("Σᵢcᵢ∂ᵢ²" if self.is_diagonal else "C:∇²") + self.mark
 
     def count(self, point: Point) -> int:
-        """Rows: so many jets are all of it."""
+        """The number of rows: this many jets are the whole operator."""
         size = self.dimension(point)
         if self.entries is not None:
             expect_shape(self.entries, ((size,) * self.entries.ndim,), self.name)
@@ -170,8 +170,8 @@ class MatrixForm(QuadraticTerms):
         return size if self.entries is None or self.is_diagonal else size**2
 
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
-        """By rows where there are no entries to draw, both orders of a pair of which are numbers,
-        row by row.
+        """By rows if there are no entries to draw. Otherwise by entries, numbered row by row, with
+        both orders of a pair.
         """
         value = self._value(point)
         if getattr(value, "ndim", 0) == 1:
@@ -189,9 +189,9 @@ class MatrixForm(QuadraticTerms):
         return terms_along([slot, {self.argnum: columns}], np.ones(count(slot)), (1, 1))
 
     def whole(self, point: Point) -> WeightedJets:
-        """By basis vectors that meet by C: half as many directions as in pairs. A sparse C stays
-        pairs, whose directions are sparse; so do a complex one, and arguments that are divided
-        over a mesh.
+        """By basis vectors that meet through C: half as many directions as in pairs. Pairs are kept
+        for a sparse C, whose directions are sparse, for a complex C, and for arguments that are
+        divided over a mesh.
         """
         value = self._value(point)
         size, dtype = self.dimension(point), point.dtype(self.argnum)
@@ -201,7 +201,7 @@ class MatrixForm(QuadraticTerms):
         if not real or value.ndim != 2 or point.is_divided(self.argnum):
             return self.take(point, None)
         slot = basis(self.argnum, self.positions(point))
-        matrix = value.astype(jnp.finfo(dtype).dtype)  # real also where the point is complex
+        matrix = value.astype(jnp.finfo(dtype).dtype)  # real, also if the point is complex
         return WeightedJets({(1,): slot}, np.ones(size), (2,), (None,), matrix=matrix)
 
     def magnitudes(self, point: Point) -> Array | None:

@@ -1,8 +1,8 @@
-"""When two arrays, or two things made of arrays, are the same.
+"""Equality of arrays, and of objects that contain arrays.
 
-By value where that is known: the bits of an array decide, not the object that holds them. A traced
-array has no value yet, so that only the tracer itself is known to be equal to itself; an array of
-which this process holds a part only counts as itself too.
+Known arrays are compared by value: their bits decide, not the object that holds them. A traced
+array has no value yet, so a tracer is known to be equal only to itself. The same holds for an array
+of which this process has only a part.
 """
 
 import functools
@@ -17,9 +17,10 @@ from jax.core import Tracer
 
 @final
 class Known:
-    """A NumPy array as a part of a pytree's structure, not as a leaf: what is no coefficient, such
-    as the numbers of coordinates, is not to be learnt, scaled or differentiated by. Compared by
-    content.
+    """A NumPy array as part of a pytree's structure, not as a leaf: arrays that are no
+    coefficients, such as the numbers of coordinates, must not be learnt, scaled or differentiated.
+    Compared by content.
+
     """
 
     def __init__(self, array: Any) -> None:
@@ -46,12 +47,12 @@ class Known:
 
 
 def split_known(array: Any) -> tuple[Known | None, Any]:
-    """An array as what is part of the structure and, where it is traced, as a leaf."""
+    """An array as part of the structure if it is known, and as a leaf if it is traced."""
     if isinstance(array, Tracer) or not _is_here(array):
         return None, array
     if isinstance(array, jax.Array | np.ndarray):
         return Known(array), None
-    return None, array  # what stands for an array while a pytree is taken apart
+    return None, array  # a placeholder of an array while a pytree is flattened
 
 
 def by_value(tree: Any) -> Hashable:
@@ -61,14 +62,14 @@ def by_value(tree: Any) -> Hashable:
 
 
 def by_object(tree: Any) -> Hashable:
-    """A key that is equal for trees made of the same objects, without looking into arrays: they
-    outlive what holds them where a tree is rebuilt, as in passing through `jit`.
+    """A key that is equal for trees made of the same objects, without looking into arrays. The
+    objects outlive the tree when it is rebuilt, as in passing through `jit`.
     """
     leaves, structure = jax.tree.flatten(tree)
     key = (structure, tuple(map(_object, leaves)))
     try:
         hash(key)
-    except TypeError:  # a field that is static and cannot be hashed
+    except TypeError:  # a static field that cannot be hashed
         return ("object", id(tree))
     return key
 
@@ -82,7 +83,7 @@ def _value(leaf: Any) -> Hashable:
     if isinstance(leaf, Tracer) or not _is_here(leaf):
         return _object(leaf)
     if is_key_array(leaf):
-        with jax.ensure_compile_time_eval():  # a constant, also while something else is traced
+        with jax.ensure_compile_time_eval():  # a constant, even while something else is traced
             data = np.asarray(jax.random.key_data(leaf))
         return (str(leaf.dtype), data.shape, data.tobytes())
     if isinstance(leaf, jax.Array | np.ndarray | np.generic):

@@ -61,9 +61,9 @@ class Monomial(Terms):
     alpha: tuple[tuple[tuple[int, int], int], ...] = eqx.field(static=True)
     """((argnum, coordinate), order), sorted, orders positive."""
     scalars: frozenset[int] = eqx.field(static=True, default=frozenset())
-    """Arguments whose coordinate was not named, and which have to have one only."""
+    """Arguments whose coordinate was not named, so they must have only one."""
     full: frozenset[tuple[int, int]] = eqx.field(static=True, default=frozenset())
-    """(argnum, number of coordinates) of arguments of which a multi-index has named them all."""
+    """(argnum, number of coordinates) for arguments whose multi-index names all coordinates."""
     rank: ClassVar[int] = 0
     number: ClassVar[int] = 1
     constant: ClassVar[bool] = True
@@ -112,7 +112,7 @@ class CoordinateTerms(Terms):
     _field: Field | None
     rows: Known | None = eqx.field(static=True)
     equal: bool = eqx.field(static=True)
-    """All coefficients of one magnitude: drawn without replacement then."""
+    """Whether all coefficients have one magnitude; they are then drawn without replacement."""
     bound: tuple[int, ...] = eqx.field(static=True)
     """The largest coordinate in each slot."""
     _known: Known | None = eqx.field(static=True)
@@ -137,15 +137,15 @@ class CoordinateTerms(Terms):
 
     @property
     def field(self) -> Any:
-        """The coefficients: in NumPy where they are Python numbers, which are no leaves; or a
-        number for all terms; or a function of the point that returns those of several patterns, of
-        which `rows` are these.
+        """The coefficients: NumPy arrays for Python numbers, which are not leaves; or one number
+        for all terms; or a function of the point that returns the coefficients of several patterns,
+        of which `rows` belong to this one.
         """
         return self._field if self._numbers is None else self._numbers.array
 
     @property
     def positions(self) -> TermPositions:
-        """The coordinate of each slot of each term: a leaf only where it is traced."""
+        """The coordinate of each slot of each term: a leaf only if it is traced."""
         return self._traced if self._known is None else self._known.array
 
     @property
@@ -198,5 +198,5 @@ class CoordinateTerms(Terms):
 
 
 def at_coordinates(i: Any, order: int, argnum: int) -> CoordinateTerms:
-    """∂_i^k for an i that is traced, and taken to be in range."""
+    """∂_i^k for a traced i, which is taken to be in range."""
     return CoordinateTerms((argnum,), (order,), i.reshape(1, 1), Number(1.0), None, True, (0,))

@@ -17,15 +17,15 @@ from .weighted_jets import WeightedJets, terms_along
 @final
 class LowRank(eqx.Module):
     """The matrix $F diag(s) Fᵀ = Σ_r s_r f_r f_rᵀ$, never formed: a coefficient of
-    [`diffop.SecondOrder`][] that costs r jets and not d.
+    [`diffop.SecondOrder`][] that costs r jets instead of d.
 
     **Arguments:**
 
     - `factors`: F, of shape `(d, r)`.
     - `weights`: s, of shape `(r,)`, of any sign; ones by default.
 
-    **Raises:** `ValueError` for factors that are no matrix, or weights that do not fit them,
-    `TypeError` for what is not a real array.
+    **Raises:** `ValueError` for factors that are not a matrix, or weights that do not fit them;
+    `TypeError` for anything but a real array.
 
     !!! example
 
@@ -77,9 +77,9 @@ def _real(values: Any, name: str, form: str) -> Array:
 class LowRankForm(QuadraticTerms):
     """Σ_r s_r (f_r·∇)²: one term for each column of the factors.
 
-    Densely, with z isotropic in R^r, from the pair of Fz and F(s z): (Fz·∇)(F(s z)·∇) has the
-    expectation F E[z zᵀ] diag(s) Fᵀ : ∇² = F diag(s) Fᵀ : ∇². It is a polynomial in F and s, so its
-    gradient is finite at s_r = 0.
+    Densely, with z isotropic in R^r, it uses the pair of Fz and F(s z): (Fz·∇)(F(s z)·∇) has the
+    expectation F E[z zᵀ] diag(s) Fᵀ : ∇² = F diag(s) Fᵀ : ∇². This is a polynomial in F and s, so
+    its gradient is finite at s_r = 0.
     """
 
     field: LowRank

@@ -1,4 +1,4 @@
-"""Where an operator is applied: the arguments of u, and how many coordinates each of them has."""
+"""The point at which an operator is applied: the arguments of u, and their coordinates."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ..schemes.planner import Kind
 @final
 class Point(eqx.Module):
     """The arguments of u at one point. Coordinates of an argument are numbered as `ravel_pytree`
-    numbers them. `chunk` bounds how many directions are pushed together, `plan` says how mixed
+    numbers them. `chunk` bounds how many directions are pushed together; `plan` says how mixed
     derivatives are computed.
 
     !!! example
@@ -34,14 +34,13 @@ class Point(eqx.Module):
     plan: Kind = eqx.field(static=True, default="auto")
 
     def value_of(self, function: Callable[..., Any]) -> Any:
-        """A function with u's own signature, here."""
+        """The value of a function with u's own signature at this point."""
         return function(*self.args, **self.kwargs)
 
     def size(self, argnum: int, operator: object) -> int:
-        """The number d of coordinates of an argument; `operator` is what prints as the name of who
-        asks.
+        """The number d of coordinates of an argument; `operator` is named in errors.
 
-        **Raises:** `ValueError` for an argument that there is not, or that has no coordinates,
+        **Raises:** `ValueError` for an argument that does not exist or has no coordinates;
         `TypeError` for one that is not made of floating arrays.
         """
         if argnum >= len(self.args):
@@ -66,7 +65,7 @@ class Point(eqx.Module):
         return total
 
     def dtype(self, argnum: int) -> Any:
-        """The type in which directions of an argument are formed."""
+        """The type of an argument's directions."""
         leaves = jax.tree.leaves(self.args[argnum])
         return jnp.result_type(
             *(jnp.asarray(x).dtype if not hasattr(x, "dtype") else x.dtype for x in leaves)

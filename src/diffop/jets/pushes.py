@@ -1,8 +1,8 @@
-"""What the engine pushes for weighted jets, and where each of them is read.
+"""The jets that the engine pushes for weighted jets, and where each sum is read.
 
-Jets with equal directions are pushed once. Where every tangent has a parameter of its own, equal
-directions may be one tangent among several: Δ sampled along e_i and ∂_jΔ sampled along e_i and e_j
-are outputs t_1² and t_1² t_2 of the same jets.
+Jets with equal directions are pushed once. If every tangent has its own parameter, equal directions
+may be one tangent among several: Δ sampled along e_i and ∂_jΔ sampled along e_i and e_j are outputs
+t_1² and t_1² t_2 of the same jets.
 """
 
 import itertools
@@ -27,11 +27,11 @@ from .weighted_jets import WeightedJets
 
 @final
 class Output(NamedTuple):
-    """Where a derivative is read, and what it is multiplied with.
+    """Where a derivative is read, and its factor.
 
-    - `place`: that of the output among the basis elements.
-    - `number`: times what.
-    - `rows`: which of its leading entries: sums where it is `summed`, else jets.
+    - `place`: of the output among the basis elements.
+    - `number`: the factor.
+    - `rows`: which leading entries of the output: sums if it is `summed`, otherwise jets.
     """
 
     place: int
@@ -42,8 +42,8 @@ class Output(NamedTuple):
 
 @final
 class Reading(NamedTuple):
-    """Where weighted jets are read: the number of the engine's jets, and the outputs that
-    are added up. There are none where what is read for others contains it.
+    """Where weighted jets are read: the number of the engine's jets, and the outputs that are added
+    up. There are no outputs if the reading of others includes them.
     """
 
     pushed: int
@@ -51,13 +51,13 @@ class Reading(NamedTuple):
 
 
 def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], dict[int, Reading]]:
-    """All that has to be pushed, once, and by the `id` of weighted jets where they are read."""
+    """Everything that has to be pushed, once, and where weighted jets are read, by their `id`."""
     rest: dict[int, WeightedJets] = {}
     alone: dict[int, WeightedJets] = {}
     for jets in wanted:
         without_partners = jets.output == (1,) and jets.signature == (None,)
         (alone if without_partners else rest)[id(jets)] = jets
-    # What is read from the coefficients of single directions keeps them all in memory.
+    # Reading the coefficients of single directions keeps them all in memory.
     groups = grouped(list(rest.values()), separate_outputs=point.chunk is not None)
     if alone:
         groups.append(list(alone.values()))
@@ -73,7 +73,7 @@ def to_push(wanted: Sequence[WeightedJets], point: Point) -> tuple[list[Jets], d
 
 
 def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
-    """First-order jets of different directions, one after the other."""
+    """First-order jets of different directions, concatenated."""
     argnums = sorted({argnum for member in members for argnum in member.directions})
     directions = {
         argnum: stack([(m.directions.get(argnum), m.size) for m in members], argnum, point)
@@ -88,11 +88,11 @@ def _stacked(members: list[WeightedJets], number: int, point: Point) -> tuple[Je
 
 
 def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[Jets, list[Reading]]:
-    """Jets with common tangents, in the algebra of all that is read of them.
+    """Jets with common tangents, in the algebra of everything that is read from them.
 
-    The tops are collapsed with one row of weights for each sum that reads one, where that makes
-    fewer sums than jets. Other outputs, and those contracted with their directions, are read from
-    the coefficients that are kept jet by jet.
+    The tops are collapsed with one row of weights for each sum that reads one, if that makes fewer
+    sums than jets. Other outputs, and outputs contracted with their directions, are read from the
+    coefficients that are kept jet by jet.
     """
     tangents, sums, algebra = _carried(members, _most(members, point))
     places = [_places(each, algebra) for each in sums]
@@ -123,7 +123,7 @@ def _together(members: list[WeightedJets], number: int, point: Point) -> tuple[J
 def _carried(
     members: Sequence[WeightedJets], most: float
 ) -> tuple[dict[Exponents, Directions], list[Reader], Algebra]:
-    """The tangents of all, the sums that are read, and the algebra that carries them."""
+    """The tangents of all members, the sums that are read, and the algebra that carries them."""
     tangents, outputs = _common(members)
     if len(members) == 1:
         return tangents, [Reader((0,), {outputs[0]: Fraction(1)})], Algebra.closure(outputs)
@@ -132,7 +132,7 @@ def _carried(
 
 
 def _places(each: Reader, algebra: Algebra) -> list[tuple[int, float]]:
-    """Where p(∂) is read: p(∂) t^γ at 0 is γ! times its number, and 0 where it has none."""
+    """Where p(∂) is read: p(∂) t^γ at 0 is γ! times the number of t^γ in p."""
     return [
         (algebra.places[monomial], float(number))
         for monomial, number in each.polynomial.items()
@@ -143,7 +143,7 @@ def _places(each: Reader, algebra: Algebra) -> list[tuple[int, float]]:
 def _moving(
     tangents: dict[Exponents, Directions], algebra: Algebra, point: Point
 ) -> tuple[Any, ...]:
-    """The tangents of each basis element: where t^γ is a sum of several, v_γ t^γ/γ! is as well."""
+    """The tangents of each basis element. If t^γ is a sum of several, so is v_γ t^γ/γ!."""
     parts: dict[int, list[tuple[float, Directions]]] = {}
     for exponents, slot in tangents.items():
         share = math.prod(map(math.factorial, exponents))
@@ -161,8 +161,8 @@ def _tangent(parts: Sequence[tuple[float, Directions]], point: Point) -> tuple[A
 
 
 def _most(members: Sequence[WeightedJets], point: Point) -> float:
-    """How large numbers may be that enter a series, and how small their inverses: in the narrowest
-    type of the arguments, what is multiplied with them may be as far from one itself.
+    """The largest number, and the largest inverse of one, that may enter a series: in the narrowest
+    type of the arguments, the values multiplied by it may be as far from one themselves.
     """
     moving = {argnum for jets in members for slot in jets.tangents.values() for argnum in slot}
     kinds = [point.dtype(argnum) for argnum in moving]
@@ -175,7 +175,7 @@ def _heights(
     places: Sequence[Sequence[tuple[int, float]]],
     algebra: Algebra,
 ) -> list[int]:
-    """How many sums over the jets are read for each, 0 where they are read jet by jet."""
+    """How many sums over the jets are read from each output; 0 if it is read jet by jet."""
     if algebra.degree == 1 and len(firsts) > 1:
         return [0] * len(firsts)
     heights = []
@@ -193,12 +193,14 @@ def _stacked_weights(weights: Sequence[Any]) -> Any:
 
 
 def number_pushed(jets: Sequence[WeightedJets]) -> int:
-    """How many jets are pushed; those with equal directions are once."""
+    """How many jets are pushed; jets with equal directions count once."""
     return sum(members[0].size for members in grouped(jets))
 
 
 def coefficients(jets: Sequence[WeightedJets]) -> int:
-    """How many there are beside the primal, the maximal ones collapsed to one sum each."""
+    """How many coefficients there are beside the primal, the maximal ones collapsed to a
+    sum each.
+    """
     total = 0
     for members in grouped(jets):
         *_, algebra = _carried(members, math.inf)
@@ -210,7 +212,7 @@ def coefficients(jets: Sequence[WeightedJets]) -> int:
 def grouped(
     jets: Sequence[WeightedJets], separate_outputs: bool = False
 ) -> list[list[WeightedJets]]:
-    """Those that are pushed together; with `separate_outputs` only where they read one output."""
+    """Jets grouped by what is pushed together; with `separate_outputs` only for the same output."""
     if len(jets) == 1:
         return [list(jets)]
     groups = connected([_keys(each, separate_outputs) for each in jets])
@@ -218,8 +220,8 @@ def grouped(
 
 
 def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
-    """What others must share with these jets to be pushed with them; nothing where directions meet
-    by a matrix.
+    """What others must share with these jets to be pushed with them; nothing if directions meet
+    through a matrix.
     """
     if jets.matrix is not None:
         return {("matrix", id(jets))}
@@ -232,7 +234,7 @@ def _keys(jets: WeightedJets, separate_outputs: bool) -> set[Hashable]:
 
 
 def _named(jets: WeightedJets) -> list[tuple[Hashable, Directions]]:
-    """The directions with their names, in order; those without one are like no others."""
+    """The directions with their names, in order; unnamed ones are equal to no others."""
     return [
         (("unnamed", id(slot)) if name is None else name, slot)
         for name, slot in zip(jets.signature, jets.slots, strict=True)
@@ -242,8 +244,8 @@ def _named(jets: WeightedJets) -> list[tuple[Hashable, Directions]]:
 def _common(
     members: Sequence[WeightedJets],
 ) -> tuple[dict[Exponents, Directions], list[Exponents]]:
-    """The tangents of all, and the output of each."""
-    if len(members) == 1 or not members[0].is_multilinear:  # then all have the same
+    """The tangents of all members, and the output of each."""
+    if len(members) == 1 or not members[0].is_multilinear:  # all members then have the same
         return members[0].tangents, [member.output for member in members]
     parameters: dict[Hashable, Directions] = {}
     for name, slot in (pair for member in members for pair in _named(member)):

@@ -1,9 +1,9 @@
-"""Sums of derivatives as polynomials, so that the engine carries no more than these need.
+"""Sums of derivatives as polynomials, so that the engine carries only what the sums need.
 
-In the Korteweg-de Vries equation u_ty + u_xxxy is all that is wanted of both. With a parameter for
-each direction it is read by the polynomial ty + x³y, and what has to be carried for several such
-polynomials is an algebra (`algebra/apolar.py`): that derivatives which are only added up need one
-coefficient, and that t needs none of its own beside x³, are relations of it.
+The Korteweg-de Vries equation needs only the sum u_ty + u_xxxy of both derivatives. With a
+parameter for each direction it is read by the polynomial ty + x³y. What has to be carried for
+several such polynomials is an algebra (`algebra/apolar.py`). Its relations express that derivatives
+which are only added up share one coefficient, and that t needs none of its own beside x³.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,8 +19,8 @@ from .weighted_jets import WeightedJets
 
 @final
 class Reader(NamedTuple):
-    """The numbers of members that are only added up, with the polynomial by which their sum, over
-    the number of the first one, is read. All others are parts of what is read for it.
+    """The numbers of members that are only added up, and the polynomial by which their sum is read,
+    divided by the number of the first one. All other members are parts of that reading.
     """
 
     members: tuple[int, ...]
@@ -30,8 +30,8 @@ class Reader(NamedTuple):
 def readers(
     members: Sequence[WeightedJets], outputs: Sequence[Exponents], most: float
 ) -> list[Reader]:
-    """All members, those of each addend together whose weights are known multiples of the ones of
-    the largest: no number beyond `most`, nor its inverse.
+    """The readers of all members. Members of one addend are read together if their weights are
+    known multiples of those of the largest; no multiple, nor its inverse, is beyond `most`.
     """
     alike: dict[Hashable, list[int]] = {}
     for number, member in enumerate(members):
@@ -59,15 +59,15 @@ def _sums(
 
 
 def _size(member: WeightedJets) -> float:
-    """How large a member's first number is in the sum; where none is known that does not matter."""
+    """The size of a member's first number in the sum; any value if it is not known."""
     if member.addend is None or not isinstance(member.weights, np.ndarray):
         return 0.0
     return abs(float(member.addend[1]) * float(np.max(np.abs(member.weights), initial=0)))
 
 
 def _ratio(member: WeightedJets, other: WeightedJets) -> float | None:
-    """By what the first is a multiple of the second in their sum: None where it is no known number,
-    the same for all jets.
+    """The factor between two members in their sum; None if it is not a known number that is the
+    same for all jets.
     """
     assert member.addend is not None and other.addend is not None
     factor, number = _proportion(member.weights, other.weights), float(other.addend[1])

@@ -1,4 +1,4 @@
-"""Plans as things to read: which jets compute an operator, and what they cost."""
+"""Plans in readable form: the jets that compute an operator, and their cost."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
@@ -38,11 +38,11 @@ class PlanRow(NamedTuple):
 
 @final
 class Plan:
-    """The jets of an operator, symbolic in d. Iterate over its rows; it prints as a table, and
-    below it the schemes by which mixed derivatives are read.
+    """The jets of an operator, symbolic in d. Iterate over its rows. It prints as a table, followed
+    by the schemes by which mixed derivatives are read.
 
-    - `planned`: each scheme with its [`diffop.schemes.Cost`][], and those of the candidates that it
-        was preferred to.
+    - `planned`: each scheme with its [`diffop.schemes.Cost`][], and those of the candidates to
+        which it was preferred.
 
     !!! example
 

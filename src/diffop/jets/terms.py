@@ -1,9 +1,9 @@
-"""Sets of terms: what the factors of an operator are made of.
+"""The factors of operators, as sets of terms.
 
-A homogeneous constant-coefficient factor of order k is a sum of N terms w_r Π_j (v_{r,j}·∇)^{p_j}
-with one pattern of exponents p. A set of terms knows how many there are at a given point, what they
-are, and how to draw some of them with the right weights. It never lists what it is not asked for: N
-may be a million.
+A homogeneous factor of order k with constant coefficients is a sum of N terms w_r Π_j
+(v_{r,j}·∇)^{p_j} with one pattern of exponents p. A set of terms knows how many there are at a
+given point, what they are, and how to draw some of them with the right weights. It lists only the
+terms that are asked for: N may be a million.
 """
 
 import dataclasses
@@ -31,20 +31,22 @@ else:
 class Factor(eqx.Module):
     """A homogeneous factor of an operator. As a string it is its symbol.
 
-    `rank` tells how the output's shape relates to u's: 0 as u's, +1 with an axis of directions
-    added (gradient), −1 with one contracted (divergence).
+    `rank` relates the output's shape to u's: 0 for the same shape, +1 if an axis of directions is
+    added (gradient), −1 if one is contracted (divergence).
     """
 
     rank: AbstractClassVar[int]
     mixes: ClassVar[bool] = False
-    """Whether u's values are combined with one another, so that taking one of them comes first."""
+    """Whether u's values are combined with one another. Taking an entry of u must then
+    come first.
+    """
     constant: AbstractClassVar[bool]
-    """Whether the factor is the same at every point, so that it commutes with derivatives."""
+    """Whether the factor is the same at every point, so it commutes with derivatives."""
     exponents: AbstractClassVar[tuple[int, ...]]
     symbol: AbstractClassVar[str]
     """How the factor prints."""
     number: AbstractClassVar[int | None]
-    """How many terms there are whatever the point; None where it depends on that."""
+    """How many terms there are at any point; None if it depends on the point."""
 
     @property
     def order(self) -> int:
@@ -52,17 +54,17 @@ class Factor(eqx.Module):
 
     @property
     def componentwise(self) -> bool:
-        """Whether the factor does the same to each value of u, by itself."""
+        """Whether the factor acts on each value of u separately, in the same way."""
         return self.rank == 0 and not self.mixes
 
     @property
     def single(self) -> bool:
-        """Whether there is one term whatever the point, so that nothing is to be drawn."""
+        """Whether there is one term at any point, so that nothing has to be drawn."""
         return self.number == 1
 
     @property
     def key(self) -> Hashable:
-        """Equal for factors that are the same symbol; used to collect like terms."""
+        """Equal for factors with the same symbol; used to collect like terms."""
         compared = [field for field in dataclasses.fields(self) if field.compare]
         fields = [(getattr(self, field.name), field.metadata) for field in compared]
         parts = [value if "static" in metadata else by_object(value) for value, metadata in fields]
@@ -89,7 +91,7 @@ class Located(Factor):
 
     @property
     def mark(self) -> str:
-        """Where, as a part of the symbol."""
+        """The argument and coordinates, as part of the symbol."""
         return dims_mark(self.dims) + argument_mark(self.argnum)
 
     def dimension(self, point: Point) -> int:
@@ -130,28 +132,28 @@ class Located(Factor):
 
 
 class Terms(Factor):
-    """A factor as a set of terms. Subclasses are final and say what the terms are."""
+    """A factor as a set of terms. Subclasses are final and define the terms."""
 
     @abstractmethod
     def take(self, point: Point, index: TermNumbers | None) -> WeightedJets:
         """The terms with these numbers; all of them for None."""
 
     def whole(self, point: Point) -> WeightedJets:
-        """All terms, where nothing is made of them but their sum."""
+        """All terms, if only their sum is used."""
         return self.take(point, None)
 
     def magnitudes(self, point: Point) -> Magnitudes | None:
-        """Unnormalised probabilities to draw terms with; None for all alike."""
+        """Unnormalised probabilities for drawing terms; None if all are equal."""
         return None
 
     def numbered(self, point: Point) -> int:
-        """How many numbers there are to `take`; more than terms where some terms have two."""
+        """How many numbers `take` accepts; more than terms if some terms have two numbers."""
         return self.count(point)
 
 
 @final
 class Target(NamedTuple):
-    """The moment that random directions v need, to estimate an operator densely.
+    """The moment that random directions v need in order to estimate an operator densely.
 
     - `kind`: "trace" for $E[v vᵀ] = I$, which serves every quadratic form; "laplacian" for
         $E[(v·∇)^order] ∝ Δ^{order/2}$; "diagonal" for $E[(v·∇)^order] = Σ_i ∂_i^order$.
@@ -166,13 +168,13 @@ TRACE = Target("trace", 2)
 
 
 class ProbedTerms(Located, Terms):
-    """A set of terms that dense isotropic directions estimate too, of as many dimensions as there
-    are terms.
+    """A set of terms that dense isotropic directions can estimate, too, with as many dimensions as
+    terms.
     """
 
     @abstractmethod
     def target(self, power: int) -> Target | None:
-        """What directions need for this power of the factor; None where none are known."""
+        """The moment that directions need for this power of the factor; None if none is known."""
 
     @abstractmethod
     def probe(self, point: Point, directions: SubRows) -> WeightedJets:

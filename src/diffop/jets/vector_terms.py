@@ -13,7 +13,7 @@ from .weighted_jets import WeightedJets
 
 @final
 class GradientTerms(Located):
-    """∇, σᵀ∇ or, not transposed, the flux a∇: by reverse mode, so there are no jets to take."""
+    """∇, σᵀ∇ or, not transposed, the flux a∇: by reverse mode, so without jets."""
 
     field: Field | None
     transposed: bool = eqx.field(static=True, default=True)

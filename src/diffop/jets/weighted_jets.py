@@ -1,7 +1,7 @@
-"""Weighted sums of jets' outputs: what operators are made of, and what plans make of it.
+"""Weighted sums of jets' outputs, of which operators consist and which plans transform.
 
 A term w Π_j (v_j·∇)^{p_j} is the output p of the jet x + Σ_j v_j t_j, times w. So a sum of n terms
-is n weighted jets with a parameter for each direction, and a plan turns these into others that are
+is n weighted jets with a parameter for each direction. A plan turns these into others that are
 cheaper to push.
 """
 
@@ -26,29 +26,28 @@ from .directions import Directions, count, divided, largest_entries, rows_at, su
 from .point import Point
 
 Addend: TypeAlias = tuple[Hashable, int | float]
-"""A part of a sum: the sum's name, and a number that the part is multiplied with."""
+"""A part of a sum: the name of the sum, and the part's factor."""
 
 
 @final
 class WeightedJets(eqx.Module):
-    """$Σ_r w_r ∂_t^γ u(x_r(t))$ at t = 0: what is read of n jets
+    """$Σ_r w_r ∂_t^γ u(x_r(t))$ at t = 0, read from n jets
     $x_r(t) = x + Σ_β v_{r,β} t^β / β!$.
 
-    With one tangent of order one that is $Σ_r w_r (v_r·∇)^k$; with a parameter for each of several
-    directions, and exponents p in the place of $γ$, $Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}$.
+    With one tangent of order one this is $Σ_r w_r (v_r·∇)^k$. With a parameter for each of several
+    directions, and exponents p for $γ$, it is $Σ_r w_r Π_j (v_{r,j}·∇)^{p_j}$.
 
     - `tangents`: for each $β$, as exponents, and each argument that moves, n structured directions
         (`SparseRows` or `DenseRows`).
     - `weights`: `(n,)`.
     - `output`: $γ$.
-    - `signature`: for each tangent a name, or None; equal names belong to equal directions, which
+    - `signature`: for each tangent a name, or None. Equal names belong to equal directions, which
         are pushed once. The largest exponents come first: parameters are in order.
-    - `design`: how draws were made, for the standard error; None where the sum is exact.
-    - `contracted`: each jet's output is contracted with its direction (divergence).
-    - `addend`: where what is read is only added to others, the name that these share, and the
-        number that it is multiplied with.
-    - `matrix`: C by which all directions meet, in $Σ_ij C_ij (v_i·∇)(v_j·∇)$, in the
-        place of weights.
+    - `design`: how draws were made, for the standard error; None if the sum is exact.
+    - `contracted`: whether each jet's output is contracted with its direction (divergence).
+    - `addend`: the name of a sum and a factor, if the value is only added to others of that sum.
+    - `matrix`: C through which all directions meet, in $Σ_ij C_ij (v_i·∇)(v_j·∇)$, instead of
+        weights.
 
     !!! example
 
@@ -82,8 +81,8 @@ class WeightedJets(eqx.Module):
 
     @property
     def draws(self) -> int | None:
-        """How many draws the jets belong to (n is a multiple, the jets of a draw are adjacent), or
-        None where the sum is exact.
+        """How many draws the jets belong to (n is a multiple, the jets of a draw are adjacent);
+        None if the sum is exact.
         """
         return None if self.design is None else sum(stratum.n for stratum in self.design.strata)
 
@@ -106,7 +105,7 @@ class WeightedJets(eqx.Module):
 
     @property
     def is_multilinear(self) -> bool:
-        """Whether every tangent belongs to a parameter of its own."""
+        """Whether every tangent has its own parameter."""
         return all(sum(exponents) == 1 for exponents in self.tangents)
 
 
@@ -124,7 +123,7 @@ def terms_along(
 
 
 def added_up(parts: Sequence[tuple[Any, WeightedJets]], point: Point) -> WeightedJets:
-    """Σ_j c_j Σ_r w_jr (v_jr·∇), where order one is linear in the direction: one jet."""
+    """Σ_j c_j Σ_r w_jr (v_jr·∇) as one jet, since order one is linear in the direction."""
     directions = sum_of([(c, jets.weights, jets.directions) for c, jets in parts], point)
     return terms_along([directions], np.ones(1), (1,))
 
@@ -132,8 +131,8 @@ def added_up(parts: Sequence[tuple[Any, WeightedJets]], point: Point) -> Weighte
 def drawn(
     jets: WeightedJets, design: Design, mark: tuple[Hashable, ...] | None, weights: Any = None
 ) -> WeightedJets:
-    """Jets that are draws, times their weights if they have any of their own. What has a name has
-    one that tells how it was drawn as well; none without a mark.
+    """Jets that are draws, times their weights if they have any. Names of tangents include how they
+    were drawn; without a mark they become None.
     """
     named = [None if mark is None or name is None else (*mark, name) for name in jets.signature]
     products = jets.weights if weights is None else times(jets.weights, weights)
@@ -143,7 +142,7 @@ def drawn(
 
 
 def times(left: Any, right: Any) -> Any:
-    """A product of weights; what numpy knows stays with numpy."""
+    """A product of weights; NumPy arrays stay NumPy arrays."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return left * right
     arrays = [x for x in (left, right) if not isinstance(x, np.ndarray)]
@@ -158,7 +157,7 @@ def take(jets: WeightedJets, index: Any) -> WeightedJets:
 
 
 def along(left: WeightedJets, right: WeightedJets) -> WeightedJets:
-    """Term by term products of two sums of n terms; drawn as the left one is."""
+    """Term-by-term products of two sums of n terms; drawn as the left one is."""
     slots, names = left.slots + right.slots, left.signature + right.signature
     weights = times(left.weights, right.weights)
     product = terms_along(slots, weights, left.output + right.output, names)
@@ -179,7 +178,7 @@ def power_of(jets: WeightedJets, power: int) -> WeightedJets:
     if power == 1:
         return jets
     total = jets.size
-    if total == len(jets.slots) == 1:  # (w (v·∇)^p)^m, along v still
+    if total == len(jets.slots) == 1:  # (w (v·∇)^p)^m, still along v
         return terms_along(jets.slots, jets.weights**power, (jets.order * power,))
     if power == 2:
         index = np.stack(np.triu_indices(total), axis=1)
@@ -198,10 +197,10 @@ def _multinomial(row: np.ndarray) -> float:
 
 
 def balanced(jets: WeightedJets) -> WeightedJets:
-    """The same terms with directions of one size, a power of two being moved into the weights.
+    """The same terms with directions of one size; powers of two are moved into the weights.
 
-    A sum a v + b w of directions that differ in size loses the digits in which they do. Where they
-    are integers, of coordinates, there is nothing to balance.
+    A sum a v + b w of directions of different size loses the digits by which they differ. Integer
+    directions of coordinates need no balancing.
     """
     weights, slots = jets.weights, []
     for slot, power in zip(jets.slots, jets.output, strict=True):
@@ -213,7 +212,7 @@ def balanced(jets: WeightedJets) -> WeightedJets:
 
 
 def _powers_of_two(sizes: Array) -> Array:
-    """The nearest ones; one where there is none."""
+    """The nearest powers of two; one if there is none."""
     nearest = jax.lax.reduce_precision(sizes, jnp.finfo(sizes.dtype).nexp, 0)
     usable = (nearest > 0) & jnp.isfinite(nearest)
     return jax.lax.stop_gradient(jnp.where(usable, nearest, jnp.ones_like(nearest)))
