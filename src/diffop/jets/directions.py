@@ -1,4 +1,4 @@
-"""Sets of n directions in the coordinates of u's arguments, structured: a basis vector is a
+"""Structured sets of n directions in the coordinates of u's arguments: a basis vector is a
 position, not d numbers.
 """
 
@@ -21,8 +21,8 @@ from .point import Point
 
 @final
 class SparseRows(eqx.Module):
-    """n directions with s entries each: $v_r = Σ_j c_{rj} e_{p_{rj}}$, c being the values and p the
-    positions. Repeated positions add up.
+    """n directions with s entries each: $v_r = Σ_j c_{rj} e_{p_{rj}}$, with the values c and the
+    positions p. Repeated positions add up.
 
     !!! example
 
@@ -57,10 +57,10 @@ class DenseRows(eqx.Module):
 
 Rows: TypeAlias = SparseRows | DenseRows
 Directions: TypeAlias = Mapping[int, Rows]
-"""For each argument that moves, its n directions."""
+"""The n directions of each argument that moves."""
 _SPARSE = 16
-"""A direction is sparse with one entry for so many coordinates: each entry is a row of the first
-layer, gathered, where an array is multiplied with that layer as the point is.
+"""Directions are sparse up to one entry for this many coordinates. Each entry gathers a row of the
+first layer, while an array is multiplied by that layer as the point is.
 """
 
 
@@ -87,12 +87,12 @@ def to_dense(rows: Rows, size: int, dtype: Any) -> RowArray:
 
 
 def rows_at(directions: Directions, index: Any) -> Directions:
-    """Some of the directions, by number."""
+    """The directions with these numbers."""
     return jax.tree.map(lambda leaf: leaf[index], dict(directions))
 
 
 def largest_entries(directions: Directions) -> Array | None:
-    """For each direction its largest entry; None where all entries are integers."""
+    """The largest entry of each direction; None if all entries are integers."""
     entries = [
         rows.array if isinstance(rows, DenseRows) else rows.values for rows in directions.values()
     ]
@@ -152,8 +152,8 @@ def _combine_rows(parts: Sequence[tuple[int | float, Rows]], argnum: int, point:
 
 
 def sum_of(parts: Sequence[tuple[Any, Any, Directions]], point: Point) -> Directions:
-    """The one direction Σ_j c_j Σ_r w_jr v_jr of sets of directions with a number and with weights
-    `(n,)`: an array, unless all are sparse and have few entries in all.
+    """The single direction Σ_j c_j Σ_r w_jr v_jr from sets of directions, each with a number and
+    with weights `(n,)`: an array, unless all are sparse and have few entries in total.
     """
     argnums = sorted({argnum for *_, directions in parts for argnum in directions})
     return {
@@ -182,7 +182,7 @@ def _row(parts: Sequence[tuple[Any, Any, Rows]], argnum: int, point: Point) -> R
 
 
 def _weights(number: Any, weights: Any, dtype: Any) -> Array:
-    """Their product, in the directions' own type."""
+    """Number times weights, in the directions' own type."""
     if isinstance(number, int | float):
         return jnp.asarray(weights * number).astype(dtype)
     return jnp.asarray(number).astype(dtype) * jnp.asarray(weights).astype(dtype)
@@ -193,7 +193,7 @@ def _by_row(weights: Array, rows: SparseRows) -> Array:
 
 
 def _scattered(positions: Any, values: Array, size: int) -> Array:
-    """The entries of a vector added up at their positions: as they are where these are in order."""
+    """The entries added up at their positions; unchanged if the positions are all, in order."""
     known = isinstance(positions, np.ndarray)
     if known and np.array_equal(positions, np.arange(size)):
         return values
@@ -211,7 +211,7 @@ def interleave(blocks: Sequence[Directions], point: Point) -> Directions:
 
 
 def stack(parts: Sequence[tuple[Rows | None, int]], argnum: int, point: Point) -> Rows:
-    """Several sets of directions of one argument, one after the other; None is that many zeros."""
+    """Several sets of directions of one argument, concatenated; None is that many zeros."""
     if all(rows is None or isinstance(rows, SparseRows) for rows, _ in parts):
         width = max(rows.positions.shape[1] for rows, _ in parts if isinstance(rows, SparseRows))
         padded = [_padded(rows, count, width) for rows, count in parts]
@@ -248,14 +248,14 @@ def _concatenate(arrays: Sequence[Any], axis: int) -> Any:
 
 
 def _widest(arrays: Sequence[Any]) -> Any:
-    """Integer multiples of basis vectors take the type of floating values beside them."""
+    """The widest type; integer multiples of basis vectors take the type of floating values."""
     floating = [array.dtype for array in arrays if jnp.issubdtype(array.dtype, jnp.inexact)]
     return floating[0] if floating else np.int32
 
 
 def to_tangents(directions: Directions, point: Point) -> tuple[Any, ...]:
-    """Tangents in the structure of u's arguments, or None for an argument that does not move: for
-    each leaf a coefficient of the Taylor engine, as sparse as the directions are.
+    """Tangents in the structure of u's arguments, or None for an argument that does not move. Each
+    leaf is a coefficient of the Taylor engine, as sparse as the directions.
     """
     moving: list[Any] = [None] * len(point.args)
     for argnum, rows in directions.items():
@@ -276,7 +276,7 @@ def _unravel(rows: Rows, argnum: int, point: Point) -> Any:
 def _leaf_tangent(
     rows: Rows, start: int, stop: int, shape: tuple[int, ...], dtype: Any
 ) -> Coefficient:
-    """The part of the directions that belongs to the coordinates start … stop − 1."""
+    """The part of the directions in the coordinates start … stop − 1."""
     if isinstance(rows, DenseRows):
         part = rows.array[:, start:stop] if stop - start != rows.array.shape[1] else rows.array
         return taylor.Full(part.reshape(part.shape[0], *shape).astype(dtype))

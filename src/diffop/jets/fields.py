@@ -1,5 +1,5 @@
-"""Coefficient fields: arrays, functions of the point, and matrices that are known by their products
-alone.
+"""Coefficient fields: arrays, functions of the point, and matrices that are known only by their
+products.
 """
 
 import sys
@@ -31,7 +31,7 @@ class MatVec(eqx.Module):
 
     - `mv`: a linear function of a vector of shape `(d,)`, returning such a vector.
 
-    Any object with a method `mv`, such as a `lineax` linear operator, can be used in its place.
+    Any object with a method `mv`, such as a `lineax` linear operator, can be used instead.
 
     !!! example
 
@@ -56,18 +56,18 @@ class Number(eqx.Module):
 
 @final
 class SparseColumns(eqx.Module):
-    """A matrix with few entries in each column, for `ParabolicTrace` and `SecondOrder`: each column
+    """A matrix with few entries in each column, for `ParabolicTrace` and `SecondOrder`. Each column
     is then a sparse direction.
 
     **Arguments:**
 
     - `positions`: the rows of the entries of each column, `(columns, s)`. Columns with fewer than s
-        entries are filled up with zeros; entries at one position add up.
-    - `values`: the entries, of that shape.
+        entries are padded with zeros; entries at one position add up.
+    - `values`: the entries, of the same shape.
     - `rows`: how many rows the matrix has.
 
-    The entries are its leaves; positions are a part of its structure, unless they are traced. A
-    constant `jax.experimental.sparse.BCOO` may be given in its place.
+    The entries are its leaves; positions are part of its structure, unless they are traced. A
+    constant `jax.experimental.sparse.BCOO` may be given instead.
 
     !!! example
 
@@ -117,7 +117,7 @@ class SparseColumns(eqx.Module):
 
 
 def is_bcoo(field: Any) -> "TypeGuard[BCOO]":
-    """Whether a field is a sparse matrix of JAX's: nothing is where their module was not imported,
+    """Whether a field is a sparse matrix of JAX. It cannot be if that module was not imported,
     which takes half a second.
     """
     sparse = sys.modules.get("jax.experimental.sparse")
@@ -137,7 +137,7 @@ def sparse_columns(matrix: "BCOO", what: str) -> SparseColumns:
             "diffop.operators.SparseColumns with positions that are a NumPy array."
         )
     row, column = np.asarray(matrix.indices).T
-    inside = (row < matrix.shape[0]) & (column < matrix.shape[1])  # BCOO pads with what is not
+    inside = (row < matrix.shape[0]) & (column < matrix.shape[1])  # BCOO pads with indices outside
     order = np.argsort(column, kind="stable")
     order = order[inside[order]]
     counts = np.bincount(column[order], minlength=matrix.shape[1])
@@ -153,7 +153,7 @@ def sparse_columns(matrix: "BCOO", what: str) -> SparseColumns:
 
 Field: TypeAlias = Any
 """An array, a `Number`, a callable with u's own signature that returns one (or a matrix-vector
-product), `SparseColumns`, a `MatVec` or its like.
+product), `SparseColumns`, a `MatVec` or a similar object.
 """
 
 
@@ -169,7 +169,7 @@ def is_constant(field: Field) -> bool:
 def resolve(field: Field, point: Point, argnums: int | tuple[int, ...], what: str) -> Any:
     """The field's value at a point: a floating array or a matrix-vector product.
 
-    **Raises:** `TypeError` where it is complex and an argument that is differentiated is real.
+    **Raises:** `TypeError` if it is complex and a differentiated argument is real.
     """
     if not is_constant(field):
         field = point.value_of(field)
@@ -194,15 +194,15 @@ def resolve_vector(field: Field, point: Point, argnum: int, what: str) -> Vector
 
 
 def constant_vector(field: Field, what: str = "a field", real: bool = True) -> Vector:
-    """A vector field that is the same everywhere: the entries of a pytree, or one number."""
+    """A constant vector field: the entries of a pytree, or one number."""
     if isinstance(field, Number):
         return jnp.full(1, float(field.value))
     return ravel_pytree(jax.tree.map(lambda leaf: as_floating(leaf, what, real), field))[0]
 
 
 def as_floating(array: Any, what: str, real: bool = True) -> Array:
-    """Coefficients as floating numbers: integers would wrap, and cut what they are multiplied
-    with. Complex ones are refused where there is nothing complex for them to move along.
+    """Coefficients as floating numbers, since integers would overflow and truncate. Complex ones
+    are refused if the directions cannot be complex.
     """
     array = jnp.asarray(array)
     if real and jnp.iscomplexobj(array):
@@ -213,7 +213,7 @@ def as_floating(array: Any, what: str, real: bool = True) -> Array:
 
 
 def _is_complex(point: Point, argnums: int | tuple[int, ...]) -> bool:
-    """Whether all these arguments are: u is analytic in them then."""
+    """Whether all these arguments are complex; u is then analytic in them."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     return all(jnp.issubdtype(point.dtype(a), jnp.complexfloating) for a in numbers)
 
@@ -231,7 +231,7 @@ def product_of(value: Any) -> Callable[[Array], Array]:
 
 
 def apply_rows(value: Any, rows: SubRows) -> RowArray:
-    """A v_r for each row, A being a field's value."""
+    """A v_r for each row, where A is a field's value."""
     if isinstance(value, SparseColumns) or callable(value):
         return jax.vmap(product_of(value))(rows)
     array = value.astype(rows.dtype)
@@ -241,7 +241,7 @@ def apply_rows(value: Any, rows: SubRows) -> RowArray:
 
 
 def expect_shape(array: Any, shapes: tuple[tuple[int, ...], ...], what: str) -> None:
-    """One clear sentence where a field does not fit its point."""
+    """Raises one clear sentence if a field does not fit its point."""
     if array.shape not in shapes:
         expected = " or ".join(map(str, shapes))
         raise ValueError(f"{what} must have shape {expected} at this point; got {array.shape}.")
