@@ -1,13 +1,13 @@
-"""Coefficients as arrays whose axes say which direction and which entry they are.
+"""Blocks: arrays whose axes say which directions and which entries they belong to.
 
-A coefficient of a value is an array c with a coordinate for the direction and one along each axis
-of the value. A block is a part of it,
+A coefficient of a value is, in meaning, an array c with one coordinate for the direction and one
+for each axis of the value. A block is a part of it,
 
-    c[o + Σ_a i_a(k_a)] += factor · values[k],
+    c[o + Σ_a i_a(k_a)] += factor · values[k].
 
-in which each axis a of `values` adds an index i_a to the direction, to coordinates of the entry, to
-several of them or to all, and o is the `origin`. What is sparse for different reasons is of this
-one kind, see [blocks](../../devdocs/blocks.md).
+Each axis a of `values` adds an index i_a to the direction, to coordinates of the entry, to several
+of these or to all, and o is the `origin`. This one form covers all kinds of sparsity, see
+[blocks](../../devdocs/blocks.md).
 """
 
 import math
@@ -24,8 +24,8 @@ from .index import Index, Range
 @final
 @record
 class Axis:
-    """An axis of so many places, and the index that it adds to each coordinate, None for nothing:
-    to the direction first, then along each axis of the value.
+    """An axis with `size` places, and the index that it adds to each coordinate (None for nothing):
+    first the direction, then the axes of the value.
     """
 
     size: int = static()
@@ -42,8 +42,8 @@ class Axis:
 @final
 @record
 class Block:
-    """A part of a coefficient: `values`, which may have size one along an axis where they are all
-    the same, and None for ones.
+    """A part of a coefficient. `values` may have size one along an axis where they are all equal;
+    None means ones.
     """
 
     values: AnyArray | None
@@ -53,12 +53,12 @@ class Block:
 
     @property
     def size(self) -> int:
-        """How many places of the coefficient it is."""
+        """How many places of the coefficient it covers."""
         return math.prod(axis.size for axis in self.axes)
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """What blocks have in common that are added entry by entry."""
+        """The key of its places: blocks with equal keys are added entry by entry."""
         return self.axes, self.origin
 
     def with_values(self, values: Any, factor: float | int | None = None) -> "Block":

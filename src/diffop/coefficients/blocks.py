@@ -1,4 +1,4 @@
-"""Coefficients that are sums of blocks."""
+"""Coefficients that are sums of blocks, and the operations on them."""
 
 import itertools
 import math
@@ -20,14 +20,14 @@ from .operands import Operand, laid, sliced
 from .relations import Relation, unchanged
 
 _PARTS = 64
-"""More blocks than this are an array."""
+"""A sum of more blocks than this becomes an array."""
 
 
 @final
 @record
 class Blocks:
-    """A coefficient as a sum of blocks, of the `shape` of a value behind a number of directions.
-    Where it has a number for each basis vector, `source` is the name of these numbers.
+    """A coefficient as a sum of blocks, for a value of some `shape` after the axis of directions.
+    If it has one number for each basis vector, `source` is the name of these numbers.
 
     !!! example
 
@@ -49,17 +49,17 @@ class Blocks:
 
     @property
     def size(self) -> int:
-        """How many places of the coefficient there are blocks at, and more where these overlap."""
+        """How many places the blocks cover; overlaps count several times."""
         return sum(part.size for part in self.parts)
 
     @property
     def is_sparse(self) -> bool:
-        """Whether blocks are fewer numbers than an array."""
+        """Whether the blocks hold fewer numbers than an array."""
         return self.size < math.prod(self.shape) and len(self.parts) <= _PARTS
 
 
 def collected(parts: Sequence[Block | None], shape: tuple[int, ...]) -> Blocks:
-    """The sum of blocks: those at the same places are added."""
+    """The sum of blocks, with blocks at the same places added."""
     found: list[Block] = []
     for part in parts:
         if part is None:
@@ -85,14 +85,14 @@ def _added(left: Block, right: Block) -> Block:
 
 
 Weights: TypeAlias = Any
-"""How the directions of two coefficients meet: None for each one by itself, a number for a sum of
-as many times each, an array `(n,)` for a weighted one, `(m, n)` for m of them; `Matrix` for each
-with each.
+"""How the directions of two coefficients meet: None for each direction separately, a number for a
+sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `Matrix` if every
+direction meets every other.
 """
 
 
 def uniform(weights: Any) -> float | None:
-    """The one value of weights that are known, real and all equal."""
+    """The common value of known, real, equal weights; otherwise None."""
     known = isinstance(weights, np.ndarray) and not np.iscomplexobj(weights)
     if not known or weights.ndim != 1 or weights.size == 0:
         return None
@@ -101,14 +101,14 @@ def uniform(weights: Any) -> float | None:
 
 @final
 class Matrix:
-    """Numbers `(n, n)` or `(m, n, n)` by which each direction meets each."""
+    """Numbers `(n, n)` or `(m, n, n)`, one for each pair of directions."""
 
     def __init__(self, entries: Any) -> None:
         self.entries = entries
 
 
 def moved(c: Blocks, relation: Relation, dtype: Any) -> Blocks | None:
-    """The image of a coefficient under a linear relation; None where it is an array."""
+    """The image of a coefficient under a linear relation; None if it becomes an array."""
     return applied([c], [None], relation, None, dtype)
 
 
@@ -128,8 +128,8 @@ def applied(
     summed: bool = False,
     **how: Any,
 ) -> Blocks | None:
-    """A relation of coefficients, and of arrays that stand still where these are None: direction
-    by direction, or `summed` over all of them by weights; None where it is an array.
+    """A relation of coefficients, and of arrays where these are None. It goes direction by
+    direction, or is `summed` over all directions with weights; None if it becomes an array.
     """
     moving = [each for each in coefficients if each is not None]
     count = math.prod(_lead(weights)) if summed else moving[0].shape[0]
@@ -142,7 +142,7 @@ def applied(
 
 
 def _lead(weights: Weights) -> tuple[int, ...]:
-    """The axes of the sums that weights are of."""
+    """The axes of the sums that weights describe."""
     if isinstance(weights, Matrix):
         return jnp.shape(weights.entries)[:-2]
     return jnp.shape(weights)[:-1]
@@ -158,7 +158,7 @@ def _part(
     summed: bool,
     how: dict[str, Any],
 ) -> Block | None:
-    """The relation of one block of each coefficient that moves."""
+    """The relation of one block of each coefficient."""
     joint, blocks = Joint(), iter(pair)
     found = [[] if c is None else joint.block(next(blocks)) for c in coefficients]
     directions, places = [each[0] for each in found if each], [each[1:] for each in found]
@@ -168,7 +168,7 @@ def _part(
 
 
 def _direction(joint: Joint, directions: list[Sum], weights: Weights, summed: bool) -> Sum:
-    """The coordinate of what comes of directions that meet."""
+    """The coordinate of the result's direction, from directions that meet."""
     if isinstance(weights, Matrix):
         entries, met = weights.entries, directions
     else:
@@ -190,7 +190,7 @@ def _direction(joint: Joint, directions: list[Sum], weights: Weights, summed: bo
 
 
 def moves_several(c: Blocks) -> bool:
-    """Whether entries are moved by several directions each."""
+    """Whether entries change along several directions each."""
     alone = any(
         axis.adds[0] is not None and not any(each is not None for each in axis.adds[1:])
         for part in c.parts
@@ -200,7 +200,7 @@ def moves_several(c: Blocks) -> bool:
 
 
 def some(c: Blocks, numbers: Any) -> Blocks:
-    """Some directions, by numbers that are known when run."""
+    """Some directions, by numbers that are known only at run time."""
     name = Source()
 
     def part(block: Block) -> Block | None:
@@ -215,8 +215,8 @@ def some(c: Blocks, numbers: Any) -> Blocks:
 
 
 def entries_at(block: Block, array: Any) -> Any:
-    """An array's entries at those of a block, so that they broadcast to its values: cut out where
-    each axis of the array is one of the block, looked up elsewhere.
+    """An array's entries at the places of a block, broadcast to its values: sliced if each axis of
+    the array is one of the block, otherwise looked up.
     """
     axes = [
         [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
@@ -259,7 +259,7 @@ def dense(c: Blocks, dtype: Any) -> Any:
 
 
 def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Axes that have a coordinate to themselves are padded to its size, others are scattered."""
+    """Axes that alone have a coordinate are padded to its size, others are scattered."""
     own = {c: a for c in range(len(shape)) for a in [_alone(block, c)] if a is not None}
     linked = [a for a in range(len(block.axes)) if a not in own.values()]
     touched = [
@@ -283,7 +283,7 @@ def _dense(block: Block, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _alone(block: Block, c: int) -> int | None:
-    """The axis that has a coordinate to itself, and adds to no other."""
+    """The axis that alone adds to a coordinate, and adds to no other."""
     adding = [a for a, axis in enumerate(block.axes) if axis.adds[c] is not None]
     if len(adding) != 1:
         return None

@@ -1,6 +1,6 @@
-"""Indices: for each place along an axis a number, by a rule, by a table, or known when run.
+"""Indices: a number for each place along an axis, by a rule, by a table, or known only at run time.
 
-What is known while tracing is compared by content, what is not by the name of its array.
+Known indices are compared by content, others by the source of their array.
 """
 
 from collections.abc import Hashable
@@ -33,7 +33,7 @@ class Range(NamedTuple):
         return min(ends), max(ends)
 
     def scaled(self, factor: int, shift: int) -> "Range":
-        """`factor` times the numbers, and `shift`."""
+        """`factor` times the numbers, plus `shift`."""
         return Range(factor * self.start + shift, factor * self.step)
 
 
@@ -67,7 +67,7 @@ class Table:
         return (int(self.array.min()), int(self.array.max())) if size else (0, 0)
 
     def scaled(self, factor: int, shift: int) -> "Table":
-        """`factor` times the numbers, and `shift`."""
+        """`factor` times the numbers, plus `shift`."""
         return self if (factor, shift) == (1, 0) else Table(factor * self.array + shift)
 
     def __hash__(self) -> int:
@@ -83,8 +83,8 @@ class Table:
 @final
 @record
 class Traced:
-    """k ↦ `array[k]`, an array of the program whose numbers are from `low` to `high`; equal where
-    sources are.
+    """k ↦ `array[k]`, for an array of the program with numbers from `low` to `high`. Two are equal
+    if their sources are.
     """
 
     array: Int[Array | np.ndarray, " n"]
@@ -102,7 +102,7 @@ class Traced:
         return self.low, self.high
 
     def scaled(self, factor: int, shift: int) -> "Traced":
-        """`factor` times the numbers, and `shift`."""
+        """`factor` times the numbers, plus `shift`."""
         if (factor, shift) == (1, 0):
             return self
         low, high = sorted((factor * self.low + shift, factor * self.high + shift))
@@ -110,13 +110,13 @@ class Traced:
         return Traced(factor * self.array + shift, name, low, high)
 
     def within(self, most: int) -> "Traced":
-        """The numbers from 0 to another one, and these for what is outside."""
+        """The numbers clipped to 0 … `most`."""
         name = Source(("within", most), self.source)
         low, high = (min(max(end, 0), most) for end in (self.low, self.high))
         return Traced(self.array.clip(0, most), name, low, high)
 
     def divided(self, by: int) -> tuple["Traced", "Traced"]:
-        """How often a number is contained, and what is left."""
+        """The quotients and the remainders."""
         whole, rest = (Source((step, by), self.source) for step in ("whole", "rest"))
         return (
             Traced(self.array // by, whole, self.low // by, self.high // by),
@@ -141,7 +141,7 @@ def _name(index: Index) -> Hashable:
 
 
 def known(numbers: Any) -> Range | Table:
-    """An index by its numbers: a range where they are one."""
+    """An index from its numbers: a range if they form one."""
     array = np.asarray(numbers)
     if array.size < 2:
         return Range(int(array[0]) if array.size else 0, 0)
@@ -178,8 +178,8 @@ def plus(left: Index, right: Index, size: int) -> Index:
 
 
 def places_of(numbers: np.ndarray, index: Range | Table, size: int) -> np.ndarray | None:
-    """The place at which an index of so many places has each of some numbers, −1 for none; None
-    where it has one at several places.
+    """The place at which an index with `size` places has each of some numbers, −1 if it has not;
+    None if a number occurs several times.
     """
     if isinstance(index, Range):
         places, rest = np.divmod(numbers - index.start, index.step or 1)

@@ -1,18 +1,18 @@
 """Products of arrays whose places are tied together by equations between sums of indices.
 
-Every linear or bilinear map of blocks is of this form: a slice says i = start + stride · o, a
-gather i = table[o], a reshape equates row-major numbers, a convolution says
-i = stride · o + k − pad, a product that two entries are one. Equations are solved one by one, the
-easiest first, each by naming one axis by others or by keeping the places that fulfil it:
+Every linear or bilinear map of blocks has this form. A slice says i = start + stride · o, a gather
+i = table[o], a reshape equates row-major numbers, a convolution says i = stride · o + k − pad, and
+a product says that two entries are one. Equations are solved one by one, the easiest first. Each
+solution expresses an axis by others, or keeps the places that satisfy the equation:
 
 - *match*: one axis on each side. The places that agree are known, and the axes become one.
-- *digits*: all steps are multiples of a q but for some that add up to less. Both parts agree.
-- *substitution*: an axis alone, with step one, is what the others add up to. What varies along it
-    is looked up there; places outside are masked.
-- *fusion*: several axes become one with a table, which then is a match.
-- *comparison*: a mask, where numbers are known at run time only.
+- *digits*: all steps are multiples of some q, except those that add up to less. Both parts agree.
+- *substitution*: an axis with step one, alone on its side, is the sum of the others. Values along
+    it are looked up there; places outside are masked.
+- *fusion*: several axes become one with a table, which is then a match.
+- *comparison*: a mask, if numbers are known only at run time.
 
-What is too large to be worth it is `Unstructured`, and becomes an array.
+If the solution would be too large, `Unstructured` is raised, and the coefficient becomes an array.
 """
 
 import itertools
@@ -30,16 +30,16 @@ from .index import Index, Range, Table, Traced, known, places_of, plus, taken
 from .operands import Operand, contracted, laid
 
 _MOST = 1 << 22
-"""Tables and masks of more places than this are not made."""
+"""The largest number of places of tables and masks."""
 
 
 class Unstructured(Exception):
-    """There are no blocks to be had that would be smaller than an array."""
+    """There are no blocks that would be smaller than an array."""
 
 
 @final
 class Sum(NamedTuple):
-    """A number, and an index for each of some axes: where these are, a coordinate."""
+    """A coordinate: a number plus an index of each of some axes."""
 
     const: int
     terms: dict[int, Index]
@@ -55,8 +55,8 @@ def along(name: int, step: int = 1, start: int = 0) -> Sum:
 
 @final
 class Joint:
-    """A product of operands over named axes, of some `sizes`, and the coordinates of what comes
-    out.
+    """A product of operands over named axes with some `sizes`, and the equations between their
+    coordinates.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Joint:
         return name
 
     def block(self, block: Block) -> list[Sum]:
-        """A block as an operand, and its coordinates."""
+        """Adds a block as an operand, and returns its coordinates."""
         names = [self.axis(axis.size) for axis in block.axes]
         self.number *= block.factor
         if block.values is not None:
@@ -94,7 +94,7 @@ class Joint:
         return coordinates
 
     def array(self, array: Any, coordinates: Sequence[Sum]) -> None:
-        """An array as an operand, its places along each axis being some sums."""
+        """Adds an array as an operand; its places along each axis are given by sums."""
         shape = jnp.shape(array)
         spread = [i for i, size in enumerate(shape) if size == 1]
         names = [self.axis(size) for size in shape if size != 1]
@@ -104,7 +104,7 @@ class Joint:
             self.equate(along(name), coordinate)
 
     def mask(self, array: Any, coordinates: Sequence[Sum]) -> None:
-        """A condition that has to hold at some places."""
+        """Adds a condition that has to hold at some places."""
         self.array(array, coordinates)
         self.masks.append(self.operands.pop())
 
@@ -114,7 +114,7 @@ class Joint:
     # solving
 
     def solve(self) -> None:
-        """All equations."""
+        """Solves all equations."""
         while self.equations and not self.empty and 0 not in self.sizes.values():
             self.equations = [self._simple(*each) for each in self.equations]
             easiest = min(self.equations, key=_difficulty)
@@ -122,7 +122,7 @@ class Joint:
             self._solve(*easiest)
 
     def _simple(self, left: Sum, right: Sum) -> tuple[Sum, Sum]:
-        """The same equation, each axis on one side of it, and numbers on the left."""
+        """The same equation with each axis on one side only, and numbers on the left."""
         left, right = self._normal(left), self._normal(right)
         mine, other = dict(left.terms), dict(right.terms)
         for name in set(mine) & set(other):
@@ -138,7 +138,7 @@ class Joint:
         return total, Sum(0, other)
 
     def _normal(self, total: Sum) -> Sum:
-        """Without what does not change along its axis."""
+        """A sum without indices that are constant along their axis."""
         const, terms = total
         kept: dict[int, Index] = {}
         for name, index in terms.items():
@@ -175,7 +175,7 @@ class Joint:
         return None
 
     def _keep(self, name: int, left: Sum, right: Sum) -> None:
-        """The places along one axis that fulfil an equation."""
+        """Keeps the places along one axis that satisfy an equation."""
         (index,) = _difference(left, right).terms.values()
         if isinstance(index, Range):
             place, rest = divmod(-left.const, index.step)
@@ -190,7 +190,7 @@ class Joint:
             self._take(name, known(places), places.size)
 
     def _match(self, x: int, ix: Index, y: int, iy: Index) -> None:
-        """Two axes become one, of the places at which their numbers are the same."""
+        """Makes one axis of two: the places at which their numbers agree."""
         of_x, of_y, size = self._places(x, ix, y, iy)
         if size == 0:
             self.empty = True
@@ -222,7 +222,7 @@ class Joint:
         return known(of_x), known(order[np.repeat(starts, counts) + rank]), int(counts.sum())
 
     def _digits(self, total: Sum) -> bool:
-        """Σ high + Σ low = 0 with high multiples of q and low smaller than it: both are 0."""
+        """Σ high + Σ low = 0, with high multiples of q and low smaller than q: both are 0."""
         steps = _steps(total)
         if steps is None:
             return False
@@ -238,7 +238,7 @@ class Joint:
         return False
 
     def _divide(self, total: Sum) -> bool:
-        """The same where a number is known at run time only, on one side: it is divided by q."""
+        """The same if a number known only at run time stands on one side: it is divided by q."""
         traced = [n for n, index in total.terms.items() if index.is_traced]
         steps = _steps(Sum(0, {n: i for n, i in total.terms.items() if n not in traced}))
         if len(traced) != 1 or not steps or len({step > 0 for step in steps.values()}) > 1:
@@ -268,7 +268,7 @@ class Joint:
         return True
 
     def _look_up(self, total: Sum) -> bool:
-        """The same where the other side is a table that has each number once."""
+        """The same if the other side is a table without repetitions."""
         if len(total.terms) != 2:
             return False
         (y, table), (x, index) = sorted(total.terms.items(), key=lambda term: term[1].is_traced)
@@ -303,7 +303,7 @@ class Joint:
             return False
         outside, carried, _, name, expression = min(found, key=lambda each: each[:3])
         windows = carried and len(expression.terms) > 1 and _steps(expression) is not None
-        if outside and not windows:  # else zeros are around
+        if outside and not windows:  # windows already have zeros around
             size = self.sizes[name]
             self._mask(expression, lambda numbers: (numbers >= 0) & (numbers < size))
             expression = _within(expression, size - 1)
@@ -311,7 +311,7 @@ class Joint:
         return True
 
     def _fuse(self, left: Sum, right: Sum) -> None:
-        """The axes of each side become one, with tables."""
+        """Makes one axis of each side, with tables."""
         self.equate(left, right)
         for side in (left, right):
             if len(side.terms) > 1:
@@ -321,7 +321,7 @@ class Joint:
         names = {**left.terms, **right.terms}
         self._mask_of(names, self._numbers(left, names) == self._numbers(right, names))
 
-    # what is done to all that there is
+    # changes of all operands, masks and equations
 
     def _each_sum(self, function: Callable[[Sum], Sum]) -> None:
         self.outputs = [function(total) for total in self.outputs]
@@ -332,7 +332,7 @@ class Joint:
         self.masks = [function(each) for each in self.masks]
 
     def _take(self, name: int, index: Index, size: int) -> None:
-        """An axis becomes that of its places at an index."""
+        """Replaces an axis by its places at an index."""
         if index == Range() and size == self.sizes[name]:
             return
         self._each_operand(lambda each: each.taken(name, index, size))
@@ -346,13 +346,13 @@ class Joint:
         self.sizes[name] = size
 
     def _unify(self, old: int, new: int) -> None:
-        """An axis becomes another one."""
+        """Replaces an axis by another one."""
         self._each_operand(lambda each: each.renamed(old, new))
         self._each_sum(lambda total: self._replaced(total, old, lambda i: Sum(0, {new: i})))
         del self.sizes[old]
 
     def _name_by(self, name: int, expression: Sum) -> None:
-        """An axis is where the numbers of a sum are."""
+        """Expresses an axis by a sum of others."""
         if len(expression.terms) == 1:
             ((other, index),) = expression.terms.items()
             self._take(name, index.scaled(1, expression.const), self.sizes[other])
@@ -374,7 +374,7 @@ class Joint:
         del self.sizes[name]
 
     def _fused(self, names: tuple[int, ...]) -> None:
-        """Several axes become one."""
+        """Makes one axis of several."""
         sizes = [self.sizes[n] for n in names]
         if math.prod(sizes) > _MOST:
             raise Unstructured
@@ -390,7 +390,7 @@ class Joint:
             del self.sizes[name]
 
     def _split(self, name: int, by: int) -> tuple[int, int]:
-        """An axis becomes two, of places by · high + low."""
+        """Makes two axes of one, with places by · high + low."""
         size = self.sizes[name]
         high, low = self.axis(-(-size // by)), self.axis(by)
         if size % by and not self._is_carried(name):
@@ -407,7 +407,7 @@ class Joint:
         return high, low
 
     def _replaced(self, total: Sum, name: int, by: Callable[[Index], Sum]) -> Sum:
-        """A sum with another in the place of one of its terms."""
+        """A sum with one of its terms replaced by another sum."""
         if name not in total.terms:
             return total
         terms = dict(total.terms)
@@ -424,7 +424,7 @@ class Joint:
             self.masks.append(Operand(mask, tuple(names)))
 
     def _numbers(self, total: Sum, names: Collection[int]) -> Any:
-        """A sum's numbers at all places of some axes."""
+        """The numbers of a sum at all places of some axes."""
         shape = tuple(self.sizes[n] for n in names)
         if math.prod(shape) > _MOST:
             raise Unstructured
@@ -442,14 +442,14 @@ class Joint:
         return any(name in each.names for each in (*self.operands, *self.masks))
 
     def _is_free(self, name: int) -> bool:
-        """Whether it is in sums by its steps alone."""
+        """Whether it occurs in sums only by its steps."""
         sums = (*self.outputs, *itertools.chain(*self.equations))
         return all(isinstance(s.terms.get(name, Range()), Range) for s in sums)
 
-    # the end
+    # the result
 
     def result(self, dtype: Any, **how: Any) -> Block | None:
-        """What comes out; None for nothing."""
+        """The block of the result; None if it is zero."""
         self.solve()
         if self.empty or 0 in self.sizes.values():
             return None
@@ -472,7 +472,7 @@ class Joint:
         return Block(values, axes, tuple(total.const for total in outputs), self.number)
 
     def _united(self, whole: Operand, kept: list[int], outputs: Sequence[Sum]) -> Any:
-        """Axes that add the same to the coordinates become one: of windows of windows."""
+        """Makes one axis of two that add the same to all coordinates: windows of windows."""
         for x, y in itertools.combinations(kept, 2):
             adds = [(total.terms.get(x), total.terms.get(y)) for total in outputs]
             same = all(a == b and not isinstance(a, Traced | Table) for a, b in adds)
@@ -498,8 +498,8 @@ def _typed(operand: Operand, dtype: Any) -> Any:
 
 
 def _masked(operands: list[Operand], masks: Sequence[Operand], dtype: Any) -> list[Operand]:
-    """Zeros where a mask says so: selected in an operand that has all of its axes, for 0 · ∞ is no
-    zero.
+    """Zeros where a mask is false. They are selected in an operand that has all of the mask's axes,
+    because 0 · ∞ is not zero.
     """
     for mask in masks:
         fitting = [i for i, each in enumerate(operands) if set(mask.names) <= set(each.names)]
@@ -515,14 +515,14 @@ def _masked(operands: list[Operand], masks: Sequence[Operand], dtype: Any) -> li
 
 
 def _order(outputs: Sequence[Sum], name: int) -> Any:
-    """One order of axes for all blocks: by coordinates, and by steps, large ones first."""
+    """A common order of axes for all blocks: by coordinates, then by steps, large ones first."""
     indices = [total.terms.get(name) for total in outputs]
     steps = [index.step if isinstance(index, Range) else 0 for index in indices]
     return [index is None for index in indices], [-abs(step) for step in steps], steps, name
 
 
 def _within(total: Sum, most: int) -> Sum:
-    """A sum, of which nothing else is asked, from 0 to a number."""
+    """A sum clipped to 0 … `most`, if nothing else depends on it."""
     if len(total.terms) != 1:
         return total
     ((name, index),) = total.terms.items()
@@ -536,7 +536,7 @@ def _difference(left: Sum, right: Sum) -> Sum:
 
 
 def _steps(total: Sum) -> dict[int, int] | None:
-    """The steps of a sum of ranges."""
+    """The steps of a sum of ranges; None for other sums."""
     steps = {n: index.step for n, index in total.terms.items() if isinstance(index, Range)}
     return steps if len(steps) == len(total.terms) else None
 

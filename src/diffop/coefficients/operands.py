@@ -13,10 +13,10 @@ from ..kernels import call
 from .index import Index, Range, Traced
 
 _SLICES = 16
-"""Windows of so many places are cut out one by one: a gather is slow, and its gradient slower."""
+"""Windows of at most this many places are sliced one by one: a gather and its gradient are slow."""
 _LONG = 256
-"""One place of a longer axis is no slice, whose transpose is a pad: devices that share the axis
-would fill in all of it.
+"""A single place of a longer axis is not sliced: the transpose is a pad, and devices that share the
+axis would fill in all of it.
 """
 
 
@@ -28,7 +28,7 @@ class Operand(NamedTuple):
     names: tuple[int, ...]
 
     def taken(self, name: int, index: Index, size: int) -> "Operand":
-        """What is at `size` places along an axis."""
+        """The entries at `size` places along an axis."""
         if name not in self.names:
             return self
         axis = self.names.index(name)
@@ -40,7 +40,7 @@ class Operand(NamedTuple):
         return Operand(jnp.asarray(self.array).at[at].get(mode="clip"), self.names)
 
     def renamed(self, old: int, new: int) -> "Operand":
-        """With another name of an axis; the diagonal where there is one of that name."""
+        """With an axis renamed; the diagonal if there is already an axis of that name."""
         if old not in self.names:
             return self
         if new not in self.names:
@@ -83,7 +83,7 @@ class Operand(NamedTuple):
         """The array at these places along an axis, one for each place along others."""
         if name not in self.names:
             return self
-        within = [n for n in self.names if n in names]  # of which the same places are looked up
+        within = [n for n in self.names if n in names]  # axes with the same places
         front = [self.names.index(n) for n in (name, *within)]
         moved = jnp.moveaxis(jnp.asarray(self.array), front, range(len(front)))
         grid = np.indices(places.shape, np.int32, sparse=True)
@@ -92,7 +92,7 @@ class Operand(NamedTuple):
         return Operand(moved.at[at].get(mode="clip"), (*names, *rest))
 
     def fused(self, names: Sequence[int], new: int, sizes: dict[int, int]) -> "Operand":
-        """With several axes as one."""
+        """With several axes fused to one."""
         if not set(names) & set(self.names):
             return self
         rest = tuple(n for n in self.names if n not in names)
@@ -102,7 +102,7 @@ class Operand(NamedTuple):
         return Operand(whole.reshape(*whole.shape[: len(rest)], -1), (*rest, new))
 
     def split(self, name: int, high: int, low: int, by: int) -> "Operand":
-        """With an axis as two, of places `by · high + low`, zeros where there were none."""
+        """With an axis split in two, of places `by · high + low`; new places are zeros."""
         if name not in self.names:
             return self
         axis = self.names.index(name)
@@ -116,7 +116,7 @@ class Operand(NamedTuple):
 
 
 def sliced(array: Any, axis: int, index: Range, size: int) -> Any:
-    """What is at `size` places of a range along an axis."""
+    """The entries at `size` places of a range along an axis."""
     start, step = index
     last = start + step * (size - 1)
     if (start, step, size) == (0, 1, array.shape[axis]):
@@ -128,7 +128,7 @@ def sliced(array: Any, axis: int, index: Range, size: int) -> Any:
 
 
 def laid(operand: Operand, names: Sequence[int]) -> Any:
-    """The array with axes in this order, of size one where it has none."""
+    """The array with its axes in this order; missing axes have size one."""
     own = [n for n in names if n in operand.names]
     order = tuple(operand.names.index(n) for n in own)
     array = operand.array
@@ -139,7 +139,7 @@ def laid(operand: Operand, names: Sequence[int]) -> Any:
 
 
 def contracted(operands: Sequence[Operand], kept: Collection[int], **how: Any) -> Operand:
-    """The product of operands, summed over all axes but those that are kept."""
+    """The product of operands, summed over all axes except the kept ones."""
     left = sorted(operands, key=lambda each: math.prod(jnp.shape(each.array)))
     while len(left) > 1:
         first, second, *left = left
@@ -151,7 +151,7 @@ def contracted(operands: Sequence[Operand], kept: Collection[int], **how: Any) -
 
 
 def _sum(operand: Operand, wanted: set[int]) -> Operand:
-    """Without the axes that nobody else has."""
+    """Summed over the axes that no other operand has."""
     axes = [a for a, n in enumerate(operand.names) if n not in wanted]
     if not axes:
         return operand

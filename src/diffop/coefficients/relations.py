@@ -1,5 +1,5 @@
-"""Relations between the places of operands and of an output: a multilinear map whose array of
-numbers is zeros and ones, by sums of indices.
+"""Relations between the places of operands and of an output: multilinear maps whose arrays consist
+of zeros and ones, described by sums of indices.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from .joint import Joint, Sum
 
 @final
 class Relation(NamedTuple):
-    """out[o(k)] = Σ_k Π_i operand_i[a_i(k)] over all places k of variables, of some `sizes`, that
-    fulfil the `equations`, times a `sign`; but for those at which an array is false (`keep`, with a
-    sum for each of its axes).
+    """out[o(k)] = Σ_k Π_i operand_i[a_i(k)] over all places k of variables with some `sizes` that
+    satisfy the `equations`, times a `sign`. Places where the array of `keep` is false are left out;
+    `keep` has a sum for each axis of that array.
 
     `operands` and `output` are a sum of the variables for each axis; `shape` is the output's.
     """
@@ -31,8 +31,8 @@ class Relation(NamedTuple):
     def tie(
         self, joint: Joint, coordinates: Sequence[Sequence[Sum]], arrays: Sequence[Any]
     ) -> list[Sum]:
-        """The coordinates of the output, where operands are blocks, by their coordinates, or
-        arrays.
+        """The coordinates of the output, for operands that are blocks, given by their coordinates,
+        or arrays.
         """
         names = [joint.axis(size) for size in self.sizes]
 
@@ -55,7 +55,7 @@ class Relation(NamedTuple):
 
 
 def along(variable: int, step: int = 1, start: int = 0) -> Sum:
-    """A variable, times a step, and more."""
+    """A variable times a step, plus a start."""
     return Sum(start, {variable: Range(0, step)})
 
 
@@ -65,18 +65,18 @@ def at(variable: int, index: Index) -> Sum:
 
 
 NOWHERE = Sum(0, {})
-"""Along an axis of one place."""
+"""The coordinate along an axis of size one."""
 
 
 def unchanged(shape: tuple[int, ...], keep: Any = None) -> Relation:
-    """Each entry to its own place."""
+    """The relation that maps each entry to its own place."""
     variables = tuple(along(v) for v in range(len(shape)))
     where = None if keep is None else (keep, variables if jnp.ndim(keep) else ())
     return Relation(shape, (variables,), variables, shape, keep=where)
 
 
 def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Relation:
-    """Operands that are broadcast to a shape, along axes of size one and from scalars."""
+    """Operands broadcast to a shape, along axes of size one and from scalars."""
 
     def places(own: tuple[int, ...]) -> tuple[Sum, ...]:
         first = len(shape) - len(own)
@@ -89,7 +89,7 @@ def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Re
 
 
 def outer(left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
-    """Each entry of one operand times each of another."""
+    """Each entry of one operand times each entry of the other."""
     sizes = (*left, *right)
     output = tuple(along(v) for v in range(len(sizes)))
     return Relation(sizes, (output[: len(left)], output[len(left) :]), output, sizes)
@@ -155,8 +155,8 @@ def convolution(
 
 
 def reshape(before: tuple[int, ...], after: tuple[int, ...]) -> Relation:
-    """Entries in row-major order in another shape. Axes are taken apart where both shapes can be
-    made of the same parts.
+    """Entries in row-major order in another shape. Axes are split if both shapes consist of the
+    same parts.
     """
     sizes = (*before, *after)
     count = len(before)

@@ -1,17 +1,17 @@
 """The formal adjoint of an operator, term by term.
 
-By parts, with nothing on the boundary, ∫ conj(v) c D u = ∫ conj((c D)* v) u for
+Integration by parts, without boundary terms, gives ∫ conj(v) c D u = ∫ conj((c D)* v) u for
 
     (c ∂^α)* v = (−1)^|α| ∂^α (c̄ v),        (A B)* = B* A*.
 
-A coefficient function stays inside of the derivative, as a composition. Where the coefficients are
-fields of vectors or matrices they are differentiated:
+A coefficient function stays inside the derivative, as a composition. Coefficients that are fields
+of vectors or matrices are differentiated:
 
     (b·∇)* = −b·∇ − div b,
     (C:∇²)* = C:∇² + β·∇ + ½ div β,        β_j = Σ_i ∂_i (C_ij + C_ji),
 
 since ∂_i∂_j (C_ij v) = C_ij ∂_i∂_j v + β_j ∂_j v + (∂_i∂_j C_ij) v, summed over i and j, and div β
-has every ∂_i∂_j C_ij twice. In the same way for C = ½σσᵀ. Fields are real.
+contains every ∂_i∂_j C_ij twice. C = ½σσᵀ is treated in the same way. Fields are real.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,9 +35,9 @@ _ROTATED = np.array([[0.0, -1.0], [1.0, 0.0]])
 
 
 def adjoint(terms: Sequence[Term], conjugated: bool) -> tuple[Term, ...]:
-    """The terms of the adjoint; of the transpose where nothing is conjugated.
+    """The terms of the adjoint; of the transpose if nothing is conjugated.
 
-    **Raises:** `ValueError` for what has none without knowing u's shape.
+    **Raises:** `ValueError` for terms whose adjoint depends on u's shape.
     """
     return tuple(each for term in terms for each in _of_term(term, conjugated))
 
@@ -76,14 +76,14 @@ def _of_functions(functions: Sequence[Callable[..., Any]], conjugated: bool) -> 
 
 
 def _of_flux(div: Segment, grad: GradientTerms) -> Sequence[Term]:
-    """(div M∇)* = div Mᵀ∇, M being σᵀ or a."""
+    """(div M∇)* = div Mᵀ∇, where M is σᵀ or a."""
     other = GradientTerms(grad.argnum, grad.dims, grad.field, transposed=not grad.transposed)
     return (compose(factor_term(div.factors[0]), factor_term(other)),)
 
 
 def _of_product(segment: Segment) -> Sequence[Term]:
-    """Of the derivatives in a segment, of which one may have coefficients that vary: the one that
-    is applied last.
+    """The adjoint of the derivatives in a segment. At most one of them has variable coefficients:
+    the one that is applied last.
     """
     if segment.entries:
         raise ValueError(
@@ -147,7 +147,7 @@ def _times(number: int | float, function: Callable[..., Any]) -> Term:
 
 
 def _of_gradient(grad: GradientTerms) -> Sequence[Term]:
-    """−div, or −div σ: of a σ whose columns are known, each along its own."""
+    """−div, or −div σ; if the columns of σ are known, each column along its own direction."""
     field, argnum, dims = grad.field, grad.argnum, grad.dims
     divergence = DivergenceTerms(argnum, dims)
     if field is None:

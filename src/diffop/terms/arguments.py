@@ -1,4 +1,4 @@
-"""Checking what operators are made from: one clear sentence at the call that made the mistake."""
+"""Checks of the arguments of operators: one clear sentence at the call that made the mistake."""
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import index
@@ -42,7 +42,7 @@ def checked_chunk(chunk: Any) -> int | None:
 
 
 def checked_key(key: Any, name: str) -> Key:
-    """A random key for what is called by a name in the error: of the new kind, or its words."""
+    """A random key, of the new kind or as its words; `name` is for the error."""
     if not isinstance(key, jax.Array) or not _is_key(key):
         raise TypeError(
             f"{name} needs a JAX random key such as jax.random.key(0); got {described(key)}."
@@ -57,7 +57,7 @@ def _is_key(key: jax.Array) -> bool:
 
 
 def described(value: Any) -> str:
-    """A value for an error."""
+    """A value, described for an error."""
     if isinstance(value, jax.Array):
         return f"an array of type {value.dtype} and shape {value.shape}"
     return f"{value!r} of type {type(value).__name__}"
@@ -82,7 +82,7 @@ def checked_dims(dims: Any) -> tuple[int, ...] | None:
 
 
 def checked_entry(entry: Any) -> Entry:
-    """An entry of what u returns, or a tuple of different ones."""
+    """An entry of u's value, or a tuple of different ones."""
     if isinstance(entry, tuple | list):
         several = tuple(checked_entry(each) for each in entry)
         if not several or len(set(several)) != len(several):
@@ -135,7 +135,7 @@ def _place(key: Any, argnum: int, name: str) -> tuple[int, int]:
 
 
 def checked_field(field: Any, name: str, ranks: tuple[int, ...], forms: str) -> Field:
-    """A coefficient field: callables as they are, arrays floating and of a possible rank."""
+    """A coefficient field: callables unchanged, arrays as floating ones of an allowed rank."""
     if isinstance(field, SparseColumns):
         values = as_floating(field.values, name)
         return eqx.tree_at(lambda columns: columns.values, field, values)
@@ -163,7 +163,9 @@ def equal_magnitudes(array: Any) -> bool:
 
 
 def checked_plan(plan: Any) -> Kind:
-    """How mixed derivatives are computed: a name, a scheme over coordinates, or what makes one."""
+    """How mixed derivatives are computed: a name, a scheme over coordinates, or a
+    function to one.
+    """
     if isinstance(plan, Scheme):
         return plan.over_coordinates()
     if not is_function(plan) and plan not in KINDS:
@@ -176,20 +178,20 @@ def checked_plan(plan: Any) -> Kind:
 
 
 def is_operator(value: Any) -> bool:
-    """Whether a value is an operator or an estimate, whose class is in a room above."""
+    """Whether a value is an operator or an estimate; their class is in a higher room."""
     return hasattr(type(value), "is_operator")
 
 
 def is_function(value: Any) -> bool:
-    """Whether a value may stand for u, or for a coefficient. Operators can be called too, estimates
-    with u and the others to say how they are applied, and are no functions of points.
+    """Whether a value may be u, or a coefficient. Operators are callable too: estimates with u, and
+    others raise an error that says how to apply them. They are no functions of points.
     """
     return callable(value) and not is_operator(value)
 
 
 def check_callable(u: Any, point: tuple[Any, ...] = ()) -> None:
-    """Refuse what is no function in place of one, and a point beside it. Operators are recognised
-    before what can be called.
+    """Refuses anything but a function, and a point beside it. Operators are recognised before other
+    callables.
     """
     if is_operator(u):
         raise TypeError("an operator is applied to a function u; to compose operators write A @ B.")

@@ -1,4 +1,4 @@
-"""Arranged factors among others: written out as coordinate derivatives, and gathered again."""
+"""Arranged factors among others: written out as coordinate derivatives, and reassembled."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
@@ -16,9 +16,7 @@ Result = TypeVar("Result")
 def written_out(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point
 ) -> list[tuple[Segment, Draw | None]]:
-    """The requests with each arranged factor as the derivatives that it is made of, which are
-    exact.
-    """
+    """The requests, with each arranged factor replaced by its derivatives, which are exact."""
     result: list[tuple[Segment, Draw | None]] = []
     for segment, draw in requests:
         factor = _arranged(segment)
@@ -35,8 +33,8 @@ def written_out(
 def gathered(
     requests: Sequence[tuple[Segment, Any]], results: Sequence[Result], point: Point
 ) -> Iterator[tuple[ArrangedTerms | None, list[Result]]]:
-    """For each request its arranged factor, if it is one, and what belongs to it among the results
-    of those written out.
+    """For each request its arranged factor, if it is one, and its part of the results of the
+    written-out requests.
     """
     rest = iter(results)
     for segment, _ in requests:
@@ -51,10 +49,10 @@ def _arranged(segment: Segment) -> ArrangedTerms | None:
 
 
 def derivatives_of(segment: Segment, point: Point) -> tuple[Alpha, ...]:
-    """The derivatives by single coordinates that a segment is, or is arranged from."""
+    """The derivatives with respect to single coordinates that a segment is, or arranges."""
     if (factor := _arranged(segment)) is not None:
         return factor.derivatives(point)
     if (alpha := segment.derivative) is None:
         return ()
-    segment.factors[0].count(point)  # the coordinates exist
+    segment.factors[0].count(point)  # checks that the coordinates exist
     return (alpha,)

@@ -1,9 +1,10 @@
-"""Operators as polynomials in ∂ with collected coefficients: what `==` compares.
+"""The canonical form of operators, which `==` compares: polynomials in ∂ with collected
+coefficients.
 
 The generators are the coordinate derivatives ∂_{a,i}, the power sums P_k = Σ_i ∂_i^k over all
-coordinates (symbols of their own, since d is not known), and what stays opaque: fields that are
-functions of the point, matrix-vector products, gradients and divergences. Restricted sums, concrete
-matrices and lists of terms are written out in ∂_{a,i}.
+coordinates (separate symbols, since d is not known), and opaque factors: fields that are functions
+of the point, matrix-vector products, gradients and divergences. Restricted sums, concrete matrices
+and lists of terms are written out in ∂_{a,i}.
 """
 
 from collections import Counter
@@ -31,7 +32,7 @@ Polynomial: TypeAlias = dict[Hashable, Value]
 
 
 def polynomial(terms: Iterable[Term]) -> Polynomial:
-    """Coefficients by monomial (a word of them where coefficients vary); zeros dropped.
+    """Coefficients by monomial (by a word of them if coefficients vary); zeros are dropped.
 
     **Raises:** `TypeError` for traced coefficients, whose values are not known.
     """
@@ -59,7 +60,7 @@ def agree(left: Sequence[Term], right: Sequence[Term]) -> bool:
 
 
 def precision(terms: Any) -> float:
-    """The least precise type among a tree's arrays tells."""
+    """The precision of the least precise type among a tree's arrays."""
     kinds = [x.dtype for x in jax.tree.leaves(terms) if hasattr(x, "dtype")]
     return max([float(np.finfo(np.float64).eps), *(_epsilon(kind) for kind in kinds)])
 
@@ -91,7 +92,7 @@ def _multiply(left: Monomials, right: Monomials) -> Monomials:
 
 
 def _factor(factor: Factor) -> Monomials:
-    """A factor written out in the generators."""
+    """A factor, written in the generators."""
     match factor:
         case PowerSum(dims=None):
             return _symbol(factor.key)
@@ -141,7 +142,7 @@ def _symbol(key: Hashable) -> Monomials:
 
 
 def _opaque(factor: Factor) -> Hashable:
-    """Fields that are functions are equal when the functions are."""
+    """The key of an opaque factor: fields that are functions are equal if the functions are."""
     field = getattr(factor, "field", None)
     if not callable(field) and not hasattr(field, "mv"):
         return factor.key
@@ -149,7 +150,7 @@ def _opaque(factor: Factor) -> Hashable:
 
 
 def place(factor: Any) -> Hashable:
-    """All of a factor but its coefficients."""
+    """Everything in a factor except its coefficients."""
     names = ("argnum", "argnums", "dims", "exponents", "rows", "transposed")
     positions = factor.positions if isinstance(factor, CoordinateTerms) else None
     if positions is not None:
@@ -178,7 +179,7 @@ def _form(factor: Any, coefficients: np.ndarray) -> Monomials:
 
 
 def _gradient(factor: GradientTerms, sigma: np.ndarray) -> Monomials:
-    """σᵀ∇: entry j is Σ_i σ_ij ∂_i. A vector is a diagonal; of a number d is not known."""
+    """σᵀ∇: entry j is Σ_i σ_ij ∂_i. A vector is a diagonal; for a number, d is not known."""
     name = ("gradient", factor.argnum, factor.dims, factor.transposed)
     if sigma.ndim == 0:
         return {frozenset({((*name, "each"), 1)}): sigma.item()}
@@ -204,8 +205,8 @@ def _coordinate_terms(factor: CoordinateTerms) -> Monomials:
 
 
 def function_key(function: Any) -> Hashable:
-    """A function as a key: itself where it can be hashed. Others, such as networks, are equal
-    where their arrays are.
+    """A function as a key: itself if it can be hashed. Others, such as networks, are equal if their
+    arrays are.
     """
     try:
         hash(function)

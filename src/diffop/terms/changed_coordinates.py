@@ -1,12 +1,12 @@
-"""Operators in other coordinates: of functions v(q) = u(x(q)), where x = map(q).
+"""Operators in other coordinates: for functions v(q) = u(x(q)), where x = map(q).
 
-A derivative of order one or two is known by what it does to polynomials of x: with J = ∂x/∂q,
+A derivative of order one or two is determined by its values for polynomials of x. With J = ∂x/∂q,
 
     b·∇_x = (J⁻¹b)·∇_q,
-    C:∇_x² = C':∇_q² + b'·∇_q,      C' = J⁻¹ C J⁻ᵀ,    b' = −J⁻¹ (C':∇_q²) x,
+    C:∇_x² = C':∇_q² + b'·∇_q,      C' = J⁻¹ C J⁻ᵀ,    b' = −J⁻¹ (C':∇_q²) x.
 
-the last because C:∇_x² of x itself is 0. The b of a factor is what it makes of the function x, its
-C what it makes of ½ (x − x₀)(x − x₀)ᵀ at x₀. Changing coordinates respects compositions, so that
+The last follows because C:∇_x² of x itself is 0. The b of a factor is its value for the function x,
+its C the value for ½ (x − x₀)(x − x₀)ᵀ at x₀. A change of coordinates respects compositions, so
 words and powers are changed factor by factor.
 """
 
@@ -43,10 +43,10 @@ Map: TypeAlias = Callable[[PyTree], PyTree]
 
 
 def in_coordinates(terms: Sequence[Term], mapping: Map, argnum: int) -> tuple[Term, ...]:
-    """The terms of an operator on functions of x as those of one on functions of q.
+    """Rewrites the terms of an operator on functions of x for functions of q.
 
-    **Raises:** `ValueError` for factors that are not changed: gradients and their like, and sums of
-    order three and more.
+    **Raises:** `ValueError` for gradients and similar factors, and for sums of order three or more,
+    which cannot be changed.
     """
     return tuple(each for term in terms for each in _of_term(term, mapping, argnum))
 
@@ -90,7 +90,7 @@ def _of_factor(factor: Factor, mapping: Map, argnum: int) -> Sequence[Term]:
 
 
 def _of_monomial(factor: Monomial, mapping: Map, argnum: int) -> Sequence[Term]:
-    """Coordinate by coordinate."""
+    """Changed coordinate by coordinate."""
     found = Term(Number(1), ())
     for (own, i), order in factor.alpha:
         once = Monomial((((own, i), 1),))
@@ -102,7 +102,7 @@ def _of_monomial(factor: Monomial, mapping: Map, argnum: int) -> Sequence[Term]:
 
 @final
 class Moved(eqx.Module):
-    """A function of x as one of q."""
+    """A function of x as a function of q."""
 
     function: Callable[..., Any]
     mapping: Map
@@ -157,7 +157,7 @@ class Direction(eqx.Module):
 
 
 def _argnum(factor: Any) -> int:
-    """Of which all its coordinates are."""
+    """The argument to which all of its coordinates belong."""
     if isinstance(factor, Located):
         return factor.argnum
     return factor.argnums[0] if isinstance(factor, CoordinateTerms) else factor.alpha[0][0][0]
@@ -179,7 +179,7 @@ def _flat(mapping: Map, q: PyTree) -> Vector:
 def _jacobian(point: Point, changed: Matrix | Direction, argnum: int) -> Array:
     """∂x/∂q.
 
-    **Raises:** `ValueError` where there are not as many coordinates as before.
+    **Raises:** `ValueError` if the number of coordinates changes.
     """
     flat, at = by_coordinates(
         lambda *args, **_: _flat(changed.mapping, args[argnum]), point, argnum

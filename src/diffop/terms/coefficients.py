@@ -1,5 +1,5 @@
-"""ScalarArray coefficients: Python numbers are part of an operator's structure, arrays are its
-leaves.
+"""Scalar coefficients: Python numbers are part of an operator's structure, arrays are
+its leaves.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def is_number(coefficient: ScalarCoefficient) -> bool:
 
 
 def plain(coefficient: ScalarCoefficient) -> Any:
-    """The coefficient as something to compute with."""
+    """The coefficient as a number or an array for computations."""
     return coefficient.value if isinstance(coefficient, Number) else coefficient
 
 
@@ -73,9 +73,9 @@ def value_at(function: Callable[..., Any], point: Point) -> Array:
 
 def times(leaf: Any, factor: Any) -> Any:
     """A floating output, or a literal of a program, times a scalar, in the output's own precision;
-    complex where the factor is.
+    complex if the factor is.
 
-    **Raises:** `ValueError` for an integer that is no number of double precision.
+    **Raises:** `ValueError` for an integer beyond the range of double precision.
     """
     if isinstance(factor, int | float):
         return leaf if factor == 1 else leaf * _as_float(factor)
@@ -88,7 +88,7 @@ def times(leaf: Any, factor: Any) -> Any:
 
 
 def _as_float(number: float | int) -> float:
-    """JAX takes integers of 32 bits for arrays."""
+    """The number as a float: JAX makes 32-bit arrays of integers."""
     try:
         return float(number)
     except OverflowError as error:

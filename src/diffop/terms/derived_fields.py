@@ -1,6 +1,6 @@
-"""Coefficient functions made of others: conjugates, divergences of fields, entries of lists.
+"""Coefficient functions made from others: conjugates, divergences of fields, entries of lists.
 
-They are modules and hold what they are made of, so that they are equal where that is.
+They are modules that hold the functions from which they are made, and are equal if these are.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Conjugate(eqx.Module):
 
 
 def conjugate(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The conjugate; what follows from fields, which are real, is its own."""
+    """The conjugate of a function; functions derived from fields are real and unchanged."""
     if isinstance(function, Conjugate):
         return function.function
     return function if isinstance(function, DivergenceOf | RowOf) else Conjugate(function)
@@ -70,7 +70,7 @@ class DivergenceOf(eqx.Module):
 
 @final
 class RowDivergence(eqx.Module):
-    """The vector Σ_i ∂_i S_ij of a symmetric S: C + Cᵀ of C:∇², σσᵀ of ½σσᵀ:∇²."""
+    """The vector Σ_i ∂_i S_ij of a symmetric S: C + Cᵀ for C:∇², σσᵀ for ½σσᵀ:∇²."""
 
     form: MatrixForm | SquareRoot
 
@@ -106,10 +106,10 @@ class RowOf(eqx.Module):
 def matrix_of(
     field: Field, point: Point, argnum: int, dims: tuple[int, ...] | None, name: str
 ) -> Array:
-    """A field's value as a matrix, or as the vector on the diagonal of one."""
+    """A field's value as a matrix, or as a vector if the matrix is diagonal."""
     value = resolve(field, point, argnum, name)
     size = point.coordinates(argnum, dims, name)
-    if callable(value) or hasattr(value, "matrix"):  # by products, or by sparse columns
+    if callable(value) or hasattr(value, "matrix"):  # given by products, or by sparse columns
         return apply_rows(value, jnp.eye(size, dtype=point.dtype(argnum))).T
     return value if value.ndim == 2 else jnp.broadcast_to(value, (size,))
 
@@ -117,7 +117,7 @@ def matrix_of(
 def row_divergence(
     function: Callable[..., Array], point: Point, argnum: int, dims: tuple[int, ...] | None
 ) -> Vector:
-    """Σ_i ∂_i S_ij of a function S of the point to matrices, or to diagonals of such."""
+    """Σ_i ∂_i S_ij of a function S of the point whose values are matrices or diagonals."""
     flat, at = by_coordinates(function, point, argnum)
     places = np.arange(flat.size) if dims is None else _array(dims)
 
@@ -133,7 +133,7 @@ def row_divergence(
 def by_coordinates(
     function: Callable[..., PyTree], point: Point, argnum: int
 ) -> tuple[Vector, Callable[[Vector], PyTree]]:
-    """The coordinates of an argument, and the function of them alone."""
+    """The coordinates of an argument, and the function restricted to them."""
     flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, point.args[argnum]))
 
     def at(flat: Vector) -> PyTree:

@@ -1,4 +1,4 @@
-"""Entries of what a function returns: of a vector-valued u one value, or several."""
+"""Entries of u's value: one value of a vector-valued u, or several."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -12,18 +12,18 @@ from ..notation import subscript
 Entry: TypeAlias = int | str | tuple[int | str, ...]
 """The number of an entry along the first axis, the key of one in a pytree, or several of these."""
 Entries: TypeAlias = tuple[Entry, ...]
-"""Entries that are taken one after the other; none for all of u."""
+"""Entries that are taken one after another; none for all of u."""
 
 
 def entry_text(entry: Entry) -> str:
-    """An entry of the identity."""
+    """The symbol of an entry."""
     if isinstance(entry, tuple):
         return f"I[{', '.join(map(str, entry))}]"
     return f"I{subscript(entry)}" if isinstance(entry, int) else f"I[{entry!r}]"
 
 
 def taken(entries: Entries, values: PyTree, like: PyTree) -> PyTree:
-    """The entries of values of u, which may have axes before those of a value `like` u's own.
+    """The entries of values of u, which may have axes in front of those of `like`, u's own value.
 
     **Raises:** `ValueError` for an entry that u does not have.
     """
@@ -34,7 +34,7 @@ def taken(entries: Entries, values: PyTree, like: PyTree) -> PyTree:
 
 
 def entries_of(u: Callable[..., PyTree], entries: Entries) -> Callable[..., PyTree]:
-    """The function whose values are these entries of u's."""
+    """The function that returns these entries of u's value."""
     if not entries:
         return u
 
@@ -57,7 +57,7 @@ def _entry(entry: Entry, values: PyTree, like: PyTree) -> PyTree:
 
 
 def _check(entry: Entry, like: PyTree) -> None:
-    """Whether a value of u has the entry: JAX would take the nearest one."""
+    """Checks that u's value has the entry, since JAX would take the nearest one."""
     if isinstance(like, dict):
         known, what = list(like), f"a dict with {', '.join(map(repr, like))}"
     elif isinstance(like, tuple | list):

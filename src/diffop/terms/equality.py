@@ -1,12 +1,12 @@
 """Equality of operators and of estimates.
 
-Operators are equal where their polynomials are (`canonical`). Estimates are equal where for every
-draw the same is drawn: there is one group of terms for each draw, and one for all that is never
-drawn. How terms are drawn depends on how they are written: of SecondOrder(C) entries are drawn with
-p ∝ |C_ij|, of a Laplacian coordinates, even where C is the identity. So in a group of one draw
-coefficient arrays are compared as they are, up to a factor, and not written out. Estimates that are
-equal agree on every function at every point; those that are written with other matrices may agree
-and be unequal.
+Operators are equal if their polynomials are (`canonical`). Estimates are equal if, for every draw,
+they draw the same. Terms are grouped by their draw, with one more group for terms that are never
+drawn. How terms are drawn depends on how they are written: SecondOrder(C) draws entries with
+p ∝ |C_ij|, a Laplacian draws coordinates, even if C is the identity. So within a group of one draw
+coefficient arrays are compared as they are, up to a factor, and not written out. Equal estimates
+agree on every function at every point. Estimates that are written with other matrices may agree and
+still compare as unequal.
 """
 
 from collections.abc import Hashable, Sequence
@@ -49,7 +49,7 @@ def same(left: Sequence[Part], right: Sequence[Part]) -> bool:
 
 
 def _by_draw(parts: Sequence[Part]) -> Groups:
-    """The terms of each draw; under None those that are exact whatever the point is."""
+    """The terms of each draw; under None those that are exact at every point."""
     groups: Groups = {}
     for part in parts:
         for term in part.terms:
@@ -76,13 +76,13 @@ def _known(draw: Draw | None) -> Hashable:
 
 @final
 class _Drawn(NamedTuple):
-    """What is drawn of a term.
+    """The part of a term that depends on a draw.
 
-    - `name`: equal for terms that differ in their coefficients only.
+    - `name`: equal for terms that differ only in their coefficients.
     - `arrays`: the coefficients of its factors.
-    - `is_linear`: whether terms of one name add up with their arrays; otherwise only those with
-        proportional arrays do, and arrays are scaled to a largest entry of 1.
-    - `scale`: what the arrays are multiplied with.
+    - `is_linear`: whether terms of one name add up with their arrays. Otherwise only terms with
+        proportional arrays add up, and arrays are scaled to a largest entry of 1.
+    - `scale`: the factor of the arrays.
     """
 
     name: Hashable
@@ -97,7 +97,7 @@ def _same_drawn(left: Sequence[Term], right: Sequence[Term], tolerance: float) -
 
 
 def _alike(drawn: Sequence[_Drawn], tolerance: float) -> list[list[_Drawn]]:
-    """Groups of those that add up."""
+    """Groups of terms that add up."""
     groups: list[list[_Drawn]] = []
     for each in drawn:
         for group in groups:
@@ -145,8 +145,8 @@ def _drawn(term: Term, sign: int) -> _Drawn:
 
 
 def _as_vector(factor: Factor) -> np.ndarray | None:
-    """Coefficients of second derivatives of which coordinates are drawn, all alike: a draw is
-    linear in them.
+    """The coefficients of second derivatives with respect to single coordinates, which are drawn
+    with equal probabilities: a draw is linear in them.
     """
     if isinstance(factor, MatrixForm) and factor.equal:
         return concrete(factor.entries).astype(np.float64)
@@ -160,8 +160,8 @@ def _coordinates(factor: Any, number: int) -> Hashable:
 
 
 def _of_segment(segment: Segment) -> tuple[Hashable, Hashable, list[np.ndarray], Any]:
-    """The functions with the entries that are taken, and the factors, as keys without their arrays;
-    those, and their scale.
+    """The functions together with the entries, and the factors, as keys without their arrays; the
+    arrays; and their scale.
     """
     functions = (tuple(sorted(map(hash, map(function_key, segment.functions)))), segment.entries)
     found = [(_of_factor(factor), power) for factor, power in segment.product]
@@ -195,7 +195,7 @@ def _place(factor: Any) -> Hashable:
 
 
 def _scaled(array: np.ndarray | Array) -> tuple[np.ndarray, Any]:
-    """An array over its first entry that is about as large as the largest, and that entry."""
+    """An array divided by its first entry that is about as large as the largest; and that entry."""
     values = np.asarray(array, np.float64)
     magnitudes = np.abs(values).reshape(-1)
     largest = np.max(magnitudes, initial=0.0)

@@ -1,9 +1,9 @@
-"""Evaluating terms on a function: every operator, exact or estimated, alone or with others, comes
-through here.
+"""Evaluation of terms on a function. All operators, exact or estimated, single or joint, are
+evaluated here.
 
-Segments that act on the same function share one push. Derivatives by single coordinates are planned
-together. Jets with equal directions are pushed once, with all the outputs that any of them wants;
-first-order jets without partners are stacked.
+Segments that act on the same function share one push. Derivatives with respect to single
+coordinates are planned together. Jets with equal directions are pushed once, with all outputs that
+any of them needs. First-order jets without partners are stacked.
 """
 
 import dataclasses
@@ -75,7 +75,7 @@ def apply_all(
 
 
 def _addend(position: int, term: Term) -> Addend | None:
-    """A term as a part of its operator, if it is multiplied with nothing but a known number."""
+    """A term as a part of its operator, if its only factor is a known number."""
     number = plain(term.coefficient)
     if term.head.functions or not isinstance(number, int | float):
         return None
@@ -85,8 +85,8 @@ def _addend(position: int, term: Term) -> Addend | None:
 def by_inner_function(
     requests: Sequence[tuple[int, Term, Draw | None]], u: Callable[..., PyTree], point: Point
 ) -> list[tuple[list[int], Callable[..., PyTree]]]:
-    """The places of terms that act, with their heads, on one function: u, or what the rest of the
-    word makes of u.
+    """The places of terms whose heads act on the same function: u, or the value of the rest of the
+    word for u.
     """
     groups: dict[Hashable, tuple[list[int], Callable[..., PyTree]]] = {}
     for place, (_, term, draw) in enumerate(requests):
@@ -108,7 +108,7 @@ def inner_function(
 
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
-    """The derivatives of a term's head times its functions and the term's coefficient."""
+    """The derivatives of a term's head, times its functions and the term's coefficient."""
     functions = [value_at(c, point) for c in term.head.functions]
     for factor in (plain(term.coefficient), *functions):
         value = jax.tree.map(lambda leaf, factor=factor: times(leaf, factor), value)
@@ -123,25 +123,25 @@ def summed(values: Sequence[PyTree]) -> PyTree:
 
 
 def added(left: Array, right: Array) -> Array:
-    """The sum, complex where one of them is."""
+    """The sum, complex if one of them is."""
     kind = common_kind(left, right)
     return left.astype(kind) + right.astype(kind)
 
 
 def common_kind(*arrays: Any) -> Any:
-    """The type that holds all of them."""
+    """The common type of all of them."""
     with jax.numpy_dtype_promotion("standard"):
         return jnp.result_type(*arrays)
 
 
 def _zero(u: Callable[..., PyTree], point: Point) -> PyTree:
-    """The operator without terms."""
+    """The value of an operator without terms."""
     return jax.tree.map(jnp.zeros_like, point.value_of(floating(u)))
 
 
 def floating(u: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """u with its integers and booleans as floating numbers: what operators make of u, such as its
-    multiple by 0.3, is no integer.
+    """u with its integers and booleans as floating numbers, since values of operators, such as 0.3
+    u, are not integers.
     """
 
     def of(leaf: Any) -> Array:
@@ -159,12 +159,12 @@ def head_values(
     per_draw: bool = False,
     addends: Sequence[Addend | None] = (),
 ) -> list[tuple[PyTree, list[WeightedJets]]]:
-    """What each segment makes of u at a point, without its coefficient functions, and the jets that
-    it is read from: all in one push.
+    """The value of each segment for u at a point, without its coefficient functions, and the jets
+    from which it is read: all in one push.
 
-    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
-    Segments with an addend are only added up, times their numbers, with those of its name: one that
-    another one's value contains in that proportion has None for a value.
+    With `per_draw`, estimated values keep a leading axis of draws, which the caller sums. Segments
+    with an addend are only added up, times their numbers, with the others of its name. If the value
+    of another segment contains one in that proportion, its own value is None.
     """
     written = written_out(requests, point)
     jets = segment_jets(written, point, per_draw)
@@ -187,7 +187,9 @@ def head_values(
 def _added(
     wanted: list[WeightedJets] | None, addend: Addend | None, segment: Segment
 ) -> list[WeightedJets] | None:
-    """What is read for a segment as a part of its operator, if it is derivatives by coordinates."""
+    """What is read for a segment as a part of its operator, if it consists of coordinate
+    derivatives.
+    """
     if wanted is None or addend is None:
         return wanted
     return [
@@ -205,7 +207,7 @@ def _values(
     point: Point,
     per_draw: bool,
 ) -> list[PyTree]:
-    """What is read for each segment, none of them arranged."""
+    """The values of segments, none of which is arranged."""
     pushes, readings = to_push([each for wanted in jets for each in wanted or ()], point)
     pushed = taylor.push(partial(u, **point.kwargs), point.args, pushes, point.chunk)
     results = []
@@ -229,12 +231,12 @@ def _without_jets(
         return value_of(factor.operator, own, point)
     if isinstance(factor, Nonlocal):
         return nonlocal_value(factor, own, point, draw, per_draw)
-    assert isinstance(factor, GradientTerms)  # nothing else has no jets
+    assert isinstance(factor, GradientTerms)  # only gradients have no jets
     return gradient(own, point, factor)
 
 
 def value_of(operator: Any, u: Callable[..., PyTree], point: Point) -> PyTree:
-    """The exact value of an operator, linear or not, by its leaves."""
+    """The exact value of an operator, linear or not, computed from its leaves."""
     values = apply_all([parts for parts, _ in operator.leaves], u, point)
     return operator.combine(values, point)
 
@@ -242,10 +244,10 @@ def value_of(operator: Any, u: Callable[..., PyTree], point: Point) -> PyTree:
 def segment_jets(
     requests: Sequence[tuple[Segment, Draw | None]], point: Point, per_draw: bool = False
 ) -> list[list[WeightedJets] | None]:
-    """What is read for each segment; None where it needs no jets (no derivative, a gradient, or
-    what sees all of u).
+    """The weighted jets of each segment; None if it needs no jets (no derivative, a gradient, or a
+    factor that sees all of u).
 
-    With `per_draw`, what is estimated keeps a leading axis of draws, to be summed by the caller.
+    With `per_draw`, estimated values keep a leading axis of draws, which the caller sums.
     """
     derivatives = [derivatives_of(segment, point) for segment, _ in requests]
     different = list(dict.fromkeys(alpha for each in derivatives for alpha in each))
@@ -257,7 +259,7 @@ def segment_jets(
             result.append([each for alpha in alphas for each in planned[alpha]])
         elif not segment.factors or not is_drawn(segment.product):
             for factor in segment.factors:
-                factor.count(point)  # it fits the point
+                factor.count(point)  # checks that it fits the point
             result.append(None)
         elif draw is None:
             result.append(exact_jets(segment.product, point, point.plan))
@@ -282,7 +284,7 @@ def _by_draw(jets: WeightedJets) -> WeightedJets:
 def _read(
     pushed: taylor.Pushed, jets: WeightedJets, reading: Reading, segment: Segment, point: Point
 ) -> PyTree:
-    """Σ_r w_r (output of jet r), of the entries that the segment acts on, from what was pushed."""
+    """Σ_r w_r (output of jet r), for the entries on which the segment acts, from pushed jets."""
     derivatives = pushed.derivatives[reading.pushed]
     values = []
     for output in reading.outputs:
@@ -312,7 +314,7 @@ def _read_output(
 
 def _weighted_sum(weights: Any, leaf: Array) -> Array:
     known = np.flatnonzero(weights) if isinstance(weights, np.ndarray) else []
-    if len(known) == 1 and np.ndim(weights) == 1:  # one jet only is read
+    if len(known) == 1 and np.ndim(weights) == 1:  # only one jet is read
         weight = weights[known[0]]
         return leaf[known[0]] if weight == 1 else leaf[known[0]] * jnp.asarray(weight, leaf.dtype)
     return jnp.tensordot(jnp.asarray(weights).astype(leaf.dtype), leaf, axes=1)
@@ -321,7 +323,7 @@ def _weighted_sum(weights: Any, leaf: Array) -> Array:
 def _contract(outputs: PyTree, jets: WeightedJets, segment: Segment, point: Point) -> Array:
     """v_r · (∂u v_r) for each jet: u must return as many values as the argument has coordinates."""
     (factor,) = segment.factors
-    assert isinstance(factor, DivergenceTerms)  # nothing else contracts
+    assert isinstance(factor, DivergenceTerms)  # only divergences contract
     argnum, dims = factor.argnum, factor.dims
     leaves = jax.tree.leaves(outputs)
     kind = jnp.result_type(*(leaf.dtype for leaf in leaves))

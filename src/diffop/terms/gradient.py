@@ -19,8 +19,8 @@ from .modes import Modes, modes_of
 
 
 def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> PyTree:
-    """∇u like the argument; σᵀ∇u, a∇u, or ∇u restricted to some coordinates, as a vector. Behind
-    u's own axes, of u's own type: component by component what `Partial` gives.
+    """∇u in the structure of the argument; σᵀ∇u, a∇u, or ∇u restricted to some coordinates, as a
+    vector. Its axes follow u's own, in u's type; each component equals that of `Partial`.
     """
     factor.count(point)
     program, shape = jax.make_jaxpr(lambda: point.value_of(u), return_shape=True)()
@@ -43,10 +43,10 @@ def gradient(u: Callable[..., PyTree], point: Point, factor: GradientTerms) -> P
 def _jacobian(
     u: Callable[..., PyTree], point: Point, argnum: int, values: Sequence[Any], modes: Modes
 ) -> list[PyTree]:
-    """The derivative of each of u's outputs, like the argument.
+    """The derivative of each of u's outputs, in the structure of the argument.
 
-    It is one along real directions, as everywhere: the variables are the real parts of complex
-    coordinates, and a complex u has two real ones. What is neither real nor complex does not move.
+    Derivatives are along real directions, as everywhere: the variables are the real parts of
+    complex coordinates, and a complex u has two real ones. Other outputs have derivative zero.
     """
     argument = jax.tree.map(jnp.asarray, point.args[argnum])
 
@@ -79,18 +79,18 @@ def _with_real_part(x: Array, real: Array) -> Array:
 
 
 def _complex(real: Array, imaginary: Array) -> Array:
-    dtype = jnp.finfo(_complex_type(real.dtype)).dtype  # there is none of two halves
+    dtype = jnp.finfo(_complex_type(real.dtype)).dtype  # there is no complex half precision
     return lax.complex(real.astype(dtype), imaginary.astype(dtype))
 
 
 def _complex_type(dtype: Any) -> Any:
-    """The complex type of a precision."""
+    """The complex type with the precision of a type."""
     return jnp.complex64 if jnp.finfo(dtype).bits <= 32 else jnp.complex128
 
 
 def _of_type(array: Array, dtype: Any) -> Array:
-    """A derivative in the type of what was differentiated; a complex σ makes complex numbers of
-    real ones.
+    """A derivative in the type of the differentiated value; a complex σ makes real
+    values complex.
     """
     if jnp.iscomplexobj(array) and not jnp.issubdtype(dtype, jnp.complexfloating):
         dtype = _complex_type(dtype)
@@ -110,7 +110,7 @@ def _ravelled(row: PyTree, point: Point, argnum: int) -> Array:
 def _selected(row: Array, dims: tuple[int, ...]) -> Array:
     """Some entries of the last axis.
 
-    Neighbours are cut out: a gather of a row that lies on several devices would copy it to each.
+    Neighbouring entries are sliced: a gather would copy a row that lies on several devices to each.
     """
     if dims == tuple(range(dims[0], dims[0] + len(dims))):
         return row[..., dims[0] : dims[0] + len(dims)]
@@ -153,6 +153,6 @@ def _product(factor: GradientTerms, point: Point, row: Array) -> Array:
 
 
 def _alike(row: Array, field: Array) -> tuple[Array, Array]:
-    """A field in the precision of what it is multiplied with, complex if either is."""
+    """A field in the precision of the row, both complex if either is."""
     dtype = _complex_type(row.dtype) if jnp.iscomplexobj(field) else row.dtype
     return row.astype(dtype), field.astype(dtype)

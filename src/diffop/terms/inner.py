@@ -1,4 +1,4 @@
-"""A function that is made of u nonlinearly, as what a word of linear operators is applied to."""
+"""Nonlinear functions of u to which words of linear operators are applied."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, final
@@ -10,12 +10,12 @@ from .term import Part, Segment, compose, factor_term
 
 @final
 class InnerFunction(Factor):
-    """x ↦ (N u)(x), where N is no linear operator: what is applied first of all. It is exact in
-    estimates too, so that what is linear in it stays unbiased.
+    """x ↦ (N u)(x) for a nonlinear operator N, which is applied first. It is exact in estimates
+    too, so that operators that are linear in it stay unbiased.
     """
 
     operator: Any
-    """It has `leaves`, operators on u, and combines their values."""
+    """The operator: it has `leaves`, operators on u, and combines their values."""
     exponents: ClassVar[tuple[int, ...]] = ()
     rank: ClassVar[int] = 0
     mixes: ClassVar[bool] = True
@@ -31,13 +31,13 @@ class InnerFunction(Factor):
 
 
 def after(outer: Sequence[Part], operator: Any) -> tuple[Part, ...]:
-    """The parts of a linear operator, applied to what another one makes of u."""
+    """The parts of a linear operator, applied to the value of another one for u."""
     inner = factor_term(InnerFunction(operator))
     return tuple(Part(tuple(compose(t, inner) for t in part.terms), part.draw) for part in outer)
 
 
 def order_in_u(leaves: Sequence[tuple[tuple[Part, ...], int | None]]) -> int:
-    """The highest order of a derivative that is taken of u itself."""
+    """The highest order of a derivative of u itself."""
     words = [term.word for parts, _ in leaves for part in parts for term in part.terms]
     return max(map(_order, words), default=0)
 
@@ -50,7 +50,7 @@ def _order(word: Sequence[Segment]) -> int:
 
 
 def inner_parts(parts: Sequence[Part]) -> list[Part]:
-    """Those of what the nonlinear functions inside are made of."""
+    """The parts inside nonlinear functions."""
     words = [term.word for part in parts for term in part.terms]
     inner = [f for word in words for s in word for f in s.factors if isinstance(f, InnerFunction)]
     found = [part for f in inner for own, _ in f.operator.leaves for part in own]

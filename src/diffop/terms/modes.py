@@ -1,10 +1,10 @@
-"""First derivatives in JAX's own modes, of functions as jets see them.
+"""First derivatives in JAX's own modes, consistent with those of jets.
 
 An operator means the same in every mode. A `jax.custom_vjp` has a rule for reverse mode and none
-for forward mode: jets go through the function as it is written. A `jax.custom_jvp` whose rule
-closes over its tangents has no reverse mode in JAX. Where there is one of these, first derivatives
-are those of jets, in reverse mode too: what a jet of order one makes of a direction is linear in
-it, and its derivative by the direction is the Jacobian.
+for forward mode; jets go through the function as it is written. A `jax.custom_jvp` whose rule
+closes over its tangents has no reverse mode in JAX. If a program contains one of these, first
+derivatives are computed by jets, also in reverse mode: the value of a jet of order one is linear in
+its direction, and its derivative with respect to the direction is the Jacobian.
 """
 
 from collections.abc import Callable
@@ -37,8 +37,8 @@ class Modes(NamedTuple):
 
 
 def modes_of(program: jex.ClosedJaxpr) -> Modes:
-    """JAX's own where they say what jets say, of the function that was traced and of what is made
-    of it.
+    """JAX's own modes if they agree with jets, for the traced function and functions
+    made from it.
     """
     return _PUSHED if _is_for_jets(program.jaxpr) else _OWN
 
@@ -64,8 +64,8 @@ def _along(function: Function, x: PyTree) -> Function:
 
 
 def _either(mode: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """`jax.grad` or `jax.jacrev`; `jax.jacfwd` of a loop without an end that is known, which has no
-    reverse mode.
+    """`jax.grad` or `jax.jacrev`; `jax.jacfwd` for a loop of unknown length, which has no reverse
+    mode.
     """
 
     def of_function(function: Function) -> Function:
@@ -83,14 +83,14 @@ def _either(mode: Callable[[Function], Function]) -> Callable[[Function], Functi
 
 
 def _reverse(mode: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """The same by the direction."""
+    """The derivative of the directional derivative with respect to the direction."""
 
     def of_function(function: Function) -> Function:
         def at(x: PyTree) -> PyTree:
             along, origin = _along(function, x), jax.tree.map(jnp.zeros_like, x)
             try:
                 return mode(along)(origin)
-            except UnsupportedPrimitiveError:  # no other derivative than that of the rule
+            except UnsupportedPrimitiveError:  # the rule's is the only derivative
                 return mode(function)(x)
 
         return at

@@ -1,4 +1,4 @@
-"""What factors that see all of u are evaluated to, and how they are drawn."""
+"""Values and draws of factors that see all of u."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +18,10 @@ from .term import Segment
 def nonlocal_value(
     factor: Nonlocal, u: Callable[..., PyTree], point: Point, draw: Draw | None, per_draw: bool
 ) -> PyTree:
-    """What the factor makes of u at a point: by its rule, or from draws. With `per_draw` their
-    contributions, along a leading axis.
+    """The value of the factor for u at a point, by its rule or from draws. With `per_draw` the
+    contributions of draws, along a leading axis.
     """
-    factor.count(point)  # it fits the point
+    factor.count(point)  # checks that it fits the point
     if draw is None or not factor.drawn:
         return factor.exact(u, point)
     keys = streams(draw.stream, "draw of all of u", draw.n)
@@ -31,7 +31,7 @@ def nonlocal_value(
 
 
 def design_of(segment: Segment, draw: Draw | None) -> Design | None:
-    """How a factor that sees all of u is drawn; None for others, and where nothing is."""
+    """How a factor that sees all of u is drawn; None for other factors and if nothing is drawn."""
     if draw is None or not segment.all_drawn:
         return None
     return Design("draws of all of u", (Stratum(draw.n),))

@@ -1,9 +1,9 @@
-"""Factors that see all of u, where others see its derivatives at the point: integrals, jumps.
+"""Factors that see all of u, not only its derivatives at the point: integrals and jumps.
 
-Such a factor is a linear functional of u at each point, known by two things: a fixed rule for it,
-where there is one, and one draw, an unbiased estimate from a key of its own. An estimate is the
-mean of n draws. They are independent, and draw number r of every factor is made from one key, so
-that all factors of an estimate share one design: their sums vary as the sums of their draws do.
+Such a factor is a linear functional of u at each point, given by two functions: a fixed rule, if
+there is one, and one draw, an unbiased estimate from its own key. An estimate is the mean of n
+draws. They are independent, and draw number r of every factor comes from one key. So all factors of
+an estimate share one design: the variance of their sum is that of the sums of their draws.
 """
 
 from abc import abstractmethod
@@ -26,8 +26,8 @@ else:
 
 
 class Nonlocal(Located):
-    """A factor that reads u at other points, in some or all coordinates of one argument. It stands
-    alone in its segment, since it commutes with nothing that is known here.
+    """A factor that reads u at other points, in some or all coordinates of one argument. It is
+    alone in its segment, since it is not known to commute with anything.
     """
 
     rank: ClassVar[int] = 0
@@ -35,15 +35,15 @@ class Nonlocal(Located):
     number: ClassVar[None] = None
 
     drawn: eqx.AbstractVar[bool]
-    """Whether estimates draw it, or keep to its rule."""
+    """Whether estimates draw it, or use its rule."""
     by: AbstractClassVar[str]
-    """What `.exact` is by, in the table of a plan."""
+    """How `.exact` computes it, for the table of a plan."""
 
     @abstractmethod
     def exact(self, u: Callable[..., PyTree], point: Point) -> PyTree:
         """Its value by a fixed rule.
 
-        **Raises:** where there is none.
+        **Raises:** if there is no rule.
         """
 
     @abstractmethod
@@ -59,12 +59,12 @@ class Nonlocal(Located):
         return self.dimension(point)
 
     def coordinates(self, point: Point) -> Vector:
-        """Those of the argument that it acts on, as a vector."""
+        """The coordinates of the argument on which it acts, as a vector."""
         flat = ravel_pytree(point.args[self.argnum])[0]
         return flat if self.dims is None else flat[self.positions(point)]
 
     def at(self, coordinates: Vector, point: Point) -> Point:
-        """The point with these in their place."""
+        """The point with these coordinates replaced."""
         flat, unravel = ravel_pytree(point.args[self.argnum])
         values = coordinates.astype(flat.dtype)
         moved = values if self.dims is None else flat.at[self.positions(point)].set(values)
@@ -74,7 +74,7 @@ class Nonlocal(Located):
 
 
 def mapped(function: Callable[..., PyTree], values: PyTree, chunk: int | None) -> PyTree:
-    """A function of each of many values, of so many at once."""
+    """A function applied to many values, at most `chunk` at once."""
     if chunk is None:
         return jax.vmap(function)(values)
     return jax.lax.map(function, values, batch_size=chunk)

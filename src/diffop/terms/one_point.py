@@ -1,4 +1,4 @@
-"""What is asked of many points at once, without `jax.vmap`."""
+"""Error messages for users who pass many points at once without `jax.vmap`."""
 
 import contextlib
 import functools
@@ -20,13 +20,13 @@ R = TypeVar("R")
 def applied(
     u: Any, beside: tuple[Any, ...], at: Callable[[Point], R], chunk: Any, plan: Any
 ) -> Callable[..., R]:
-    """What is made of a function u: a function of its arguments, from what is made at a point.
+    """The function of u's arguments that evaluates an operator at each point.
 
     **Arguments:**
 
     - `u`: a function; anything else is refused.
-    - `beside`: what was given beside u, where nothing may be.
-    - `at`: what to do at a point.
+    - `beside`: extra arguments beside u, if any, which are refused.
+    - `at`: the evaluation at a point.
     - `chunk`, `plan`: as for `Operator.exact`.
     """
     check_callable(u, beside)
@@ -35,8 +35,8 @@ def applied(
 
 
 def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, which evaluates u at its arguments. Where it fails, and u fails by itself and
-    would not if it were mapped over the first axes of these, they are many points.
+    """Wraps a function that evaluates u at its arguments. If it fails, and u itself fails but would
+    not if it were mapped over their first axes, the error says that these are many points.
     """
 
     @short_tracebacks
@@ -63,7 +63,7 @@ def of_one_point(u: Callable[..., PyTree], function: Callable[P, R]) -> Callable
 
 
 def _is_nothing(value: Any) -> bool:
-    """Whether it is None, or holds that alone."""
+    """Whether it is None, or contains only None."""
     if jax.tree.leaves(value):
         return False
     return bool(jax.tree.leaves(value, is_leaf=lambda each: each is None))
@@ -71,9 +71,9 @@ def _is_nothing(value: Any) -> bool:
 
 @contextlib.contextmanager
 def one_point_only() -> Iterator[None]:
-    """Tells who writes `x[:, 0]`, as for many points at once, of points that come one by one.
+    """Helps users who write `x[:, 0]`, as for many points, although points come one by one.
 
-    **Raises:** `IndexError` with what to write.
+    **Raises:** `IndexError` that says what to write.
     """
     try:
         yield

@@ -23,7 +23,7 @@ _I = Segment((), (), ())
 
 
 def plan_of(parts: Sequence[Part], args: tuple[Any, ...], kind: Any) -> Plan | ResolvedPlan:
-    """As formulas in d, or resolved where there are arguments of u."""
+    """The plan as formulas in d, or at a point if u's arguments are given."""
     kind = checked_plan(kind)
     return resolved_plan(parts, args, kind) if args else symbolic_plan(parts, kind)
 
@@ -46,13 +46,13 @@ def symbolic_plan(parts: Sequence[Part], kind: Kind) -> Plan:
 
 
 def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Planned | None:
-    """The derivatives by single coordinates, planned together."""
+    """The derivatives with respect to single coordinates, planned together."""
     alphas = [alpha for alpha in wanted if alpha is not None]
     return planner.plan(alphas, kind) if alphas else None
 
 
 def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
-    """The jets at a point. At the shape of one, what depends on its values has a shape too."""
+    """The jets at a point. For a point given by its shape, arrays become shapes too."""
     point = Point(args, plan=kind)
     shapes = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(args))
     if shapes and not all(map(_is_constant, parts)):
@@ -66,7 +66,7 @@ def _is_constant(part: Part) -> bool:
 
 
 def _traced(resolve: Callable[[Point], ResolvedPlan], point: Point) -> ResolvedPlan:
-    """The plan from tracing alone: arrays that NumPy knows, and the shapes of all others."""
+    """The plan by tracing alone: known arrays, and the shapes of all others."""
     known: list[tuple[tuple[str, ...], Any]] = []
 
     def jets(point: Point) -> Any:
@@ -98,7 +98,7 @@ def _resolved(parts: Sequence[Part], point: Point) -> ResolvedPlan:
 
 
 def _by_depth(word: Word, part: Part) -> list[tuple[Segment, Draw | None]]:
-    """Each segment with its draw: those applied first have draws of their own."""
+    """Each segment with its draw: operators that are applied first have independent draws."""
     requests, draw = [], part.draw
     for segment in word:
         requests.append((segment, draw))

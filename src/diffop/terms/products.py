@@ -1,8 +1,8 @@
-"""The jets of a product of sets of terms: all of them, or some that are drawn.
+"""The jets of a product of sets of terms: all of them, or a random sample.
 
-A product is written out as a sum of terms Π_j (v_j·∇)^{p_j}, with known rational weights; its plan
-says which jets they are read from. Everything that is known beforehand (positions, integers) is
-handled by numpy, once, at trace time.
+A product is written out as a sum of terms Π_j (v_j·∇)^{p_j} with known rational weights. Its plan
+says from which jets they are read. Everything known beforehand (positions, integers) is computed by
+NumPy, once, at trace time.
 """
 
 import dataclasses
@@ -46,8 +46,8 @@ def exact_jets(factors: Factors, point: Point, kind: Kind) -> list[WeightedJets]
 
 
 def as_polynomial(factors: Factors, point: Point, kind: Kind) -> Derivatives | None:
-    """A product of factors by coordinates, if that is how it is pushed: second derivatives have
-    other ways.
+    """A product of factors as coordinate derivatives, if it is pushed in this form. Second
+    derivatives are pushed otherwise.
     """
     return polynomial_of(factors, point) if kind == "auto" and order_of(factors) > 2 else None
 
@@ -62,9 +62,9 @@ def _read_together(polynomial: Derivatives, point: Point) -> list[WeightedJets]:
 
 
 def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: Kind) -> list[WeightedJets]:
-    """n draws, or all the jets where there are at most n terms or the order is one.
+    """n draws, or all jets if there are at most n terms or the order is one.
 
-    First-order parts need no draws: all their directions add up to a single jet.
+    First-order parts need no draws, since all their directions add up to a single jet.
     """
     if not is_sampled(factors, point, draw.probe, draw.n):
         return exact_jets(factors, point, kind)
@@ -72,14 +72,14 @@ def sampled_jets(factors: Factors, draw: Draw, point: Point, kind: Kind) -> list
 
 
 def is_sampled(factors: Factors, point: Point, probe: AbstractProbe, n: int) -> bool:
-    """Whether n draws are taken of a product of factors at a point."""
+    """Whether a product of factors is sampled by n draws at a point."""
     single = all(terms.count(point) == 1 for terms, _ in factors)
     return not (single or is_linear(factors) or probe.is_exhaustive(factors, point, n))
 
 
 def has_probe(factors: Factors, probe: AbstractProbe) -> bool:
-    """Whether an estimate with these probes has this product of factors as its expectation: they do
-    not matter where nothing is sampled.
+    """Whether the expectation of an estimate with these probes is this product of factors; true if
+    nothing is sampled.
     """
     if all(terms.single for terms, _ in factors) or not is_drawn(factors):
         return True
@@ -87,23 +87,23 @@ def has_probe(factors: Factors, probe: AbstractProbe) -> bool:
 
 
 def is_drawn(factors: Factors) -> bool:
-    """Whether the factors are sets of terms, some of which can be taken: all but gradients and what
-    is arranged from derivatives are.
+    """Whether the factors are sets of terms that can be drawn: all are, except gradients and
+    arrangements of derivatives.
     """
     return all(isinstance(terms, Terms) for terms, _ in factors)
 
 
 def is_linear(factors: Factors) -> bool:
-    """Whether all directions add up to one."""
+    """Whether all directions add up to one direction."""
     return order_of(factors) <= 1 and not any(terms.rank < 0 for terms, _ in factors)
 
 
 def planned_jets(jets: WeightedJets, point: Point, kind: Kind) -> list[WeightedJets]:
-    """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which a slot's number stands
-    for its direction. A parameter for each direction is the plan called nested.
+    """The terms Π_j (v_rj·∇)^{p_j} by the plan of their pattern p, in which the number of a slot
+    stands for its direction. A parameter for each direction is the plan "nested".
 
-    Second derivatives are read from pairs of directions, which can be replaced on the way through
-    u as single directions can.
+    Second derivatives are read from pairs of directions, which can be replaced on the way through u
+    as single directions can.
     """
     if len(jets.tangents) == 1:
         return [jets]
@@ -127,7 +127,7 @@ def planned_jets(jets: WeightedJets, point: Point, kind: Kind) -> list[WeightedJ
 def coordinate_jets(
     wanted: Sequence[Alpha], point: Point, kind: Kind
 ) -> dict[Alpha, list[WeightedJets]]:
-    """Derivatives by single coordinates, planned together. A variable is (argnum, coordinate)."""
+    """Coordinate derivatives, planned together. A variable is (argnum, coordinate)."""
     scheme = plan(wanted, kind).scheme
     variables: set[Any] = {v for jet in scheme.jets for _, along in jet.tangents for v, _ in along}
     slots = {v: basis(v[0], np.array([v[1]])) for v in variables}
@@ -142,9 +142,8 @@ def read_scheme(
     weights: Any,
     point: Point,
 ) -> dict[Alpha, list[WeightedJets]]:
-    """What has to be read for each derivative of a scheme, where variables are directions and every
-    derivative is summed with the same weights. Jets of one shape are stacked: for each term one
-    after the other.
+    """The weighted jets for each derivative of a scheme whose variables are directions, all summed
+    with the same weights. Jets of one shape are stacked, term by term.
     """
     result: dict[Alpha, list[WeightedJets]] = {alpha: [] for alpha in scheme.readouts}
     for (tangents, _), jets in shapes(scheme).items():
@@ -179,7 +178,7 @@ def _direction(along: Direction, slots: Mapping[Any, Directions], point: Point) 
 
 
 def _name(column: Sequence[Direction], names: Mapping[Any, Hashable]) -> Hashable:
-    """A name for the directions of stacked jets, if those of their slots have names."""
+    """A name for the directions of stacked jets, if their slots have names."""
     if any(names[variable] is None for along in column for variable, _ in along):
         return None
     if len(column) == 1 and len(column[0]) == 1 and column[0][0][1] == 1:

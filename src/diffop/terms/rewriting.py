@@ -1,29 +1,29 @@
-"""Terms written in another way where that is cheaper, which the shapes at a point decide.
+"""Rewriting of terms: replaces them by others that are cheaper for the shapes at a point.
 
-The divergence of a scalar field times a gradient, by the product rule:
+*Product rule.* The divergence of a scalar field times a gradient is
 
     div (a∇u) = a Δu + ∇a·∇u.
 
-Left as it is, d first-order jets go through the reverse mode of u. Written out, Δ is d collapsed
-jets through u itself, or n draws of them, and ∇a·∇ is one jet more, with ∇a in reverse mode.
+Unchanged, d first-order jets would go through the reverse mode of u. Written out, Δ is d collapsed
+jets through u itself, or n draws of them, and ∇a·∇ is one more jet, with ∇a in reverse mode.
 
-Powers of second-order operators, one inside the other where that is cheaper than their jets.
-
-The m-th power of a sum of N second derivatives has about N^m jets of order 2m, and each carries
-2m − 1 coefficients besides the primal and the collapsed top: for Δ² in d dimensions d² jets with
-three each. Applied to what it has made of u, the operator carries N + 2 values for each of the
-N + 2 of the first application (the primal, N directions and the collapsed sum): (N + 2)^m in all.
+*Powers.* Powers of second-order operators are nested if this is cheaper than their jets. The m-th
+power of a sum of N second derivatives has about N^m jets of order 2m, and each carries 2m − 1
+coefficients besides the primal and the collapsed top: for Δ² in d dimensions d² jets with three
+each. Applied repeatedly, the operator carries N + 2 values for each of the N + 2 values of the
+application before (the primal, N directions and the collapsed sum): (N + 2)^m in all.
 
     m = 2:   N = 2: 14 coefficients against 16,   N = 3: 29 against 25,   N = 10: 302 against 144.
 
 Estimates keep their jets: a composition of two draws with one key would be biased.
 
-Terms of order one that are only added up, Σ_j c_j(x) D_j. Order one is linear in the direction v,
+*Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
+linear in the direction v,
 
     Σ_j c_j (v_j·∇) u = (Σ_j c_j v_j)·∇ u,
 
-so that they are one direction, where each would be pushed by itself. A derivative by a coordinate
-that others are read with costs nothing, and stays as it is: u_x of u_t + u u_x + u_xxx.
+so they become one direction, instead of one for each term. A derivative with respect to a
+coordinate that other derivatives use as well costs nothing and stays: u_x of u_t + u u_x + u_xxx.
 """
 
 import math
@@ -55,11 +55,11 @@ from .products import as_polynomial
 from .term import Segment, Term, flux, inner_key
 
 Request: TypeAlias = tuple[int, Term, Draw | None]
-"""A term with the number of the operator that it is a part of, and what is drawn of it."""
+"""The number of an operator, one of its terms, and the term's draw."""
 MANY = 3
-"""From this many terms on a power is nested."""
+"""Powers of at least this many terms are nested."""
 _LARGE = 1e15
-"""Coefficients as far as this from one are multiplied with what comes out, not with directions."""
+"""Coefficients as far as this from one multiply the result instead of directions."""
 
 
 def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
@@ -78,7 +78,7 @@ def product_rule(term: Term, point: Point) -> tuple[Term, ...]:
 
 
 def _scalar_field(grad: GradientTerms, point: Point) -> Callable[..., Any] | None:
-    """A field that varies and whose value at the point is a number; nothing is computed."""
+    """A variable field whose value at the point is a number; nothing is computed."""
     field = grad.field
     if field is None or is_constant(field):
         return None
@@ -107,7 +107,7 @@ def _written_out(
 
 @final
 class Slope(eqx.Module):
-    """The function ∇a of the point, in the coordinates acted on."""
+    """The function ∇a of the point, in the coordinates on which the term acts."""
 
     a: Callable[..., Any]
     argnum: int = eqx.field(static=True)
@@ -125,7 +125,7 @@ class Slope(eqx.Module):
 
 
 def composed(term: Term, point: Point) -> Term:
-    """The term with every power that is cheaper so written as a composition."""
+    """The term with every power written as a composition if that is cheaper."""
     word: list[Segment] = []
     for segment in term.word:
         if len(segment.powers) == 1 and segment.powers[0] > 1 and _is_large(segment, point):
@@ -139,7 +139,7 @@ def composed(term: Term, point: Point) -> Term:
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
-    """The terms of several operators; those of order one that are only added up are one, in the
+    """The terms of several operators. Terms of order one that are only added up become one, in
     place of the first.
     """
     if isinstance(point.plan, Scheme) or not _is_wide(point):
@@ -162,8 +162,8 @@ def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]
 def _read_alone(
     requests: Sequence[Request], sums: Mapping[Hashable, list[int]], point: Point
 ) -> set[int]:
-    """The numbers of terms in sums, but for those by coordinates that another derivative of the
-    same function, which is no part of that sum, is by too.
+    """The numbers of terms in sums, without coordinate derivatives whose coordinate another
+    derivative of the same function, outside of that sum, uses as well.
     """
     readers: dict[Hashable, set[Hashable]] = {}
     sum_of = {number: key for key, numbers in sums.items() for number in numbers}
@@ -182,7 +182,7 @@ def _read_alone(
 
 
 def _added_up(terms: Mapping[int, Term], point: Point) -> dict[int, Term | None]:
-    """All of them as the first one; nothing where their numbers cannot be those of a direction."""
+    """All of them as the first one; nothing if their numbers cannot be those of a direction."""
     numbers = [_real_number(term, point) for term in terms.values()]
     if any(number is None for number in numbers):
         return {}
@@ -199,8 +199,8 @@ def _factor(term: Term) -> Terms:
 
 
 def _real_number(term: Term, point: Point) -> Any:
-    """A term's coefficient times its functions at the point; None where they are complex, or a
-    number that would use up the range of single precision.
+    """A term's coefficient times its functions at the point; None if it is complex, or a number
+    that would use up the range of single precision.
     """
     number = plain(term.coefficient)
     values = [value_at(function, point) for function in term.head.functions]
@@ -213,8 +213,8 @@ def _real_number(term: Term, point: Point) -> Any:
 
 
 def _is_wide(point: Point) -> bool:
-    """Whether numbers in the arguments' own types have as many digits, and as large a range, as
-    those that they would be multiplied with afterwards.
+    """Whether numbers in the arguments' own types have as many digits, and as large a range, as the
+    values that they would multiply afterwards.
     """
     kinds = [leaf.dtype for leaf in jax.tree.leaves(point.args) if hasattr(leaf, "dtype")]
     floating = [kind for kind in kinds if jnp.issubdtype(kind, jnp.inexact)]

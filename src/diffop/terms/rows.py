@@ -1,4 +1,4 @@
-"""The rows of a plan: what the terms of an operator are, as formulas."""
+"""The rows of a plan's table: the terms of an operator as formulas."""
 
 from ..jets.arranged_terms import ArrangedTerms, HessianTerms
 from ..jets.by_coordinates import MOST
@@ -20,7 +20,7 @@ from .products import is_drawn, is_linear, order_of
 
 
 def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
-    """The row of one mixed derivative by coordinates."""
+    """The row of one mixed derivative with respect to coordinates."""
     readout = scheme.readouts[alpha]
     order = sum(order for _, order in alpha)
     directions = ", ".join("e" + variable_symbol(v, 1).lstrip("∂") for v, _ in alpha)
@@ -29,7 +29,7 @@ def describe_derivative(name: str, alpha: Alpha, scheme: Scheme) -> PlanRow:
 
 
 def _jets_and_weights(readout: Readout) -> tuple[str, str]:
-    """How many jets a derivative is read from, and with what coefficients."""
+    """The number of jets from which a derivative is read, and their coefficients."""
     weights = dict.fromkeys(str(coefficient) for coefficient, _, _ in readout.terms)
     return str(len({jet for _, jet, _ in readout.terms})), ", ".join(weights)
 
@@ -82,7 +82,7 @@ def _dense_row(row: PlanRow, factors: Factors, probe: AbstractDenseProbe | Shift
 
 
 def _number(factor: Factor) -> str:
-    """Of terms, as a formula in d."""
+    """The number of terms, as a formula in d."""
     if factor.number is not None:
         return str(factor.number)
     match factor:
@@ -96,7 +96,7 @@ def _number(factor: Factor) -> str:
 
 
 def _directions(factor: Factor) -> str:
-    """Those of the terms, as a formula."""
+    """The directions of the terms, as a formula."""
     match factor:
         case PowerSum() if factor.dims is not None:
             return f"eᵢ, i ∈ {dims_mark(factor.dims)}"
@@ -121,7 +121,7 @@ def _directions(factor: Factor) -> str:
 
 
 def _probed(factor: Factor) -> str:
-    """The directions of one jet, as a formula in the isotropic v."""
+    """The directions of one jet, as a formula in the isotropic vector v."""
     match factor:
         case MatrixForm():
             return "v, Cv"

@@ -1,4 +1,4 @@
-"""What u gives beside what is asked of it: nothing is broadcast from one to the other."""
+"""Checks that shapes agree, so that nothing is broadcast by mistake."""
 
 import math
 from typing import TypeAlias
@@ -15,7 +15,7 @@ _ENTRY = f"{_SAME}, or take an entry of it by diffop.Component, or component="
 
 
 def check_shape(what: str, got: Shape, asked_by: str, asked: Shape) -> None:
-    """Refuse shapes that differ: (5, 1) − (5,) is of shape (5, 5).
+    """Refuses shapes that differ: (5, 1) − (5,) would have the shape (5, 5).
 
     **Raises:** `ValueError` naming both.
     """
@@ -29,7 +29,7 @@ def check_shape(what: str, got: Shape, asked_by: str, asked: Shape) -> None:
 
 
 def check_shapes(what: str, got: PyTree, asked_by: str, asked: PyTree) -> None:
-    """The same for each array of a pytree, of one structure."""
+    """The same check for each array of a pytree, whose structures must agree."""
     first, second = jax.tree.structure(got), jax.tree.structure(asked)
     if first != second:
         raise ValueError(

@@ -1,12 +1,12 @@
 """Terms of an operator, and their sums: a scalar times a word of segments.
 
-A segment is a product of coefficient functions and of derivatives, evaluated together at a point:
+A segment is a product of coefficient functions and derivatives, evaluated together at a point:
 c(x) ∂^α. Inside a segment everything commutes. It may act on an entry of a vector-valued u, which
-is taken first: c(x) ∂^α u_i. Derivatives that do the same to every value of u commute with that.
-A word s₁ s₂ … is a composition: the function that s₂ … make of u is what s₁ differentiates,
-coefficient functions included. Constant coefficients commute with derivatives, so a segment absorbs
-a constant one on its right and words stay as short as they can be; `Laplacian() @ Laplacian()` is
-one segment, Δ².
+is taken first: c(x) ∂^α u_i. Derivatives that treat every value of u alike commute with that. A
+word s₁ s₂ … is a composition: s₁ differentiates the function that s₂ … gives for u, including its
+coefficient functions. Constant coefficients commute with derivatives, so a segment absorbs a
+constant one on its right and words stay as short as possible; `Laplacian() @ Laplacian()` is one
+segment, Δ².
 """
 
 from collections import Counter
@@ -32,8 +32,8 @@ from .nonlocal_terms import Nonlocal
 
 @final
 class Segment(eqx.Module):
-    """$Π_i c_i(x) Π_j D_j^{m_j}$, of `entries` of what it acts on, one taken after the other: what
-    a [`diffop.operators.Term`][] is composed of.
+    """$Π_i c_i(x) Π_j D_j^{m_j}$, applied to `entries` of a function, taken one after another: the
+    segments of which a [`diffop.operators.Term`][] is composed.
 
     !!! example
 
@@ -56,22 +56,22 @@ class Segment(eqx.Module):
 
     @property
     def componentwise(self) -> bool:
-        """Whether each value of what the segment acts on goes through it by itself."""
+        """Whether the segment acts on each value of a function separately."""
         return all(t.componentwise for t in self.factors)
 
     @property
     def sees_all(self) -> bool:
-        """Whether it reads u at other points than its own."""
+        """Whether it reads u at points other than its own."""
         return any(isinstance(t, Nonlocal) for t in self.factors)
 
     @property
     def all_drawn(self) -> bool:
-        """Whether it does, and estimates draw from there."""
+        """Whether it sees all of u, and estimates draw those points."""
         return any(isinstance(t, Nonlocal) and t.drawn for t in self.factors)
 
     @property
     def derivative(self) -> Alpha | None:
-        """$α$ where the derivative is $∂^α$ by single coordinates, which are planned together."""
+        """$α$ if the derivative is $∂^α$; such derivatives are planned together."""
         if len(self.factors) == 1 and isinstance(self.factors[0], Monomial):
             return self.factors[0].alpha
         return None
@@ -87,7 +87,7 @@ class Segment(eqx.Module):
 
     @property
     def key(self) -> Hashable:
-        """Equal for segments that are the same product, in whatever order it was written."""
+        """Equal for equal products, in whatever order they were written."""
         factors = {t.key: m for t, m in self.product}
         return (
             frozenset(Counter(map(by_object, self.functions)).items()),
@@ -111,7 +111,7 @@ Word: TypeAlias = tuple[Segment, ...]
 @final
 class Term(eqx.Module):
     """$c s₁ s₂$ …, a coefficient times a composition of [`diffop.operators.Segment`][]s, the last
-    of which is applied first; the empty word is the identity. Your own operators return those
+    of which is applied first; the empty word is the identity. Your own operators return the terms
     of an expression.
 
     !!! example
@@ -132,12 +132,12 @@ class Term(eqx.Module):
 
     @property
     def head(self) -> Segment:
-        """What is applied last."""
+        """The segment that is applied last."""
         return self.word[0] if self.word else Segment((), (), ())
 
     @property
     def kind(self) -> tuple[Hashable, ...]:
-        """What the term does to the shape of u: terms of one kind can be added."""
+        """How the term changes the shape of u: terms of one kind can be added."""
         steps: list[Hashable] = []
         for segment in self.word:
             for factor in segment.factors:
@@ -145,7 +145,7 @@ class Term(eqx.Module):
             for entry in reversed(segment.entries):
                 if not isinstance(entry, tuple):
                     steps.append("entry")
-                elif steps[-1:] != ["contracted"]:  # which takes a vector of any length
+                elif steps[-1:] != ["contracted"]:  # a contraction accepts a vector of any length
                     steps.append(("entries", len(entry)))
         return tuple("entry" if step == "contracted" else step for step in steps)
 
@@ -160,7 +160,7 @@ class Term(eqx.Module):
 
 
 def _take_step(steps: list[Hashable], factor: Factor) -> None:
-    """What a factor does to the shape of what it acts on, behind what was applied after it."""
+    """Records how a factor changes the shape, after the steps of later factors."""
     if isinstance(factor, GradientTerms):
         field = None if factor.field is None else "sigma"
         if steps[-1:] == ["contracted"]:
@@ -176,7 +176,7 @@ def _take_step(steps: list[Hashable], factor: Factor) -> None:
 
 
 def _is_like_argument(factor: Factor, steps: Sequence[Hashable]) -> bool:
-    """Whether it is ∇ div, whose values are like the argument, as u's are."""
+    """Whether it is ∇ div, whose values have the structure of the argument, as u's have."""
     if not isinstance(factor, DivergenceTerms) or factor.dims is not None:
         return False
     return steps[-1:] == [("gradient", factor.argnum, None, None)]
@@ -202,7 +202,7 @@ class Part(eqx.Module):
 
 
 def inner_key(term: Term, draw: Draw | None) -> Hashable:
-    """Equal for terms whose heads act on the same function; None where that is u."""
+    """Equal for terms whose heads act on the same function; None if that is u."""
     if len(term.word) < 2:
         return None
     return tuple(each.key for each in term.word[1:]), None if draw is None else draw.identity
@@ -219,7 +219,7 @@ def function_term(function: Callable[..., Any]) -> Term:
 
 
 def entry_term(entry: Entry) -> Term:
-    """An entry of u, or several, as a term."""
+    """An entry of u's value, or several, as a term."""
     return Term(Number(1), (Segment((), (), (), (entry,)),))
 
 
@@ -237,8 +237,8 @@ def compose_sums(left: Sequence[Term], right: Sequence[Term]) -> tuple[Term, ...
 
 
 def collapsed(term: Term) -> Term:
-    """The term with its coefficient functions taken out of all derivatives: what is of its own
-    order in it.
+    """The part of the term that has its own order, with all coefficient functions taken out of
+    derivatives.
     """
     whole = Segment((), (), ())
     for segment in term.word:
@@ -253,7 +253,7 @@ def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
     trace = _divergence_of_gradient(last, segment)
     if trace is not None:
         return _append(word[:-1], trace)
-    if segment.factors or segment.functions:  # others only take an entry, before all else
+    if segment.factors or segment.functions:  # other segments only take an entry, first of all
         moves = last.order > 0 or last.entries
         if not last.componentwise or (moves and not segment.componentwise):
             return [*word, segment]
@@ -265,7 +265,7 @@ def _append(word: Sequence[Segment], segment: Segment) -> list[Segment]:
 
 
 def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
-    """c(x) div ∇ = c(x) Δ, where both act on the same coordinates."""
+    """c(x) div ∇ = c(x) Δ, if both act on the same coordinates."""
     grad = flux(left, right)
     if grad is None or grad.field is not None:
         return None
@@ -273,7 +273,7 @@ def _divergence_of_gradient(left: Segment, right: Segment) -> Segment | None:
 
 
 def flux(left: Segment, right: Segment) -> GradientTerms | None:
-    """The gradient that a divergence is taken of, where both act on the same coordinates."""
+    """The gradient of which a divergence is taken, if both act on the same coordinates."""
     if left.entries or right.functions or len(left.factors) != 1 or len(right.factors) != 1:
         return None
     div, grad = left.factors[0], right.factors[0]
@@ -311,7 +311,7 @@ def _product(left: Segment, right: Segment) -> Segment:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """A coefficient function's own name where it has one."""
+    """A coefficient function's own name, if it has one."""
     name = getattr(function, "__name__", "c")
     return f"{name}(x)" if name.isidentifier() else "c(x)"
 
