@@ -1,5 +1,5 @@
-"""The Taylor engine: jets pushed through any JAX function, all directions at once, the top order
-collapsed.
+"""The Taylor engine: it pushes jets through any JAX function, all directions at once, with the
+highest order collapsed.
 """
 
 from ..algebra.algebra import Algebra

@@ -1,7 +1,7 @@
 """Linear and bilinear maps of coefficients, whatever their structure.
 
-Rules never look inside a coefficient: they go through the functions of this file. A map that a
-structure cannot follow sees the coefficient as an array, which is logged once for each place.
+Rules never look inside a coefficient; they use the functions of this file. If a map cannot follow a
+structure, the coefficient becomes an array, which is logged once for each place.
 """
 
 import logging
@@ -40,7 +40,7 @@ _logger = logging.getLogger("diffop.taylor")
 _logged: set[str] = set()
 
 Asker: TypeAlias = str | LinearMap | None
-"""The primitive that needs an array, by its name and the line of the user's program or as a map."""
+"""What needs an array: a primitive's name with the line of the user's program, or a map."""
 
 
 def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None) -> Coefficient:
@@ -96,7 +96,7 @@ def _add(left: Coefficient, right: Coefficient, lead: int, primal: Any, name: As
 
 
 def unless_full(c: Blocks, lead: int, primal: Any, name: Asker = None) -> Coefficient:
-    """Blocks are kept only while they are fewer numbers than an array."""
+    """Blocks as long as they hold fewer numbers than an array; otherwise the array."""
     if not c.parts:
         return Zero()
     return c if c.is_sparse else densify(c, lead, primal, name)
@@ -134,7 +134,7 @@ def linear_map(
 
 
 def _alike(operands: Sequence[Coefficient], lead: int, function: LinearMap) -> list[Coefficient]:
-    """A few entries beside blocks are a block, too."""
+    """The operands alike: an array of a few entries beside blocks becomes a block, too."""
     most = sum(c.size for c in operands if isinstance(c, Blocks))
     return [
         as_block(c, jnp.shape(function.primal(k)))
@@ -145,7 +145,7 @@ def _alike(operands: Sequence[Coefficient], lead: int, function: LinearMap) -> l
 
 
 def as_block(c: Full, shape: tuple[int, ...]) -> Blocks:
-    """An array behind a leading axis, or none, as a coefficient of one block."""
+    """An array with a leading axis, or none, as a coefficient of one block."""
     array = c.array.reshape(-1, *shape)
     return Blocks((of_array(array),), array.shape)
 
@@ -166,7 +166,7 @@ def _by_part(function: LinearMap, operands: Sequence[Coefficient]) -> list[Coeff
 
 
 def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list[Coefficient]:
-    """Blocks through the map, the other operands being zero."""
+    """The images of blocks, with the other operands zero."""
     relations = function.moves(k)
     primals = function.outputs
     if relations is not None:
@@ -188,7 +188,7 @@ def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list
 
 
 def _image(function: LinearMap, part: Block) -> Any:
-    """Values that change, each where it is."""
+    """The image of values that change without moving."""
     values, kind = part.values, type_of(function.primal(0))
     if values is None:
         values = jnp.ones((1,) * len(part.axes), kind)
@@ -218,8 +218,8 @@ def _dense(function: LinearMap, lead: int, operands: Sequence[Coefficient]) -> l
 def bilinear_map(
     product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
 ) -> Coefficient:
-    """B(a, b) of two coefficients with `leads` leading axes each: equal, or one of them none (a
-    primal).
+    """B(a, b) of two coefficients with `leads` leading axes each. The numbers are equal, or one is
+    0 (a primal).
     """
     if isinstance(left, Zero) or isinstance(right, Zero):
         return Zero()
@@ -239,7 +239,7 @@ def bilinear_map(
 def _by_set(
     product: BilinearMap, left: Coefficient, right: Coefficient, leads: tuple[int, int]
 ) -> Coefficient:
-    """Sets times a primal. Two coefficients along sets meet in the second moment only."""
+    """Sets times a primal. Two coefficients along sets meet only in the second moment."""
     if isinstance(left, Sets):
         return sets([bilinear_map(product, part, right, leads) for part in left.parts])
     assert isinstance(right, Sets)
@@ -247,8 +247,8 @@ def _by_set(
 
 
 def known_scalar(value: Any) -> float | None:
-    """The value of an operand that is a real number, and known while tracing. (`jnp.asarray` would
-    hide it from a trace.)
+    """The value of an operand that is a real number known while tracing. (`jnp.asarray` would make
+    it a tracer.)
     """
     if isinstance(value, Tracer) or np.ndim(value) != 0:
         return None
@@ -258,7 +258,7 @@ def known_scalar(value: Any) -> float | None:
 
 
 def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Full:
-    """The same coefficient as an array, also where it is zero."""
+    """The same coefficient as an array, even if it is zero."""
     if isinstance(coefficient, Zero):
         return Full(zero_array(lead_shape, primal))
     dense = densify(coefficient, len(lead_shape), primal)
@@ -267,5 +267,5 @@ def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: A
 
 
 def multiplication(operand: Any) -> BilinearMap:
-    """The entrywise product of values like an operand."""
+    """The entrywise product with values like an operand."""
     return BilinearMap(Form.ENTRYWISE, {}, lax.mul, (operand, operand), operand)

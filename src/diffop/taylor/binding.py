@@ -1,4 +1,4 @@
-"""Evaluating equations of a jaxpr as they stand."""
+"""Plain evaluation of equations of a jaxpr, without derivatives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from .primitive import of
 
 
 def bind(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """The outputs of one equation at plain operands, always as a list."""
+    """The outputs of one equation for plain operands, always as a list."""
     evaluate = of(eqn).evaluate
     return bind_alike(eqn, operands) if evaluate is None else evaluate(eqn, operands)
 
@@ -23,21 +23,21 @@ def bind_alike(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
 
 
 def vary(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """A coefficient may vary over more devices than its primal."""
+    """Makes operands vary alike: a coefficient may vary over more devices than its primal."""
     return [varying_over(operand, frozenset(eqn.params["axes"])) for operand in operands]
 
 
 def bind_program(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """An equation whose operands may differ in the devices that they vary over: each as its inner
-    program was traced for it.
+    """Binds an equation whose operands may vary over other devices than those for which its inner
+    program was traced.
     """
     outputs = eqn.primitive.bind(*operands, **eqn.params)
     return list(outputs) if eqn.primitive.multiple_results else [outputs]
 
 
 def bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
-    """An equation whose parameters hold functions in a form that its primitive does not take back:
-    as a jaxpr of one equation.
+    """Binds an equation whose parameters hold functions in a form that its primitive does not
+    accept: as a jaxpr of one equation.
     """
     inputs, arrays = [], []
     for atom, operand in zip(eqn.invars, operands, strict=True):
@@ -58,7 +58,7 @@ def bind_call(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> list[Any]:
 def partially_bound(
     eqn: jex.JaxprEqn, operands: Sequence[Any], positions: Sequence[int]
 ) -> Callable[..., list[Any]]:
-    """The equation as a function of the operands at `positions`, the others held fixed."""
+    """The equation as a function of the operands at `positions`, with the others fixed."""
     return partial(_bind_at, eqn, operands, positions)
 
 
@@ -77,11 +77,11 @@ def read(environment: Mapping[jex.Var, Any], atoms: Sequence[Any]) -> list[Any]:
 
 
 def described(eqn: jex.JaxprEqn) -> str:
-    """The primitive of an equation, and the line that it came from."""
-    place = where(eqn)  # nothing for what JAX traced before
+    """The primitive of an equation, and the line from which it came."""
+    place = where(eqn)  # empty for equations that JAX had traced before
     return f"{eqn.primitive.name} ({place})" if place else eqn.primitive.name
 
 
 def where(eqn: jex.JaxprEqn) -> str:
-    """The line of the user's program that an equation came from."""
+    """The line of the user's program from which an equation came."""
     return source_info_util.summarize(eqn.source_info)

@@ -1,5 +1,5 @@
-"""Families of jets, and the bundles of Taylor coefficients that a program's values carry along
-them.
+"""Families of jets, and bundles: a program's values with their Taylor coefficients along
+families.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ from .products import broadcast
 from .replacing.second_moments import SecondMoment
 
 Pair: TypeAlias = tuple[int | float, Coefficient, Coefficient | None]
-"""A product to be formed: a number of times, and its two factors, None for the same twice."""
+"""A product to be formed: its factor, and its two operands; None for the same one twice."""
 
 
 @final
@@ -44,17 +44,16 @@ class Family:
     """Jets x(t) = x + Σ_γ t^γ x_γ through one point, pushed together: curves, or jets with several
     parameters.
 
-    Every value of the program has a coefficient for each basis element of the `algebra`, in its
-    order, its place: for each of the `size` jets, but of the tops (order K of a curve)
-    only the sums Σ_r w_r x_{γ,r}. They enter every rule linearly, so their weighted sum can be
-    carried in their stead (the collapse). With `weights` of shape (m, size) there are m such sums;
-    with `weights=None` all is kept jet by jet. `size=None` is a lone jet without an axis for
-    directions.
+    Every value of the program has one coefficient for each basis element of the `algebra`, in the
+    algebra's order; the index is called its *place*. A coefficient holds `size` jets. At a top
+    place (order K of a curve) only the sums Σ_r w_r x_{γ,r} are carried, because tops enter every
+    rule linearly (the collapse). With `weights` of shape (m, size) there are m such sums; with
+    `weights=None` all jets are kept. `size=None` is a single jet without an axis for directions.
 
-    Of pairs of directions, and where directions were replaced, there is a `moment` instead of
-    weights, the jets are curves of order two, and coefficients of order one are `Sets`. They may be
-    replaced if the family is `replaceable`: all that is read of it in the end is order two. What is
-    to be computed besides if they are costs `price` multiply-adds.
+    Pairs of directions, and directions that were replaced, have a `moment` instead of weights. The
+    jets are then curves of order two, and coefficients of order one are `Sets`. Directions may be
+    replaced if the family is `replaceable`, that is, if only order two is read at the end. `price`
+    is the number of multiply-adds of other computations that a replacement makes necessary.
     """
 
     weights: CollapsingWeights | None
@@ -77,7 +76,7 @@ class Family:
         return place in self.algebra.tops
 
     def lead(self, place: int) -> int:
-        """How many axes stand before the primal's in the coefficient at a place."""
+        """How many axes the coefficient at a place has in front of the primal's axes."""
         if self.moment is not None and not self.is_top(place):
             return 1
         return len(self.lead_shape(place))
@@ -91,21 +90,21 @@ class Family:
 
     @property
     def curves(self) -> int:
-        """Leading axes of a coefficient held jet by jet."""
+        """Leading axes of a coefficient that is held jet by jet."""
         return 0 if self.size is None else 1
 
     @property
     def sums_squares(self) -> bool:
-        """Whether the powers of its directions are squares, or sums of them with one known weight:
-        of real arrays none is below 0, but for the number that is kept apart.
+        """Whether the powers of its directions are squares, or sums of squares with one known
+        weight. Real arrays of them are then never negative, apart from their separate number.
         """
         alike = self.weights is None or blocks.uniform(self.weights) is not None
         return self.algebra == Algebra.curve(2) and self.moment is None and alike
 
     @property
     def below(self) -> "Family":
-        """The same jets without their maximal monomials, so that nothing is collapsed: all that
-        the rules need of a factor of what does move.
+        """The same jets without their maximal monomials, so that nothing is collapsed. Rules need
+        only this of a factor that is multiplied by a value that moves.
         """
         size = self.size if self.moment is None else sum(self.moment.sizes)
         return Family(weights=None, algebra=self.algebra.below, size=size)
@@ -115,13 +114,13 @@ class Family:
         return tuple(c for place, c in enumerate(series) if not self.is_top(place))
 
     def instantiate(self, coefficient: Coefficient, place: int, primal: Any) -> Coefficient:
-        """The same coefficient with arrays for all that it may hold."""
+        """The same coefficient with arrays wherever the family allows it."""
         if self.is_top(place) or self.moment is None:
             return instantiate(coefficient, self.lead_shape(place), primal)
         return self.moment.instantiate(coefficient, primal)
 
     def collapse(self, coefficient: Coefficient, primal: Any) -> Coefficient:
-        """Σ_r w_r c_r of a coefficient held jet by jet."""
+        """Σ_r w_r c_r of a coefficient that is held jet by jet."""
         if self.weights is None or isinstance(coefficient, Zero):
             return coefficient
         if isinstance(coefficient, Blocks):
@@ -154,14 +153,14 @@ class Family:
 
     @property
     def _each_weight(self) -> Any:
-        """The weights of directions, or a number where it is known that they are all the same."""
+        """The weights of directions, or one number if all are known to be equal."""
         number = blocks.uniform(self.weights)
         return self.weights if number is None else number
 
     def _met(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None, place: int
     ) -> Coefficient:
-        """Σ_r w_r B(a_r, b_r) of blocks, which is formed without the products of each direction."""
+        """Σ_r w_r B(a_r, b_r) of blocks, without forming the product for each direction."""
         pair = (left, left if right is None else right)
         leads = (self.curves, self.curves)
         met = products.of_blocks(product, pair, leads, self._each_weight, summed=True)
@@ -170,7 +169,7 @@ class Family:
         return unless_full(met, self.lead(place), product.output)
 
     def _products(self, product: BilinearMap, pairs: Sequence[Pair]) -> Coefficient:
-        """Products that are taken equally often are summed before they are multiplied with that."""
+        """The sum of products; those with equal factors are added before they are scaled."""
         leads = (self.curves, self.curves)
         alike: dict[int | float, list[Coefficient]] = {}
         for k, a, b in pairs:
@@ -194,8 +193,8 @@ Families: TypeAlias = tuple[Family, ...]
 @final
 @record
 class Bundle:
-    """A value that depends on the curves: its primal, shared by all, and its series along each
-    family. The walk notes the primal's `source`.
+    """A value that depends on the jets: its primal, shared by all jets, and its series along each
+    family. The walk records the primal's `source`.
     """
 
     primal: AnyArray
@@ -204,7 +203,7 @@ class Bundle:
 
 
 Value: TypeAlias = Any
-"""A `Bundle`, or an array that does not depend on the curves."""
+"""A `Bundle`, or an array that does not depend on the jets."""
 
 
 def primal_of(value: Value) -> Any:
@@ -216,7 +215,7 @@ def source_of(value: Value) -> Source | None:
 
 
 def series_of(value: Value, families: Families, index: int) -> Series:
-    """The series along one family; zeros for a value that does not move."""
+    """The series along one family; zeros for a constant value."""
     if isinstance(value, Bundle):
         return value.series[index]
     return zeros(len(families[index].algebra))
@@ -227,12 +226,12 @@ def is_moving(value: Value) -> bool:
 
 
 def bundle(primal: Any, series: Sequence[Series]) -> Value:
-    """A bundle, or the plain primal when nothing moves or nothing can (integers, booleans, arrays
-    without entries).
+    """A bundle, or the plain primal if all coefficients are zero or if it cannot have any
+    (integers, booleans, empty arrays).
 
-    Inside `jax.shard_map` coefficients vary over the devices that their primal varies over, as
-    tangents do in JAX: what a collective or a loop makes of the primal it then makes of them, also
-    of those that are the same everywhere.
+    Inside `jax.shard_map` coefficients vary over the devices over which their primal varies, as
+    tangents do in JAX. A collective or a loop then treats them as it treats the primal, even if
+    they are the same everywhere.
     """
     kind = jax.typeof(primal)
     if all(map(all_zero, series)) or not jnp.issubdtype(kind.dtype, jnp.inexact) or not kind.size:
@@ -246,7 +245,7 @@ def bundle(primal: Any, series: Sequence[Series]) -> Value:
 def each_term(
     function: Callable[[Any, int], Coefficient], value: Value, families: Families
 ) -> Value:
-    """A value with what a function makes of its coefficients, given how many axes are in front."""
+    """A value with a function applied to its coefficients and their numbers of leading axes."""
     if not isinstance(value, Bundle):
         return value
     series = tuple(
@@ -260,8 +259,8 @@ def each_term(
 
 
 def dense_value(value: Value, families: Families, name: str) -> Value:
-    """A value with series of plain arrays along every family, for a primitive that cannot follow
-    any structure.
+    """A value with plain arrays as coefficients along every family, for primitives that cannot
+    follow any structure.
     """
     return each_term(
         lambda term, lead: plain(densify(term, lead, value.primal, name)), value, families
@@ -271,8 +270,8 @@ def dense_value(value: Value, families: Families, name: str) -> Value:
 def laid_out(families: Families, value: Value) -> Value:
     """A value whose coefficients are divided over a mesh with explicit axes as its primal is.
 
-    They are arrays then: JAX asks how the result of each gather from a divided array is divided, so
-    that structured coefficients, whose rules gather, cannot be followed.
+    They become arrays: JAX needs to know how the result of each gather from a divided array is
+    divided, so structured coefficients, whose rules gather, cannot be used.
     """
     if not isinstance(value, Bundle) or not is_divided(jax.typeof(value.primal)):
         return value
@@ -288,12 +287,12 @@ def laid_out(families: Families, value: Value) -> Value:
 
 
 def plain(coefficient: Coefficient) -> Coefficient:
-    """An array without what else is known about it."""
+    """An array without the other knowledge about it."""
     return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient
 
 
 def broadcast_series(family: Family, series: Series, before: Any, after: Any) -> Series:
-    """The series of a value that is broadcast to the shape of another, along axes of size one."""
+    """The series of a value that is broadcast to another shape along axes of size one."""
     shapes = jnp.shape(before), jnp.shape(after)
     if shapes[0] == shapes[1]:
         return series
@@ -309,7 +308,7 @@ def expand(
     primals_out: Sequence[Any],
     expansion: SeriesMap,
 ) -> list[Value]:
-    """Run one rule along every family: `expansion` maps the operands' series to the outputs'
+    """Runs one rule along every family: `expansion` maps the operands' series to the outputs'
     series.
     """
     per_family = []

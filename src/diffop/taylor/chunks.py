@@ -1,8 +1,8 @@
-"""Bounded memory: the directions of a family pushed a chunk at a time.
+"""Bounded memory: the directions of a family are pushed in chunks.
 
-A collapsed family is a sum over its directions, so it is the sum over chunks of them, to rounding.
-Each chunk is a pass of its own under `jax.checkpoint`, in a `lax.scan`: reverse mode recomputes a
-chunk when it needs it, and memory does not grow with the number of directions.
+A collapsed family is a sum over its directions, so it is the sum over chunks of them, up to
+rounding. Each chunk is a separate pass under `jax.checkpoint`, in a `lax.scan`: reverse mode
+recomputes a chunk when it needs it, and memory does not grow with the number of directions.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def in_chunks(
     """Σ over chunks of `sum_over(tangents, weights)`.
 
     `tangents` are arrays with n rows (see `as_rows`) or blocks of n directions, `weights` are
-    `(*m, n)`. The last chunk is filled up with directions of weight zero.
+    `(*m, n)`. The last chunk is padded with directions of weight zero.
     """
     count = weights.shape[-1]
     chunks = -(-count // size)
@@ -58,7 +58,7 @@ def _is_blocks(leaf: Any) -> bool:
 
 
 def _cut(leaf: Any, chunks: int, size: int) -> Any:
-    """Rows `(n, …)` as `(chunks, size, …)`, zeros at the end."""
+    """Rows `(n, …)` as `(chunks, size, …)`, padded with zeros."""
     missing = chunks * size - leaf.shape[0]
     leaf = jnp.asarray(leaf)
     if missing:
@@ -67,5 +67,5 @@ def _cut(leaf: Any, chunks: int, size: int) -> Any:
 
 
 def as_rows(coefficient: Any) -> Any:
-    """A tangent that is an array, without what is known of it."""
+    """A tangent that is an array, without other knowledge about it."""
     return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient

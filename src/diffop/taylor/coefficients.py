@@ -1,14 +1,14 @@
-"""Coefficients of Taylor series, by what is known of their zeros.
+"""Coefficients of Taylor series, by the structure of their zeros.
 
-A coefficient belongs to a value of the program (its *primal*). It has the primal's shape behind
-leading axes, one for the directions or for the collapsed sums (see `Family`). It is one of
+A coefficient belongs to a value of the program (its *primal*). It has the primal's shape after
+leading axes, one for the directions or for the collapsed sums (see `Family`). There are four kinds:
 
-- `Zero`: nothing at all.
+- `Zero`: nothing is stored.
 - `Full`: one array.
-- `Blocks`: arrays whose axes say which directions and which entries they are (all the basis
+- `Blocks`: arrays whose axes say which directions and which entries they belong to (all basis
     vectors, or a sample of them, before the first dense layer).
-- `Sets`: several sets of directions side by side, each with a structure of its own (where
-    directions were replaced, see `second_moments`).
+- `Sets`: several sets of directions side by side, each with its own structure (where directions
+    were replaced, see `second_moments`).
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from ..source import Source
 @final
 @record
 class Zero:
-    """A coefficient that is zero whatever the input: no array, no arithmetic."""
+    """A coefficient that is zero for every input: no array, no arithmetic."""
 
 
 @final
@@ -38,8 +38,8 @@ class Zero:
 class Image:
     """What is known of an array of rows $ℓ(e_r)$, for a linear map ℓ.
 
-    - `source`: of the array. Where it is a vector x, ℓ is the product with x.
-    - `operand`, `output`: the source of a value that ℓ was applied to, and what came of it.
+    - `source`: of the array. If it is a vector x, ℓ is the product with x.
+    - `operand`, `output`: the sources of a value to which ℓ was applied, and of the result.
     """
 
     source: Source = static()
@@ -50,12 +50,11 @@ class Image:
 @final
 @record
 class Full:
-    """A coefficient held as one array, leading axes followed by the primal's shape, times a known
-    number.
+    """A coefficient held as one array (leading axes, then the primal's shape) times a known number.
 
-    The number is kept apart so that −2x is recognised as a multiple of x, and with `image` a sum
-    over directions $Σ_r x_r ℓ(e_r)$ as the ℓ(x) that the primal has computed already. `scaled` are
-    numbers and a matrix of which the array is: its rows times the numbers.
+    The number is kept apart so that −2x is recognised as a multiple of x. With `image`, a sum over
+    directions $Σ_r x_r ℓ(e_r)$ is recognised as the ℓ(x) that the primal has computed already.
+    `scaled` holds numbers and a matrix if the array is the matrix's rows times the numbers.
 
     !!! example
 
@@ -100,12 +99,12 @@ def zeros(order: int) -> Series:
 
 
 def sets(parts: Sequence[Any]) -> Coefficient:
-    """Parts side by side, or zero where they all are."""
+    """Parts side by side, or zero if all of them are zero."""
     return Zero() if all_zero(parts) else Sets(tuple(parts))
 
 
 def each_set(function: Callable[[Any], Coefficient], coefficient: Coefficient) -> Coefficient:
-    """What a function makes of a coefficient, set by set where there are several."""
+    """A function applied to a coefficient, set by set if there are several."""
     if isinstance(coefficient, Sets):
         return sets([function(part) for part in coefficient.parts])
     return function(coefficient)
@@ -114,8 +113,8 @@ def each_set(function: Callable[[Any], Coefficient], coefficient: Coefficient) -
 def scale(coefficient: Coefficient, factor: float | int) -> Coefficient:
     """A coefficient times a Python number.
 
-    It is kept apart from an array while it is of an ordinary size: squares of x · 10^22 and of
-    10^-22 are both out of the range of single precision, where that of their product is not.
+    The number is kept apart from an array as long as it has an ordinary size. Squares of x · 10^22
+    and of 10^-22 are both out of the range of single precision, but not that of their product.
     """
     if isinstance(coefficient, Zero) or factor == 1:
         return coefficient
@@ -138,7 +137,9 @@ def _scaled(part: Block, factor: float | int) -> Block:
 
 
 def _is_ordinary(number: float | int) -> bool:
-    """Whether arrays may be multiplied with one another before they are with such numbers."""
+    """Whether arrays may be multiplied with each other before they are multiplied by
+    this number.
+    """
     return number == 0 or 2**-10 <= abs(number) <= 2**10
 
 

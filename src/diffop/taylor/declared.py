@@ -1,4 +1,4 @@
-"""Rules for primitives that are not JAX's: their owner says of which class they are."""
+"""`register`: rules for primitives that are not JAX's, by their class."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _in_all = linear(slice(None))
 
 
 def _linear(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Where operands stand still, only its jvp says whether they are added or multiply."""
+    """The rule of a linear primitive. If some operands are constant, its jvp says what they do."""
     rule = _in_all if all(map(is_moving, operands)) else piecewise_linear
     return rule(families, eqn, operands)
 
@@ -30,26 +30,27 @@ _RECORDS: Mapping[str, Primitive] = {
 
 
 def register(primitive: Any, kind: str) -> None:
-    """Says of which class a primitive of yours is, so that the engine pushes jets through it by
-    the rule of that class.
+    """Declares the class of a primitive, so that the engine pushes jets through it by the rule of
+    that class.
 
-    Without it a primitive with a rule for `jax.jvp` is pushed by integrating that rule, jet by jet:
-    right, and slower. The primitive needs rules for `jax.vmap`, and for reverse mode if gradients
-    are taken.
+    Without a declaration, a primitive with a rule for `jax.jvp` is pushed by integrating that rule,
+    jet by jet, which is correct but slower. The primitive needs rules for `jax.vmap`, and for
+    reverse mode if gradients are taken.
 
     **Arguments:**
 
     - `primitive`: a `jax.extend.core.Primitive`.
-    - `kind`: what it is in the operands that depend on the point:
-        - `"linear"`: jointly linear in all of them, such as a sum or a transform. With operands
-          that do not depend on the point it needs a rule for `jax.jvp`, which says what they do.
+    - `kind`: its class with respect to the operands that depend on the point:
+        - `"linear"`: jointly linear in all of them, such as a sum or a transform. If it has
+            operands
+          that do not depend on the point, it needs a rule for `jax.jvp`, which says what they do.
         - `"bilinear"`: two operands, linear in each.
         - `"elementwise"`: one output, entry by entry, for operands of any shape; its derivatives
           come from its `jax.jvp` rule, once for all jets.
-        - `"constant"`: the output does not move, such as that of a rounding.
+        - `"constant"`: the output has derivative zero, as for rounding.
 
-    **Raises:** `TypeError` for what is not a primitive, `ValueError` for another kind, and for a
-    primitive that has a rule already.
+    **Raises:** `TypeError` for anything but a primitive; `ValueError` for another kind, and for a
+    primitive that already has a rule.
 
     !!! example
 

@@ -1,4 +1,4 @@
-"""Products of coefficients that are arrays, behind their leading axes."""
+"""Products of coefficients that are arrays, mapped over their leading axes."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int])
 
 
 def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -> Any:
-    """An array with axes of size one where a product with another, behind `most` leading axes and
-    of a rank, wants them; `jax.vmap` would make the same of it in ten times the time.
+    """An array with axes of size one where a product with another array needs them, which has
+    `most` leading axes and some rank. `jax.vmap` would do the same in ten times the time.
     """
     if array.ndim == 0:
         return array
@@ -48,8 +48,8 @@ def _behind(product: BilinearMap, array: Any, lead: int, most: int, rank: int) -
 
 
 def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Any:
-    """A coefficient times a primal matrix with the coefficient on the left, so that points and
-    directions are the rows of one product, in order, whichever side the matrix was on.
+    """A coefficient times a primal matrix, with the coefficient on the left. Points and directions
+    are then the rows of one product, in order, whichever side the matrix was on.
     """
     contract, batch = product.params["dimension_numbers"]
     if any(batch) or product.params["out_sharding"] is not None:
@@ -86,7 +86,7 @@ def _flat_dot(product: BilinearMap, left: Full, right: Full, leads: tuple[int, i
 
 
 def _rows(rows: Array, matrix: Array, *, axis: int, **params: Any) -> Array:
-    """`(*rows, k) · (k, h)`, or `(*rows, k) · (h, k)`, by the matrix's `axis` of k."""
+    """`(*rows, k) · (k, h)`, or `(*rows, k) · (h, k)`; `axis` is the matrix's axis k."""
     return lax.dot_general(rows, matrix, (((rows.ndim - 1,), (axis,)), ((), ())), **params)
 
 

@@ -16,12 +16,12 @@ from .primitive import Form, Primitive, of
 
 @final
 class LinearMap:
-    """The linear part of an equation that is jointly affine in the operands at `chosen`; the others
-    stand still; or another linear `function` of these, of which no more is known.
+    """The linear part of an equation that is jointly affine in the operands at `chosen`, with the
+    others constant; or another linear `function` of these, of which nothing else is known.
 
     - `operands`: the primals of all operands.
     - `outputs`: the primals of the outputs.
-    - `memo`: what coefficients of several orders share, by whoever computes it first.
+    - `memo`: intermediate results that coefficients of several orders share.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LinearMap:
 
     @property
     def described(self) -> str:
-        """The primitive, and the line of the user's program that it is in."""
+        """The primitive, and its line in the user's program."""
         return described(self.eqn)
 
     def primal(self, k: int) -> Any:
@@ -51,8 +51,8 @@ class LinearMap:
         return self.operands[self.chosen[k]]
 
     def behind(self, array: Any, lead: int) -> Any:
-        """The image of an array behind leading axes in place of the only operand, where parameters
-        say all of it; else None. `jax.vmap` makes the same equation in ten times the time.
+        """The image of an array with leading axes in place of the only operand, if the parameters
+        determine it; otherwise None. `jax.vmap` makes the same equation in ten times the time.
         """
         later, params = self.record.behind, self.params
         more = [params.get(name) for name in ("dimensions", "sharding", "out_sharding")]
@@ -63,7 +63,7 @@ class LinearMap:
         return self.eqn.primitive.bind(array, **{**params, **later(params, array.shape[:lead])})
 
     def moves(self, k: int) -> list[Relation] | None:
-        """Where the entries of the k-th linear operand go, in each output; None where that is not
+        """Where the entries of the k-th linear operand go, in each output; None if that is not
         known.
         """
         if self.record.moves is None:
@@ -73,14 +73,14 @@ class LinearMap:
         return self.memo[k]
 
     def at(self, values: Sequence[Any]) -> list[Any]:
-        """The map at other linear operands, whose shapes need not be those of the primals."""
+        """The map for other linear operands, whose shapes may differ from those of the primals."""
         return bind(self.eqn, values)
 
 
 @final
 class BilinearMap:
-    """y = B(a, b), with the primals of a, b and (where it is known) y, and y's shape and type; the
-    `eqn` where it is one, and the `sources` of a and b where they have some.
+    """y = B(a, b), with the primals of a, b and (if known) y, and y's shape and type; the `eqn` if
+    there is one, and the `sources` of a and b if they have any.
     """
 
     def __init__(
@@ -106,12 +106,12 @@ class BilinearMap:
 
     @property
     def described(self) -> str:
-        """The primitive, and the line of the user's program that it is in."""
+        """The primitive, and its line in the user's program."""
         return "an inner product" if self._eqn is None else described(self._eqn)
 
     @property
     def is_square(self) -> bool:
-        """Whether a is b, and B is symmetric."""
+        """Whether a and b are the same, and B is symmetric."""
         if self.sources[0] is None or self.sources[0] != self.sources[1]:
             return False
         return self.form is Form.ENTRYWISE or (
@@ -119,9 +119,9 @@ class BilinearMap:
         )
 
     def expanded(self, still: Any, axes: tuple[int, ...]) -> Any:
-        """What stands still with axes of size one, made once for coefficients of all orders."""
+        """A constant operand with axes of size one, made once for coefficients of all orders."""
         found = self._made.get((id(still), axes))
-        if found is None:  # held with what it was made of, so that no other array has its id
+        if found is None:  # kept with the original, so that no other array gets its id
             found = self._made[id(still), axes] = (still, lax.expand_dims(still, axes))
         return found[1]
 

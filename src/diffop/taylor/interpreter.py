@@ -1,4 +1,4 @@
-"""The interpreter: a program pushed step by step, on values with coefficients."""
+"""The interpreter: it pushes values with coefficients through a program, step by step."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, final
@@ -35,7 +35,7 @@ from .program import Atom, Constant, Program, Step, Uses, flatten, stretches
 def interpret(
     jaxpr: jex.Jaxpr, consts: Sequence[Any], families: Families, operands: Sequence[Value]
 ) -> list[Value]:
-    """Push operands, moving or not, through a jaxpr.
+    """Pushes operands through a jaxpr, whether they move or not.
 
     **Arguments:**
 
@@ -51,7 +51,7 @@ def interpret(
 
 
 def run(program: Program, families: Families, operands: Sequence[Value]) -> list[Value]:
-    """Push operands through a program, in its own order."""
+    """Pushes operands through a program, in the program's order."""
     walk = Walk(program, families, operands)
     for _, steps in stretches(walk.program.steps):
         walk.push_together(steps)
@@ -60,8 +60,8 @@ def run(program: Program, families: Families, operands: Sequence[Value]) -> list
 
 @final
 class Walk:
-    """A program on its way: the values that steps are still to read. In which order steps are
-    pushed, and what becomes of `families` between them, is the caller's.
+    """A walk through a program: it holds the values that later steps will read. The caller decides
+    in which order steps are pushed, and how `families` change between them.
     """
 
     def __init__(self, program: Program, families: Families, operands: Sequence[Value]) -> None:
@@ -85,8 +85,8 @@ class Walk:
             self._forget(variable)
 
     def push_together(self, steps: Sequence[Step]) -> None:
-        """Push one step, or several that the user asked to rematerialise: these as one function
-        that is.
+        """Pushes one step, or several that the user asked to rematerialise together: these as one
+        rematerialised function.
         """
         region = steps[0].region
         if region is None:
@@ -121,7 +121,7 @@ class Walk:
             self.moving.add(variable)
 
     def _named(self, variable: int, value: Value) -> Value:
-        """A value that moves with a source, its own or that of the variable."""
+        """A value that moves, with a source: its own or that of the variable."""
         if not isinstance(value, Bundle) or value.source is not None:
             return value
         return Bundle(value.primal, value.series, Source((self._token, variable)))
@@ -136,12 +136,12 @@ def _read(atoms: Sequence[Atom], values: Mapping[int, Value]) -> list[Value]:
 
 
 _FEW = 64
-"""So many entries may move along as many directions, where each moved one."""
+"""At most this many entries may change along as many directions, where each entry had one."""
 
 
 def _takes_rows(value: Value | None) -> bool:
-    """Whether a row of numbers may be subtracted from the coefficients of a value: they are arrays,
-    or few, and one of them can be looked up, which JAX refuses where they are divided.
+    """Whether a row of numbers may be subtracted from the coefficients of a value. They have to be
+    arrays, or few, and one of them has to be looked up, which JAX refuses if they are divided.
     """
     if not isinstance(value, Bundle) or jnp.iscomplexobj(value.primal):
         return False
@@ -157,10 +157,10 @@ def _takes_rows(value: Value | None) -> bool:
 
 
 def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) -> Value:
-    """A number that is subtracted from all entries of a value, and has no effect but on digits,
-    moving as the largest of them does: it may move in any way. (JAX's own derivative of a maximum
-    divides by how many entries are equal to it. A program that computes these twice, once with
-    other roundings, finds none.)
+    """A number that is subtracted from all entries of a value, and affects only digits. It is given
+    the coefficients of the largest entry, since any coefficients are correct. (JAX's derivative of
+    a maximum divides by the number of entries that equal it. A program that computes these twice,
+    with different roundings, may find none.)
     """
     place = jnp.argmax(value.primal)
 
@@ -179,8 +179,8 @@ def _following_largest(stopped: Any, value: Bundle, families: Sequence[Family]) 
 def push_equation(
     families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]
 ) -> Sequence[Value]:
-    """The outputs of one equation, in the context in which it was traced: what comes of it is of
-    the same line of the user's program.
+    """The outputs of one equation, in the context in which it was traced: the results belong to the
+    same line of the user's program.
     """
     with source_info_util.user_context(eqn.source_info.traceback), eqn.ctx.manager:
         return list(_outputs(families, eqn, values))
@@ -200,8 +200,8 @@ def _outputs(families: Families, eqn: jex.JaxprEqn, values: Sequence[Value]) -> 
 
 
 def _is_index_arithmetic(eqn: jex.JaxprEqn, operands: Sequence[Any]) -> bool:
-    """Indices that are known stay known, so that sparse coefficients can be followed through
-    them.
+    """Whether these are known indices. They stay known, so that sparse coefficients can be followed
+    through them.
     """
     whole = not any(map(_is_differentiable, eqn.outvars))
     known = not any(isinstance(operand, Tracer) for operand in operands)

@@ -1,4 +1,4 @@
-"""What is noted of arrays that come of blocks, for a shorter way later (see `Image`)."""
+"""Notes about arrays that come from blocks, which allow a shorter way later (see `Image`)."""
 
 import math
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ def noted_product(
     leads: tuple[int, int],
     result: Coefficient,
 ) -> Coefficient:
-    """A product of blocks and a primal: all basis vectors are one to one with rows of the primal,
-    or entries of it.
+    """A product of blocks and a primal. All basis vectors correspond one to one to rows of the
+    primal, or to its entries.
     """
     side = 0 if isinstance(operands[0], Blocks) else 1
     moving, still = operands[side], operands[1 - side]
@@ -56,7 +56,7 @@ def noted_product(
 
 
 def noted_sum(operand: Blocks, result: Coefficient, output: Any) -> Coefficient:
-    """The sum of all entries of a value, which has its numbers as a row."""
+    """The sum of all entries of a value, whose coefficient has the value's numbers as a row."""
     if operand.source is None or not isinstance(result, Full) or jnp.ndim(output):
         return result
     return Full(result.base, result.factor, Image(operand.source))
@@ -70,7 +70,7 @@ def _is_whole(product: BilinearMap, side: int) -> bool:
 
 
 def _image(product: BilinearMap, side: int) -> Image | None:
-    """What is known of the rows B(e_r, b), b being on the other side: that they gave B(a, b)."""
+    """What is known of the rows B(e_r, b), with b on the other side: they have given B(a, b)."""
     operand, rows = product.sources[side], product.sources[1 - side]
     if operand is None:
         return None

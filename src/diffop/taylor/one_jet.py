@@ -1,20 +1,20 @@
 """One jet through any function that `jax.jvp` can differentiate, by integrating its jvp.
 
 For y(t) = f(x(t)) the chain rule reads ∂_i y(t) = g(x(t), ∂_i x(t)) with g(x, v) = ∂f(x) v, which
-is `jax.jvp`, for a derivative by any one parameter t_i. So the series of y, as far as it contains
-t_i, is the integral of the series of g, which is wanted for fewer monomials; and g is again a
-program for the interpreter:
+is `jax.jvp`, for the derivative with respect to any parameter t_i. So the part of y's series that
+contains t_i is the integral of the series of g, which is needed for fewer monomials; and g is again
+a program for the interpreter:
 
     y_{γ+e_i} = g_γ / (γ_i + 1),        ∂_i x(t) = Σ_γ (γ_i + 1) x_{γ+e_i} t^γ.
 
-What does not contain t_i is a jet with fewer parameters. Along a curve there is one parameter, and
-nothing is left over: y_k = g_{k−1} / k. Where the algebra has relations, t_i ∂_i need not be a
-derivation of it. The jet is pushed without relations then, each monomial by itself, and the series
-that comes out is that of the algebra by its relations: it is a quotient.
+The part without t_i is a jet with fewer parameters. A curve has one parameter, and no such part:
+y_k = g_{k−1} / k. If the algebra has relations, t_i ∂_i need not be a derivation of it. The jet is
+then pushed without relations, each monomial by itself, and its series is mapped to the algebra by
+the relations, since the algebra is a quotient.
 
-Each primitive's jvp rule usually contains that primitive once (tanh' = 1 − tanh²), so the cost is
-polynomial in K, where jvp nested K times would grow exponentially. Custom derivative rules are
-honoured because `jax.jvp` honours them.
+Each primitive's jvp rule usually contains that primitive once (tanh' = 1 − tanh²). So the cost is
+polynomial in K, while K nested jvps would grow exponentially. Custom derivative rules are honoured
+because `jax.jvp` honours them.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def push_jet(
     - `function`: takes the primals, returns a list of inexact arrays.
     - `primals`, `series`: the point and, for each argument, its Taylor coefficients (no leading
         axes).
-    - `algebra`: which monomials they belong to.
+    - `algebra`: the monomials to which they belong.
 
     **Returns:**
 
@@ -71,7 +71,7 @@ def push_jet(
 def _in_quotient(
     algebra: Algebra, known: dict[Exponents, Coefficient], shape: jax.ShapeDtypeStruct
 ) -> Series:
-    """A series of the algebra without relations as one of its quotient."""
+    """A series of the algebra without relations, mapped to its quotient."""
     sums: list[list[Coefficient]] = [[] for _ in algebra.monomials]
     for monomial, terms in algebra.sums.items():
         for place, number in terms:

@@ -1,5 +1,5 @@
-"""Where entries go under primitives that only move entries about, as relations of places: one for
-each output, of the k-th linear operand, the others being zero.
+"""Relations of primitives that only move entries: where the entries of the k-th linear operand go,
+in each output, with the other operands zero.
 """
 
 import math
@@ -63,7 +63,7 @@ def flipped(function: LinearMap, k: int) -> Relations:
 
 
 def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int]) -> Relation:
-    """An output of this shape that reads its operand at start + stride · place."""
+    """The relation of an output that reads its operand at start + stride · place."""
     operand = tuple(
         _from(v, start, size, stride)
         for v, (start, size, stride) in enumerate(zip(starts, shape, strides, strict=True))
@@ -72,7 +72,7 @@ def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int])
 
 
 def _written(before: tuple[int, ...], starts: Sequence[Any], after: tuple[int, ...]) -> Relation:
-    """An operand that is written from a place on."""
+    """The relation of an operand that is written from a place on."""
     operand = tuple(along(v) for v in range(len(before)))
     output = tuple(
         _from(v, start, size, 1) for v, (start, size) in enumerate(zip(starts, before, strict=True))
@@ -112,7 +112,7 @@ def concatenated(function: LinearMap, k: int) -> Relations:
 
 
 def padded(function: LinearMap, k: int) -> Relations:
-    """Low, high and between entries; what is cut off is not in the output."""
+    """Low, high and interior padding; entries that are cut off are not in the output."""
     if k != 0:
         return None
     before, after = _shapes(function, k)
@@ -127,14 +127,14 @@ def padded(function: LinearMap, k: int) -> Relations:
 
 
 class _Start:
-    """The first place of a slice, known when run, at most so much."""
+    """The first place of a slice: known only at run time, and bounded."""
 
     def __init__(self, number: Any, most: int) -> None:
         self.number, self.most, self.source = number, most, Source()
 
 
 def _starts(numbers: Sequence[Any], whole: Sequence[int], part: Sequence[int]) -> list[Any]:
-    """Start indices as dynamic slices use them: moved so that the slice fits."""
+    """Start indices as dynamic slices use them: clipped so that the slice fits."""
     starts: list[Any] = []
     for number, size, length in zip(numbers, whole, part, strict=True):
         most = size - length
@@ -164,7 +164,7 @@ def selected(function: LinearMap, k: int) -> Relations:
 
 
 def overwritten(function: LinearMap, k: int) -> Relations:
-    """Entries under the updates are lost."""
+    """Entries that are overwritten by the updates are lost."""
     if k == 0:
         return [unchanged(jnp.shape(function.operands[0]), _left_as_it_is(function))]
     return added(function, k)
@@ -209,8 +209,8 @@ def _indexed(
     windows: tuple[int, ...],
     writes: bool,
 ) -> Relations:
-    """Between an array of a `shape`, and windows of it at some indices: a gather reads them, a
-    scatter writes them. Windows that are not inside are cut off at the border, or not there.
+    """The relation between an array of a `shape` and windows of it at some indices: a gather reads
+    the windows, a scatter writes them. Windows that cross the border are cut off, or left out.
     """
     indices, mode = function.operands[1], function.params["mode"]
     batch = [axis for axis in range(len(windows)) if axis not in numbers.offset_dims]
@@ -224,7 +224,7 @@ def _indexed(
     for column, last in zip(columns, most, strict=True):
         inside = inside & (column >= 0) & (column <= last)
     columns = [column.clip(0, last) for column, last in zip(columns, most, strict=True)]
-    # the first variable is the number of a window, its coordinates along the batch follow from it
+    # the first variable numbers the windows; their coordinates along the batch follow from it
     grid = np.indices([windows[axis] for axis in batch], np.int32).reshape(len(batch), count)
     free = numbers.offset_dims
     kept = [
@@ -263,7 +263,7 @@ def _source(function: LinearMap) -> Source:
 
 
 def _left_as_it_is(function: LinearMap) -> Any:
-    """Where a `scatter` or a `dynamic_update_slice` leaves its first linear operand as it is."""
+    """The places where a `scatter` or `dynamic_update_slice` keeps its first linear operand."""
     operands = list(function.operands)
     for k, array in enumerate((jnp.ones, jnp.zeros)):
         operands[function.chosen[k]] = array(jnp.shape(function.primal(k)), bool)

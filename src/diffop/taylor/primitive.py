@@ -1,7 +1,7 @@
-"""What the engine knows of a primitive: one record, made where its rule is, and read by all else.
+"""Records of primitives: all that the engine knows of each, made beside its rule.
 
-Rules, replacing, costs, chunks and the table in the documentation ask here; no other place names
-a primitive.
+Rules, replacing, costs, chunks and the table in the documentation read these records. No other file
+names a primitive.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ Rule: TypeAlias = Callable[..., list[Any]]
 
 @final
 class Form(enum.Enum):
-    """Products whose coefficients keep their structure, each in its own way."""
+    """Products whose coefficients keep their structure, each in a different way."""
 
     ENTRYWISE = enum.auto()
     DOT = enum.auto()
@@ -27,21 +27,21 @@ class Form(enum.Enum):
 
 @final
 class Inner(enum.Enum):
-    """What an inner program is to the primitive that calls it."""
+    """How an inner program relates to the primitive that calls it."""
 
     CALLED = enum.auto()
-    """All of it."""
+    """The primitive is just this program."""
     REMATERIALISED = enum.auto()
-    """All of it, computed again in reverse mode."""
+    """The primitive is just this program, computed again in reverse mode."""
     DECLARED = enum.auto()
-    """A function whose derivative the user has given."""
+    """A function whose derivative the user has defined."""
     REVERSED = enum.auto()
-    """A function whose derivative the user has given for reverse mode alone."""
+    """A function whose derivative the user has defined for reverse mode only."""
 
 
 class Following(NamedTuple):
-    """How a value follows where s is added to something: it becomes e^{`factor` s} times itself,
-    plus `added` s. One of them is 0.
+    """How a value changes if s is added to something: it is multiplied by e^{`factor` s}, and
+    `added` s is added to it. One of the two numbers is 0.
     """
 
     added: float = 0
@@ -53,34 +53,34 @@ class Following(NamedTuple):
 class Primitive:
     """One primitive.
 
-    - `rule`: how jets are pushed through it; None where nothing that moves has a derivative, and
-        where an inner program is written out in its place.
+    - `rule`: how jets are pushed through it; None if nothing that moves has a derivative, or if an
+        inner program is written out in its place.
     - `kind`: the class of the rule, as the documentation calls it.
-    - `linear_in`: the operands that it is jointly linear in, the others standing still.
-    - `signs`: of a sum, the signs of its terms.
+    - `linear_in`: the operands in which it is jointly linear, with the others constant.
+    - `signs`: of the terms, if it is a sum.
     - `scalars`: whether a number may stand for an array among its operands.
-    - `behind`: what changes in its parameters where its operand has rows in front.
-    - `moves`: of a linear one, where the entries of an operand go, as relations, see `places`.
-    - `on_values`: whether it is a function of each entry by itself.
-    - `form`: of a bilinear one, which product it is.
-    - `summed`: of a product that sums over axes, how many terms an equation sums for each entry.
+    - `behind`: how its parameters change if its operand has leading rows.
+    - `moves`: for a linear one, where the entries of an operand go, as relations, see `places`.
+    - `on_values`: whether it is a function of each entry separately.
+    - `form`: for a bilinear one, which product it is.
+    - `summed`: for a product that sums over axes, how many terms an equation sums for each entry.
     - `entrywise`: whether each entry of the output depends on one entry of each operand, for all
         equations or for some.
-    - `on_indices`: whether it is kept known while tracing where its operands are, so that sparse
-        coefficients can be followed through indices.
-    - `recurrence`: of an elementwise function, how its Taylor coefficients follow from one another.
-    - `slope`: of an elementwise function of real numbers, its derivative where JAX's loses digits.
-    - `equation`: of an elementwise function that solves y′ = a + λ y + μ y², λ and μ.
-    - `logarithmic`: of an elementwise function with φ″ = −λ φ′², λ.
-    - `in_range`: the order to which its derivatives are in range wherever it is itself.
+    - `on_indices`: whether its result stays known while tracing if its operands are known, so that
+        sparse coefficients can be followed through indices.
+    - `recurrence`: for an elementwise function, how its Taylor coefficients follow from each other.
+    - `slope`: for an elementwise function of real numbers, its derivative if JAX's loses digits.
+    - `equation`: for an elementwise function that solves y′ = a + λ y + μ y², λ and μ.
+    - `logarithmic`: for an elementwise function with φ″ = −λ φ′², λ.
+    - `in_range`: the order up to which its derivatives are in range wherever the function is.
     - `singular`: whether derivatives grow without bounds somewhere, for all equations or for some.
-    - `settled`: of an elementwise function, what may not count of coefficients that meet its higher
-        derivatives.
-    - `inner`: what its inner program is, where that is written out or looked into.
-    - `known`: of a call, the record of the function behind it, where that is one of JAX's own.
-    - `evaluate`: how an equation is evaluated that is not just bound.
-    - `stops`: whether its output is its operand, standing still.
-    - `under_shift`: how its output follows a number that is added to something in its operands.
+    - `settled`: for an elementwise function, which coefficients are masked before they meet its
+        higher derivatives.
+    - `inner`: how its inner program relates to it, if that is written out or inspected.
+    - `known`: for a call, the record of the function behind it, if that is one of JAX's own.
+    - `evaluate`: how an equation is evaluated, if not by a plain bind.
+    - `stops`: whether its output is its operand with derivative zero.
+    - `under_shift`: how its output changes if a number is added to something in its operands.
     - `mixes`: whether named axes among its parameters say that it moves values along them.
     """
 
@@ -115,7 +115,7 @@ class Primitive:
         return self.summed is not None
 
     def multiplies(self, moving: int) -> bool:
-        """Whether coefficients of so many moving operands meet in products of one another."""
+        """Whether the coefficients of this many moving operands are multiplied with each other."""
         return self.linear_in is None and not (self.form is not None and moving < 2)
 
     def is_entrywise(self, eqn: jex.JaxprEqn) -> bool:
@@ -130,23 +130,23 @@ _of_others = [Primitive()]
 
 
 def enter(names: list[str], record: Primitive) -> None:
-    """The record of some primitives, by their names."""
+    """Enters the record of some primitives, by their names."""
     _records.update(dict.fromkeys(names, record))
 
 
 def enter_further(names: str, **known: Any) -> None:
-    """More that is known of primitives that have a record."""
+    """Adds knowledge about primitives that have a record."""
     for name in names.split():
         _records[name] = dataclasses.replace(_records[name], **known)
 
 
 def enter_others(record: Primitive) -> None:
-    """The record of all primitives without one of their own."""
+    """Enters the record for all primitives without one of their own."""
     _of_others[:] = [record]
 
 
 def has_rule(name: str) -> bool:
-    """Whether there is one, of the primitive or of those of its inner program."""
+    """Whether the primitive, or all primitives of its inner program, have a rule."""
     record = _records.get(name)
     return record is not None and (record.rule is not None or record.inner is not None)
 
@@ -156,7 +156,7 @@ def named(name: str) -> Primitive:
 
 
 def of(eqn: jex.JaxprEqn) -> Primitive:
-    """The record of an equation's primitive, or of a function of JAX's that it calls."""
+    """The record of an equation's primitive, or of a function of JAX that it calls."""
     record = _records.get(eqn.primitive.name, _of_others[0])
     return record if record.known is None else record.known(eqn) or record
 

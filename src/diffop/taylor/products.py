@@ -1,4 +1,4 @@
-"""Products of coefficients of which one at least is blocks."""
+"""Products of coefficients of which at least one is blocks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,15 +24,15 @@ def of_blocks(
     weights: Weights = None,
     summed: bool = False,
 ) -> Blocks | None:
-    """B of two coefficients, or of one and a primal, direction by direction or `summed` by weights;
-    None where it has to become an array.
+    """B of two coefficients, or of one and a primal, direction by direction or `summed` with
+    weights; None if the result has to become an array.
     """
     relation, kind = relation_of(product), product.output.dtype
     if relation is None:
         return None
     with jax.numpy_dtype_promotion("standard"):
         if jnp.result_type(*product.operands, kind) != kind:
-            return None  # the user wants fewer digits than the operands have
+            return None  # the user asks for fewer digits than the operands have
     blocks: list[Blocks | None] = []
     arrays: list[Any] = []
     for operand, lead, primal in zip(operands, leads, product.operands, strict=True):
@@ -55,7 +55,7 @@ def _how(product: BilinearMap) -> dict[str, Any]:
 
 
 def relation_of(product: BilinearMap) -> Relation | None:
-    """How places of a product's operands meet, if that is known."""
+    """The relation between the places of a product's operands, if it is known."""
     if product.relation is None:
         product.relation = _relation(product)
     return product.relation
@@ -78,7 +78,7 @@ def broadcast(
     """The coefficient of a value that is broadcast along axes of size one, or from a scalar."""
     if before == after:
         return c
-    if isinstance(c, Sets):  # each part has to see whether it is a scalar's
+    if isinstance(c, Sets):  # each part has to check whether it belongs to a scalar
         return sets([broadcast(part, 1, before, after) for part in c.parts])
     if isinstance(c, Blocks):
         spread = moved(c, relations.entrywise(after, [before]), None)

@@ -1,4 +1,4 @@
-"""A jaxpr as one flat list of steps: calls of inner programs written out in place."""
+"""A jaxpr as one flat list of steps, with the calls of inner programs inlined."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -24,12 +24,12 @@ Atom: TypeAlias = int | Constant
 
 
 KEPT = "diffop kept"
-"""The name of what is kept also where all else is computed again."""
+"""The name of values that are kept even if everything else is computed again."""
 
 
 def own_policy(_: jex.Primitive, *__: Any, name: Any = None, **___: Any) -> bool:
-    """Keeps what has that name only, and says that the engine itself asked for it: the rules of
-    another pass see to it themselves, so that no regions are nested.
+    """Keeps only values with that name. It marks regions that the engine itself asked for: the
+    rules of another pass recognise it, so that regions are not nested.
     """
     return name == KEPT
 
@@ -44,9 +44,9 @@ class Region:
 
 
 class Step(NamedTuple):
-    """One equation, with what it reads, the variables among that and those that it writes, and the
-    region that it is in. It is `mixing` if there are `axes_mixed`. Where it stops a number that
-    the outputs do not depend on, `shifted` is what that is subtracted from.
+    """One equation, with the atoms that it reads, the variables among them, the variables that it
+    writes, and its region. It is `mixing` if there are `axes_mixed`. If it stops a number on which
+    the outputs do not depend, `shifted` is the variable from which that number is subtracted.
     """
 
     eqn: jex.JaxprEqn
@@ -70,8 +70,9 @@ def flatten(
     consts: Sequence[Any],
     as_written: Callable[[jex.JaxprEqn], bool] | None = None,
 ) -> Program:
-    """The live equations of a program and of all that it calls, rematerialised or not; and of
-    functions whose derivative is declared, where an equation is to be differentiated `as_written`.
+    """The live equations of a program and of everything that it calls, rematerialised or not. If an
+    equation is to be differentiated `as_written`, this includes functions with declared
+    derivatives.
     """
     flat = _Flattening(as_written)
     inputs = [flat.new() for _ in jaxpr.invars]
@@ -83,8 +84,8 @@ def flatten(
 
 
 def _shifted(steps: Sequence[Step], outputs: Sequence[Atom]) -> int | None:
-    """What the output of the first of some steps is subtracted from, if whatever is added to it
-    has no effect: softmax and its like are functions of differences.
+    """The variable from which the output of the first step is subtracted, if adding anything to it
+    has no effect: softmax and similar functions are functions of differences.
     """
     first, *later = steps
     following = {first.writes[0]: Following(added=1)}
@@ -124,8 +125,9 @@ class _Flattening:
     def __init__(self, as_written: Callable[[jex.JaxprEqn], bool] | None) -> None:
         self.steps: list[Step] = []
         self.stopping: list[int] = []
-        """The steps whose output is their operand, one number, standing still. Of several numbers
-        it would matter which of them meet: those of one row may not be common to a sum over all.
+        """The steps whose output is their operand, a single number, with derivative zero. With
+        several numbers it would matter which of them meet: the numbers of one row may not be common
+        to a sum over all.
         """
         self._count = 0
         self._as_written = as_written
@@ -176,8 +178,8 @@ class _Flattening:
 
 
 def _has_lines(jaxpr: jex.Jaxpr) -> bool:
-    """Whether equations know their line of the user's program; what JAX has traced before, such as
-    `jnp.linalg.eigvals`, does not.
+    """Whether equations know their line of the user's program. Those that JAX has traced before,
+    such as `jnp.linalg.eigvals`, do not.
     """
     return not jaxpr.eqns or bool(where(jaxpr.eqns[0]))
 
@@ -188,7 +190,7 @@ def _is_one_number(var: Any) -> bool:
 
 @final
 class Uses:
-    """Who reads a variable, and when it is no longer needed."""
+    """The readers of each variable, which tell when it is no longer needed."""
 
     def __init__(self, program: Program) -> None:
         self.readers: dict[int, list[int]] = {}
@@ -202,7 +204,7 @@ class Uses:
                 self._left[atom] = self._left.get(atom, 0) + 1
 
     def is_read(self, variable: int) -> bool:
-        """Whether any step is still to read it, or the caller."""
+        """Whether a later step, or the caller, reads it."""
         return self._left.get(variable, 0) > 0
 
     def done(self, step: Step) -> list[int]:
@@ -215,8 +217,8 @@ class Uses:
 def stretches(
     steps: Sequence[Step], cuts: Collection[int] = ()
 ) -> Iterator[tuple[int, list[Step]]]:
-    """Steps one by one, those of a region together up to the next cut before one of them; each with
-    its number.
+    """Steps one by one, with their numbers; the steps of a region together, up to the next cut
+    before one of them.
     """
     start = 0
     while start < len(steps):
@@ -233,9 +235,9 @@ def stretches(
 
 
 def axes_mixed(eqn: jex.JaxprEqn) -> set[Any]:
-    """The names of the axes that an equation, or one of its inner programs, sums over or moves
-    values along: those of devices, and those that `jax.vmap` maps over, but for what a
-    `jax.shard_map` does inside by itself.
+    """The named axes over which an equation, or one of its inner programs, sums or moves values:
+    axes of devices, and axes over which `jax.vmap` maps. Those that a `jax.shard_map` introduces
+    itself do not count.
     """
     found: set[Any] = set()
     if not eqn.params or not of(eqn).mixes:

@@ -1,4 +1,4 @@
-"""The two public doors of the engine: `push` for many jets at once, `jet` for one."""
+"""The two public functions of the engine: `push` for many jets at once, `jet` for one."""
 
 import dataclasses
 import functools
@@ -41,8 +41,8 @@ class Pushed(NamedTuple):
 
     `value` is u(*args). `derivatives[f][k - 1]` holds the k-th derivatives at t = 0 of u along the
     jets of family f, each leaf `(n, *shape)` for k < K and, at k = K, collapsed to `(*m, *shape)`
-    where the family has weights. With several parameters there is one entry for each monomial of
-    the algebra, the derivative $∂^γ$ by t at 0, and the maximal ones are collapsed.
+    if the family has weights. With several parameters there is one entry for each monomial of the
+    algebra, the derivative $∂^γ$ with respect to t at 0, and the maximal ones are collapsed.
     """
 
     value: PyTree
@@ -56,7 +56,7 @@ def push(
     jets: Sequence[Jets],
     chunk: int | None = None,
 ) -> Pushed:
-    """Push jets through a function: Taylor mode automatic differentiation in one pass, any order.
+    """Pushes jets through a function: Taylor-mode automatic differentiation in one pass, any order.
 
     All families share the primal, the derivatives of its nonlinearities and the pass itself.
 
@@ -64,12 +64,11 @@ def push(
 
     - `u`: any function that JAX can differentiate in forward mode; arguments and results are
         pytrees of arrays.
-    - `args`: the point, a tuple of u's positional arguments. Arguments that do not move may be
-        anything.
+    - `args`: the point, a tuple of u's positional arguments. Constant arguments may be anything.
     - `jets`: the families of jets, see [`diffop.taylor.Jets`][].
-    - `chunk`: how many jets of a family to push together at most, those with `top_only`; the
-        others follow one chunk after the other, each rematerialised in reverse mode. By default
-        all, or as many as fit where all would need more than a fair share of the device's memory.
+    - `chunk`: at most how many jets of a family with `top_only` are pushed together; the others
+        follow chunk by chunk, each rematerialised in reverse mode. By default all jets are pushed
+        together, or as many as fit if all would need more than a fair share of the device's memory.
 
     **Returns:**
 
@@ -78,10 +77,10 @@ def push(
 
     **Raises:**
 
-    `TypeError` for a moving argument that is not of a floating type, and for tangents of a kind
-    that its type cannot hold; `ValueError` for tangents whose structure or shape is not the
-    argument's, for positions and numbers out of range where they are known while tracing, and for
-    orders whose factorials are out of the range of the argument's type (29 in single precision);
+    `TypeError` for a moving argument that is not of a floating type, and for tangents that its type
+    cannot hold. `ValueError` for tangents without the structure or shape of the argument, for
+    positions and numbers out of range if they are known while tracing, and for orders whose
+    factorials are out of the range of the argument's type (29 in single precision).
     `UnsupportedPrimitiveError` for a primitive that `jax.jvp` cannot differentiate.
 
     Source: STDE (Shi et al., 2024), equation of the k-th order pushforward; the collapse: Dangel et
@@ -131,13 +130,13 @@ def _chunk_size(
 
 
 def _all_at_once(*_: Any, **__: Any) -> None:
-    """Where nobody knows how many directions there is room for."""
+    """All jets at once: there is no kernel that knows how many directions there is room for."""
 
 
 def at_a_point(
     args: tuple[PyTree, ...], jets: Sequence[Jets | Family], compute: Callable[[], Any]
 ) -> Any:
-    """What is computed along jets through a point, which may be one of many."""
+    """The computation along jets through a point, which may be one of many."""
     inexact = [leaf for leaf in jax.tree.leaves(args) if is_inexact(leaf)]
     if not any(isinstance(leaf, Tracer) for leaf in inexact):
         return compute()
@@ -203,8 +202,8 @@ def _push_together(
 def jet(
     fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[Any]
 ) -> tuple[PyTree, PyTree]:
-    """Push one jet through a function: as `jax.experimental.jet.jet`, for every primitive and for
-    pytrees.
+    """Pushes one jet through a function: like `jax.experimental.jet.jet`, but for every primitive
+    and for pytrees.
 
     **Arguments:**
 
@@ -221,8 +220,8 @@ def jet(
 
     **Raises:**
 
-    `ValueError` where lengths, structures or shapes do not agree, and for orders whose factorials
-    are out of the range of a primal's type; `TypeError` for integer primals.
+    `ValueError` if lengths, structures or shapes do not agree, and for orders whose factorials are
+    out of the range of a primal's type; `TypeError` for integer primals.
 
     !!! example
 
@@ -290,7 +289,7 @@ def push_series(
     families: Families,
     series: Sequence[Sequence[Series]],
 ) -> tuple[PyTree, PyTree]:
-    """Trace u in its moving leaves and interpret it: u(*args), and the same structure of values
+    """Traces u in its moving leaves and interprets it: u(*args), and the same structure of values
     with their series.
     """
     leaves, structure = jax.tree.flatten(args)
@@ -318,11 +317,11 @@ def push_series(
 
 
 _ALWAYS_IN_RANGE = 7
-"""The highest order of half precision."""
+"""The highest order that half precision can hold."""
 
 
 def _check_range(order: int, kinds: Sequence[np.dtype]) -> None:
-    """Taylor coefficients have factorials: 1/K! that is 0 makes derivatives 0, or NaN with an
+    """Checks that factorials are in range: with 1/K! = 0 derivatives would be 0, or NaN with an
     infinite K!.
     """
     for kind in kinds:
@@ -337,8 +336,8 @@ def _check_range(order: int, kinds: Sequence[np.dtype]) -> None:
 
 @functools.cache
 def _highest_order(kind: np.dtype) -> int:
-    """The largest K of which K! and 1/K! are numbers of a type, the latter with room for what is
-    smaller by all digits. XLA has no subnormal ones but of half precision.
+    """The largest K for which K! and 1/K! are numbers of a type, the latter with room for smaller
+    numbers with all digits. XLA has subnormal numbers only in half precision.
     """
     limits = jnp.finfo(kind)
     least = limits.smallest_subnormal if kind == jnp.float16 else limits.tiny
@@ -361,7 +360,7 @@ def is_series_leaf(node: Any) -> bool:
 
 
 def derivative_of(leaf: SeriesLeaf, families: Families, index: int, place: int) -> Array:
-    """∂^γ by t at 0: γ! times the Taylor coefficient."""
+    """∂^γ with respect to t at 0: γ! times the Taylor coefficient."""
     family = families[index]
     primal = jnp.asarray(primal_of(leaf.value))
     factorial = float(family.algebra.factorial(place))  # an integer may not fit

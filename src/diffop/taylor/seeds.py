@@ -1,4 +1,4 @@
-"""The directions that users and operators give, as blocks."""
+"""The initial coefficients: the directions that users and operators give, as blocks."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def basis(shape: Sequence[int]) -> Blocks:
 
     **Arguments:**
 
-    - `shape`: of the argument.
+    - `shape`: the shape of the argument.
 
     **Returns:** a coefficient of `prod(shape)` directions.
 
@@ -48,15 +48,15 @@ def entries(
 
     **Arguments:**
 
-    - `positions`: `(n, s)`, the flat positions of the s entries of each direction; those at one
-        position add up. They may be known only when run.
+    - `positions`: `(n, s)`, the flat positions of the s entries of each direction; entries at one
+        position add up. They may be known only at run time.
     - `values`: `(n, s)`, the entries.
-    - `shape`: of the argument.
+    - `shape`: the shape of the argument.
 
     **Returns:** a coefficient of n directions.
 
-    **Raises:** `ValueError` where positions and values differ in shape, and for known positions
-    that are not in the argument.
+    **Raises:** `ValueError` if positions and values differ in shape, or known positions are not in
+    the argument.
 
     !!! example
 
@@ -115,7 +115,7 @@ def of_part(positions: Any, values: Any, start: int, shape: tuple[int, ...]) -> 
 
 
 def basis_axes(shape: Sequence[int]) -> tuple[Axis, ...]:
-    """Those of all basis vectors of a value of this shape, in row-major order."""
+    """The axes of all basis vectors of a value of this shape, in row-major order."""
     steps = [math.prod(shape[v + 1 :]) for v in range(len(shape))]
     own = [[Range() if u == v else None for u in range(len(shape))] for v in range(len(shape))]
     return tuple(
@@ -125,7 +125,7 @@ def basis_axes(shape: Sequence[int]) -> tuple[Axis, ...]:
 
 
 def _coordinates(flat: Any, shape: tuple[int, ...]) -> Sequence[Index]:
-    """Row-major positions along each axis of a shape."""
+    """Row-major positions as positions along each axis of a shape."""
     places = [flat // math.prod(shape[v + 1 :]) % size for v, size in enumerate(shape)]
     if isinstance(flat, np.ndarray):
         return list(map(known, places))

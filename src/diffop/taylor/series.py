@@ -1,11 +1,11 @@
 """Arithmetic of truncated Taylor series x(t) = x_0 + Σ_γ x_γ t^γ along a family of jets.
 
-Coefficients are Taylor coefficients (no factorials), so products are plain convolutions: a sum over
-α + β = γ is one over all products of basis elements that γ is a part of, with their numbers, as the
-algebra lists them. With one parameter, γ = 1 … K. D is a derivation of the algebra, w_γ the rate
-with which it multiplies γ: without relations some t_i ∂_i and γ_i. In every formula a top γ (order
-K) splits into the part linear in the operands' own top coefficients, which are collapsed already,
-and the rest, products of lower coefficients, which the family collapses.
+Coefficients are Taylor coefficients (no factorials), so products are plain convolutions. A sum over
+α + β = γ means a sum over all products of basis elements that contain γ, with their numbers, as the
+algebra lists them; with one parameter, γ = 1 … K. D is a derivation of the algebra, and w_γ the
+rate by which it multiplies γ; without relations these are some t_i ∂_i and γ_i. In every formula a
+top γ (order K) splits into two parts: one that is linear in the operands' own top coefficients,
+which are collapsed already, and products of lower coefficients, which the family collapses.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def _times_primal(product: BilinearMap, side: int, moving: Coefficient, lead: in
 def _inner(
     family: Family, product: BilinearMap, left: Series, right: Series, place: int
 ) -> Coefficient:
-    """Σ B(a_α, b_β) over α + β = γ, neither of them 0; collapsed at a top place."""
+    """Σ B(a_α, b_β) over α + β = γ, both nonzero; collapsed at a top place."""
     pairs = [(k, left[i], right[j]) for k, i, j in family.algebra.products(place)]
     return family.combine(product, pairs, place)
 
@@ -90,9 +90,9 @@ def quotient(
     right: Series,
 ) -> Series:
     """The series of y(t) with B(a(t), y(t)) = b(t): y_γ = solve(b_γ − Σ_{0≠α≤γ} B(a_α, y_{γ−α})),
-    solve inverting B(a_0, ·) behind leading axes. The operands of `product` are a and y.
+    where solve inverts B(a_0, ·) with leading axes. The operands of `product` are a and y.
 
-    Divisions and triangular solves are of this kind: a step for each monomial, of the cost of a
+    Divisions and triangular solves have this form: a step for each monomial, with the cost of a
     product, and the primal is reused.
     """
     solution = Full(as_array(product.operands[1]))
@@ -114,7 +114,7 @@ Multiplier: TypeAlias = Callable[[int, Coefficient, int], Coefficient]
 
 
 def powers(family: Family, primal: Any, series: Series, degree: int) -> Sequence[Series]:
-    """[t^γ] δ(t)^j with δ(t) = x(t) − x_0, for j = 1 … K, or the degree if that is less."""
+    """[t^γ] δ(t)^j with δ(t) = x(t) − x_0, for j = 1 … K, or up to the degree if that is less."""
     product, found = multiplication(primal), [series]
     for power in range(2, min(family.order, degree) + 1):
         previous = found[-1]
@@ -131,16 +131,16 @@ def faa_di_bruno(
     family: Family, times: Multiplier, primal: Any, powers: Sequence[Series]
 ) -> Series:
     """The series of φ(x(t)) for an elementwise φ with Taylor coefficients c_j = φ^{(j)}(x_0)/j!,
-    from the `powers` of x(t) − x_0: `times(j, coefficient, lead)` is c_j times a coefficient. Those
-    of higher powers are zero.
+    from the `powers` of x(t) − x_0: `times(j, coefficient, lead)` is c_j times a coefficient. The
+    c_j of higher powers are zero.
 
     With δ(t) = x(t) − x_0: y_γ = Σ_j c_j [t^γ] δ(t)^j. The c_j belong to the point, not to the
-    direction, so a top place collapses the powers before it multiplies by c_j.
+    direction, so a top place collapses the powers before it multiplies them by c_j.
 
-    Numbers and powers are formed apart. That is right where the c_j have about the size of φ: for
-    polynomials, for exp, sin, tanh. Where φ has a pole, or a branch point, at a distance ρ of x_0,
-    they grow like ρ^{−j} while δ^j is small like ρ^j, and both leave the range of numbers before
-    their product does; `integral` and `ratio_power` never form them.
+    Numbers and powers are computed separately. This is accurate if the c_j have about the size of
+    φ, as for polynomials, exp, sin, tanh. If φ has a pole or a branch point at a distance ρ of x_0,
+    the c_j grow like ρ^{−j} while δ^j is small like ρ^j, and both leave the range of numbers before
+    their product does; `integral` and `ratio_power` never compute them.
     """
     result = []
     for place, depth in enumerate(family.algebra.depths):
@@ -157,8 +157,8 @@ def logarithm(
     """The series of φ(x(t)) up to order two, for an elementwise φ with φ″ = −λ φ′²:
     y_γ = φ′ x_γ − λ/2 [t^γ] (y − y_0)².
 
-    What is squared has no unit: x itself may be as small as a density far out, where x² is no
-    number of the type.
+    The number that is squared has no unit. x itself may be as small as a density in its tail, where
+    x² is out of the type's range.
     """
     product = multiplication(primal)
     result: list[Coefficient] = []
@@ -201,16 +201,15 @@ def solution(
     slopes_below: bool = False,
 ) -> tuple[Series, Series]:
     """The series of y = φ(x(t)) and of p = φ′(x(t)), for an elementwise φ that solves the equation
-    p = a + λ y + μ y², μ being the `square`; x has no top coefficients.
+    p = a + λ y + μ y², where μ is the `square`; x has no top coefficients.
 
     `by_slope(coefficient, lead)` is p_0 times a coefficient, `by_turn` is λ + 2 μ y_0 times it. By
     D y = p D x for any one derivation D,
 
         w_γ y_γ = w_γ p_0 x_γ + Σ w_α x_α p_β,    p_γ = (λ + 2μ y_0) y_γ + μ [t^γ] (y − y_0)²,
 
-    in turns: what y_γ needs of p is of lower order, so that top places of p may be left out
-    (`slopes_below`). Every term is one of a derivative of φ along
-    these jets, so it has about the size of the result.
+    in turns. y_γ needs only lower orders of p, so top places of p may be left out (`slopes_below`).
+    Every term is one of a derivative of φ along these jets, so it has about the size of the result.
     """
     product, rates = multiplication(primal), _Rates(family.algebra, series)
     values: list[Coefficient] = []
@@ -237,8 +236,8 @@ def derivative_along(
     by_slope: Callable[[Coefficient, int], Coefficient],
     by_tangent: Callable[[Coefficient, int], Coefficient],
 ) -> Series:
-    """The derivative of the series of φ(x(t)) where x(t) moves by dx(t), tangents: the product
-    p(t) dx(t) of series, p being φ′(x(t)).
+    """The derivative of the series of φ(x(t)) if x(t) changes by dx(t), tangents: the product
+    p(t) dx(t) of series, where p is φ′(x(t)).
 
     `by_slope` is p_0 times a coefficient, `by_tangent` is dx_0 times it.
     """
@@ -256,7 +255,7 @@ def derivative_along(
 
 
 def products_by_powers(algebra: Algebra) -> int:
-    """How many products of arrays `faa_di_bruno` forms for each direction. Of K orders of a curve
+    """How many products of arrays `faa_di_bruno` forms for each direction. For K orders of a curve
 
     Σ_{m≤K} ⌊m/2⌋  squares  +  K (K−1) (K−2)/6  for higher powers  +  K (K−1)/2  with the c_j.
     """
@@ -269,7 +268,7 @@ def products_by_powers(algebra: Algebra) -> int:
 
 
 def products_by_solution(algebra: Algebra, square: int) -> int:
-    """How many products of arrays `solution` forms for each direction. Of K orders of a curve
+    """How many products of arrays `solution` forms for each direction. For K orders of a curve
 
     K (K−1)/2 + K−1  for y, and  Σ_{m<K} (1 + ⌊m/2⌋)  for p, if μ is not 0.
     """
@@ -280,7 +279,7 @@ def products_by_solution(algebra: Algebra, square: int) -> int:
 
 
 def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
-    """The sum of coefficients that many products are formed with: its number is no longer apart."""
+    """The sum of coefficients that enter many products: its number is no longer kept apart."""
     summed = total(terms, lead, primal)
     return Full(summed.array) if isinstance(summed, Full) else summed
 
@@ -305,8 +304,8 @@ class _Rates:
 def _integrated(
     family: Family, product: BilinearMap, rates: _Rates, slopes: Sequence[Coefficient], place: int
 ) -> Coefficient:
-    """Σ_α (w_α/w_γ) x_α p_β over the products α β that γ is a part of, by a derivation of weights
-    w.
+    """Σ_α (w_α/w_γ) x_α p_β over the products α β that contain γ, for a derivation with
+    weights w.
     """
     algebra = family.algebra
     derivation = algebra.derivation(place)
@@ -321,9 +320,9 @@ def _integrated(
 def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) -> Series:
     """The series of y = x(t)^a from that of x/x_0.
 
-    By x D y = a y D x, y_γ = Σ ((a + 1) w_α/w_γ − 1) q_α y_β with q_α = x_α/x_0. The
-    factors are numbers without a unit and derivatives of a lower order, which are in range where
-    the result is. For an a near 1, 2, … the sum would cancel, so that a is below ½ here.
+    By x D y = a y D x, y_γ = Σ ((a + 1) w_α/w_γ − 1) q_α y_β with q_α = x_α/x_0. The factors are
+    numbers without a unit and derivatives of a lower order, which are in range if the result is.
+    For an a near 1, 2, … the sum would cancel, so a has to be below ½ here.
     """
     product, own = multiplication(primal), Full(primal)
     result: list[Coefficient] = []
@@ -339,7 +338,7 @@ def ratio_power(family: Family, exponent: float, primal: Array, ratios: Series) 
 
 
 def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) -> Coefficient:
-    """A coefficient over a primal, as one of a value like another primal."""
+    """A coefficient divided by a primal, as the coefficient of a value like another primal."""
     inverse = _known_inverse(denominator)
     if inverse is not None:
         return scale(coefficient, inverse)
@@ -360,7 +359,7 @@ def divided(coefficient: Coefficient, lead: int, denominator: Any, primal: Any) 
 
 
 def _known_inverse(denominator: Any) -> float | None:
-    """1/a of a number that is known while tracing, where a's type holds it in full precision."""
+    """1/a of a number known while tracing, if a's type holds it in full precision."""
     number = known_scalar(denominator)
     if not number:
         return None
@@ -369,7 +368,7 @@ def _known_inverse(denominator: Any) -> float | None:
 
 
 def _pairs(family: Family, left: Series, right: Series, place: int, power: int) -> list[Pair]:
-    """The products of [t^γ] δ^j, left being δ and right δ^{j−1}."""
+    """The products of [t^γ] δ^j, where left is δ and right δ^{j−1}."""
     return [
         (k, left[i], None if power == 2 and i == j else right[j])
         for k, i, j in family.algebra.powers(place, power)

@@ -1,4 +1,4 @@
-"""What is pushed: jets and their tangents, in the shape of a function's arguments."""
+"""The input of a push: jets and their tangents, in the structure of a function's arguments."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -33,7 +33,7 @@ from .replacing.second_moments import SecondMoment
 class Matrix(eqx.Module):
     """How the directions of [`diffop.taylor.Jets`][] meet at order two: $Σ_ij C_ij D²u(v_i, v_j)$.
 
-    There are as many directions as rows of C, half of those in pairs of $v_i$ and $Σ_j C_ij v_j$.
+    There are as many directions as rows of C, half as many as in pairs of $v_i$ and $Σ_j C_ij v_j$.
 
     **Arguments:**
 
@@ -81,23 +81,22 @@ class Jets(eqx.Module):
     **Arguments:**
 
     - `tangents`: for each order k = 1 … K (each basis element of the algebra) the tangents $v_k$: a
-        tuple with one entry for each argument of the function, like that argument but with a
-        leading axis of n directions on each leaf, or with a structured coefficient in a leaf's
-        place ([`diffop.taylor.basis`][], [`diffop.taylor.entries`][]); `None` for an argument
+        tuple with one entry for each argument of the function. An entry is like the argument but
+        with a leading axis of n directions on each leaf, or with a structured coefficient in place
+        of a leaf ([`diffop.taylor.basis`][], [`diffop.taylor.entries`][]); `None` for an argument
         that does not move at this order.
     - `weights`: order K (each maximal monomial) is returned as the sums $Σ_r w_r$ (order K of jet
-        r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries the sums alone (the
-        collapse), so order K costs as much as one more primal. `None` returns order K jet by jet.
-        A [`diffop.taylor.Matrix`][] says how each two of the directions of curves of order two
-        meet; these are straight lines, and order two is all that is wanted of them.
-    - `top_only`: order K (the maximal monomials) is all that is wanted. Curves of order two, and
-        pairs (s, t) of which s t is read, may then be replaced by fewer ones with the same second
-        moment on the way, so the orders below are returned as `None`.
-    - `algebra`: what jets with several parameters are computed in; by default the orders 1 … K of
-        curves.
+        r): shape `(n,)` for one sum, `(m, n)` for m of them. The engine carries only the sums (the
+        collapse), so order K costs as much as one more primal. `None` returns order K jet by jet. A
+        [`diffop.taylor.Matrix`][] says how each two directions of curves of order two meet; the
+        curves must be straight lines, and only order two may be read.
+    - `top_only`: whether only order K (the maximal monomials) is wanted. Curves of order two, and
+        pairs (s, t) from which s t is read, may then be replaced on the way by fewer ones with the
+        same second moment; lower orders are returned as `None`.
+    - `algebra`: the algebra of jets with several parameters; by default the orders 1 … K of curves.
 
-    **Raises:** `ValueError` for no tangents at all, or not as many as the algebra has monomials,
-    and for a `Matrix` with others than straight lines of which only order two is wanted.
+    **Raises:** `ValueError` if there are no tangents, or not as many as the algebra has monomials,
+    and for a `Matrix` unless the jets are straight lines from which only order two is read.
 
     !!! example
 
@@ -164,9 +163,9 @@ _CURVE, _PAIR = Algebra.curve(2), Algebra.closure([(1, 1)])
 
 
 def family_of(jets: Jets) -> Family:
-    """How their coefficients are carried: pairs as two sets of directions with a moment between
-    them, of which a curve's coefficient of order two is half of D²u(a, b); directions that meet by
-    a matrix as one set.
+    """How their coefficients are carried. Pairs are two sets of directions with a moment between
+    them; a curve's coefficient of order two is half of D²u(a, b). Directions that meet through a
+    matrix are one set.
     """
     if isinstance(jets.weights, Matrix):
         moment = SecondMoment.between(jets.weights.symmetric)
@@ -179,8 +178,8 @@ def family_of(jets: Jets) -> Family:
 
 
 def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
-    """Directions v_i that meet by a matrix as the pairs of v_i and Σ_j C_ij v_j: a sum, which can
-    be taken in parts.
+    """Directions v_i that meet through a matrix, as the pairs of v_i and Σ_j C_ij v_j: a sum, which
+    can be computed in parts.
     """
     if not isinstance(jets.weights, Matrix):
         return jets
@@ -199,7 +198,7 @@ def by_weights(jets: Jets, args: tuple[PyTree, ...]) -> Jets:
 
 
 def places_read(jets: Jets, family: Family) -> list[int | None]:
-    """For each monomial the place where its derivative is read, None where it is not returned."""
+    """For each monomial the place where its derivative is read; None if it is not returned."""
     tops = jets.algebra.tops if jets.top_only else range(len(jets.algebra))
     pairs = family.moment is not None and jets.algebra == _PAIR
     carried = (0, 0, 1) if pairs else range(len(jets.algebra))
@@ -212,7 +211,7 @@ def is_inexact(leaf: Any) -> bool:
 
 
 def as_differentiable(leaf: Any) -> Array:
-    """A leaf of an argument that moves, as an array of a floating or complex type."""
+    """A moving leaf of an argument, as an array of a floating or complex type."""
     array = jnp.asarray(leaf)
     if not jnp.issubdtype(array.dtype, jnp.inexact):
         raise TypeError(
@@ -273,7 +272,7 @@ def _order(jets: Jets, place: int) -> Any:
 
 
 def entries(arg: PyTree, tangent: PyTree) -> list[Any]:
-    """The tangent of each leaf of an argument, None where it does not move."""
+    """The tangent of each leaf of an argument, None if it does not move."""
     leaves, structure = jax.tree.flatten(arg)
     if tangent is None:
         return [None] * len(leaves)
@@ -294,8 +293,8 @@ def _is_tangent(node: Any) -> bool:
 def tangent_of(tangent: Any, lead_shape: tuple[int, ...], leaf: Any, name: str) -> Coefficient:
     """A leaf's tangent as a coefficient, in the leaf's type.
 
-    **Raises:** `ValueError` for shapes, positions and numbers that are not those of the leaf,
-    `TypeError` for values of another kind.
+    **Raises:** `ValueError` for shapes, positions and numbers that do not fit the leaf, `TypeError`
+    for values of another kind.
     """
     if tangent is None or isinstance(tangent, Zero):
         return Zero()

@@ -1,1 +1,1 @@
-"""Many directions replaced by few, exactly: what, when and whether."""
+"""Replacing many directions by few, exactly: what is computed, when and whether."""

@@ -1,10 +1,10 @@
 """When to replace directions: an estimate of multiply-adds, and the cheapest sequence of cuts.
 
-The rule and its derivation are in docs/devdocs/replacing.md. Costs are those of one point. A
-coefficient of n directions costs, in a contraction, n times the contraction of the primal; where
-values meet (a product, a nonlinearity) n·size with weights, and n²·size with a moment (M a). Behind
-a cut the directions are the basis vectors of the live values, and until the next contraction each
-entry has one direction: n drops out.
+The derivation is in docs/devdocs/replacing.md. Costs are those of one point. In a contraction, a
+coefficient of n directions costs n times as much as the primal. Where values meet (a product, a
+nonlinearity) it costs n·size with weights, and n²·size with a moment (M a). After a cut the
+directions are the basis vectors of the live values, and until the next contraction each entry has
+one direction, so n drops out.
 """
 
 import math
@@ -18,16 +18,16 @@ from ..program import Step, inner_programs
 from .forms import form_cost
 
 SHARED = 1 / 32
-"""Moments of rows that are the same at all points are formed once for all of them."""
+"""The fraction of the cost that counts for moments of rows which all points share."""
 _WORTHWHILE = 0.9
-"""A cut has to save a tenth: below that the estimate says nothing."""
+"""A cut has to save a tenth; the estimate is not accurate enough for less."""
 MORE = 2
-"""So many times the directions may be replaced by more of them: their products may be halves."""
+"""Directions may be replaced by up to this many times as many: products may be done by halves."""
 _CANDIDATES = 8
 
 
 class Live(NamedTuple):
-    """What is still needed before a step: the variables that move, and their sizes."""
+    """What later steps still need before a step: the variables that move, and their sizes."""
 
     step: int
     variables: tuple[int, ...]
@@ -49,15 +49,15 @@ def best_cuts(
 ) -> list[Live]:
     """The cuts that make the rest of a program cheapest, for a family of `size` directions.
 
-    `first` is the share of the full cost at which the moment of the first candidate can be had,
-    `price` what is to be paid besides if there are any cuts.
+    `first` is the fraction of the full cost that the moment of the first candidate takes, `price`
+    the additional cost if there are any cuts.
     """
     chosen = _records(candidates, size)
     plans: dict[int, tuple[float, list[Live]]] = {}
 
     def best(start: int, directions: int, moment: bool, after: int) -> tuple[float, list[Live]]:
         """The cheapest way from a step to the end; cuts are among chosen[after:]."""
-        # only behind a cut are the directions basis vectors of what is live
+        # only after a cut are the directions basis vectors of the live values
         single = moving if after else set()
         plan = (_work(steps[start:], moving, single, directions, moment), [])
         for index in range(after, len(chosen)):
@@ -77,12 +77,12 @@ def best_cuts(
 
 
 def evaluation(jaxpr: jex.Jaxpr) -> float:
-    """Multiply-adds of a program without any derivatives."""
+    """The multiply-adds of a program without derivatives."""
     return sum(_step(eqn, 1, 1, False, False) for eqn in jaxpr.eqns)
 
 
 def _records(candidates: Sequence[Live], size: int) -> list[Live]:
-    """Candidates that are smaller than all before them."""
+    """Candidates that are smaller than all candidates before them."""
     records: list[Live] = []
     for live in candidates:
         if 0 < live.size < (records[-1].size if records else MORE * size):
@@ -100,8 +100,8 @@ def _moment_cost(sizes: Sequence[int], directions: int, moment: bool) -> float:
 def _work(
     steps: Sequence[Step], moving: set[int], single: set[int], directions: int, moment: bool
 ) -> float:
-    """Multiply-adds of pushing directions through steps, along which `single` values start out with
-    one direction for each of their entries.
+    """The multiply-adds of pushing directions through steps. Values in `single` begin with one
+    direction for each of their entries.
     """
     produced: set[int] = set()
     total = 0.0

@@ -1,5 +1,5 @@
-"""Quadratic forms and Gram matrices, whose derivatives use again what the products themselves made:
-differentiated step by step each would take one product more.
+"""Quadratic forms and Gram matrices whose derivatives reuse their products. Differentiated step by
+step, each would take one product more.
 """
 
 import functools
@@ -16,8 +16,8 @@ from ...precision import full_precision
 from ..coefficients import Full
 
 PRODUCTS = "diffop products"
-"""A name inside of functions whose jvp saves work, but is that of what they are made of: where
-operators are nested, jets are pushed through them by the products' own rules.
+"""A name for calls of functions whose jvp saves work but equals that of their parts. If operators
+are nested, jets are pushed through these functions by the rules of their products.
 """
 
 
@@ -25,8 +25,8 @@ operators are nested, jets are pushed through them by the products' own rules.
 def quadratic(matrix: Array, array: Array) -> Array:
     """Σ_ij M_ij a_i a_j, entrywise, for a symmetric M.
 
-    Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; differentiated as a
-    product it would cost one more application of M in reverse mode.
+    Its derivative Σ_ij dM_ij a_i a_j + 2 Σ_i (M a)_i da_i uses M a again; as a product it would
+    take one more application of M in reverse mode.
     """
     array = checkpoint_name(array, PRODUCTS)
     return _dot_first(array, jnp.tensordot(matrix, array, axes=1), matrix.ndim - 2)
@@ -45,14 +45,14 @@ def _quadratic_jvp(
 
 
 def form(matrix: Array, rows: Full) -> Array:
-    """Σ_ij M_ij a_i a_j without the factors of the rows a_i."""
+    """Σ_ij M_ij a_i a_j without the separate numbers of the rows a_i."""
     factors = rows.scaled or (rows.base,)
     made = call("quadratic form", _quadratic, *alike(matrix, *factors))
     return made.reshape(*matrix.shape[:-2], *rows.base.shape[1:])
 
 
 def _quadratic(matrix: Array, *factors: Array) -> Array:
-    """Of an array, or of numbers times the rows of one."""
+    """The form of an array, or of numbers times the rows of a matrix."""
     return quadratic(matrix, _rows_of(factors))
 
 
@@ -61,7 +61,7 @@ def _rows_of(factors: Sequence[Array]) -> Array:
 
 
 def form_cost(size: int, width: int) -> float:
-    """How many multiply-adds a quadratic form of an array `(size, width)` takes."""
+    """The multiply-adds of a quadratic form of an array `(size, width)`."""
     return size * size * width * call("part of a quadratic form", _all_of_it, size, width)
 
 
@@ -75,21 +75,21 @@ def _dot_first(array: Array, applied: Array, sums: int) -> Array:
 
 
 def alike(*arrays: Array) -> list[Array]:
-    """Arrays in their common type: live values may be real and complex, single and half."""
+    """Arrays in their common type: live values may be real and complex, of different precisions."""
     with jax.numpy_dtype_promotion("standard"):
         kind = functools.reduce(jnp.promote_types, (array.dtype for array in arrays))
     return [array.astype(kind) for array in arrays]
 
 
 def flat(array: Array) -> Array:
-    """A vector for each direction."""
+    """An array with one flat vector for each direction."""
     return array if array.ndim == 2 else array.reshape(array.shape[0], -1)
 
 
 @jax.custom_jvp
 def gram(a: Array) -> Array:
-    """AᵀA. Its derivative S + Sᵀ with S = AᵀdA takes one product instead of two, forward and
-    reverse.
+    """AᵀA. Its derivative S + Sᵀ with S = AᵀdA takes one product instead of two, in forward and
+    reverse mode.
     """
     a = checkpoint_name(a, PRODUCTS)
     return lax.dot_general(a, a, (((0,), (0,)), ((), ())))

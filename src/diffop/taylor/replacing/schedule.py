@@ -1,5 +1,5 @@
-"""In which order the rest of a program is pushed, and where directions are replaced on the way: a
-value that is made first, can be printed, and is then followed.
+"""Schedules: the order of a program's remaining steps, and where directions are replaced. A
+schedule is made first, can be printed, and is then followed.
 """
 
 import math
@@ -14,19 +14,19 @@ from .cost import MORE, SHARED, Live, best_cuts
 
 
 def real_size(value: Any) -> int:
-    """How many real numbers a value is."""
+    """How many real numbers a value has."""
     return math.prod(value.shape) * (2 if jnp.iscomplexobj(value) else 1)
 
 
 @final
 class Carried(NamedTuple):
-    """What a schedule asks of a family, before the rest of a program.
+    """What a schedule needs to know of a family, before the rest of a program.
 
     - `directions`: how many coefficients of order one a value has.
-    - `matrix`: whether they meet by a matrix.
-    - `moving`: the variables that move along them, and their sizes.
-    - `shared`: those of them whose coefficients do not depend on the point.
-    - `price`: the multiply-adds of what is computed besides if directions are replaced.
+    - `matrix`: whether directions meet through a matrix.
+    - `moving`: the variables that move along the directions, and their sizes.
+    - `shared`: those whose coefficients do not depend on the point.
+    - `price`: the multiply-adds of other computations if directions are replaced.
     """
 
     directions: int
@@ -38,8 +38,8 @@ class Carried(NamedTuple):
 
 @final
 class Schedule(NamedTuple):
-    """Steps in order; `cuts` tells for the number of a step which families' directions become the
-    basis vectors of what is live before it.
+    """Steps in order. For the number of a step, `cuts` gives the families whose directions become
+    the basis vectors of the values that are live before it.
     """
 
     steps: Sequence[Step]
@@ -63,8 +63,8 @@ def scheduled(
     families: Mapping[int, Carried],
     divided: Collection[int],
 ) -> Schedule:
-    """The rest of a program, with the cheapest cuts of each family that may be replaced; `divided`
-    are variables that lie on several devices.
+    """The rest of a program, with the cheapest cuts of each replaceable family; `divided` are
+    variables that lie on several devices.
     """
     cuts: dict[int, list[tuple[int, Live]]] = {}
     for index, carried in families.items():
@@ -76,8 +76,8 @@ def scheduled(
 def _cuts(
     steps: Sequence[Step], program: Program, carried: Carried, divided: Collection[int]
 ) -> list[Live]:
-    """The cuts of one family, none where live values are divided over devices: their moment would
-    be divided twice along one axis.
+    """The cuts of one family. There are none if live values are divided over devices, since their
+    moment would be divided twice along one axis.
     """
     moving, apart = dict(carried.moving), set(divided)
     for step in steps:
@@ -104,9 +104,8 @@ def _candidates(
     divided: Collection[int],
     most: int,
 ) -> list[Live]:
-    """What is live and moves before each step behind the last that is mixing, before which it is
-    smaller than `most`, and than before all steps that precede it; where none of it is divided over
-    devices.
+    """The live, moving values before each step after the last mixing one, if they are smaller than
+    `most` and than those before all earlier steps, and not divided over devices.
     """
     earliest = 1 + max((n for n, step in enumerate(steps) if step.mixing), default=-1)
     last = {v: number for number, step in enumerate(steps) for v in step.variables}

@@ -1,20 +1,20 @@
 """Second moments: many directions replaced by few, exactly.
 
 A collapsed family of order two depends on its directions v_r only through Σ_r w_r a_r ⊗ b_r, for
-values a and b whose first-order coefficients meet in a product. If all that is still needed are
-values z_1, …, z_m (together as many entries as there are basis vectors of them), then with the
-second moments
+values a and b whose first-order coefficients meet in a product. Suppose that only the values
+z_1, …, z_m are still needed (together they have as many entries as basis vectors). With the second
+moments
 
     M_pq = Σ_r w_r (z_p)_r ⊗ (z_q)_r
 
-every later sum is Σ_r w_r B(a_r, b_r) = Σ_pq Σ_ij (M_pq)_ij B(∂a/∂z_pi, ∂b/∂z_qj): the directions
-become the basis vectors of the z_p, weighted by a matrix instead of a diagonal. Nothing is
-factorised, so M may have any rank and any sign, and gradients are those of polynomials.
+every later sum is Σ_r w_r B(a_r, b_r) = Σ_pq Σ_ij (M_pq)_ij B(∂a/∂z_pi, ∂b/∂z_qj). So the
+directions become the basis vectors of the z_p, weighted by a matrix instead of a diagonal. Nothing
+is factorised: M may have any rank and any sign, and gradients are those of polynomials.
 
-A family of pairs (a_r, b_r), of which Σ_r w_r D²u(a_r, b_r) is read, is carried as two sets of
-directions whose only moment is between them, ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r), and what follows
-does not know it from that of curves. No difference of powers is taken, so vectors of a pair may
-differ in size as much as they like.
+A family of pairs (a_r, b_r), from which Σ_r w_r D²u(a_r, b_r) is read, is carried as two sets of
+directions. Their only moment is the one between the sets, ½ Σ_r w_r (a_r ⊗ b_r + b_r ⊗ a_r). Later
+steps treat it like that of curves. No difference of powers is taken, so the vectors of a pair may
+differ in size by any factor.
 """
 
 import functools
@@ -59,11 +59,11 @@ Between: TypeAlias = AnyArray | DiagonalMatrix
 @final
 @record
 class SecondMoment:
-    """The matrices M_pq between sets of directions, for each of the sums that a family collapses
-    to.
+    """The matrices M_pq between sets of directions, for each of the sums to which a family
+    collapses.
 
     `matrices[p][q]`, p ≤ q, has shape `(*sums, sizes[p], sizes[q])`; None is zero, and
-    M_qp = M_pqᵀ. A `DiagonalMatrix` stands for one that is.
+    M_qp = M_pqᵀ. A diagonal matrix is a `DiagonalMatrix`.
     """
 
     matrices: tuple[tuple[Between | None, ...], ...]
@@ -72,29 +72,29 @@ class SecondMoment:
 
     @classmethod
     def curves(cls, weights: Any) -> "SecondMoment":
-        """Of n directions: Σ_r w_r a_r ⊗ a_r, for weights `(*sums, n)`."""
+        """For n directions: Σ_r w_r a_r ⊗ a_r, with weights `(*sums, n)`."""
         return cls(((DiagonalMatrix(weights),),), (weights.shape[-1],), weights.shape[:-1])
 
     @classmethod
     def pairs(cls, weights: Any) -> "SecondMoment":
-        """Of n directions and their n partners: Σ_r w_r D²u(a_r, b_r), for weights `(*sums, n)`."""
+        """For n directions and n partners: Σ_r w_r D²u(a_r, b_r), with weights `(*sums, n)`."""
         half, size = DiagonalMatrix(weights * 0.5), weights.shape[-1]
         return cls(((None, half), (None,)), (size, size), weights.shape[:-1])
 
     @classmethod
     def between(cls, matrix: Any) -> "SecondMoment":
-        """Of n directions that meet by a symmetric matrix: Σ_ij C_ij D²u(a_i, a_j)."""
+        """For n directions that meet through a symmetric matrix: Σ_ij C_ij D²u(a_i, a_j)."""
         return cls(((matrix,),), (matrix.shape[-1],), ())
 
     @property
     def is_of_pairs(self) -> bool:
-        """Whether it is that of directions and their partners."""
+        """Whether it is the moment of directions and their partners."""
         (first, *others), *_ = self.matrices
         return first is None and len(others) == 1 and isinstance(others[0], DiagonalMatrix)
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether applying it costs as much as weights do."""
+        """Whether applying it costs as much as applying weights."""
         every = [matrix for row in self.matrices for matrix in row]
         return all(matrix is None or isinstance(matrix, DiagonalMatrix) for matrix in every)
 
@@ -109,7 +109,7 @@ class SecondMoment:
     def contract(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None
     ) -> Coefficient:
-        """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj), of a alone where there is no b."""
+        """Σ_pq Σ_ij (M_pq)_ij B(a_pi, b_qj); b = a if there is no b."""
         symmetric = product.form is Form.ENTRYWISE and right is None
         right = left if right is None else right
         if isinstance(left, Zero) or isinstance(right, Zero):
@@ -178,7 +178,7 @@ class SecondMoment:
         return [(s, jnp.tensordot(*alike(matrix, s), axes=1).astype(s.dtype)) for s in stacked]
 
     def _whole(self) -> Array:
-        """All matrices as one."""
+        """All matrices as one matrix."""
         arrays = map(jnp.asarray, jax.tree.leaves(self.matrices))
         kind = alike(*arrays)[0].dtype
         count = len(self.sizes)
@@ -204,10 +204,10 @@ def apply(matrix: Between, coefficient: Full) -> Array:
 
 
 def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
-    """How long the basis vector of a lone number is to be: about as much as its coefficients (the
-    mean of two along `pairs`, by their product), as a power of two. The square of what moves |x|²
-    is out of range where |x|² is not, and so is what meets it, the derivatives of |x|⁻¹. None is
-    one.
+    """The length of the basis vector of a single number, as a power of two: about the size of its
+    coefficients (for `pairs`, the mean of two, by their product). For a value such as |x|², the
+    square of its coefficients may be out of range while the value is not, and so may the values it
+    meets, such as derivatives of |x|⁻¹. None means one.
     """
     if jnp.size(primal) != 1:
         return None
@@ -223,7 +223,7 @@ def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
 
 
 def _largest(coefficient: Coefficient) -> Array | None:
-    """The largest number of a coefficient of arrays."""
+    """The largest number of a coefficient that consists of arrays."""
     parts = coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
     arrays = [part for part in parts if isinstance(part, Full)]
     if any(not isinstance(part, Full | Zero) for part in parts) or not arrays:
@@ -233,7 +233,7 @@ def _largest(coefficient: Coefficient) -> Array | None:
 
 
 def _over(coefficient: Coefficient, unit: Array) -> Coefficient:
-    """A coefficient along a basis vector that is so long."""
+    """A coefficient along a basis vector of this length."""
 
     def over(c: Coefficient) -> Coefficient:
         return Full(c.base / unit, c.factor) if isinstance(c, Full) else c
@@ -248,8 +248,8 @@ def replaced_moments(
     units: Sequence[Array | None],
 ) -> SecondMoment:
     """The second moments of values whose coefficients of order one are along the sets of another
-    moment, along basis vectors as long as `units`. Those of two numbers are formed of coefficients
-    in these units; others are known as they stand, and divided.
+    moment, along basis vectors with the lengths `units`. The moment of two numbers is computed from
+    coefficients in these units; known moments are divided by them.
     """
 
     def between(left: Coefficient, right: Coefficient, p: int, q: int) -> Between | None:
@@ -262,7 +262,7 @@ def replaced_moments(
         matrix, unit = between(lower[p], lower[q], p, q), second if first is None else first
         if matrix is None or unit is None:
             return matrix
-        assert not isinstance(matrix, DiagonalMatrix)  # which is of a value with itself
+        assert not isinstance(matrix, DiagonalMatrix)  # only between a value and itself
         return matrix / unit
 
     count = len(lower)
@@ -306,7 +306,7 @@ def _in_whole(matrix: Between) -> Array:
 
 
 def is_separate(c: Coefficient) -> bool:
-    """Whether no direction moves two entries, as far as is known."""
+    """Whether it is known that no direction moves two entries."""
     if not isinstance(c, Blocks):
         return False
     parts = tuple(part.with_values(None, 1) for part in c.parts)
@@ -316,7 +316,7 @@ def is_separate(c: Coefficient) -> bool:
 
 
 def _is_diagonal(part: Block, rank: int) -> bool:
-    """Whether entries of two values are the same, wherever they meet."""
+    """Whether two values only meet at equal entries."""
     ends = part.origin[1 : rank + 1], part.origin[rank + 1 :]
     adds = all(axis.adds[1 : rank + 1] == axis.adds[rank + 1 :] for axis in part.axes)
     return adds and ends[0] == ends[1]
@@ -352,8 +352,8 @@ def _gram(weights: Any, left: Any, x: Any, right: Any, y: Any, same: bool) -> Be
 
 
 def _unweighted(left: Full, right: Full, same: bool) -> Array:
-    """Σ_r a_r ⊗ b_r without their factors. Σ_r x_r ℓ(e_r) = ℓ(x) is there where ℓ was applied to
-    x.
+    """Σ_r a_r ⊗ b_r without their numbers. Σ_r x_r ℓ(e_r) = ℓ(x) is taken from the program if ℓ was
+    applied to x.
     """
     a, b = left.image, right.image
     if a is not None and b is not None:

@@ -1,13 +1,14 @@
-"""Programs pushed with families whose directions may be replaced on the way (`moments`).
+"""Walks through programs with families whose directions may be replaced (`moments`).
 
-What reads a structured coefficient (the basis vectors, before the first dense layer) is pushed
-first, so that the input dies early. Which steps these are depends on what coefficients become, so
-they are pushed as they are found. For all that is left a `Schedule` is made, and then followed.
-What is live behind the first layers is little, and directions are replaced where that pays.
+Steps that read a structured coefficient (the basis vectors, before the first dense layer) are
+pushed first, so that the input dies early. Which steps these are depends on the kinds of
+coefficients, so they are pushed as they are found. A `Schedule` is made for all remaining steps,
+and then followed. After the first layers few values are live, and directions are replaced where
+that pays.
 
-Inside `jax.shard_map` a moment knows the directions of one device. A sum over devices has products
-of directions on two of them in its derivatives, so nothing is replaced before the last collective
-of values that move.
+Inside `jax.shard_map` a moment knows the directions of one device. The derivatives of a sum over
+devices contain products of directions on two devices, so nothing is replaced before the last
+collective of values that move.
 """
 
 import heapq
@@ -47,7 +48,7 @@ from .second_moments import SecondMoment, is_separate, replaced_moments, unit_of
 def interpret_replacing(
     closed: jex.ClosedJaxpr, families: Families, operands: Sequence[Value]
 ) -> list[Value]:
-    """Push operands through a program, replacing directions where a family allows it."""
+    """Pushes operands through a program, replacing directions where a family allows it."""
     replaceable = [index for index, family in enumerate(families) if family.replaceable]
     if not replaceable:
         return interpret(closed.jaxpr, closed.consts, families, operands)
@@ -73,7 +74,7 @@ class _Replacement:
         return self.walk.outputs()
 
     def schedule(self, steps: Sequence[Step]) -> Schedule:
-        """The order of the rest, and where directions are replaced in it."""
+        """The order of the remaining steps, and where directions are replaced."""
         families = {index: self._carried(index) for index in self.replaceable}
         divided = frozenset(filter(self._is_divided, self.walk.moving))
         return scheduled(steps, self.walk.program, families, divided)
@@ -87,8 +88,8 @@ class _Replacement:
         return Carried(_directions(family), matrix, moving, shared, family.price)
 
     def _front(self) -> list[Step]:
-        """Run what reads structured coefficients, and what does not move, as long as there is
-        such a step; return the others in order.
+        """Runs steps that read structured coefficients, or that do not move, as long as there are
+        any; returns the others in order.
         """
         steps = self.walk.program.steps
         waiting = [sum(v not in self.walk.values for v in set(step.variables)) for step in steps]
@@ -120,10 +121,10 @@ class _Replacement:
         )
 
     def _merge(self) -> None:
-        """Where weights are shared by blocks of the input, the directions of a block by one.
+        """If blocks of the input share weights, replaces the directions of a block by one.
 
         Entries that no direction moves together have a diagonal moment: as many weighted directions
-        as there are entries, a block's part of all. That always pays.
+        as entries, with one part for each block. This always pays.
         """
         for index in self.replaceable:
             family = self.walk.families[index]
@@ -141,7 +142,7 @@ class _Replacement:
                 self._replace(index, Live(0, moving, sizes))
 
     def _replace(self, index: int, live: Live) -> None:
-        """The directions of one family by the basis vectors of what is live."""
+        """Replaces the directions of one family by the basis vectors of the live values."""
         family = self.walk.families[index]
         moving = [v for v in live.variables if self._moves(v, index)]
         if not moving:
@@ -179,8 +180,8 @@ class _Replacement:
 
 
 def _is_read_first(coefficient: Coefficient, family: Family) -> bool:
-    """Whether what reads it runs first: what is structured; where directions meet by a matrix, not
-    what has several of them for an entry, as each two of these would meet.
+    """Whether steps that read it run first: if it is structured. If directions meet through a
+    matrix, it must not have several directions for an entry, since each two of them would meet.
     """
     parts = [part for part in _in_sets(coefficient).parts if isinstance(part, Blocks)]
     if family.moment is None or family.moment.is_diagonal:
@@ -199,7 +200,7 @@ def _is_shared(coefficient: Coefficient) -> bool:
 
 
 def _in_sets(coefficient: Coefficient) -> Sets:
-    """A coefficient along curves is one along one set of them."""
+    """A coefficient along curves, as a coefficient along one set of them."""
     return coefficient if isinstance(coefficient, Sets) else Sets((coefficient,))
 
 
@@ -209,7 +210,7 @@ def _with(value: Bundle, index: int, series: Series) -> Value:
 
 
 _SCALARS = 4
-"""So many entries beside those that are merged are no more than a few numbers."""
+"""This many entries beside those that are merged count as only a few numbers."""
 
 
 def _is_merging(coefficient: Coefficient) -> bool:
@@ -219,8 +220,8 @@ def _is_merging(coefficient: Coefficient) -> bool:
 
 
 def _real_parts(lower: Sets, primal: Any) -> list[tuple[Sets, Any]]:
-    """A complex value is replaced as two real ones, x + iy: what follows need not be analytic in
-    it, and then Σ a ⊗ a does not say what Σ a ⊗ ā is.
+    """A complex value as two real ones, x + iy. Later functions need not be analytic in it, and
+    then Σ a ⊗ a does not determine Σ a ⊗ ā.
     """
     if not jnp.iscomplexobj(primal):
         return [(lower, primal)]
@@ -238,7 +239,9 @@ def _real_parts(lower: Sets, primal: Any) -> list[tuple[Sets, Any]]:
 def _units(
     primal: Any, place: int, sizes: Sequence[int], lengths: Sequence[Array | None]
 ) -> Coefficient:
-    """A live value as the block of directions at a place; a complex one as that and the next."""
+    """A live value as the block of directions at a place; a complex one as that and the
+    next one.
+    """
     shape, dtype, length = primal.shape, primal.dtype, lengths[place]
     size = math.prod(shape)
     one = jnp.ones((1, *shape), dtype)

@@ -1,9 +1,9 @@
-"""One structure of coefficients where paths of a program meet: branches of a `cond`, one iteration
-of a loop and the next.
+"""Agreement on one structure of coefficients where paths of a program meet: the branches of a
+`cond`, or one iteration of a loop and the next.
 
-A coefficient that is zero on one path only becomes one of zeros there, and one that varies over
-devices on one path only (`jax.shard_map`) is said to vary on all. Branches may give sparse ones:
-each then gives the entries of all. What a loop carries are arrays.
+A coefficient that is zero on only one path becomes an array of zeros there. One that varies over
+devices on only one path (`jax.shard_map`) is declared to vary on all. Branches may give sparse
+coefficients: each branch then gives the entries of all. Loops carry arrays.
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,14 +26,14 @@ from ..coefficients import Coefficient, Sets, Zero, each_set, sets, varying
 
 
 def _at_places(common: Blocks, term: Coefficient, primal: Any) -> Blocks:
-    """A coefficient as blocks at the places of those of every branch."""
+    """A coefficient as blocks at the places of the blocks of every branch."""
     own, dtype = _by_kind(term) if isinstance(term, Blocks) else {}, jnp.result_type(primal)
     parts = [_filled(own.get(kind), each, dtype) for kind, each in _by_kind(common).items()]
     return Blocks(tuple(parts), common.shape)
 
 
 def _filled(part: Block | None, place: Block, dtype: Any) -> Block:
-    """A block with a number for each place, zeros where there is none."""
+    """A block with a number at each place, zeros where it has none."""
     values, axes = jnp.zeros((), dtype), place.axes
     if part is not None:
         values = jnp.ones((), dtype) if part.values is None else part.values
@@ -43,7 +43,7 @@ def _filled(part: Block | None, place: Block, dtype: Any) -> Block:
 
 
 def _by_kind(c: Blocks) -> dict[Hashable, Block]:
-    """Blocks by all that is known of their places, and the how manyth of that kind each is."""
+    """Blocks, by everything known of their places and their count among those of one kind."""
     found: dict[Hashable, Block] = {}
     for part in c.parts:
         adds = tuple(
@@ -56,15 +56,15 @@ def _by_kind(c: Blocks) -> dict[Hashable, Block]:
 
 
 Kind: TypeAlias = frozenset | None | tuple[Any, ...] | Blocks
-"""The axes of devices that a coefficient's array varies over, None where there is no array; for
-sets, a tuple of answers; for sparse ones, the places of those of every branch.
+"""The axes of devices over which a coefficient's array varies, None if there is no array; for sets
+a tuple of these; for sparse ones, the places of the blocks of every branch.
 """
 Structure: TypeAlias = tuple[tuple[Any, ...], ...]
 """A kind for every family and place."""
 
 
 def structure_of(value: Value, families: Families) -> Structure:
-    """Arrays wherever a value's coefficients are not zero."""
+    """Arrays wherever a value's coefficients are nonzero."""
     return tuple(
         tuple(_kind(term) for term in series_of(value, families, index))
         for index in range(len(families))
@@ -96,7 +96,7 @@ def _wider(kinds: Sequence[Any]) -> Any:
 
 
 def agreed(families: Families, outcomes: Sequence[Value]) -> Structure:
-    """What branches agree on, for one output: coefficients stay sparse where all can be."""
+    """The common structure of branches for one output: sparse where all coefficients can be."""
     return tuple(
         tuple(
             _common(terms)
@@ -126,9 +126,7 @@ def _places(blocks: Sequence[Blocks], everywhere: bool) -> Blocks:
 
 
 def _axes(parts: Sequence[Block], everywhere: bool) -> tuple[Axis, ...]:
-    """Axes like those of several blocks, with names of their own for numbers that are not the same
-    in all of them.
-    """
+    """Axes like those of several blocks, with new names for numbers that differ between them."""
 
     def common(size: int, *indices: Any) -> Any:
         if not isinstance(indices[0], Traced):
@@ -150,7 +148,7 @@ def _axes(parts: Sequence[Block], everywhere: bool) -> tuple[Axis, ...]:
 
 
 def conform(value: Value, structure: Structure, families: Families, name: str) -> Value:
-    """The same value with coefficients of a structure; `name` is the primitive that asks."""
+    """The same value with coefficients of a structure; `name` is the primitive that needs it."""
     primal = primal_of(value)
     series = [
         tuple(

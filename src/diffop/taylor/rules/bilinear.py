@@ -1,4 +1,4 @@
-"""Products (Leibniz) and their inverses, division and triangular solves."""
+"""Rules of products (Leibniz) and of their inverses, divisions and triangular solves."""
 
 import math
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def product(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
 
 
 def square(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """y = x · x: its derivative is known to be a multiple of x."""
+    """y = x · x, whose derivative is known to be a multiple of x."""
     x, source = primal_of(operands[0]), source_of(operands[0])
     (output,) = bind(eqn, (x,))
     multiply = BilinearMap(Form.ENTRYWISE, {}, lax.mul, (x, x), output, sources=(source, source))
@@ -78,8 +78,8 @@ def division(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
 def triangular_solve(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """y = A⁻¹ b (or b A⁻¹, or with the transpose): op(A) is linear in A, so op(A) y = b is a
-    product to invert.
+    """y = A⁻¹ b (or b A⁻¹, or with the transpose). op(A) is linear in A, so op(A) y = b is a
+    product that is inverted.
     """
     operands = [dense_value(operand, families, "triangular_solve") for operand in operands]
     matrix, rhs = (primal_of(operand) for operand in operands)
@@ -103,8 +103,8 @@ def triangular_solve(
 
 
 def _as_used(a: Array, params: dict) -> Array:
-    """The triangle that the primitive reads, transposed as it is told; a unit diagonal does not
-    move.
+    """The triangle that the primitive reads, transposed if asked for; a unit diagonal is
+    constant.
     """
     triangle = _triangle(a, params["lower"], strict=params["unit_diagonal"])
     if params["transpose_a"]:
@@ -132,7 +132,7 @@ def _contracted(eqn: jex.JaxprEqn) -> int:
 
 
 def _reached(eqn: jex.JaxprEqn) -> int:
-    """All of a kernel but its output channels."""
+    """The size of a kernel without its output channels."""
     kernel = _shape(eqn, 1)
     return math.prod(kernel) // kernel[eqn.params["dimension_numbers"].rhs_spec[0]]
 

@@ -1,11 +1,11 @@
-"""Rules that know no more of a primitive than its jvp.
+"""Rules for primitives of which only their jvp is known.
 
-Those that choose among their entries are linear wherever the choice stays the same. The largest
-entry of x + t v is, for small t, the one that is largest at x, so every coefficient goes through
-the same map, `jax.jvp` at the primal. Where entries are equal the map is JAX's own (a maximum
-divides its derivative among them), and as in JAX the choice itself has no derivative.
+Primitives that choose among their entries are linear wherever the choice stays the same. For small
+t the largest entry of x + t v is the one that is largest at x, so every coefficient goes through
+the same map, `jax.jvp` at the primal. If entries are equal, the map is JAX's (a maximum divides its
+derivative among them). As in JAX the choice itself has no derivative.
 
-All others have each jet pushed by integrating the jvp.
+For all other primitives each jet is pushed by integrating the jvp.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ class UnsupportedPrimitiveError(NotImplementedError):
 
 @contextlib.contextmanager
 def _blamed(eqn: jex.JaxprEqn, *errors: type[Exception]) -> Iterator[None]:
-    """Where JAX cannot differentiate an equation, an error says which one, and names its line."""
+    """Adds the equation and its line to an error if JAX cannot differentiate it."""
     try:
         yield
     except UnsupportedPrimitiveError:
@@ -62,7 +62,7 @@ def _blamed(eqn: jex.JaxprEqn, *errors: type[Exception]) -> Iterator[None]:
 
 @final
 class _MovingPart:
-    """An equation as a `function` of the operands that move, to the outputs that have derivatives;
+    """An equation as a `function` from the operands that move to the outputs that have derivatives,
     at a `point`, with the `values` there and its `derivative`.
     """
 
@@ -90,7 +90,7 @@ class _MovingPart:
         return jax.jvp(self.function, tuple(self.point), tangents)[1]
 
     def _check_differentiable(self, eqn: jex.JaxprEqn) -> None:
-        """Ask JAX once, so that a missing rule is reported with the primitive and the line of the
+        """Tries JAX once, so that a missing rule is reported with the primitive and the line of the
         user's function.
         """
         with _blamed(eqn, NotImplementedError, TypeError, ValueError):
@@ -101,8 +101,8 @@ class _MovingPart:
         families: Families,
         expansion: Callable[[Family, Sequence[Series]], list[Series]],
     ) -> list[Value]:
-        """All outputs of the equation, given how dense series of the function's arguments become
-        series of its values.
+        """All outputs of the equation; `expand` maps dense series of the function's arguments to
+        those of its values.
         """
 
         results: list[Value] = list(self._outputs)
@@ -120,7 +120,7 @@ class _MovingPart:
 def piecewise_linear(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """y_k = J x_k for every order k, J being the derivative at the primal."""
+    """y_k = J x_k for every order k, where J is the derivative at the primal."""
     part = _MovingPart(eqn, operands)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
@@ -131,8 +131,8 @@ def piecewise_linear(
 
 
 def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Always right where `jax.jvp` is; slower than a rule of its own, so the first use is
-    logged.
+    """The general rule: correct wherever `jax.jvp` is, but slower than a specific rule, so its
+    first use is logged.
     """
     name = eqn.primitive.name
     if name not in _logged:
@@ -144,8 +144,8 @@ def fallback(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -
 
 
 def _expand(part: _MovingPart, family: Family, series: Sequence[Series]) -> list[Series]:
-    """Split the tops: y_K = J x̄_K + Σ_r w_r (order K of jet r with x_K = 0), x̄_K being collapsed
-    already; in the same way for each maximal monomial.
+    """Splits the tops: y_K = J x̄_K + Σ_r w_r (order K of jet r with x_K = 0), where x̄_K is
+    already collapsed; in the same way for each maximal monomial.
     """
     own = {place: part.mapped(family, series, place) for place in family.algebra.tops}
     lower = [
@@ -188,7 +188,7 @@ _PAIR = Algebra.closure([(1, 1)])
 def _second_order(
     part: _MovingPart, moment: SecondMoment, first: Sequence[Coefficient]
 ) -> list[Coefficient]:
-    """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that stand for a moment."""
+    """Σ_ij M_ij f''(a_i, a_j) / 2 along the pairs that represent a moment."""
     pairs = moment.as_pairs(first, part.point)
     still = [rows for rows, _ in pairs]
 

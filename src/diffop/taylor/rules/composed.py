@@ -1,25 +1,25 @@
-"""Series of y(t) = φ(x(t)) of arrays, for a φ whose derivatives vanish together, such as tanh, with
-a derivative that is no longer than themselves.
+"""Series of y(t) = φ(x(t)) of arrays, for a φ whose derivatives vanish together, such as tanh.
+Their derivatives take no more work than the series themselves.
 
-A small change of x(t) changes y(t) by p(t) dx(t), p = φ′(x(t)). The series of p is found like that
-of y, and with much of what that of y is made of. Differentiated step by step reverse mode would
-take each product twice, and go through all Taylor coefficients c_j of φ besides. It would also look
-at each product with one of them again, for what does not count where that one vanishes. Here the
-slope φ′(x) says for all of them where that is, and 0 · ∞ stands for 0 there.
+A small change of x(t) changes y(t) by p(t) dx(t), where p = φ′(x(t)). The series of p is found like
+that of y, from mostly the same parts. Step-by-step reverse mode would compute each product twice,
+and would differentiate all Taylor coefficients c_j of φ. It would also mask each product with one
+of them again where it vanishes. Here the slope φ′(x) tells for all of them where that is; 0 · ∞
+means 0 there.
 
-There are two ways to find them. *By powers* of x(t) − x_0, which meet c_2, c_3, … for y and 2 c_2,
-3 c_3, … for p. Or, where φ solves an equation y′ = a + λ y + μ y², *by that equation*
-(`series.solution`), each order in turn from lower ones, in K² products for each entry and direction
-where powers take K³/6:
+There are two ways to find the series. *By powers* of x(t) − x_0, which are multiplied by c_2, c_3,
+… for y and by 2 c_2, 3 c_3, … for p. Or, if φ solves an equation y′ = a + λ y + μ y², *by that
+equation* (`series.solution`), order by order, in K² products for each entry and direction, while
+powers take K³/6:
 
     K                            3    4    5    6    8    12
     powers                       6   14   26   44  100   322
     equation, μ = 0 (exp)        5    9   14   20   35    77
     equation (tanh, logistic)    8   14   22   31   54   118
 
-Up to order four powers of tanh and its like take as few, and have one advantage: they meet φ″, φ‴
-and φ⁗ themselves, of which nothing is lost next to their zeros. Where lines go in most powers
-vanish, so that the equation also needs all lower orders to be there.
+Up to order four powers of tanh and similar functions take as few products, and have one advantage:
+they are multiplied by φ″, φ‴ and φ⁗ directly, which lose no digits near their zeros. If the inputs
+are lines most powers vanish, so the equation is used only if all lower orders are present.
 """
 
 import dataclasses
@@ -53,7 +53,7 @@ from .recurrences import KNOWN_ZEROS, Quadratic, Recurrence, coefficients
 @final
 @dataclasses.dataclass(frozen=True)
 class ByPowers:
-    """By Faà di Bruno's formula, with coefficients that a recurrence finds."""
+    """Faà di Bruno's formula, with coefficients from a recurrence."""
 
     recurrence: Recurrence
 
@@ -78,7 +78,7 @@ class ByPowers:
 def _expanded(
     family: Family, coefficients: Sequence[Any], primals: Any, powers: Sequence[Series]
 ) -> Series:
-    """Σ_j c_j [t^γ] δ(t)^j, c_1 being the first."""
+    """Σ_j c_j [t^γ] δ(t)^j, where c_1 is the first."""
     by = [_by(EntryFactor(each)) for each in coefficients]
     return faa_di_bruno(family, lambda j, c, lead: by[j - 1](c, lead), primals[1], powers)
 
@@ -86,7 +86,7 @@ def _expanded(
 @final
 @dataclasses.dataclass(frozen=True)
 class ByEquation:
-    """By the equation that φ solves."""
+    """The equation that φ solves."""
 
     equation: Quadratic
 
@@ -113,13 +113,13 @@ class ByEquation:
 
 
 Way: TypeAlias = ByPowers | ByEquation
-"""How the series of φ(x(t)), and both that and the series of φ′(x(t)), are found from x, φ(x) and
-φ′(x), and from a series of arrays without top coefficients.
+"""How the series of φ(x(t)), and that series together with the one of φ′(x(t)), are found from x,
+φ(x), φ′(x) and a series of arrays without top coefficients.
 """
 
 
 def way(recurrence: Recurrence, equation: Quadratic | None, family: Family, series: Series) -> Way:
-    """The equation where it is shorter and loses no digits, for arrays of all lower orders."""
+    """The equation if it is shorter and loses no digits, for arrays of all lower orders."""
     every = all(isinstance(c, Full) for c in family.series_below(series))
     if equation is None or not every or not _is_shorter(equation, family.algebra):
         return ByPowers(recurrence)
@@ -135,8 +135,8 @@ def _is_shorter(equation: Quadratic, algebra: Algebra) -> bool:
 
 
 def composed(way: Way, family: Family, primals: Sequence[Array], series: Series) -> Series:
-    """The series of φ(x(t)) from x, φ(x) and φ′(x). What comes in collapsed is multiplied with
-    φ′(x), as it stands.
+    """The series of φ(x(t)) from x, φ(x) and φ′(x). Collapsed coefficients of x are multiplied by
+    φ′(x).
     """
     _, value, slope = primals
     by_slope = _by(EntryFactor(slope))
@@ -163,8 +163,8 @@ def composed(way: Way, family: Family, primals: Sequence[Array], series: Series)
 @final
 @dataclasses.dataclass(frozen=True)
 class _Jets:
-    """What is known while tracing: how jets are pushed, which, and which coefficients of lower
-    orders there are. They are collapsed with weights if these are known.
+    """The static data: how jets are pushed, which jets, and which coefficients of lower orders
+    there are. They are collapsed with weights if these are known.
     """
 
     way: Way
@@ -188,8 +188,8 @@ class _Jets:
 def _composed(
     jets: _Jets, x: Array, value: Array, slope: Array, *lower: Array
 ) -> tuple[Array | None, ...]:
-    """The coefficients of φ(x(t)), at the top places without what x has there. They are settled
-    when they are made, in the loops that make them.
+    """The coefficients of φ(x(t)), at top places without the part of x's own top coefficients. They
+    are masked in the loops that compute them.
     """
     slope = checkpoint_name(slope, PRODUCTS)
     found = _arrays(jets.way.values(jets.family, (x, value, slope), jets.series(lower)))
@@ -200,8 +200,8 @@ def _composed(
 def _composed_jvp(
     jets: _Jets, primals: Sequence[Array], tangents: Sequence[Array]
 ) -> tuple[tuple[Array | None, ...], tuple[Array | None, ...]]:
-    """φ(x) and φ′(x) move as x does: p(t) dx(t) knows of it. What goes into both series is settled
-    once for both.
+    """φ(x) and φ′(x) change as x does, which p(t) dx(t) includes. The inputs of both series are
+    masked once for both.
     """
     (x, value, slope, *lower), (dx, _, _, *along) = primals, tangents
     lower, along = (jets.series(_settled(slope, each)) for each in (lower, along))
@@ -212,7 +212,7 @@ def _composed_jvp(
 
 
 def _settled(slope: Array, arrays: Sequence[Array | None]) -> tuple[Array | None, ...]:
-    """Arrays without what does not count where the slope vanishes."""
+    """Arrays masked where the slope vanishes."""
     factor = EntryFactor(slope)
     return tuple(None if a is None else factor.settled(a, whole=True) for a in arrays)
 
@@ -231,5 +231,5 @@ def _by_number(number: float) -> Callable[[Coefficient, int], Coefficient]:
 
 
 def _arrays(series: Series) -> tuple[Array | None, ...]:
-    """An array for each coefficient that there is."""
+    """An array for each nonzero coefficient."""
     return tuple(c.array if isinstance(c, Full) else None for c in series)

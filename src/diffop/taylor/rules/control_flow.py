@@ -1,4 +1,4 @@
-"""Branches and loops: recurse, with one structure of coefficients on every path (`agreement`)."""
+"""Rules of branches and loops: they recurse, with one structure of coefficients on all paths."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -25,8 +25,8 @@ from .agreement import agreed, conform_all, joined, structure_of
 
 
 def _traced(function: Callable[..., Any], *examples: Any) -> tuple[Callable[..., Any], Any]:
-    """The same function of values like these, traced once for all calls, and the shapes of what it
-    gives. Without this, programs that are nested k deep would be pushed 2^k times.
+    """The same function of values like these, traced once for all calls, and the shapes of its
+    results. Otherwise programs that are nested k deep would be pushed 2^k times.
     """
     closed, shapes = jax.make_jaxpr(function, return_shape=True)(*examples)
     structure = jax.tree.structure(shapes)
@@ -39,14 +39,14 @@ def _traced(function: Callable[..., Any], *examples: Any) -> tuple[Callable[...,
 
 
 Iteration: TypeAlias = Callable[..., tuple[list[Value], list[Value]]]
-"""What an iteration makes of carried values and of its row: the next ones, and outputs."""
+"""The results of an iteration, from carried values and its row: the next values, and outputs."""
 
 
 def _iteration(
     step: Iteration, initial: Sequence[Value], row: Sequence[Value], families: Families, name: str
 ) -> tuple[Iteration, list[Value]]:
-    """The step with the least structure of carried values that it maps into itself, and the initial
-    values in it.
+    """The step with the least structure of carried values that it maps to itself, and the initial
+    values in this structure.
     """
     structures = [structure_of(value, families) for value in initial]
     while True:
@@ -67,7 +67,7 @@ def _iteration(
 
 
 def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Each branch is pushed once; then all give what they agree on, structured or not."""
+    """Each branch is pushed once; then all give coefficients of their common structure."""
     index, *arguments = operands
     pushed = [_traced(_branch(each, families), arguments) for each in eqn.params["branches"]]
     outcomes = zip(*(shapes for _, shapes in pushed), strict=True)
@@ -88,10 +88,10 @@ def cond(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
 def _without_casts(
     branch: Callable[[list[Value]], list[Value]], arguments: Sequence[Value], axes: frozenset
 ) -> Callable[[list[Value]], list[Value]]:
-    """A branch whose constants vary as the index does.
+    """A branch whose constants vary over the devices of the index.
 
-    Under `jax.vmap` the branches become a selection, for which JAX lets all that they use vary over
-    the index's devices, but keeps the casts in them that say so a second time.
+    Under `jax.vmap` the branches become a selection. JAX then makes everything that they use vary
+    over the index's devices, but keeps the casts inside that declare it a second time.
     """
     closed, shape = jax.make_jaxpr(branch, return_shape=True)(arguments)
     consts = [varying_over(const, axes) for const in closed.consts]
@@ -150,14 +150,14 @@ def scan(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> li
 
 
 def _row(array: Any) -> Any:
-    """Some row of an array, which may have none: only its type is used."""
+    """A row of an array that may have none: only its type is used."""
     row = jnp.empty(array.shape[1:], array.dtype)
     return varying_alike([row, array])[0]
 
 
 def _iterated_first(value: Value, families: Families) -> Value:
-    """The axis that is scanned over, behind the leading axes of each coefficient, becomes the
-    first.
+    """The axis that is scanned over, which follows the leading axes of each coefficient, becomes
+    the first.
     """
     return _move_axis(value, families, lambda array, lead: jnp.moveaxis(array, lead, 0))
 

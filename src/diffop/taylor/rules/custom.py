@@ -1,4 +1,4 @@
-"""Functions with a derivative rule of the user's own, and calls of inner programs."""
+"""Rules of functions with a user's derivative rule, and of calls of inner programs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,13 @@ from .of_jax import name_in_jax, with_a_rule, written_out
 
 
 def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """The user's jvp rule is the derivative: integrated as it stands, once for all directions where
-    it is elementwise. The engine's own only saves work.
+    """The user's jvp rule is the derivative: it is integrated as it stands, once for all directions
+    if it is elementwise. The engine's own custom rules only save work.
     """
     if any(each.params.get("name") == PRODUCTS for each in called(eqn).jaxpr.eqns):
         return _as_written(families, eqn, operands)
     closed_over = operands[: eqn.params["num_consts"]]
-    if any(map(is_moving, closed_over)):  # of which no rule speaks
+    if any(map(is_moving, closed_over)):  # about these no rule says anything
         return interpret(called(eqn).jaxpr, called(eqn).consts, families, operands)
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     derivative = _derivative(eqn, moving, [primal_of(operand) for operand in operands])
@@ -40,8 +40,8 @@ def custom_jvp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value])
 
 
 def custom_vjp(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """There is no forward rule to honour: coefficients come from the function itself, in operators
-    that take reverse mode, too (`terms/modes.py`).
+    """There is no forward rule to honour, so coefficients come from the function itself, also in
+    operators that use reverse mode (`terms/modes.py`).
 
     The primal keeps the user's backward rule. Reverse mode through a coefficient differentiates the
     function itself.
@@ -62,7 +62,7 @@ def _as_written(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 def _derivative(
     eqn: jex.JaxprEqn, moving: Sequence[int], operands: Sequence[Any]
 ) -> jex.ClosedJaxpr:
-    """What the rule makes of tangents."""
+    """The value of the rule for tangents."""
 
     def tangent(*operands: Any) -> list[Any]:
         point = [operands[k] for k in moving]
@@ -72,9 +72,9 @@ def _derivative(
 
 
 def _makes_cut_off(program: jex.ClosedJaxpr) -> bool:
-    """Whether what a rule has made calls a function whose own rule refers to values of the first
-    one, as that of a function of tangents does. JAX keeps rules as they are, and when this one is
-    asked for, the trace that made these values is over.
+    """Whether the program of a rule calls a function whose own rule refers to values of the first
+    one, such as a function of tangents. JAX keeps rules unevaluated, and when this one is
+    evaluated, the trace of these values has ended.
     """
     steps = flatten(program.jaxpr, program.consts).steps
     return any(_is_cut_off(step.eqn, program.consts) for step in steps)
@@ -93,8 +93,8 @@ def _own_derivative(eqn: jex.JaxprEqn) -> jex.ClosedJaxpr:
 
 
 def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
-    """The same function, whose rule is followed once: what it makes is differentiated as it is
-    written, where rules are cut off.
+    """The same function, with its rule followed once: the result is differentiated as it is written
+    where inner rules are cut off.
     """
     closed = called(eqn)
 
@@ -131,13 +131,13 @@ def _lasting(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
 
 
 def is_followed_once(eqn: jex.JaxprEqn) -> bool:
-    """Whether a function has a rule that makes functions with rules that are cut off."""
+    """Whether a function's rule makes functions whose rules are cut off."""
     declared = of(eqn).inner is Inner.DECLARED and not name_in_jax(eqn)
     return declared and _makes_cut_off(_own_derivative(eqn))
 
 
 def _inexact(values: Sequence[Any]) -> list[int]:
-    """The places of what is of a floating or complex type."""
+    """The places of values of a floating or complex type."""
     return [k for k, each in enumerate(values) if jnp.issubdtype(each.dtype, jnp.inexact)]
 
 

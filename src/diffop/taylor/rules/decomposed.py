@@ -1,8 +1,8 @@
-"""Primitives that are pushed as what they are made of.
+"""Rules of primitives that are pushed as combinations of others.
 
-Products of many factors are trees of products of two, which all directions share, and whose top
-order is collapsed. Stacks are concatenations, which sparse directions go through. 1 − x² (a
-primitive of JAX ≥ 0.12) is a square, of which nothing is left above order two.
+Products of many factors are trees of products of two, which all directions share, with the top
+order collapsed. Stacks are concatenations, which sparse directions pass through. 1 − x² (a
+primitive of JAX ≥ 0.12) is a square, which has nothing above order two.
 """
 
 import functools
@@ -32,8 +32,8 @@ def pushed_as(
 def product_of_entries(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """Halves are multiplied until one factor is left. What is left over at an odd number waits: it
-    consists of fewer factors, so that it has fewer directions than what it would stand beside.
+    """Halves are multiplied until one factor is left. If the number is odd, the last factor waits:
+    it is a product of fewer factors, so it has fewer directions than the others.
     """
     axes = eqn.params["axes"]
     kept = [axis for axis in range(primal_of(operands[0]).ndim) if axis not in axes]

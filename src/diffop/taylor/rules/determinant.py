@@ -1,16 +1,16 @@
-"""log det A, whose derivatives are traces.
+"""The rule of log det A, whose derivatives are traces.
 
 With D(t) = A(t) − A, and N = A⁻¹ D or D A⁻¹, which are zero at t = 0,
 
     log det A(t) = log det A + Σ_m (−1)^{m+1} tr(N^m) / m,
 
-and powers above K are of a higher order than K. There are two ways to add these traces up.
+and powers above K have a higher order than K. There are two ways to add up these traces.
 
-- Where each direction moves one row of A, D A⁻¹ has only this row, and tr(N²) is the square of one
-  entry; with columns A⁻¹ D has. Such traces are cheap one by one.
-- Else the sum comes first, and A⁻¹ after it: tr(A⁻¹ P) with P = D (1 − N/2 + N²/3 − …). Where A is
-  nearly singular the traces are large and cancel; P has cancelled before A⁻¹ makes it large, as
-  nested derivatives cancel A″ − A′A⁻¹A′. That is a product of matrices for each direction more.
+- If each direction moves one row of A, only this row of D A⁻¹ is nonzero, and tr(N²) is the square
+  of one entry; for columns A⁻¹ D is used. Such traces are cheap one by one.
+- Otherwise the sum comes first, and A⁻¹ after it: tr(A⁻¹ P) with P = D (1 − N/2 + N²/3 − …). If A
+  is nearly singular the traces are large and cancel. P cancels before A⁻¹ makes it large, as in
+  nested derivatives A″ − A′A⁻¹A′ cancels. This takes one more product of matrices per direction.
 """
 
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def _moves_one(matrix: Value, families: Families, line: str) -> bool:
 
 
 def _is_along(part: Block, axis: int) -> bool:
-    """Whether the direction does not change along an axis of the value."""
+    """Whether the direction is constant along an axis of the value."""
     return not any(
         each.adds[0] is not None and each.adds[axis + 1] is not None for each in part.axes
     )
@@ -98,7 +98,7 @@ def _traces_of_powers(families: Families, relative: Value) -> Value:
         def coefficient(place: int) -> Coefficient:
             terms = [series[1][place]]
             for m, power in enumerate(powers, start=2):
-                # as powers of numbers, since a trace does not see where a product begins
+                # as powers of numbers, since the trace of a product is cyclic
                 pairs = [(k, series[0][i], power[j]) for k, i, j in family.algebra.powers(place, m)]
                 terms.append(scale(family.combine(meeting, pairs, place), (-1) ** (m + 1) / m))
             return total(terms, family.lead(place), zero)
@@ -134,7 +134,7 @@ def _summed_powers(families: Families, matrix: Value, relative: Value) -> Value:
 
 
 def _powers(family: Family, product: BilinearMap, series: Series) -> list[Series]:
-    """N, N², … N^{K−1}, without the maximal monomials, which do not meet N."""
+    """N, N², … N^{K−1}, without the maximal monomials, which are not multiplied by N."""
     below = family.below
     own = family.series_below(series)
     powers = [own]

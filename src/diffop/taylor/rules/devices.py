@@ -1,4 +1,4 @@
-"""Programs that are mapped over devices (`jax.shard_map`): the same rules on every one of them."""
+"""The rule of programs that are mapped over devices (`jax.shard_map`)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,11 +16,11 @@ from ..primitive import Primitive, enter
 
 
 def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Coefficients lie on the devices as their primals do, the weights of directions on all.
+    """Coefficients lie on the devices where their primals lie, the weights of directions on all.
 
-    Which of the outputs' coefficients are arrays is known only inside of the map, where the
-    collectives' axes have names, but has to be said around it: so the program is pushed twice, the
-    first time for its shapes.
+    Which coefficients of outputs are arrays is known only inside the map, where the collectives'
+    axes have names, but has to be stated outside. So the program is pushed twice, the first time
+    for its shapes.
     """
     params = eqn.params
     values = [dense_value(operand, families, "shard_map") for operand in operands]
@@ -59,8 +59,8 @@ def shard_map(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) 
 
 
 def _specs(values: Sequence[Value], specs: Sequence[jax.P]) -> list[jax.P]:
-    """How each array of each value lies on the devices, given how its primal does: the axes in
-    front of the primal's are whole.
+    """How each array of each value lies on the devices, given how its primal does: axes in front of
+    the primal's are whole.
     """
     return [
         _with_lead(jnp.ndim(leaf) - jnp.ndim(primal_of(value)), spec)

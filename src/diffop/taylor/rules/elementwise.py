@@ -1,5 +1,5 @@
-"""Elementwise functions: derivatives of the primal once for all directions, then Faà di Bruno; the
-integral of the derivative where these would not stay in range.
+"""Rules of elementwise functions: derivatives of the primal once for all directions, then Faà di
+Bruno; or the integral of the derivative, if these would not stay in range.
 """
 
 import dataclasses
@@ -42,11 +42,11 @@ from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
 
 Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
-"""A coefficient that is to be multiplied with a factor, without what may not count there."""
+"""Masks a coefficient that a factor will multiply."""
 
 
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """y = φ(x) with one moving operand; with several the general rule."""
+    """y = φ(x) with one moving operand; with several the general rule is used."""
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if len(moving) > 1:
         return fallback(families, eqn, operands)
@@ -56,8 +56,8 @@ def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 def of_real_numbers(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """A φ that is analytic in no complex x. Maxima and remainders of several moving numbers
-    choose.
+    """The rule of a φ that is not analytic for complex x. Maxima and remainders of several moving
+    numbers choose one of them.
     """
     moving = [position for position, operand in enumerate(operands) if is_moving(operand)]
     if any(jnp.iscomplexobj(primal_of(operands[position])) for position in moving):
@@ -70,7 +70,7 @@ def of_real_numbers(
 def along_one(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], position: int
 ) -> list[Value]:
-    """An equation with one output that is elementwise in its only moving operand."""
+    """An equation with one output, elementwise in its only moving operand."""
     primals = [primal_of(operand) for operand in operands]
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
@@ -85,7 +85,7 @@ def along_one(
             settled,
             few=True,
         )
-    else:  # a custom rule was traced for the shape of the whole operand
+    else:  # a custom rule is traced for the shape of the whole operand
         found = programs.first_coefficients(eqn, primals, position, order)
         output = found[0]
         further = Further(of(eqn).recurrence, of(eqn).equation, order)
@@ -105,8 +105,8 @@ def along_one(
 @final
 @dataclasses.dataclass(frozen=True)
 class Further:
-    """The Taylor coefficients c_1, …, c_K from those that were computed at the primal: from x, c_0
-    and c_1 by a recurrence, or from all of them. φ may solve an `equation` besides.
+    """The Taylor coefficients c_1, …, c_K from those computed at the primal: from x, c_0 and c_1 by
+    a recurrence, or from all of them. φ may also solve an `equation`.
     """
 
     recurrence: Recurrence | None
@@ -120,7 +120,7 @@ class Further:
 
 
 def expanded(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
-    """The series of φ(x(t)), where φ has derivatives up to a degree; one of arrays is computed
+    """The series of φ(x(t)) for a φ with derivatives up to a degree. A series of arrays is computed
     again in reverse mode.
     """
     if family.order < 2 or not is_of_arrays(series):
@@ -166,7 +166,7 @@ def _integrated(
         (slope,) = interpret(derivative.jaxpr, derivative.consts, below, arguments)
         moving = broadcast_series(family, series[position], x, output)
         factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
-        if not is_moving(slope):  # it chooses, as in relu
+        if not is_moving(slope):  # it only chooses, as relu does
             whole = EntryFactor(factor)
             moving = tuple(settle(c, whole) for c in moving)
         return [integral(family, factor, slopes, moving)]
@@ -175,13 +175,13 @@ def _integrated(
 
 
 def is_narrow(x: Any) -> bool:
-    """Whether numbers and powers of ordinary sizes are out of a type's range."""
+    """Whether numbers and powers of ordinary sizes are out of the range of x's type."""
     return type_of(x) == jnp.float16
 
 
 def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int) -> bool:
-    """Whether the derivatives up to an order have about the same size, so that they may be taken at
-    the point and multiplied with powers of the directions.
+    """Whether the derivatives up to an order have about the same size, so that they may be computed
+    at the point and multiplied by powers of the directions.
     """
     if is_narrow(primals[position]):
         return False
@@ -192,8 +192,8 @@ def _is_bounded(eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order:
 
 
 def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool]:
-    """Whether each function in a program that has higher derivatives is bounded. An
-    inner custom rule says nothing: it is usually the function itself.
+    """Whether each function in a program that has higher derivatives is bounded. An inner custom
+    rule does not count, since it is usually the function itself.
     """
     for eqn in live_equations(jaxpr):
         record = of(eqn)
@@ -206,7 +206,7 @@ def _kinds(jaxpr: jex.Jaxpr) -> Iterator[bool]:
 
 
 def _is_sparse(value: Bundle) -> bool:
-    """Whether derivatives are needed at the places of a few blocks only."""
+    """Whether derivatives are needed only at the places of a few blocks."""
     terms = [term for series in value.series for term in series if not isinstance(term, Zero)]
     few = jnp.size(value.primal) // 2
     return all(isinstance(term, Blocks) and term.size <= few for term in terms)
@@ -215,7 +215,7 @@ def _is_sparse(value: Bundle) -> bool:
 @final
 class Derivatives:
     """The Taylor coefficients c_1, …, c_K of φ, computed by a program from primals where they are
-    needed: at all entries of the primal, or at those of blocks where these are `few`.
+    needed: at all entries of the primal, or at those of blocks if these are `few`.
     """
 
     def __init__(
@@ -251,11 +251,11 @@ class Derivatives:
         return bilinear_map(multiplication(self.output), Full(factor.array), c, (0, lead))
 
     def _guarded(self, power: int, coefficient: Any, factor: EntryFactor) -> Any:
-        """The first power is the user's own: what JAX makes of it is made of it here."""
+        """The first power is the user's own, and is treated as JAX treats it."""
         return coefficient if power == 1 else self.settled(coefficient, factor)
 
     def _times_few(self, power: int, part: Block) -> Block:
-        """The same with the derivatives at the entries of a block."""
+        """The same for a block, with the derivatives at its entries."""
         if part.place not in self._at:
             shape = jnp.shape(self.output)
             entries = [
@@ -271,15 +271,15 @@ class Derivatives:
 
 
 def _are_rows(array: Any, factor: EntryFactor) -> bool:
-    """Whether an array is several rows, and a vector of factors has a number for each column."""
+    """Whether an array consists of rows, and a vector of factors has a number for each column."""
     return factor.array.ndim == 1 and array.shape[1:] == factor.array.shape and len(array) > 1
 
 
 def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
-    """A coefficient that is to be multiplied with a factor, of a sparse one at its positions:
-    without what is not finite where the factor vanishes, because the function does not change
-    there. 0 · ∞ stands for 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. What is
-    finite counts, for the gradient of the product by the factor, but (`whole`) where all
+    """A coefficient that a factor will multiply (a sparse one at its positions), with zeros in
+    place of infinite or NaN values where the factor vanishes, because the function is constant
+    there: 0 · ∞ means 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. Finite values
+    are kept for the gradient of the product with respect to the factor, except (`whole`) if all
     derivatives underflow together.
     """
     c = coefficient
@@ -297,12 +297,12 @@ def _settled(part: Block, factor: EntryFactor, whole: bool) -> Block:
 
 
 def _values(part: Block, dtype: Any) -> Array:
-    """The values of a block, also where they are ones."""
+    """The values of a block, written out if they are ones."""
     return jnp.ones((1,) * len(part.axes), dtype) if part.values is None else part.values
 
 
 def _at_entries(settled: Settled, values: Array, array: Array) -> Array:
-    """Values that meet numbers of their own, as `settled` makes them of coefficients."""
+    """`settled` for values that meet separate numbers."""
     values, array = jnp.broadcast_arrays(values, array)
     made = settled(Full(values), EntryFactor(array))
     assert isinstance(made, Full)
@@ -310,22 +310,22 @@ def _at_entries(settled: Settled, values: Array, array: Array) -> Array:
 
 
 def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """`settle` of a sum of squares, by minima: XLA's CPU backend makes one loop of several layers,
-    and keeps no directions in memory, where nothing in between is a selection.
+    """`settle` for a sum of squares, by minima instead of selections: without selections XLA's CPU
+    backend fuses several layers into one loop, and keeps no directions in memory.
     """
     c = coefficient
     return Full(factor.capped(c.base), c.factor) if isinstance(c, Full) else c
 
 
 def _as_it_is(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """Of a function that changes everywhere: a derivative is 0 at single points only."""
+    """For a function that changes everywhere: its derivatives are 0 only at single points."""
     return coefficient
 
 
 def piecewise_constant(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]
 ) -> list[Value]:
-    """Nothing moves behind a step or a stopped gradient: JAX's own convention."""
+    """Steps and stopped gradients have derivative zero, as in JAX."""
     return bind(eqn, [primal_of(operand) for operand in operands])
 
 
@@ -341,8 +341,8 @@ def _enter_with(
     settled: Settled | None = None,
     **known: Any,
 ) -> None:
-    """Functions without a singularity on the way: derivatives of all orders have about one size.
-    Where the first is 0 so are all, unless the function changes everywhere (`_as_it_is`).
+    """Enters functions without singularities: derivatives of all orders have about one size. If the
+    first is 0 all are, unless the function changes everywhere (`_as_it_is`).
     """
     _enter(names, recurrence=recurrence, settled=settled, in_range=math.inf, **known)
 
@@ -352,7 +352,7 @@ def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
 
 
 _underflowing = functools.partial(settle, whole=True)
-"""Of a function that is 0 where its argument is far below it, all its derivatives with it."""
+"""For a function that underflows to 0 far below 0, together with all its derivatives."""
 
 _enter_solving(recurrences.EXPONENTIAL, "exp", settled=_underflowing)
 _enter_solving(recurrences.BINARY, "exp2", settled=_underflowing)

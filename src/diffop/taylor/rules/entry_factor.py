@@ -1,4 +1,4 @@
-"""A number for each entry, shared by all directions: derivatives of the primal."""
+"""Factors of entries that all directions share: derivatives of the primal."""
 
 import math
 from collections.abc import Hashable
@@ -14,7 +14,7 @@ from ...arrays import is_finite, product_of, shifted, times, zeros_like
 
 @final
 class EntryFactor:
-    """A number for each entry, for coefficients of all orders to be multiplied with."""
+    """A number for each entry, which multiplies coefficients of all orders."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -23,7 +23,7 @@ class EntryFactor:
         self._zeros: dict[Hashable, Array] = {}
 
     def behind(self, lead: int) -> Array:
-        """The same behind leading axes of size one; one number for all needs none."""
+        """The same with leading axes of size one; a single number needs none."""
         if self.array.ndim == 0:
             return self.array
         if lead not in self._behind:
@@ -31,14 +31,14 @@ class EntryFactor:
         return self._behind[lead]
 
     def times(self, values: Array, lead: int) -> Array:
-        """Values behind leading axes, times it."""
+        """Values with leading axes, times it."""
         shape = values.shape
         if self._is_lone(values, lead):
             return product_of(self.array, values.reshape(shape[lead:])).reshape(shape)
         return product_of(self.behind(lead), values)
 
     def settled(self, values: Array, whole: bool) -> Array:
-        """Values that it is to be multiplied with: those that count, see `settle`."""
+        """Values that it will multiply, masked where it vanishes, see `settle`."""
         lead, shape = values.ndim - self.array.ndim, values.shape
         if lead and self._is_lone(values, lead):
             return self.settled(values.reshape(shape[lead:]), whole).reshape(shape)
@@ -54,23 +54,22 @@ class EntryFactor:
         return lax.select(counts, values, self._zeros[kind])
 
     def _is_lone(self, values: Array, lead: int) -> bool:
-        """Whether values are those of a lone direction, which then meet the factor without an axis
-        for it: reverse mode sums them over points, and XLA's CPU backend takes six times as long
-        for that with an axis of size one in between.
+        """Whether values are those of a single direction. They are then multiplied without an axis
+        for it: reverse mode sums them over points, and with an axis of size one in between XLA's
+        CPU backend takes six times as long.
         """
         if not self.array.ndim or values.ndim != self.array.ndim + lead:
             return False
         return math.prod(values.shape[:lead]) == 1
 
     def capped(self, values: Array) -> Array:
-        """Values that are no less than 0 and that it is to be multiplied with, finite where it
-        vanishes: at most what is too small to count beside the largest number, so that in reverse
-        mode there is room for a factor.
+        """Nonnegative values that it will multiply, finite where it vanishes. The cap is so far
+        below the largest number that reverse mode has room for another factor.
         """
         factor = self.behind(values.ndim - self.array.ndim)
         limits = jnp.finfo(factor.dtype)
         most, room = float(limits.max), float(limits.max) * float(limits.eps)
-        cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite but where it is 0
+        cap = shifted(times(lax.abs(lax.sign(factor)), most), room)  # infinite unless it is 0
         return _at_most(values, jnp.broadcast_to(cap, values.shape))
 
     def _nonzero(self, lead: int) -> Array:
@@ -88,7 +87,7 @@ def _at_most(values: Array, cap: Array) -> Array:
 def _at_most_jvp(
     primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Where values are capped the factor that they meet is 0, and so is what comes back to them:
-    to compare again whether they are would be to multiply 0 with 0.
+    """Where values are capped the factor that multiplies them is 0, and so is their gradient.
+    Comparing again would only multiply by 0.
     """
     return _at_most(*primals), tangents[0]

@@ -1,4 +1,4 @@
-"""Primitives that are linear in their moving operands: apply them to each coefficient."""
+"""Rules of primitives that are linear in their moving operands: they act on each coefficient."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -26,11 +26,11 @@ EquationMap: TypeAlias = Callable[[jex.JaxprEqn], jex.JaxprEqn]
 
 
 def linear(positions: slice, part: EquationMap = lambda eqn: eqn) -> Rule:
-    """The rule of a primitive that is jointly linear in the operands at `positions`; the others do
-    not move.
+    """The rule of a primitive that is jointly linear in the operands at `positions`; the others are
+    constant.
 
-    Linear, not affine: in a Taylor coefficient an operand that stands still is zero, and the `part`
-    of an equation that does not move with its operands is not there.
+    It is linear, not affine: in a Taylor coefficient a constant operand is zero, and `part` removes
+    the part of an equation that does not depend on its operands.
     """
 
     def rule(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -54,7 +54,7 @@ def linear(positions: slice, part: EquationMap = lambda eqn: eqn) -> Rule:
 
 
 def _filled_with_zeros(eqn: jex.JaxprEqn) -> jex.JaxprEqn:
-    """What a gather fills in for entries outside of its operand does not move with it."""
+    """The value that a gather fills in for entries outside of its operand is constant."""
     if eqn.params["mode"] != lax.GatherScatterMode.FILL_OR_DROP:
         return eqn
     return eqn.replace(params={**eqn.params, "fill_value": 0})
@@ -65,10 +65,10 @@ _writing = linear(_UPDATED)
 
 
 def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
-    """Linear, unless it has a function to apply: then it is what JAX makes of it, an error.
+    """Linear, unless it has a function to apply; then JAX's error is raised.
 
-    Which of several updates of an entry wins is the device's choice, so that it is made once, for
-    the primal and all coefficients.
+    If an entry has several updates, the device chooses which one wins. So the choice is made once,
+    for the primal and all coefficients.
     """
     operand, indices, updates = map(primal_of, operands)
     if eqn.params["update_jaxpr"] is not None:
@@ -90,7 +90,7 @@ def scatter(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) ->
 
 
 def _winners(eqn: jex.JaxprEqn, operand: Any, indices: Any, updates: Any) -> tuple[Array, Array]:
-    """Where a scatter leaves its operand, and the numbers of the updates that it writes."""
+    """Where a scatter keeps its operand, and the numbers of the updates that it writes."""
     numbers = lax.iota(np.int32, jnp.size(updates)).reshape(jnp.shape(updates))
     (winner,) = bind(eqn, [jnp.full(jnp.shape(operand), -1, np.int32), indices, numbers])
     return winner < 0, winner.clip(0)
@@ -102,7 +102,7 @@ def _enter(names: str, linear_in: slice = _ALL, rule: Rule | None = None, **know
 
 
 def _later(axes: Any, rows: tuple[int, ...]) -> tuple[int, ...]:
-    """Axes behind rows."""
+    """Axes after leading rows."""
     return tuple(int(axis) + len(rows) for axis in axes)
 
 

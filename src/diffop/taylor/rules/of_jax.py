@@ -1,8 +1,8 @@
-"""Functions of JAX's that consist of several primitives, and have a rule of their own.
+"""Rules of JAX's own functions that consist of several primitives.
 
-In a program they are calls. JAX's name and file for what was traced say which function it is: there
-is nothing else by which calls of `jax.jit` and `jax.custom_jvp` differ. Where JAX calls a function
-otherwise, its rule is JAX's own again, and a test fails.
+In a program they are calls. Only JAX's name and file of the traced function say which function it
+is: calls of `jax.jit` and `jax.custom_jvp` differ in nothing else. If a future JAX calls a function
+in another way, its rule is JAX's own again, and a test fails.
 """
 
 import functools
@@ -27,7 +27,7 @@ KIND = "function of JAX's"
 
 
 def name_in_jax(eqn: jex.JaxprEqn) -> str | None:
-    """The name by which JAX knows the function that an equation calls, if it is one of its own."""
+    """JAX's name of the function that an equation calls, if it is one of its own."""
     name, _, place = (called(eqn).jaxpr.debug_info.func_src_info or "").partition(" at ")
     return name if place.startswith(_JAX) else None
 
@@ -44,8 +44,8 @@ _WITH_A_RULE: Mapping[str, Primitive] = {
 
 
 def with_a_rule(eqn: jex.JaxprEqn) -> Primitive | None:
-    """The record of a function behind JAX's own rule for its derivative; the rules are of real
-    numbers, but for that of a determinant.
+    """The record of a function behind JAX's own derivative rule. Except for the determinant, these
+    rules are for real numbers.
     """
     name = name_in_jax(eqn)
     if name is None:
@@ -66,8 +66,8 @@ _SINC = Primitive(
 
 
 def written_out(eqn: jex.JaxprEqn) -> Primitive | None:
-    """The record of a function behind `jax.jit`. What JAX makes of one to differentiate it has its
-    name as well, but not its equations.
+    """The record of a function behind `jax.jit`. The functions that JAX makes to differentiate it
+    have the same name, but other equations.
     """
     if name_in_jax(eqn) != "sinc":
         return None

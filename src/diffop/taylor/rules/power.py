@@ -1,4 +1,4 @@
-"""x^a with an exponent that stands still."""
+"""The rule of x^a with a constant exponent."""
 
 import dataclasses
 import math
@@ -45,8 +45,8 @@ def root(exponent: float) -> Rule:
 def _power(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], exponent: float | Array
 ) -> list[Value]:
-    """A polynomial has small integers for coefficients; others are brought to an exponent below ½
-    by integration.
+    """For small nonnegative integers x^a is a polynomial; other exponents are lowered below ½ by
+    integration.
     """
     base = primal_of(operands[0])
     (output,) = bind(eqn, [primal_of(operand) for operand in operands])
@@ -65,7 +65,7 @@ def _power(
 def _polynomial(
     families: Families, operands: Sequence[Value], output: Array, degree: int
 ) -> list[Value]:
-    """x^n has no more than n derivatives."""
+    """x^n has at most n derivatives."""
     base = primal_of(operands[0])
     order = min(degree, max(family.order for family in families))
     derivatives = Derivatives(_OfMonomial(degree, order), (base,), output, settle)
@@ -100,8 +100,8 @@ class _Tower:
     """x^a and its first derivatives, each the integral of the next.
 
     A known exponent is lowered until it is at most ½, where the recurrence of `ratio_power` starts,
-    in range whatever x is. If it is not known, all derivatives are taken as they stand, as
-    `jax.jvp` takes them.
+    which stays in range for every x. If it is not known, all derivatives are computed directly, as
+    by `jax.jvp`.
     """
 
     def __init__(self, base: Array, exponent: float | Array, output: Array, order: int) -> None:
@@ -123,16 +123,15 @@ class _Tower:
             return zeros(len(series))
         primal, x = self._primals[level], self._base
         ratios = tuple(divided(c, family.lead(place), x, primal) for place, c in enumerate(series))
-        # where a root is 0 its derivatives are infinite: not 0 · ∞
+        # where a root is 0 its derivatives are infinite, which must not become 0 · ∞
         return ratio_power(family, self._rest, jnp.where(x == 0, 1, primal), ratios)
 
 
 def _derivatives(base: Array, exponent: float | Array, count: int) -> list[Array]:
     """a(a − 1)…(a − j + 1) x^{a−j} for j = 1 … count.
 
-    Where a is an integer below j the coefficient vanishes, and it must win over an infinite
-    x^{a−j}. The base is replaced there and only there, so that gradients with respect to the
-    exponent stay right.
+    If a is an integer below j the coefficient vanishes, and must win over an infinite x^{a−j}. The
+    base is replaced only there, so that gradients with respect to the exponent stay correct.
     """
     exponent = jnp.asarray(exponent).astype(base.dtype)
     coefficient = jnp.ones_like(exponent)

@@ -1,5 +1,5 @@
-"""Programs about one equation, traced once: the derivative of its function, and its Taylor
-coefficients.
+"""Programs about single equations, traced once: the derivative of the equation's function, and its
+Taylor coefficients.
 """
 
 import threading
@@ -46,7 +46,7 @@ def taylor_coefficients(
 def continued(
     recurrence: Recurrence | None, order: int, x: Any, found: Sequence[Array]
 ) -> list[Array]:
-    """All Taylor coefficients from the first ones: by the recurrence, where there is one."""
+    """All Taylor coefficients from the first ones, by the recurrence if there is one."""
     if recurrence is None:
         return list(found)
     value, slope = found
@@ -56,8 +56,8 @@ def continued(
 def first_coefficients(
     eqn: jex.JaxprEqn, primals: Sequence[Any], position: int, order: int
 ) -> list[Array]:
-    """φ(x) and φ′(x), from which a recurrence goes on; without one all coefficients, by the curve
-    t ↦ x + t pushed through the equation.
+    """φ(x) and φ′(x), from which a recurrence continues; without one, all coefficients, by pushing
+    the curve t ↦ x + t through the equation.
     """
     recurrence, slope = of(eqn).recurrence, _own_slope(eqn, primals[position])
     if recurrence is not None and slope is not None:
@@ -99,7 +99,7 @@ def _evaluate(closed: jex.ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
 
 
 def _hashable(params: dict[str, Any]) -> Hashable:
-    """Parameters as a dictionary key, or None where they have none."""
+    """Parameters as a dictionary key, or None if they cannot be hashed."""
     key = tuple(sorted(params.items()))
     try:
         hash(key)
@@ -109,11 +109,11 @@ def _hashable(params: dict[str, Any]) -> Hashable:
 
 
 def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
-    """The same program with each repeated equation once, since derivatives of all orders share
-    their subexpressions, and without its products with 1: the line t ↦ x + t has that velocity, and
-    half of the products in derivatives are with it. Numbers are added as they are, not as arrays.
+    """The same program without repeated equations, since derivatives of all orders share
+    subexpressions, and without products with 1: the line t ↦ x + t has that velocity, and half of
+    the products in derivatives are with it. Numbers stay numbers instead of arrays.
     """
-    same: dict[jex.Var, Any] = {}  # as a variable before
+    same: dict[jex.Var, Any] = {}  # the earlier variable or number that equals it
     numbers: dict[jex.Var, jex.Literal] = {}
     ones: set[jex.Var] = set()
     seen: dict[Hashable, jex.JaxprEqn] = {}
@@ -148,7 +148,7 @@ def _simplified(closed: jex.ClosedJaxpr) -> jex.ClosedJaxpr:
 
 
 def _identity(atom: Any) -> Hashable:
-    """What equal operands have in common."""
+    """A key that is equal for equal operands."""
     if isinstance(atom, jex.Literal):
         return atom.aval, np.asarray(atom.val).tobytes()
     return atom
@@ -167,7 +167,7 @@ def _is_one(atom: Any, ones: set[jex.Var]) -> bool:
 @final
 class _Programs:
     """The most recently used programs about equations. Threads that trace at once may make a
-    program twice: tracing takes long, and asks for further programs.
+    program twice, because tracing takes long and asks for further programs.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -182,7 +182,7 @@ class _Programs:
         program: Callable[..., Any],
         primals: Sequence[Any],
     ) -> jex.ClosedJaxpr:
-        """A program of an equation's operands, traced unless it has been for operands like them."""
+        """A program of an equation's operands, traced once for operands like these."""
         params = _hashable(eqn.params)
         if params is None:
             return _traced(program, primals)

@@ -1,13 +1,13 @@
-"""Expansions that reverse mode computes again from what went in, instead of keeping what they made
-on the way.
+"""Expansions that reverse mode computes again from their inputs, instead of keeping intermediate
+results.
 
-Powers of the directions, and what is left of them where a factor vanishes, are arrays of directions
-× entries. An expansion of order four leaves nine of them, besides the three that go in and the
-three that come out; they are a few products, much less work than those with matrices around them.
-Where gradient and function are one program, XLA decides (`prevent_cse`), and computes most of them
-again by itself. Where they are two, as in loops, what is kept needs memory.
+Powers of the directions, and their masked forms where a factor vanishes, are arrays of directions ×
+entries. An expansion of order four has nine of them, beside three inputs and three outputs. They
+take a few products, much less work than the products with matrices around them. If gradient and
+function are one program, XLA decides (`prevent_cse`), and recomputes most of them by itself. If
+they are two, as in loops, what is kept needs memory.
 
-An expansion of operands of equal shapes is traced once, however many layers it is in.
+Expansions of operands with equal shapes are traced once, in however many layers they occur.
 """
 
 import functools
@@ -28,12 +28,13 @@ def recomputed(function: Callable[..., PyTree], how: Hashable, operands: PyTree)
 
     **Arguments:**
 
-    - `function`: of a module, not a closure: it is traced once for equal `how` and operands.
-    - `operands`: what is not a JAX array in them stays known while tracing.
+    - `function`: a function of a module, not a closure: it is traced once for equal `how` and
+        operands.
+    - `operands`: values in them that are not JAX arrays stay known while tracing.
 
     **Returns:**
 
-    What the function returns.
+    The function's value.
     """
     leaves, structure = jax.tree.flatten(_numbered(operands))
     arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
@@ -53,9 +54,8 @@ def _recomputed(
 
 
 def _numbered(operands: PyTree) -> PyTree:
-    """The same with numbers for the sources of images. Which of them are equal is all that counts
-    here, and a source is like none of another push: the program would be traced, and kept, for
-    each.
+    """The same with numbers in place of the sources of images. Only their equality matters here.
+    The sources differ in every push, so the program would be traced and kept for each.
     """
     numbers: dict[Source, Source] = {}
 
@@ -73,7 +73,7 @@ def _numbered(operands: PyTree) -> PyTree:
 
 
 def is_of_arrays(series: Series) -> bool:
-    """Whether coefficients are arrays, set by set or in one."""
+    """Whether coefficients are arrays, or sets of arrays."""
     parts = [part for c in series for part in (c.parts if isinstance(c, Sets) else (c,))]
     return all(isinstance(part, Full | Zero) for part in parts)
 

@@ -1,8 +1,9 @@
-"""Taylor coefficients of functions from their value and slope, by differential equations. Both are
-JAX's own, but for the slopes of `slopes.py`.
+"""Taylor coefficients of functions from their value and slope, by differential equations. Value and
+slope are JAX's own, except for the slopes of `slopes.py`.
 
-Of y(t) = φ(x + t) = Σ_k c_k t^k, c_0 and c_1 are given; an equation that φ solves gives the others,
-at the cost of few products each, where differentiating JAX's derivative again would double it:
+For y(t) = φ(x + t) = Σ_k c_k t^k, c_0 and c_1 are given. An equation that φ solves gives the
+others, by a few products each; differentiating JAX's derivative again would double the cost each
+time:
 
     exp, exp2, expm1    y″ = λ y′           (k+1) c_{k+1} = λ c_k
     sin, cos            y″ = −y             k (k+1) c_{k+1} = −c_{k−1}
@@ -12,15 +13,16 @@ at the cost of few products each, where differentiating JAX's derivative again w
     logistic            y′ = y − y²         (k+1) c_{k+1} = c_k − [t^k] y²
     erf, erfc           y″ = −2 (x + t) y′  k (k+1) c_{k+1} = −2 (k x c_k + (k−1) c_{k−1})
 
-all for k ≥ 1. Errors are about those of JAX's derivatives, but next to zeros of a derivative, where
-the terms of a sum cancel. Up to order four the zeros of three of them are known. With
+all for k ≥ 1. Errors are about those of JAX's derivatives, except near zeros of a derivative, where
+the terms of a sum cancel. Up to order four the zeros of three of these functions are known. With
 
     tanh       w = y         c_3 = c_1 (w² − 1/3)         c_4 = c_2 (w² − 2/3)
     logistic   w = y − 1/2   c_3 = c_1 (w² − 1/12)        c_4 = c_2 (w² − 1/6)
     erf, erfc  w = x         c_3 = 2/3 c_1 (w² − 1/2)     c_4 = 1/3 c_2 (w² − 3/2)
 
-and c_2 = −w c_1, nothing is lost there but what w lacks itself: of erf nothing, of the others the
-last bits of JAX's value. JAX's tanh″ next to 0 is the difference of two numbers that agree there.
+and c_2 = −w c_1, no digits are lost there except those that w itself lacks: none for erf, and for
+the others the last bits of JAX's value. JAX's tanh″ near 0 is the difference of two numbers that
+agree there.
 """
 
 import dataclasses
@@ -40,7 +42,7 @@ Recurrence: TypeAlias = Callable[[Sequence[Any], Any], Any]
 """c_{k+1} from c_0, …, c_k and x, for k ≥ 1."""
 
 KNOWN_ZEROS = 4
-"""The order up to which nothing is lost next to zeros of derivatives."""
+"""The order up to which no digits are lost near zeros of derivatives."""
 
 
 def coefficients(step: Recurrence, x: Any, value: Any, slope: Any, order: int) -> list[Any]:
@@ -57,8 +59,8 @@ def _factored(
     factors: Sequence[tuple[float, Fraction]],
     later: Recurrence,
 ) -> Recurrence:
-    """c_2 = −w c_1 for w = v − m with a variable v, the value or x, and its middle m; for k = 3, 4
-    c_k = a c_{k−2} (w² − p) by a and p; what comes later by another equation.
+    """c_2 = −w c_1, with w = v − m for a variable v (the value or x) and its middle m; for k = 3, 4
+    c_k = a c_{k−2} (w² − p), given by a and p; later coefficients by another equation.
     """
 
     def step(c: Sequence[Any], x: Any) -> Any:
@@ -74,9 +76,9 @@ def _factored(
 
 
 def _times_difference(c: Any, v: Any, middle: float, square: Fraction) -> Any:
-    """c (w² − p) with w = v − m as c (v − z) (v − (2m − z)) − c (p − (z − m)²), where z is the
-    larger zero m + √p in the type of v, and 2m − z as well: next to a zero one factor is exact, and
-    p − (z − m)² is about a unit in the last place. Far from it w² may be out of range where c
+    """c (w² − p) with w = v − m, computed as c (v − z) (v − (2m − z)) − c (p − (z − m)²), where z
+    is the larger zero m + √p in the type of v, and so is 2m − z. Near a zero one factor is exact,
+    and p − (z − m)² is about a unit in the last place. Far from it w² may be out of range where c
     vanishes.
     """
     root = float(np.real(np.asarray(middle + math.sqrt(square), v.dtype)))
@@ -92,7 +94,7 @@ def oscillating(sign: int) -> Recurrence:
 @final
 @dataclasses.dataclass(frozen=True)
 class Quadratic:
-    """y′ = a + λ y + μ y² with any a: λ is `linear`, μ is `square`."""
+    """y′ = a + λ y + μ y² for any a, where λ is `linear` and μ is `square`."""
 
     linear: float = 0.0
     square: int = 0
@@ -110,7 +112,7 @@ class Quadratic:
         return functools.reduce(plus, terms)
 
     def turn(self, value: Array) -> Array:
-        """λ + 2 μ y, the derivative of y′ by y."""
+        """λ + 2 μ y, the derivative of y′ with respect to y."""
         return shifted(times(value, 2 * self.square), self.linear)
 
 

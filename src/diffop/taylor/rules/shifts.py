@@ -1,10 +1,10 @@
-"""How values follow a number s that is added to something: x + s, eˣ e^s, and what is made of them.
+"""How values change if a number s is added to something: x + s, eˣ e^s, and functions of these.
 
-Softmax and its like subtract the largest number from all, which changes nothing but the range, and
-stop its gradient. Where that number moves instead, the largest exponential stands still. That is
-worth its digits: where 1 + Σ_i e^{x_i} is rounded to 1, a quotient's derivative along the largest
-entry is the difference of two equal numbers. Which numbers have no effect is found out by following
-them to the outputs (`_shifted` in `taylor/program.py`).
+Softmax and similar functions subtract the largest number from all, which changes nothing but the
+range, and stop its gradient. If that number moves instead, the largest exponential is constant,
+which saves digits: where 1 + Σ_i e^{x_i} is rounded to 1, a quotient's derivative along the largest
+entry would be the difference of two equal numbers. To find which numbers have no effect, they are
+followed to the outputs (`_shifted` in `taylor/program.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ def _same(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
 
 
 def _of_factors(signs: tuple[int, ...]) -> Rule:
-    """Of a product or quotient of numbers that none is added to."""
+    """For a product or quotient of numbers to which nothing is added."""
 
     def rule(_: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
         if any(operand.added for operand in operands):
@@ -36,7 +36,7 @@ def _of_factors(signs: tuple[int, ...]) -> Rule:
 
 
 def _sum(eqn: jex.JaxprEqn, operands: Sequence[Following]) -> Following | None:
-    """Factors are common ones, or none."""
+    """Terms of a sum must have a common factor, or none."""
     signs = of(eqn).signs
     assert signs is not None
     factors = {operand.factor for operand in operands}

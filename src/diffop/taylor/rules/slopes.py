@@ -1,12 +1,12 @@
-"""Slopes φ′(x) from x itself, where JAX's own, from φ(x), lose their digits.
+"""Slopes φ′(x) computed from x, for functions whose JAX slopes, from φ(x), lose their digits.
 
     tanh      JAX has (1 − y)(1 + y)     sech² x = 4 e^{−2|x|} / (1 + e^{−2|x|})²
     logistic          y (1 − y)          s(x) s(−x) = e^{−|x|} / (1 + e^{−|x|})²
     expm1             y + 1              eˣ
 
-Far out y is next to 1, and 1 − y is a difference of numbers that agree: in single precision tanh′
-is off by 100 % at 9. In the tails all higher derivatives are the slope times numbers about one, so
-that their recurrences keep the digits that the slope has.
+For large |x|, y is close to 1, and 1 − y is a difference of numbers that agree: in single precision
+tanh′ is off by 100 % at 9. In the tails all higher derivatives are the slope times numbers of about
+one, so their recurrences keep the digits of the slope.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def _slope(function: Slope, formula: Slope, recurrence: Recurrence) -> Slope:
         (x,), (dx,) = primals, tangents
         found = slope(x)
         half = lax.mul(recurrence([function(x), found], x), dx)
-        return found, plus(half, half)  # XLA makes one constant of several: 2 · 300², say, is ∞
+        return found, plus(half, half)  # XLA would merge constants: 2 · 300², say, is ∞
 
     return slope
 

@@ -1,8 +1,8 @@
-"""log(eᵃ + eᵇ), and so softplus(x) = log(eˣ + 1): its slope by a is the logistic function of a − b.
+"""The rule of log(eᵃ + eᵇ), and so of softplus(x) = log(eˣ + 1). The slope with respect to a is the
+logistic function of a − b.
 
-JAX's own rule has the slope e^{a − log(eᵃ + eᵇ)}. Far from zero that is 1, and its derivatives are
-differences of equal numbers: of what they should cancel, gradients by large weights keep the
-rounding.
+JAX's own rule has the slope e^{a − log(eᵃ + eᵇ)}. Far from zero this is 1, and its derivatives are
+differences of equal numbers, so gradients with respect to large weights consist of rounding errors.
 """
 
 from collections.abc import Sequence

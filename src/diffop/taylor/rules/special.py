@@ -1,15 +1,15 @@
-"""Special functions whose derivatives by JAX are wrong or lose their digits: sinc, the Bessel
+"""Rules of special functions whose derivatives by JAX are wrong or lose digits: sinc, the Bessel
 functions I_0 and I_1, and log Φ of the normal distribution.
 
-Each has a family of functions f_0, f_1, … behind it, in which a derivative is said by the next one,
+Each belongs to a family of functions f_0, f_1, … in which the next function gives a derivative,
 without differences that cancel:
 
     sinc     s_n = j_n(z) / zⁿ             s_n′ = −z s_{n+1}
     I_0, I_1 g_n = e^{−|x|} I_n(x) / xⁿ    g_n′ = x g_{n+1} − sgn(x) g_n
     log Φ    ρ_n = μ_n / μ_{n−1}           ρ_n′ = ρ_n (ρ_n − ρ_{n+1})
 
-with the spherical Bessel functions j_n, sinc being s_0(πx), and with the moments
-μ_n(t) = ∫_0^∞ uⁿ e^{−tu−u²/2} du, of which μ_0 is Mills' ratio (1 − Φ(t)) / Φ′(t). Sources: DLMF,
+with the spherical Bessel functions j_n, where sinc is s_0(πx), and with the moments
+μ_n(t) = ∫_0^∞ uⁿ e^{−tu−u²/2} du, where μ_0 is Mills' ratio (1 − Φ(t)) / Φ′(t). Sources: DLMF,
 sections 10.51, 10.29 and 7.18; the recurrence μ_{n+1} = n μ_{n−1} − t μ_n is integration by parts.
 """
 
@@ -28,7 +28,7 @@ from ..bundle import Families, Value
 from .decomposed import pushed_as
 
 _TERMS = 24
-"""Of power series where |x| ≤ n + 2: the next one is below the rounding of double precision."""
+"""Terms of power series for |x| ≤ n + 2: the next one is below the rounding of double precision."""
 
 
 def sinc_slope(x: Array) -> Array:
@@ -44,8 +44,8 @@ _traced_once = functools.partial(jax.jit, static_argnums=0)
 @_jvp_of_family
 @_traced_once
 def _spherical(n: int, z: Array) -> Array:
-    """s_n by its power series near 0; else by s_{n+1} = ((2n + 1) s_n − s_{n−1}) / z², which loses
-    little where |z| > n, from s_{−1} = cos z and s_0 = sin(z) / z.
+    """s_n by its power series near 0; otherwise by s_{n+1} = ((2n + 1) s_n − s_{n−1}) / z², which
+    loses little if |z| > n, from s_{−1} = cos z and s_0 = sin(z) / z.
     """
     terms, term = [], 1 / math.prod(range(1, 2 * n + 2, 2))
     for k in range(_TERMS):
@@ -68,7 +68,7 @@ def _spherical_jvp(n: int, primals: tuple[Array], tangents: tuple[Array]) -> tup
 
 
 def bessel_i0e_slope(x: Array) -> Array:
-    """The derivative of e^{−|x|} I_0(x), at 0 that to the right: so has |x| in JAX."""
+    """The derivative of e^{−|x|} I_0(x); at 0 the one to the right, as for |x| in JAX."""
     return x * _bessel(1, x) - _sign(x) * _bessel(0, x)
 
 
@@ -84,7 +84,7 @@ def _sign(x: Array) -> Array:
 @_jvp_of_family
 @_traced_once
 def _bessel(n: int, x: Array) -> Array:
-    """g_n by its power series near 0; else by g_{n+1} = (g_{n−1} − 2n g_n) / x²."""
+    """g_n by its power series near 0; otherwise by g_{n+1} = (g_{n−1} − 2n g_n) / x²."""
     if n == 0:
         return lax.bessel_i0e(x)
     terms = [
@@ -114,7 +114,7 @@ def _near_and_far(
     far: Callable[[Array], Array],
     factor: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """Σ_k a_k x^{2k}, times a factor, up to n + 2, and what it is farther out."""
+    """Σ_k a_k x^{2k} times a factor up to |x| = n + 2, and another value farther out."""
     is_near = jnp.abs(x) <= n + 2
     inside = jnp.where(is_near, x, 0)
     near = jnp.polyval(jnp.asarray(terms[::-1], x.dtype), inside**2)
@@ -135,13 +135,13 @@ def _log_ndtr(x: Array) -> Array:
 _LEFT = -2.0
 """Left of here the slope Φ′/Φ of log Φ is −x + ρ_1(−x)."""
 _DEPTH = 80
-"""Of the continued fraction, of which nothing is left out there that double precision holds."""
+"""The depth of the continued fraction; what it leaves out is below double precision."""
 
 
 @_log_ndtr.defjvp
 def _log_ndtr_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """With JAX's own exponential Φ′/Φ far out on the left is that of the difference of two large
-    numbers, and its derivative Φ′/Φ (−x − Φ′/Φ) another such difference.
+    """The derivative. JAX's Φ′/Φ far out on the left is the exponential of a difference of two
+    large numbers, and its derivative Φ′/Φ (−x − Φ′/Φ) another such difference.
     """
     (x,), (dx,) = primals, tangents
     is_left, half = x < _LEFT, math.log(2 * math.pi) / 2
@@ -153,7 +153,7 @@ def _log_ndtr_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
 @_jvp_of_family
 @_traced_once
 def _moments(n: int, t: Array) -> Array:
-    """ρ_n = n / (t + ρ_{n+1}), Laplace's continued fraction, from where ρ hardly changes any more:
+    """ρ_n = n / (t + ρ_{n+1}), Laplace's continued fraction, from where ρ hardly changes:
     ρ² + t ρ = n.
     """
     ratio = (jnp.sqrt(t**2 + 4 * _DEPTH) - t) / 2
