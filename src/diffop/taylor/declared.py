@@ -41,9 +41,8 @@ def register(primitive: Any, kind: str) -> None:
 
     - `primitive`: a `jax.extend.core.Primitive`.
     - `kind`: its class with respect to the operands that depend on the point:
-        - `"linear"`: jointly linear in all of them, such as a sum or a transform. If it has
-            operands
-          that do not depend on the point, it needs a rule for `jax.jvp`, which says what they do.
+        - `"linear"`: jointly linear in all of them, such as a sum or a transform. If some operands
+          do not depend on the point, it needs a rule for `jax.jvp`, which says what they do.
         - `"bilinear"`: two operands, linear in each.
         - `"elementwise"`: one output, entry by entry, for operands of any shape; its derivatives
           come from its `jax.jvp` rule, once for all jets.
