@@ -347,18 +347,18 @@ def _print(text: str, otherwise: str = "") -> None:
 
 
 def process() -> NoReturn:
-    """The command line as a process of its own: Ctrl-C that is not noted ends it at once, without
-    waiting for what XLA is at; letters that a stream does not know are written as their numbers;
-    and one that takes no more, such as that of `head`, ends it in a line at most.
+    """The command line as a process. Ctrl-C that is not handled ends it at once, without waiting
+    for XLA. Characters that a stream cannot encode are written as their numbers. A stream that is
+    closed, such as that of `head`, ends it with at most one line.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if sys.stderr is None:  # it is closed: nobody is there to be told
+    if sys.stderr is None:  # it is closed: nobody reads it
         sys.stderr = open(os.devnull, "w")
     try:
         code = main()
-    except SystemExit as ended:  # after --help, or words that cannot be parsed
+    except SystemExit as ended:  # after --help, or for words that cannot be parsed
         code = ended.code
     except KeyboardInterrupt:
         code = _complain("interrupted; `solve` with --resume goes on with its run.", _INTERRUPTED)
@@ -370,8 +370,8 @@ def process() -> NoReturn:
 
 
 def _flush() -> _Unprinted | None:
-    """Writes what is left for the streams, or drops it where they take no more: the interpreter
-    would try again when it ends. What is wrong with the output.
+    """Writes the streams' remaining output, or drops it if they are closed, since the interpreter
+    would try again at exit. Returns what is wrong with the output.
     """
     wrong = None
     for stream in filter(None, (sys.stdout, sys.stderr)):

@@ -1,8 +1,8 @@
-"""Arithmetic of arrays as `jax.numpy` does it, in a third of its tracing time.
+"""Arithmetic of arrays like that of `jax.numpy`, in a third of its tracing time.
 
-The engine makes equations by the ten thousand. `jax.numpy` asks of each operand what it is,
-promotes and broadcasts, and makes of most functions a program of its own that is traced apart.
-Here types and ranks are known to agree, and where they do not, `jax.numpy` is asked.
+The engine makes tens of thousands of equations. `jax.numpy` inspects each operand, promotes and
+broadcasts, and traces most functions as separate programs. Here types and ranks are known to agree;
+if they do not, `jax.numpy` is used.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,1 @@
+"""Blocks: coefficients whose axes say which directions and entries they belong to."""

@@ -244,7 +244,7 @@ def _has_arrays(ansatz: Callable | None) -> bool:
 
 
 def _probes(key: PRNGKeyArray | None, n: int | None, probes: str | AbstractProbe) -> Any:
-    """How the operators are taken: exactly where nothing is said of an estimate."""
+    """How operators are evaluated: exactly, unless an estimate is asked for."""
     if probes == "exact" or (key is None and n is None and probes == "auto"):
         return "exact"
     if key is None or n is None:

@@ -1,4 +1,4 @@
-"""What networks are, and what they are called with: one point."""
+"""Checks that networks are callable, and that they are called with one point."""
 
 from collections.abc import Callable
 from typing import Any

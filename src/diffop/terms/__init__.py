@@ -1,0 +1,1 @@
+"""Terms of operators: their arithmetic, canonical form, rewriting and evaluation."""

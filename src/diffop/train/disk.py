@@ -119,7 +119,7 @@ def sync(path: pathlib.Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # so say file systems, most over a network, that keep no names back
+        # file systems, mostly over a network, that do not cache names raise this
         if error.errno != errno.EINVAL or not path.is_dir():
             raise
     finally:
@@ -127,15 +127,15 @@ def sync(path: pathlib.Path) -> None:
 
 
 def write_digests(directory: pathlib.Path) -> None:
-    """Writes the digests of all files in the directory beside them: its last file."""
+    """Writes a last file into a directory: the digests of all its files."""
     names = sorted(path for path in directory.rglob("*") if path.is_file())
     lines = [f"{_digest(path)}  {path.relative_to(directory).as_posix()}\n" for path in names]
     (directory / _DIGESTS).write_text("".join(lines))
 
 
 def damage(directory: pathlib.Path, below: str = "") -> str | None:
-    """What is wrong with the files of a directory, or with those in one of its folders (`below`,
-    which ends with a slash): None if all are as they were written.
+    """The damage to the files of a directory, or to those in one of its folders (`below`, which
+    ends with a slash), in words; None if all are as they were written.
     """
     try:
         lines = (directory / _DIGESTS).read_text().splitlines()
@@ -162,10 +162,10 @@ def _digest(path: pathlib.Path) -> str:
 
 
 def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:
-    """Writes the checkpoint of a step, and removes what is left of those that were not finished.
+    """Writes the checkpoint of a step, and removes the remains of unfinished ones.
 
-    **Raises:** `OSError` or `ValueError` if it cannot be written, such as on a full disk, in any
-    process. Nothing of it is left then, unless all of it is.
+    **Raises:** `OSError` or `ValueError` in every process if it cannot be written, such as on a
+    full disk. Then nothing of it remains, unless all of it was written.
     """
     import orbax.checkpoint as ocp  # an extra: imported where it is used
 
@@ -177,7 +177,7 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
     started = directory / f"{step}{_UNFINISHED}"
 
     def save() -> None:
-        # not by its asynchronous one: the arrays are donated to the next dispatch
+        # not by its asynchronous writer: the arrays are donated to the next dispatch
         with _quiet(), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as writer:
             writer.save(started.absolute(), args=items)
 
@@ -198,14 +198,14 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
 
 
 def room(folder: pathlib.Path) -> int:
-    """How many bytes can be written into a folder, which may have to be made."""
+    """How many bytes can be written into a folder, which need not exist yet."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
     return shutil.disk_usage(there).free
 
 
 def _prepare(place: pathlib.Path, size: int) -> None:
-    """Orbax would notice that there is no room, too, but its threads would go on and print
-    tracebacks.
+    """Makes a place with enough room. Orbax would notice a full disk, too, but its threads would
+    continue and print tracebacks.
     """
     if place.exists():
         raise FileExistsError(f"{place} exists")
@@ -218,7 +218,7 @@ def _prepare(place: pathlib.Path, size: int) -> None:
 
 
 def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
-    """What is left of checkpoints that were never finished."""
+    """The remains of checkpoints that were never finished."""
     names = (f"*{_UNFINISHED}", "*.orbax-checkpoint-tmp")
     return [path for name in names for path in directory.glob(name)]
 
@@ -231,7 +231,7 @@ def read_notes(path: pathlib.Path) -> dict[str, Any]:
 
 
 def read_arrays(path: pathlib.Path, like: Arrays) -> Arrays:
-    """The arrays of a checkpoint, each where the one in its place is."""
+    """The arrays of a checkpoint, each where the corresponding array of `like` lies."""
     import orbax.checkpoint as ocp
 
     def place(leaf: Any) -> ocp.RestoreArgs:
@@ -252,7 +252,7 @@ def _read(path: pathlib.Path, name: str, how: Any) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what orbax says of errors in pages of tracebacks: who catches them says it."""
+    """Suppresses orbax's tracebacks of errors; the code that catches the errors reports them."""
     loggers = [logging.getLogger(name) for name in ("absl", "asyncio")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -265,8 +265,8 @@ def _quiet() -> Iterator[None]:
 
 
 def plain(tree: PyTree) -> list[np.ndarray | Array]:
-    """The arrays of a pytree, in order: those on one device as numpy's, those on several where they
-    are. Random keys are written as the numbers behind them.
+    """The arrays of a pytree, in order: those on one device as NumPy arrays, those on several where
+    they lie. Random keys become the numbers behind them.
     """
     return [each if is_spread(each) else np.asarray(each) for each in numbers(tree)]
 
@@ -306,7 +306,7 @@ def _numbers(leaf: Array) -> Array:
 def _as(leaf: Array, value: np.ndarray | Array) -> Array:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
-    return jnp.asarray(value) if leaf.size else leaf  # of those without entries there is one
+    return jnp.asarray(value) if leaf.size else leaf  # an empty array was written as a zero
 
 
 def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
@@ -319,7 +319,7 @@ def _describe(leaf: Array) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The versions of the packages that matter and of Python, and the kind of device."""
+    """The versions of Python and of the packages that affect results, and the kind of device."""
     return {
         **{name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),
