@@ -20,7 +20,7 @@ def check_point(name: str, x: Inexact[Array, "*point"], dim: int | None = None) 
 
 
 def as_net(name: str, net: Any) -> Callable:
-    """A network, for whoever wraps one.
+    """Checks a network that is to be wrapped.
 
     **Raises:** `TypeError` for anything that cannot be called with a point.
     """
