@@ -31,6 +31,7 @@ from .coefficients import (
     zeros,
 )
 from .equation import BilinearMap
+from .primitive import Form
 from .products import broadcast
 from .replacing.second_moments import SecondMoment
 
@@ -144,7 +145,8 @@ class Family:
             return total(terms, self.lead(place), product.output)
         if self.weights is None:
             return self._products(product, pairs)
-        structured = [p for p in pairs if any(isinstance(c, Blocks) for c in p[1:])]
+        dots = product.form is Form.DOT and self.size is not None and jnp.ndim(self.weights) == 1
+        structured = [p for p in pairs if dots or any(isinstance(c, Blocks) for c in p[1:])]
         terms = [scale(self._met(product, a, b, place), k) for k, a, b in structured]
         others = [pair for pair in pairs if pair not in structured]
         if others:
@@ -160,7 +162,9 @@ class Family:
     def _met(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None, place: int
     ) -> Coefficient:
-        """Σ_r w_r B(a_r, b_r) of blocks, without forming the product for each direction."""
+        """$Σ_r w_r B(a_r, b_r)$ without the products of each direction: of blocks, and of the matrices
+        of a dot, which is contracted over directions as well.
+        """
         pair = (left, left if right is None else right)
         leads = (self.curves, self.curves)
         met = products.of_blocks(product, pair, leads, self._each_weight, summed=True)

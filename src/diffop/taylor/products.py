@@ -39,8 +39,8 @@ def of_blocks(
         moving = isinstance(operand, Blocks) or lead > 0
         array = None
         if isinstance(operand, Full) and moving:
-            rows = operand.array.reshape(-1, *jnp.shape(primal))
-            operand = Blocks((of_array(rows),), rows.shape)
+            rows = operand.base.reshape(-1, *jnp.shape(primal))
+            operand = Blocks((of_array(rows).with_values(rows, operand.factor),), rows.shape)
         elif isinstance(operand, Full):
             array = operand.array if isinstance(primal, Tracer) else at_run_time(operand.array)
         blocks.append(operand if isinstance(operand, Blocks) else None)
