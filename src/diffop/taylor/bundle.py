@@ -162,8 +162,8 @@ class Family:
     def _met(
         self, product: BilinearMap, left: Coefficient, right: Coefficient | None, place: int
     ) -> Coefficient:
-        """$Σ_r w_r B(a_r, b_r)$ without the products of each direction: of blocks, and of the matrices
-        of a dot, which is contracted over directions as well.
+        """$Σ_r w_r B(a_r, b_r)$ without the products of each direction: of blocks, and of matrices
+        in a dot, which is contracted over directions as well.
         """
         pair = (left, left if right is None else right)
         leads = (self.curves, self.curves)
