@@ -262,7 +262,7 @@ RUNS = {
     ),
     "pairs": ("biharmonic", {"square": "pairs", "probes": "gaussian", "optimiser": "adam"}),
     "pool": ("g-kdv-1d", {"pool": 2, "causal": 1.0, "data_batch": 6, "probes": "sparse"}),
-    "balance": ("poisson-box", {"balance": 1, "pool": 3}),
+    "balance": ("poisson-cube", {"balance": 1, "pool": 3}),
     "conjugate gradients": ("kovasznay", {"optimiser": "gauss-newton-cg", "probes": "exact"}),
     "shared weights": ("allen-cahn-two-body-lattice", {"block": 2, "channels": 2, **SOURCE_TELLS}),
     "reference": ("semilinear-heat", {"probes": "sdgd"}),
@@ -305,7 +305,13 @@ def test_all_draws_of_estimators_are_from_keys_of_their_own(recorder):
 # --- the problem's coefficients ---------------------------------------------------------------
 
 
-COUPLED = ("allen-cahn-two-body", "sine-gordon-three-body", "biharmonic", "poisson-box")
+COUPLED = (
+    "allen-cahn-two-body",
+    "sine-gordon-three-body",
+    "biharmonic",
+    "poisson-cube",
+    "heat-cube",
+)
 
 
 @pytest.mark.parametrize("name", COUPLED)

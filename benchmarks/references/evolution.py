@@ -2,6 +2,10 @@
 
     python -m benchmarks.references.evolution
 
+Kuramoto and Sivashinsky's equation is stiff, smooth and periodic: Fourier's method, and the
+exponential method of order 4 of Cox and Matthews, whose coefficients are means over circles (Kassam
+and Trefethen 2005, "Fourth-order time-stepping for stiff PDEs"), with equal steps.
+
 KdV is smooth and periodic: Fourier's method, the linear part by an integrating factor, and
 Dormand's and Prince's method of order 8. Allen-Cahn begins with a kink where the interval closes
 (x² cos πx has slopes ∓2 at x = ±1), which Fourier's method would see at any number of modes. It is
@@ -21,6 +25,7 @@ from scipy.integrate import solve_ivp
 
 DATA = Path(__file__).parents[2] / "src" / "diffop" / "pde" / "classical" / "data"
 TIMES, PLACES = 41, 100
+KURAMOTO_TIMES = 101
 LEVELS = 3
 
 
@@ -86,6 +91,57 @@ def allen_cahn(nodes: int, tolerance: float) -> np.ndarray:
     return np.stack(found)
 
 
+def kuramoto_sivashinsky(modes: int, steps: int) -> np.ndarray:
+    """u_t + 100/16 u u_x + 100/16² u_xx + 100/16⁴ u_xxxx = 0 on [0, 2π] from cos x (1 + sin x),
+    shape `(KURAMOTO_TIMES, PLACES)`; `steps` is a multiple of the intervals of time.
+    """
+    nodes = np.linspace(0, 2 * np.pi, 2 * modes, endpoint=False)
+    waves = np.arange(modes + 1)
+    kept = waves <= 2 * modes / 3
+    linear = (100 / 16**2 * waves**2 - 100 / 16**4 * waves**4) / steps
+    whole, half, *weights = _exponentials(linear)
+
+    def slope(series: np.ndarray) -> np.ndarray:
+        u = np.fft.irfft(series)
+        return -50 / 16 * 1j / steps * waves * kept * np.fft.rfft(u * u)
+
+    series = np.fft.rfft(np.cos(nodes) * (1 + np.sin(nodes)))
+    found = [series]
+    for step in range(1, steps + 1):
+        at_first = slope(series)
+        a = half * series + weights[0] * at_first
+        at_a = slope(a)
+        at_b = slope(half * series + weights[0] * at_a)
+        at_last = slope(half * a + weights[0] * (2 * at_b - at_first))
+        series = (
+            whole * series
+            + weights[1] * at_first
+            + 2 * weights[2] * (at_a + at_b)
+            + weights[3] * at_last
+        )
+        if step % (steps // (KURAMOTO_TIMES - 1)) == 0:
+            found.append(series)
+    places = np.linspace(0, 2 * np.pi, PLACES, endpoint=False)
+    halved = np.stack(found) * np.where(waves > 0, 1, 0.5) / modes
+    return (halved @ np.exp(1j * np.outer(waves, places))).real
+
+
+def _exponentials(z: np.ndarray) -> tuple[np.ndarray, ...]:
+    """exp z, exp z/2 and the weights of Cox' and Matthews' method, as means over a circle around z,
+    where they are quotients without cancellation.
+    """
+    r = z[:, None] + np.exp(1j * np.pi * (np.arange(64) + 0.5) / 64)
+    cubed = r**3
+    quotients = (
+        (np.exp(r / 2) - 1) / r,
+        (-4 - r + np.exp(r) * (4 - 3 * r + r**2)) / cubed,
+        (2 + r + np.exp(r) * (r - 2)) / cubed,
+        (-4 - 3 * r - r**2 + np.exp(r) * (4 - r)) / cubed,
+    )
+    means = (each.real.mean(axis=1) for each in quotients)
+    return np.exp(z), np.exp(z / 2), *means
+
+
 def gauss_lobatto(degree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The nodes and weights of Gauss' and Lobatto's rule on [−1, 1], and the derivative there of
     the polynomial through values there.
@@ -116,6 +172,7 @@ def _interpolated(u: np.ndarray, edges: np.ndarray, nodes: int, places: np.ndarr
 
 COMPUTED = {
     "kdv-cosine": (kdv, (320, 1e-13), (256, 1e-12)),
+    "kuramoto-sivashinsky": (kuramoto_sivashinsky, (256, 96_000), (192, 64_000)),
     "allen-cahn-1d": (allen_cahn, (28, 1e-11), (24, 1e-10)),
 }
 """How, with what, and with what to compare."""

@@ -18,7 +18,7 @@ from .limits import Limits
 from .peers import Peers
 from .polynomials import Polynomials
 from .precision import Precision
-from .records import RecordErrors, RecordWindows
+from .records import RecordCubes, RecordErrors, RecordWindows
 from .scaling import Scaling
 from .semilinear import SemilinearError, SemilinearSpeed
 from .small import Small
@@ -63,6 +63,7 @@ SUITES: dict[str, AbstractSuite] = {
         Problems(),
         Gradient(),
         RecordErrors(),
+        RecordCubes(),
         RecordWindows(),
     )
 }

@@ -41,6 +41,7 @@ PUBLISHED: Mapping[str, tuple[Published, ...]] = {
     "kdv-cosine": (Published(1.5e-4, _JAXPI2),),
     "wave-1d": (Published(1.2e-5, _JAXPI2),),
     "advection": (Published(4.3e-2, _JAXPI2),),
+    "kuramoto-sivashinsky": (Published(4.3e-3, f"to time 1, {_JAXPI2}"),),
 }
 
 _LONGER: Mapping[str, Mapping[str, Size]] = {
@@ -67,14 +68,55 @@ class RecordErrors(AbstractTrained):
         yield _table(ours)
 
 
+_DENSE: Mapping[str, Size] = {
+    "block": 1,
+    "channels": 1,
+    "sharing": "joined",
+    "width": 512,
+    "optimiser": "muon",
+    "learning_rate": 0.02,
+    "schedule": "cosine",
+    "steps": 6000,
+    "batch": 100,
+    "data_batch": 200,
+    "data_weight": 10.0,
+    "precision": "default",
+}
+"""A network that knows nothing of neighbours."""
+
+_ON_CUBES: list[tuple[str, Mapping[str, Size]]] = [
+    ("poisson-cube", {"dim": 100, "steps": 300}),
+    ("poisson-cube", {"dim": 100, "block": 3, "depth": 2}),
+    ("poisson-cube", {"dim": 100, **_DENSE}),
+    ("poisson-cube", {"dim": 1000}),
+    ("sine-gordon-cube", {"dim": 1000, "steps": 30}),
+    ("heat-cube", {"dim": 300}),
+]
+
+
+class RecordCubes(AbstractTrained):
+    name = "records/cube"
+    title = "errors in a hundred and in a thousand dimensions, where all coordinates count"
+
+    def cases(self, scope: Scope) -> Iterator[Case]:
+        for problem, sizes in scope.pick(_ON_CUBES[:1], _ON_CUBES[:1], _ON_CUBES):
+            more = {"dim": 4, **MINI, "data_batch": 4} if scope.level == "mini" else {}
+            yield self.case(OURS, problem=problem, **{**sizes, **more}, seed=0)
+
+
 _MARCHED: Mapping[str, Mapping[str, Size]] = {
     "advection": {"windows": 10, "steps": 250, "batch": 800, "width": 20, "depth": 2},
+    "kuramoto-sivashinsky": {
+        **{"windows": 10, "steps": 200, "batch": 2500},
+        **{"width": 20, "depth": 3},
+    },
     "kdv-cosine": {"windows": 8, "steps": 150, "batch": 2000, "width": 16, "depth": 3},
     "allen-cahn-1d": {"windows": 4, "steps": 100, "batch": 2000, "width": 16, "depth": 3},
 }
 """In windows: how many, and what each has."""
 
 _PERIODIC: Mapping[str, do.pde.Advection | do.pde.AbstractComputed] = {
+    "kuramoto-sivashinsky": do.pde.KuramotoSivashinsky(duration=0.5),
     "advection": do.pde.Advection(speed=50.0, duration=2.0),  # as jaxpi2 has it
     "kdv-cosine": do.pde.KdVCosine(),
     "allen-cahn-1d": do.pde.AllenCahn1D(),

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, final
 from .nearest import nearest
 from .scalars import plain
 
-SHARING = ("joined", "summed")
-"""How the rest of the network sees the numbers of blocks."""
+SHARING = ("joined", "summed", "sliding")
+"""How the rest of the network sees the numbers of blocks, which overlap if they slide."""
 
 NONE = "none"
 """The word for None on the command line."""

@@ -19,6 +19,10 @@ def shared(dim=6, block=2, **kwargs):
     return do.nn.WeightSharedMLP(dim, block, 4, 1, key=KEY, **kwargs)
 
 
+def sliding(block=2, **kwargs):
+    return do.nn.SlidingMLP(6, block, 4, 1, key=KEY, **kwargs)
+
+
 def fourier(dim=3, features=2, sigma=1.0):
     return do.nn.FourierFeatures(jnp.sum, dim, features, sigma, key=KEY)
 
@@ -146,6 +150,12 @@ CASES = {
     "no_block": (lambda: shared(block=0), "block of WeightSharedMLP must be at least 1; got 0"),
     "large_block": (lambda: shared(block=7), SIZES % (7, 1)),
     "nothing_to_share": (lambda: shared(block=1, channels=3), SIZES % (1, 3)),
+    "no_window": (lambda: sliding(block=0), "block of SlidingMLP must be at least 1; got 0"),
+    "large_window": (
+        lambda: sliding(common=2, block=5),
+        "windows of 1 to 4 coordinates, as it has 6 of which 2 are common to all, got block=5",
+    ),
+    "sliding_point": (lambda: sliding()(X), ONE_POINT % (r"\(6,\)", r"\(3,\)")),
     "no_width": (
         lambda: do.nn.ModifiedMLP(3, 0, 2, key=KEY),
         "width of ModifiedMLP must be at least 1; got 0",

@@ -81,6 +81,25 @@ def test_blocks_of_one_share_nothing():
     np.testing.assert_allclose(net(x), layers(net.mlp, np.asarray(x))[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("dim", "block", "channels", "common"), [(6, 2, 3, 0), (6, 3, 1, 2), (4, 4, 2, 0), (5, 1, 2, 0)]
+)
+def test_one_network_slides_along_the_coordinates(dim, block, channels, common):
+    how = {"channels": channels, "common": common, "out_size": 2}
+    net = do.nn.SlidingMLP(dim, block, 7, 2, **how, key=KEY)
+    x = np.asarray(jax.random.normal(jax.random.key(1), (dim,)))
+    places = dim - common - block + 1
+    windows = [np.append(x[i : i + block], x[dim - common :]) for i in range(places)]
+    features = np.concatenate([layers(net, window) for window in windows])
+    assert features.shape == (channels * places,)
+    expected = np.asarray(net.readout.weight) @ features + np.asarray(net.readout.bias)
+    np.testing.assert_allclose(net(jnp.asarray(x)), expected, rtol=1e-5, atol=1e-6)
+    small = ((block + common) * 7 + 7) + (7 * 7 + 7) + (7 * channels + channels)
+    expected = small + 2 * channels * places + 2
+    assert parameters(do.nn.SlidingMLP, dim, block, 7, 2, **how) == expected
+    assert len({np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(net)[:8]}) == 8
+
+
 def test_modified_mlp():
     net = do.nn.ModifiedMLP(3, 5, 2, out_size=2, activation=jnp.sin, key=KEY)
     x = np.asarray(jax.random.normal(jax.random.key(1), (3,)))
@@ -137,6 +156,7 @@ def test_periodic_values_and_derivatives():
 
 NETWORKS = {
     "weight_shared": lambda key: do.nn.WeightSharedMLP(5, 2, 4, 1, channels=2, key=key),
+    "sliding": lambda key: do.nn.SlidingMLP(5, 2, 4, 1, channels=2, common=1, key=key),
     "modified": lambda key: do.nn.ModifiedMLP(5, 4, 2, key=key),
     "fourier": lambda key: do.nn.FourierFeatures(
         eqx.nn.MLP(6, "scalar", 4, 1, jnp.tanh, key=key), 5, 3, sigma=0.3, key=key

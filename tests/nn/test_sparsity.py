@@ -41,6 +41,11 @@ NETWORKS = {
         D - 10,
         {D, 17, 17 * CHANNELS},
     ),
+    "sliding": (
+        lambda: do.nn.SlidingMLP(D, 2, WIDTH, 2, channels=CHANNELS, key=KEY),
+        D,
+        {D - 1, CHANNELS * (D - 1)},
+    ),
     "modified": (lambda: do.nn.ModifiedMLP(D, WIDTH, 2, key=KEY), D, set()),
     "fourier": (
         lambda: do.nn.FourierFeatures(mlp(2 * FEATURES), D, FEATURES, key=KEY),

@@ -5,9 +5,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import diffop as do
-from benchmarks.references.evolution import allen_cahn, gauss_lobatto, grid, kdv
+from benchmarks.references.evolution import (
+    KURAMOTO_TIMES,
+    allen_cahn,
+    gauss_lobatto,
+    grid,
+    kdv,
+    kuramoto_sivashinsky,
+)
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -16,11 +24,12 @@ EVOLUTIONS = {
     "thick burgers": do.pde.Burgers(0.1),
     "allen-cahn-1d": do.pde.AllenCahn1D(),
     "kdv-cosine": do.pde.KdVCosine(),
+    "kuramoto-sivashinsky": do.pde.KuramotoSivashinsky(),
     "advection": do.pde.Advection(),
     "wave-1d": do.pde.Wave1D(),
 }
-PERIODIC = ("allen-cahn-1d", "kdv-cosine", "advection")
-COMPUTED = ("allen-cahn-1d", "kdv-cosine")
+PERIODIC = ("allen-cahn-1d", "kdv-cosine", "advection", "kuramoto-sivashinsky")
+COMPUTED = ("allen-cahn-1d", "kdv-cosine", "kuramoto-sivashinsky")
 SOFT = ("allen-cahn-1d", "wave-1d")
 """Whose initial values are conditions."""
 
@@ -54,11 +63,12 @@ def test_networks_begin_where_the_problem_does(name):
         "burgers": -np.sin(np.pi * x),
         "thick burgers": -np.sin(np.pi * x),
         "kdv-cosine": np.cos(np.pi * x),
+        "kuramoto-sivashinsky": np.cos(x) + np.sin(2 * x) / 2,
         "advection": np.sin(x),
     }[name]
     u = network(problem)
     np.testing.assert_allclose(at(u, x, start), u0, atol=1e-14)
-    assert np.abs(at(u, x, 0.3) - u0)[1:-1].min() > 1e-4
+    assert np.abs(at(u, x, 0.3 * problem.domain.duration) - u0)[1:-1].min() > 1e-4
     if isinstance(problem, do.pde.AbstractSolvedProblem):
         np.testing.assert_allclose(at(problem.solution, x, start), u0, atol=1e-14)
 
@@ -88,10 +98,11 @@ def test_ends_are_one_point(name):
     lower, upper = problem.domain.first[0], problem.domain.last[0]
     u = network(problem)
     slope = lambda x: jax.grad(u)(x)[0]
-    times = jnp.linspace(0.1, 1, 5)
+    times = jnp.linspace(0.1, 1, 5) * problem.domain.duration
     for each in (u, slope, lambda x: jax.grad(slope)(x)[0]):
         np.testing.assert_allclose(at(each, lower, times), at(each, upper, times), atol=1e-12)
-        assert np.ptp(at(each, jnp.linspace(lower, upper, 7), 0.5)) > 1e-4
+        middle = problem.domain.duration / 2
+        assert np.ptp(at(each, jnp.linspace(lower, upper, 7), middle)) > 1e-4
 
 
 def test_helmholtz_networks_are_zero_on_the_sides():
@@ -105,7 +116,11 @@ def test_references_are_on_the_grid(name):
     problem = EVOLUTIONS[name]
     points, values, rel_error = problem.reference()
     times, places = grid()
-    assert points.shape == (values.size, 2) and rel_error == 2e-9
+    expected = 2e-9
+    if name == "kuramoto-sivashinsky":  # of which the first tenth is the problem's
+        times, places = np.linspace(0, 0.1, 11), np.pi * (places + 1)
+        expected = 1e-8
+    assert points.shape == (values.size, 2) and rel_error == expected
     np.testing.assert_allclose(points[:, 1], np.repeat(times, len(places)))
     np.testing.assert_allclose(points[:, 0], np.tile(places, len(times)))
     first = points[:, 1] == 0
@@ -121,6 +136,50 @@ def test_what_kdv_keeps():
     np.testing.assert_allclose(momentum[:11], 0.5, atol=1e-10)  # before there are such waves
     np.testing.assert_allclose(momentum, 0.5, atol=3e-6)
     assert u.max() > 2.3  # solitons, from a cosine
+
+
+def test_kuramoto_sivashinsky_by_collocation():
+    """Derivatives as matrices on 96 places, and Radau's method: where waves are few, at 0.05."""
+    count = 96
+    x = np.linspace(0, 2 * np.pi, count, endpoint=False)
+    waves = np.fft.fftfreq(count, 1 / count)
+    derivative = lambda order: (
+        np.fft.ifft(
+            ((1j * waves * (np.abs(waves) < count / 2)) ** order)[:, None]
+            * np.fft.fft(np.eye(count), axis=0),
+            axis=0,
+        ).real
+    )
+    first, linear = derivative(1), 100 / 256 * derivative(2) + 100 / 65536 * derivative(4)
+    slope = lambda _, u: -6.25 * u * (first @ u) - linear @ u
+    jacobian = lambda _, u: -6.25 * (np.diag(first @ u) + u[:, None] * first) - linear
+    how = {"method": "Radau", "jac": jacobian, "rtol": 1e-8, "atol": 1e-10}
+    u = solve_ivp(slope, (0, 0.05), np.cos(x) + np.sin(2 * x) / 2, **how).y[:, -1]
+    places = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    expected = (np.exp(1j * np.outer(places, waves)) @ np.fft.fft(u)).real / count
+    values = EVOLUTIONS["kuramoto-sivashinsky"].reference().values.reshape(-1, 100)
+    np.testing.assert_allclose(values[5], expected, atol=5e-7)
+
+
+def test_the_energy_that_kuramoto_sivashinsky_gains():
+    """½ ∫ u² changes by β ∫ u_x² − γ ∫ u_xx², at all times, by Simpson's rule."""
+    u = np.asarray(do.pde.KuramotoSivashinsky(1.0).reference().values).reshape(KURAMOTO_TIMES, 100)
+    np.testing.assert_allclose(u.mean(axis=1), 0, atol=1e-8)
+    waves = np.arange(51)
+    squares = np.where(waves > 0, 2, 1) * np.abs(np.fft.rfft(u) / 100) ** 2
+    energy = squares.sum(axis=1) / 2
+    rate = squares @ (100 / 256 * waves**2 - 100 / 65536 * waves**4)
+    gained = energy[2::2] - energy[:-2:2]
+    by_rate = (rate[:-2:2] + 4 * rate[1::2] + rate[2::2]) * 0.01 / 3
+    assert np.abs(gained).max() > 0.16
+    np.testing.assert_allclose(by_rate, gained, atol=0.01)
+    np.testing.assert_allclose(by_rate[:4], gained[:4], atol=5e-5)  # before waves are many
+
+
+@pytest.mark.parametrize("duration", [0.0, 1.1, np.nan])
+def test_a_time_that_is_not_known_is_refused(duration):
+    with pytest.raises(ValueError, match="kuramoto-sivashinsky expects a duration of at most 1"):
+        do.pde.KuramotoSivashinsky(duration)
 
 
 def test_allen_cahn_by_splitting():
@@ -153,12 +212,22 @@ def test_the_rule_of_gauss_and_lobatto():
 @pytest.mark.slow("computes references anew")
 @pytest.mark.parametrize("name", COMPUTED)
 def test_references_with_less_of_everything(name):
-    _, values, rel_error = EVOLUTIONS[name].reference()
-    again = {"allen-cahn-1d": allen_cahn, "kdv-cosine": kdv}[name](*COARSE[name])
+    whole = {"kuramoto-sivashinsky": do.pde.KuramotoSivashinsky(1.0)}
+    _, values, rel_error = whole.get(name, EVOLUTIONS[name]).reference()
+    again = COMPUTE[name](*COARSE[name])
     assert np.abs(values - again.ravel()).max() < rel_error * np.abs(values).max()
 
 
-COARSE = {"allen-cahn-1d": (20, 1e-10), "kdv-cosine": (200, 1e-12)}
+COARSE = {
+    "allen-cahn-1d": (20, 1e-10),
+    "kdv-cosine": (200, 1e-12),
+    "kuramoto-sivashinsky": (192, 48_000),
+}
+COMPUTE = {
+    "allen-cahn-1d": allen_cahn,
+    "kdv-cosine": kdv,
+    "kuramoto-sivashinsky": kuramoto_sivashinsky,
+}
 
 
 @pytest.mark.parametrize("viscosity", [0.002, 2.0])

@@ -1,4 +1,4 @@
-"""The closed forms of the biharmonic, box, Fokker-Planck and Schrödinger problems."""
+"""The closed forms of the biharmonic, cube, Fokker-Planck and Schrödinger problems."""
 
 import jax
 import jax.numpy as jnp
@@ -54,8 +54,17 @@ def test_value_and_slope_are_given_on_the_sphere(biharmonic, getkey):
     np.testing.assert_allclose(biharmonic.ansatz(anything)(0.5 * x), anything(0.5 * x) * 0.75**2)
 
 
-def test_the_poisson_equation_on_a_cube(getkey):
-    problem = do.pde.PoissonBox(D, key=getkey())
+# Of each equation on a cube the term beside the Laplacian, as a function of u.
+ON_CUBES = {
+    "poisson-cube": lambda u: 0 * u,
+    "allen-cahn-cube": lambda u: u - u**3,
+    "sine-gordon-cube": jnp.sin,
+}
+
+
+@pytest.mark.parametrize("name", ON_CUBES)
+def test_equations_on_a_cube(name, getkey):
+    problem = do.pde.make(name, D, key=getkey())
 
     def written_out(x):
         terms = [
@@ -71,14 +80,41 @@ def test_the_poisson_equation_on_a_cube(getkey):
     np.testing.assert_allclose(condition.values, jax.vmap(written_out)(condition.points))
     corner = jnp.ones((1, D))
     x = jnp.concatenate([inside, corner, -corner])
-    expected = jax.jit(jax.vmap(laplacian(written_out)))(x)
+    left = lambda x: laplacian(written_out)(x) + ON_CUBES[name](written_out(x))
+    expected = jax.jit(jax.vmap(left))(x)
     np.testing.assert_allclose(jax.vmap(problem.source)(x), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_heat_on_a_cube(getkey):
+    """Its source by nested derivatives; where it begins; and the faces, at any time."""
+    problem = do.pde.HeatOnCube(D, key=getkey())
+
+    def written_out(x):
+        terms = [
+            problem.coefficients[i] * jnp.sin(x[i] + jnp.cos(x[i + 1]) + x[i + 1] * jnp.cos(x[i]))
+            for i in range(D - 1)
+        ]
+        return jnp.exp(-x[D]) * sum(terms)
+
+    def left(x):
+        return jax.grad(written_out)(x)[D] - jnp.trace(jax.hessian(written_out)(x)[:D, :D])
+
+    points = problem.sample(getkey(), 30)
+    expected = jax.jit(jax.vmap(left))(points)
+    np.testing.assert_allclose(jax.vmap(problem.source)(points), expected, rtol=1e-10, atol=1e-12)
+    first = points.at[:, D].set(0.0)
+    begun = jax.vmap(problem.ansatz(lambda x: 7.0 + x[0]))(first)
+    np.testing.assert_allclose(begun, jax.vmap(written_out)(first), rtol=1e-12)
+    (condition,) = problem.conditions(getkey(), 30)
+    assert (jnp.abs(condition.points[:, :D]).max(axis=1) == 1).all()
+    assert np.ptp(condition.points[:, D]) > 0.5
+    np.testing.assert_allclose(condition.values, jax.vmap(written_out)(condition.points))
 
 
 def test_the_solution_on_the_cube_has_the_same_size_in_all_dimensions():
     sizes = []
     for dim in (100, 10_000):
-        problem = do.pde.PoissonBox(dim, key=jax.random.key(1))
+        problem = do.pde.OnCube("poisson", dim, key=jax.random.key(1))
         values = jax.vmap(problem.solution)(problem.sample(jax.random.key(2), 50))
         sizes.append(float(jnp.std(values)))
     np.testing.assert_allclose(*sizes, rtol=0.5)
@@ -190,8 +226,16 @@ def test_a_bell_in_logarithm():
     [
         (lambda key: do.pde.BiharmonicWaves(1, key=key), "biharmonic expects a dimension of at"),
         (
-            lambda key: do.pde.PoissonBox(1, key=key),
-            "poisson-box expects a dimension of at least 2",
+            lambda key: do.pde.OnCube("poisson", 1, key=key),
+            "poisson-cube expects a dimension of at least 2, got 1",
+        ),
+        (
+            lambda key: do.pde.HeatOnCube(1, key=key),
+            "heat-cube expects a dimension of at least 2, got 1",
+        ),
+        (
+            lambda key: do.pde.OnCube("heat", 3, key=key),
+            "OnCube expects an equation among poisson, allen-cahn, sine-gordon, got 'heat'",
         ),
         (
             lambda key: do.pde.StationaryFokkerPlanck(1, key=key),

@@ -76,7 +76,7 @@ def test_planes_to_draw_on():
     assert section.axes == ("x", "t") and section.points.shape == (3, 3, 2)
     np.testing.assert_array_equal(section.points[0, 0], solved.domain.first)
     np.testing.assert_array_equal(section.points[-1, -1], solved.domain.last)
-    assert do.pde.PoissonBox(3, key=KEY).sections(3) == ()
+    assert do.pde.OnCube("poisson", 3, key=KEY).sections(3) == ()
 
 
 def test_methods_take_the_place_of_the_domain():

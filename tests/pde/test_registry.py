@@ -12,7 +12,7 @@ from ..problems import FIXED
 IN_TIME = [
     name
     for name in do.pde.names()
-    if name.startswith(("semi", "hjb", "black", "wave")) and name not in FIXED
+    if name.startswith(("semi", "hjb", "black", "wave", "heat")) and name not in FIXED
 ]
 """In any dimension of space; time is one coordinate more."""
 
@@ -57,7 +57,7 @@ def test_names_like_none_get_all_of_them(getkey):
 
 KEYS = {
     "many_body": lambda key: do.pde.ManyBody("allen-cahn", 2, 10, key=key),
-    "poisson_box": lambda key: do.pde.PoissonBox(10, key=key),
+    "on_cube": lambda key: do.pde.OnCube("poisson", 10, key=key),
     "fokker_planck": lambda key: do.pde.StationaryFokkerPlanck(10, key=key),
     "made": lambda key: do.pde.make("allen-cahn-two-body", 10, key=key),
 }

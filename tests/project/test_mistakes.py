@@ -175,12 +175,12 @@ MISTAKES = {
         r"expected an operator, such as do.Laplacian\(\), .* after them: do.exact\(ops\)\(u\)\(x\)",
     ),
     "setting by its initials": (
-        lambda: do.train.Settings("poisson-box", lr=1e-3),
+        lambda: do.train.Settings("poisson-cube", lr=1e-3),
         TypeError,
         r"nothing called lr \(nearest: learning_rate\); `diffop solve --help` lists all",
     ),
     "setting in American": (
-        lambda: do.train.Settings("poisson-box", optimizer="adam"),
+        lambda: do.train.Settings("poisson-cube", optimizer="adam"),
         TypeError,
         r"nothing called optimizer \(nearest: optimiser\)",
     ),
@@ -212,7 +212,7 @@ def test_mistakes_on_the_command_line(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     try:
-        code = main(["solve", "poisson-box", "--out", "run", *words])
+        code = main(["solve", "poisson-cube", "--out", "run", *words])
     except SystemExit as error:
         code = error.code
     assert code != 0

@@ -244,6 +244,8 @@ def test_settings_without_an_effect():
     assert settings(NAME, gpinn=0.1, gpinn_terms=2).gpinn_terms == 2
     assert settings(NAME, block=4, sharing="summed").sharing == "summed"
     assert settings(NAME, channels=2, sharing="summed").sharing == "summed"
+    assert settings(NAME, sharing="sliding").sharing == "sliding"  # a function of each coordinate
+    assert settings("poisson-cube", block=1, channels=1, sharing="joined").block == 1
     assert settings(NAME, gpinn_terms=2).gpinn_terms == 2  # of the gradient that is recommended
     with pytest.raises(
         ValueError,

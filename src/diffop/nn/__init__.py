@@ -16,6 +16,7 @@ from .scaling import (
     ScaledInput,
     ScaledOutput,
 )
+from .sliding import SlidingMLP
 from .weight_sharing import WeightSharedMLP
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PeriodicInput",
     "ScaledInput",
     "ScaledOutput",
+    "SlidingMLP",
     "WeightSharedMLP",
     "ZeroOnUnitSphere",
 ]

@@ -8,11 +8,11 @@ The room in reading order:
     domains/           where an equation holds, and the parts of its boundary
     conditions/        what is prescribed there
     ball/              semilinear equations on the unit ball
+    cube/              equations on a cube in any dimension
     whole_space.py     the base class of problems in all of space and in time
     semilinear/        parabolic equations with a value at the last time, known at one point
     terminal_value/    others, with a known solution
     wave.py            the wave equation
-    poisson_box.py     the Poisson equation on a cube
     fokker_planck.py   a stationary density
     schroedinger.py    a ground state
     kovasznay.py       the Navier-Stokes equations, a vector-valued unknown
@@ -33,6 +33,7 @@ from .classical.computed import AbstractComputed
 from .classical.evolution import AbstractEvolution, AbstractPeriodic
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
+from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
 from .classical.wave_1d import Wave1D
 from .conditions.base import AbstractCondition, Conditions
 from .conditions.integrals import Normalised, OrthogonalTo
@@ -45,6 +46,9 @@ from .conditions.prescribed import (
     Robin,
 )
 from .convection_diffusion import ConvectionDiffusion
+from .cube.elliptic import OnCube
+from .cube.heat import HeatOnCube
+from .cube.problem import AbstractOnCube
 from .domains.ball import Ball, Sphere
 from .domains.box import Box, Face, Faces
 from .domains.cloud import CloudBoundary, PointCloud
@@ -65,7 +69,6 @@ from .domains.space_time import Instant, Lasting, SpaceTime
 from .fokker_planck import StationaryFokkerPlanck
 from .kovasznay import Kovasznay
 from .plate import Plate
-from .poisson_box import PoissonBox
 from .problem import (
     AbstractProblem,
     AbstractReferenceProblem,
@@ -112,6 +115,7 @@ __all__ = [
     "AbstractCondition",
     "AbstractDomain",
     "AbstractEvolution",
+    "AbstractOnCube",
     "AbstractPart",
     "AbstractPeriodic",
     "AbstractProblem",
@@ -140,6 +144,7 @@ __all__ = [
     "Faces",
     "HJBLQG",
     "HJBLin",
+    "HeatOnCube",
     "Helmholtz",
     "Implicit",
     "Initial",
@@ -149,17 +154,18 @@ __all__ = [
     "KdV2D",
     "KdVCosine",
     "Kovasznay",
+    "KuramotoSivashinsky",
     "Lasting",
     "ManyBody",
     "Neumann",
     "Normalised",
+    "OnCube",
     "OrthogonalTo",
     "OscillatorChain",
     "Periodic",
     "Piece",
     "Plate",
     "PointCloud",
-    "PoissonBox",
     "Polygon",
     "Prescribed",
     "Recommended",

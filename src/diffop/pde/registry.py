@@ -14,12 +14,15 @@ from .classical.allen_cahn_1d import AllenCahn1D
 from .classical.burgers import Burgers
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
+from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
 from .classical.wave_1d import Wave1D
 from .convection_diffusion import ConvectionDiffusion
+from .cube.elliptic import OnCube
+from .cube.heat import HeatOnCube
+from .cube.recommended import ELLIPTIC
 from .fokker_planck import StationaryFokkerPlanck
 from .kovasznay import Kovasznay
 from .plate import Plate
-from .poisson_box import PoissonBox
 from .problem import AbstractReferenceProblem, AbstractSolvedProblem
 from .recommended import ByDimension, Recommended
 from .schroedinger import OscillatorChain
@@ -92,10 +95,19 @@ def _on_the_ball(equation: str, bodies: int, period: int | None = None) -> tuple
     )
 
 
+def _on_the_cube(equation: str) -> tuple[str, _Entry]:
+    """An equation with the two-body sum."""
+    return f"{equation}-cube", _Entry(
+        lambda dim, key: OnCube(equation, dim, key=key),
+        ELLIPTIC,
+        f"{EQUATIONS[equation].text} on the cube [−1, 1]^d, u given on its faces.",
+    )
+
+
 _MAKERS: dict[Any, _Make] = (
     {
         BiharmonicWaves: _in_any_dimension(BiharmonicWaves),
-        PoissonBox: _in_any_dimension(PoissonBox),
+        HeatOnCube: _in_any_dimension(HeatOnCube),
         StationaryFokkerPlanck: _in_any_dimension(StationaryFokkerPlanck),
     }
     | {
@@ -115,13 +127,15 @@ _MAKERS: dict[Any, _Make] = (
         problem: _in_one_dimension(problem)
         for problem in (
             *(KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion),
-            *(Burgers, AllenCahn1D, KdVCosine, Advection, Wave1D, Helmholtz),
+            *(Burgers, AllenCahn1D, KdVCosine, KuramotoSivashinsky),
+            *(Advection, Wave1D, Helmholtz),
         )
     }
 )
 _PAPERS = dict.fromkeys((SemilinearHeat, SemilinearAllenCahn, SemilinearSineGordon), PAPER)
 _BALL = [*itertools.product(EQUATIONS, SUMS), *itertools.product(EQUATIONS, [2], [_PERIOD])]
-_PROBLEMS = dict(itertools.starmap(_on_the_ball, _BALL)) | {
+_ON_DOMAINS = dict([*itertools.starmap(_on_the_ball, _BALL), *map(_on_the_cube, EQUATIONS)])
+_PROBLEMS = _ON_DOMAINS | {
     problem.name: _Entry(make, problem.recommended, _headline(problem), _PAPERS.get(problem))
     for problem, make in _MAKERS.items()
 }

@@ -17,7 +17,7 @@ from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
 from ..methods.balanced import Balanced
 from ..methods.optimisers import OPTIMISERS, SCHEDULES, Maker, Optimiser, bound_by_fan_in, needs
-from ..nn import Anchored, Curved, ScaledInput, ScaledOutput, WeightSharedMLP
+from ..nn import Anchored, Curved, ScaledInput, ScaledOutput, SlidingMLP, WeightSharedMLP
 from ..paths import is_path, path_of
 from ..pde import AbstractProblem
 from ..pde.own import made
@@ -97,20 +97,7 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     It depends only on the problem's domain and boundary condition, not on its coefficients or
     solution. Its scale may follow from the source, at points of separate random streams.
     """
-    sizes = settings.width, settings.depth
-    how = {"activation": jnp.tanh, "key": stream(key, "weights")}
-    inputs = problem.dim if problem.inputs is None else problem.inputs
-    if settings.block == settings.channels == 1:
-        net = eqx.nn.MLP(inputs, problem.outputs, *sizes, **how)
-    else:
-        net = WeightSharedMLP(
-            inputs,
-            settings.block,
-            *sizes,
-            channels=settings.channels,
-            summed=settings.sharing == "summed",
-            **how,
-        )
+    net = _network(settings, problem, stream(key, "weights"))
     if settings.input_scale != 1:
         net = ScaledInput(net, settings.input_scale)
     anchor, scale = settings.anchor, settings.output_scale
@@ -129,6 +116,28 @@ def build(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Ca
     if settings.output_scale != 1:
         net = ScaledOutput(net, scale)
     return problem.ansatz(net)
+
+
+def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) -> Callable:
+    """The tanh network alone."""
+    inputs = problem.dim if problem.inputs is None else problem.inputs
+    sizes, how = (settings.width, settings.depth), {"activation": jnp.tanh, "key": key}
+    if settings.sharing == "sliding":
+        how |= {"channels": settings.channels, "common": _common(problem)}
+        return SlidingMLP(inputs, settings.block, *sizes, **how)
+    if settings.block == settings.channels == 1:
+        return eqx.nn.MLP(inputs, problem.outputs, *sizes, **how)
+    how |= {"channels": settings.channels, "summed": settings.sharing == "summed"}
+    return WeightSharedMLP(inputs, settings.block, *sizes, **how)
+
+
+def _common(problem: AbstractProblem) -> int:
+    """How many of the last coordinates have no place among the others: 1 for time."""
+    if problem.inputs is not None:
+        return 0
+    domain = problem.domain
+    in_time = isinstance(domain, pde.SpaceTime) and domain.argnum is None
+    return int(in_time or isinstance(problem, pde.AbstractWholeSpace))
 
 
 def build_optimiser(settings: Settings) -> Optimiser:

@@ -48,7 +48,9 @@ class Settings(Recommended):
     - `block`, `channels`: each block of `block` coordinates is reduced to `channels` numbers, in
         the same way for all blocks (`diffop.nn.WeightSharedMLP`); a block of 1 shares nothing.
     - `sharing`: the numbers of all blocks are `"joined"` to a vector for the rest of the network,
-        or `"summed"`, which is right for a lattice of equal blocks.
+        or `"summed"`, which is right for a lattice of equal blocks. `"sliding"` is another network
+        (`diffop.nn.SlidingMLP`): one small network, of that width and depth, reduces each block of
+        neighbouring coordinates, which overlap, to `channels` numbers.
     - `input_scale`: the network sees the point times this number.
     - `output_scale`: the network's values are multiplied by this number, rounded to a power of two;
         `"source"` for the size of the solution that follows from the problem's source alone
@@ -163,7 +165,7 @@ class Settings(Recommended):
                 "gpinn_terms",
                 only(None, "where gpinn is 0, and there is no gradient to take components of"),
             )
-        if self.block == self.channels == 1 and self.sharing != found.sharing:
+        if self.block == self.channels == 1 and self.sharing == "summed" != found.sharing:
             why = "where block and channels are 1, and there is nothing to be summed"
             yield "sharing", only("joined", why)
         asked, name = needs(self.optimiser), f"for the optimiser {self.optimiser}"
