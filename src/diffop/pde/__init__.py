@@ -35,7 +35,7 @@ from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
 from .classical.wave_1d import Wave1D
-from .conditions.base import AbstractCondition, Conditions
+from .conditions.base import AbstractDrawnCondition, Conditions
 from .conditions.integrals import Normalised, OrthogonalTo
 from .conditions.periodic import Periodic
 from .conditions.prescribed import (
@@ -112,8 +112,8 @@ from .whole_space import AbstractWholeSpace
 __all__ = [
     "AbstractBallProblem",
     "AbstractComputed",
-    "AbstractCondition",
     "AbstractDomain",
+    "AbstractDrawnCondition",
     "AbstractEvolution",
     "AbstractOnCube",
     "AbstractPart",

@@ -46,7 +46,7 @@ def as_component(component: Any) -> Entry | None:
     return None if component is None else checked_entry(component)
 
 
-class AbstractCondition(Complete):
+class AbstractDrawnCondition(Complete):
     """A condition on a part of a boundary, or on integrals, whose points are drawn afresh whenever
     they are needed.
 
@@ -111,11 +111,11 @@ class Conditions(eqx.Module):
         ```
     """
 
-    given: tuple[AbstractCondition | AtPoints, ...]
+    given: tuple[AbstractDrawnCondition | AtPoints, ...]
 
-    def __init__(self, *given: AbstractCondition | AtPoints):
+    def __init__(self, *given: AbstractDrawnCondition | AtPoints):
         for each in given:
-            if not isinstance(each, AbstractCondition | AtPoints):
+            if not isinstance(each, AbstractDrawnCondition | AtPoints):
                 raise TypeError(
                     "Conditions expects conditions one by one, such as diffop.pde.Dirichlet(0.0, "
                     "on=part), and for points that are given diffop.equations.Condition(operator, "
@@ -124,8 +124,8 @@ class Conditions(eqx.Module):
         self.given = given
 
     def __call__(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        def drawn(place: int, given: AbstractCondition | AtPoints) -> tuple[AtPoints, ...]:
-            if isinstance(given, AbstractCondition):
+        def drawn(place: int, given: AbstractDrawnCondition | AtPoints) -> tuple[AtPoints, ...]:
+            if isinstance(given, AbstractDrawnCondition):
                 return given.draw(stream(key, "condition", place), count)
             return (given,)
 

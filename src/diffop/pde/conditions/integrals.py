@@ -17,7 +17,7 @@ from ...streams import stream
 from ...terms.arguments import checked_integer, is_function
 from ..domains.domain import AbstractDomain
 from ..domains.space_time import SpaceTime
-from .base import AbstractCondition, Value, as_value, at_points
+from .base import AbstractDrawnCondition, Value, as_value, at_points
 
 Asked: TypeAlias = Sequence[tuple[Callable[..., Any] | None, Value]]
 """Functions that multiply u, and the values that the integrals must have."""
@@ -38,7 +38,7 @@ def _as_functions(given: Any) -> tuple[Callable[..., Any], ...]:
     return functions
 
 
-class _AbstractOfIntegrals(AbstractCondition):
+class _AbstractOfIntegrals(AbstractDrawnCondition):
     """Integrals over a domain (or over space, at any time) have given values. They are computed by
     a rule, or with `n` by that many random points, drawn afresh each time.
     """

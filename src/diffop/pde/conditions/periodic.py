@@ -8,7 +8,7 @@ from jaxtyping import PRNGKeyArray
 from ...equations.matching import Matching
 from ...terms.arguments import checked_integer
 from ..domains.domain import AbstractPart
-from .base import AbstractCondition, along_normal, check_part
+from .base import AbstractDrawnCondition, along_normal, check_part
 
 
 def _as_orders(orders: tuple[int, ...]) -> tuple[int, ...]:
@@ -16,7 +16,7 @@ def _as_orders(orders: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @final
-class Periodic(AbstractCondition):
+class Periodic(AbstractDrawnCondition):
     """u and its normal derivatives at a face equal those at the opposite face.
 
     **Arguments:**

@@ -15,7 +15,7 @@ from ...terms.arguments import checked_integer, is_operator
 from ..domains.domain import AbstractDomain, AbstractPart
 from ..domains.space_time import SpaceTime
 from .base import (
-    AbstractCondition,
+    AbstractDrawnCondition,
     Value,
     along_normal,
     as_value,
@@ -28,7 +28,7 @@ Place: TypeAlias = AbstractPart | AbstractDomain
 """A part of a boundary, or the inside of a domain."""
 
 
-class _AbstractPrescribed(AbstractCondition):
+class _AbstractPrescribed(AbstractDrawnCondition):
     """The value of an operator applied to u is given."""
 
     @abstractmethod
