@@ -4,7 +4,7 @@ from .autodiff import (
     HTE,
     SDGD,
     ForwardOverReverse,
-    Jet,
+    PaperJet,
     SDGDLoop,
 )
 from .base import AbstractBaseline, Local
@@ -22,7 +22,7 @@ __all__ = [
     "Folx",
     "ForwardOverReverse",
     "HTE",
-    "Jet",
+    "PaperJet",
     "Local",
     "SDGD",
     "SDGDLoop",

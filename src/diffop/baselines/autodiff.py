@@ -149,7 +149,7 @@ class ForwardOverReverse(AbstractAutodiff):
 
 
 @final
-class Jet(AbstractAutodiff):
+class PaperJet(AbstractAutodiff):
     """`"jet"`: the paper's implementation. The second derivatives of n of the d coordinates by jets
     of order two along one-hot vectors, with `jax.experimental.jet`, all at once, scaled by d/n.
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .autodiff import HTE, SDGD, ForwardOverReverse, Jet, SDGDLoop
+from .autodiff import HTE, SDGD, ForwardOverReverse, PaperJet, SDGDLoop
 from .base import AbstractBaseline
 from .finite_differences import FiniteDifferences
 from .folx import Folx
@@ -12,7 +12,7 @@ _ALL: tuple[AbstractBaseline, ...] = (
     SDGDLoop(),
     SDGD(),
     ForwardOverReverse(),
-    Jet(),
+    PaperJet(),
     HTE(),
     Stein(),
     FiniteDifferences(),

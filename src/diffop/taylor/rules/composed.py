@@ -147,7 +147,7 @@ def composed(way: Way, family: Family, primals: Sequence[Array], series: Series)
     }
     known = family.weights is not None and not isinstance(family.weights, jax.Array)
     weights = Constant(family.weights) if known else None
-    jets = _Jets(way, family.algebra, family.size, weights, tuple(lower))
+    jets = _Setting(way, family.algebra, family.size, weights, tuple(lower))
     result: list[Coefficient] = []
     for place, array in enumerate(_composed(jets, *primals, *lower.values())):
         found: Coefficient = Zero() if array is None else Full(array)
@@ -162,7 +162,7 @@ def composed(way: Way, family: Family, primals: Sequence[Array], series: Series)
 
 @final
 @dataclasses.dataclass(frozen=True)
-class _Jets:
+class _Setting:
     """The static data: how jets are pushed, which jets, and which coefficients of lower orders
     there are. They are collapsed with weights if these are known.
     """
@@ -186,7 +186,7 @@ class _Jets:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _composed(
-    jets: _Jets, x: Array, value: Array, slope: Array, *lower: Array
+    jets: _Setting, x: Array, value: Array, slope: Array, *lower: Array
 ) -> tuple[Array | None, ...]:
     """The coefficients of φ(x(t)), at top places without the part of x's own top coefficients. They
     are masked in the loops that compute them.
@@ -198,7 +198,7 @@ def _composed(
 
 @_composed.defjvp
 def _composed_jvp(
-    jets: _Jets, primals: Sequence[Array], tangents: Sequence[Array]
+    jets: _Setting, primals: Sequence[Array], tangents: Sequence[Array]
 ) -> tuple[tuple[Array | None, ...], tuple[Array | None, ...]]:
     """φ(x) and φ′(x) change as x does, which p(t) dx(t) includes. The inputs of both series are
     masked once for both.
