@@ -24,7 +24,9 @@ demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
 
 # What is compiled is kept in .cache for the next run (tests/conftest.py). Benchmarks keep nothing:
-# they time compiling.
+# they time compiling. LAPACK has one thread: on two busy cores several wait for each other, four times
+# as long as they compute.
+test: export OPENBLAS_NUM_THREADS = 1
 test: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(EVERYTHING) $(ARGS)
 
@@ -34,6 +36,7 @@ test-rest: EVERYTHING = -m "slow or not slow" --rest --oracles=check
 test-rest: test
 
 # The values of oracles, where the functions that they are of have changed: tests/kept.
+oracles: export OPENBLAS_NUM_THREADS = 1
 oracles: .venv/.installed
 	$(BIN)/python -m pytest -p no:xdist -q -m "slow or not slow" --oracles=write $(ARGS)
 

@@ -30,6 +30,7 @@ PRINTED = read([PAPER])
 
 
 @pytest.mark.slow("measures, in processes of their own")
+@pytest.mark.usefixtures("compiled_quickly")  # what is measured means nothing here
 @pytest.mark.parametrize("name", SUITES)
 def test_a_miniature_of_every_suite(name, tmp_path, capsys):
     suite = SUITES[name]

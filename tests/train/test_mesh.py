@@ -21,44 +21,28 @@ from . import eight_devices
 
 KEY = jax.random.key(0)
 MESH = jax.make_mesh((1, 1), ("data", "model"))
-SLOW = ("exact", "sparse, shared", "uneven")
 LOCAL = eight_devices.BATCH * eight_devices.DIM // 8
 """Coordinates of the points on each device; the first layer's weights there are as many."""
 
 
-def on_eight_devices(*cases):
-    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "8", "JAX_ENABLE_X64": "1"}
-    command = [sys.executable, "-m", "tests.train.eight_devices", *cases]
-    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    return json.loads(result.stdout)
-
-
-processes = pytest.mark.slow("starts processes of eight devices")
+processes = pytest.mark.slow("starts a process of eight devices")
 
 
 @pytest.fixture(scope="module")
 def measured():
-    return on_eight_devices("sparse", "exact, shared", "time", "weighted")
-
-
-def check_case(measured):
-    assert measured["changes"] > 1e-3  # the fit goes somewhere
-    assert measured["gap"] < 1e-10
-    # neither the points nor the weights, nor anything else of their size, are whole anywhere
-    assert measured["largest"] <= 1.02 * LOCAL
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "8", "JAX_ENABLE_X64": "1"}
+    command = [sys.executable, "-m", "tests.train.eight_devices"]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(result.stdout)
 
 
 @processes
-@pytest.mark.parametrize("case", [case for case in eight_devices.CASES if case not in SLOW])
+@pytest.mark.parametrize("case", eight_devices.CASES)
 def test_losses_are_those_of_one_device_and_nothing_is_whole(case, measured):
-    check_case(measured[case])
-
-
-@processes
-def test_losses_of_other_cases():
-    for case, each in on_eight_devices(*SLOW).items():
-        if case in SLOW:
-            check_case(each)
+    assert measured[case]["changes"] > 1e-3  # the fit goes somewhere
+    assert measured[case]["gap"] < 1e-10
+    # neither the points nor the weights, nor anything else of their size, are whole anywhere
+    assert measured[case]["largest"] <= 1.02 * LOCAL
 
 
 @processes
