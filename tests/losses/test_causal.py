@@ -143,7 +143,10 @@ def test_problems_know_their_time(name):
     dim = min(8, do.pde.recommended(name).dim)
     problem: Any = do.pde.make(name, dim=dim, key=KEY)
     (point,) = problem.sample(KEY, 1)
-    from_first = ("burgers", "allen-cahn-1d", "advection", "wave", "kdv", "g-kdv", "kp")
+    from_first = (
+        *("burgers", "allen-cahn-1d", "advection", "wave", "kdv", "g-kdv", "kp"),
+        *("heat", "kuramoto"),
+    )
     with_time = name.startswith(("hjb", "black", "semilinear", *from_first))
     elapsed = problem.elapsed
     assert (elapsed(point) is not None) == with_time
