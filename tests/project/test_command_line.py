@@ -197,7 +197,7 @@ def test_recommend_prints_what_solve_takes(words, note, tmp_path, capsys, monkey
         (["poisson-two-body-lattice", "--dim", "4"], "a period from 2 to the 3 terms of its sum"),
         (
             ["alen-cahn"],
-            "no problem called 'alen-cahn'; the nearest names are: allen-cahn-1d, allen-cahn-two",
+            "no problem called 'alen-cahn'; the nearest names are: allen-cahn-1d, allen-cahn-cube",
         ),
         (["kp-2d", "--paper"], "the paper trains no network on kp-2d; it does on allen-cahn-"),
         (["tests.train.own:Ball", "--paper"], "the paper trains no network on tests.train.own:B"),
@@ -246,7 +246,7 @@ def test_unknown_problem_names_the_nearest(tmp_path, capsys):
     assert main(["solve", "alen-cahn", "--out", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert (
-        "no problem called 'alen-cahn'; the nearest names are: allen-cahn-1d, allen-cahn-two"
+        "no problem called 'alen-cahn'; the nearest names are: allen-cahn-1d, allen-cahn-cube"
         in error
     )
 
