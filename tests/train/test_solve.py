@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import diffop as do
-from diffop.train.model import Keys
+from diffop.train.model import Keys, untrained
 
 KEYS = [
     "problem",
@@ -233,6 +233,13 @@ def test_weights_are_shared_by_blocks(tmp_path):
     # each of three blocks of 4 is seen through 2 numbers, and a network of 8 units sees all 6
     assert report.parameters == (4 * 2 + 2) + (6 * 8 + 8) + (8 + 1)
     assert do.train.load(tmp_path)(jnp.ones(10) / jnp.sqrt(10.0)) == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("sharing", ["joined", "summed", "sliding"])
+def test_networks_of_blocks_have_all_values(sharing):
+    """Velocities and pressure."""
+    net = untrained(do.train.Settings("kovasznay", block=2, sharing=sharing), jax.random.key(0))
+    assert jax.eval_shape(net, jnp.zeros(2)).shape == (3,)
 
 
 def test_loading_needs_a_finished_run(tmp_path):

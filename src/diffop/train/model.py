@@ -122,13 +122,14 @@ def _network(settings: Settings, problem: AbstractProblem, key: PRNGKeyArray) ->
     """The tanh network alone."""
     inputs = problem.dim if problem.inputs is None else problem.inputs
     sizes, how = (settings.width, settings.depth), {"activation": jnp.tanh, "key": key}
-    if settings.sharing == "sliding":
-        how |= {"channels": settings.channels, "common": _common(problem)}
-        return SlidingMLP(inputs, settings.block, *sizes, **how)
-    if settings.block == settings.channels == 1:
+    if settings.block == settings.channels == 1 and settings.sharing != "sliding":
         return eqx.nn.MLP(inputs, problem.outputs, *sizes, **how)
-    how |= {"channels": settings.channels, "summed": settings.sharing == "summed"}
-    return WeightSharedMLP(inputs, settings.block, *sizes, **how)
+    how |= {"channels": settings.channels, "out_size": problem.outputs}
+    if settings.sharing == "sliding":
+        return SlidingMLP(inputs, settings.block, *sizes, common=_common(problem), **how)
+    return WeightSharedMLP(
+        inputs, settings.block, *sizes, summed=settings.sharing == "summed", **how
+    )
 
 
 def _common(problem: AbstractProblem) -> int:

@@ -15,6 +15,8 @@ from ..recommended import LEAST_SQUARES, Recommended
 from .computed import AbstractComputed
 
 _SCALE = 16
+_LEAST = 0.01
+"""The time between values that are known."""
 
 
 @final
@@ -22,17 +24,17 @@ class KuramotoSivashinsky(AbstractComputed):
     """Kuramoto-Sivashinsky, $u_t + α u u_x + β u_xx + γ u_xxxx = 0$ on [0, 2π], periodic, chaotic.
 
     $α = 100/16$, $β = 100/16²$, $γ = 100/16⁴$, from $cos x (1 + sin x)$. Waves up to number 16
-    grow and take the others' energy. Reference values are those of Fourier's method and
-    exponential steps, to 1e-8 of the largest: rounding
-    of many steps grows, as all does that is chaotic. Time ends at 1 where others compare, and here
-    at a tenth of it unless more is asked for: that is what one network learns.
+    grow and take the others' energy. Reference values come from Fourier's method and exponential
+    steps. They are accurate to 1e-8 of the largest value: the rounding errors of many steps grow,
+    since the equation is chaotic. Papers compare at time 1. Here time ends at 0.1 by default, which
+    is what one network learns.
 
     Source: Wang, Sankaran and Perdikaris 2022, "Respecting causality is all you need for training
     physics-informed neural networks"; jaxpi and jaxpi2.
 
     **Arguments:**
 
-    - `duration`: the last time, positive and at most 1.
+    - `duration`: the last time, at least 0.01 and at most 1.
 
     **Raises:** `ValueError` if it is not.
 
@@ -61,10 +63,10 @@ class KuramotoSivashinsky(AbstractComputed):
     domain: SpaceTime = eqx.field(init=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.duration <= 1:
+        if not _LEAST <= self.duration <= 1:
             raise ValueError(
-                f"{self.name} expects a duration of at most 1, and positive, got {self.duration}; "
-                "later its solution is not known."
+                f"{self.name} expects a duration from {_LEAST} to 1, in which its solution is "
+                f"known at several times, got {self.duration}."
             )
         self.domain = SpaceTime(Box((0.0,), (2 * math.pi,)), self.duration)
 
