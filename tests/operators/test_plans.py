@@ -225,7 +225,7 @@ def symbol_at(plan, xi):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("m", [2, 3, 4, 7])
+@pytest.mark.parametrize("m", [2, 3, 4, 6])
 def test_powers_of_the_laplacian_as_polynomials(m, d):
     xi = np.random.default_rng(m).normal(size=d)
     for plan in ("auto", "power") if m < 4 else ("auto",):

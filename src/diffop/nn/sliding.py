@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Literal, final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
 from ..scalars import plain
-from ..streams import stream
+from ..streams import stream, streams
 from ..terms.arguments import checked_integer
 from .point import check_point
 
@@ -88,7 +87,7 @@ class SlidingMLP(eqx.Module):
         self.dim, self.block, self.activation = dim, block, activation
         outs = (*(width,) * depth, channels)
         ins = (block + common, *outs[:-1])
-        keys = jax.random.split(stream(key, "layers of a window"), len(outs))
+        keys = streams(key, "layers of a window", len(outs))
         self.layers = tuple(map(_linear, ins, outs, keys))
         places = dim - common - block + 1
         self.readout = eqx.nn.Linear(places * channels, out_size, key=stream(key, "readout"))

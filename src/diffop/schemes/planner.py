@@ -1,6 +1,7 @@
 """Choosing among candidate schemes, by cost and conditioning."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, final
 
@@ -11,6 +12,11 @@ from .power import power
 from .scheme import Scheme
 
 _CANDIDATES = {"nested": nested, "power": power}
+_MOST = 512
+"""If derivatives have more divisors than this, powers are not tried: half as many directions are
+expanded to the full order, which takes minutes of exact arithmetic. Powers of fewer cost three
+times as much as nested jets as soon as there are three variables.
+"""
 KINDS = ("auto", *_CANDIDATES)
 Kind: TypeAlias = str | Scheme | Callable[[tuple[Alpha, ...]], Scheme]
 """A plan: "auto", the name of a candidate, a scheme written by hand, or a function to one."""
@@ -51,7 +57,9 @@ def plan(wanted: Sequence[Alpha], kind: Kind = "auto") -> Planned:
 
 @functools.lru_cache(maxsize=4096)
 def _planned(wanted: tuple[Alpha, ...], kind: str) -> Planned:
-    names = _CANDIDATES if kind == "auto" else (kind,)
+    divisors = sum(math.prod(order + 1 for _, order in alpha) for alpha in wanted)
+    tried = tuple(_CANDIDATES) if divisors <= _MOST else ("nested",)
+    names = tried if kind == "auto" else (kind,)
     schemes = {name: _CANDIDATES[name](wanted) for name in names}
     costs = {name: cost(scheme) for name, scheme in schemes.items()}
     best = min(costs, key=lambda name: costs[name].score)

@@ -26,6 +26,7 @@ from .coefficients import (
     Zero,
     all_zero,
     each_set,
+    plain,
     scale,
     varying,
     zeros,
@@ -288,11 +289,6 @@ def laid_out(families: Families, value: Value) -> Value:
 
     dense = dense_value(value, families, "on a mesh with explicit axes")
     return each_term(divided, dense, families)
-
-
-def plain(coefficient: Coefficient) -> Coefficient:
-    """An array without the other knowledge about it."""
-    return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient
 
 
 def broadcast_series(family: Family, series: Series, before: Any, after: Any) -> Series:

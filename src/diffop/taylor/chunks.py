@@ -16,7 +16,6 @@ from jaxtyping import PyTree
 
 from ..coefficients.blocks import Blocks, some
 from ..devices import start_of_sum
-from .coefficients import Full
 
 
 def in_chunks(
@@ -24,7 +23,7 @@ def in_chunks(
 ) -> PyTree:
     """Σ over chunks of `sum_over(tangents, weights)`.
 
-    `tangents` are arrays with n rows (see `as_rows`) or blocks of n directions, `weights` are
+    `tangents` are arrays with n rows or blocks of n directions, `weights` are
     `(*m, n)`. The last chunk is padded with directions of weight zero.
     """
     count = weights.shape[-1]
@@ -64,8 +63,3 @@ def _cut(leaf: Any, chunks: int, size: int) -> Any:
     if missing:
         leaf = jnp.concatenate([leaf, jnp.zeros((missing, *leaf.shape[1:]), leaf.dtype)])
     return leaf.reshape(chunks, size, *leaf.shape[1:])
-
-
-def as_rows(coefficient: Any) -> Any:
-    """A tangent that is an array, without other knowledge about it."""
-    return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient

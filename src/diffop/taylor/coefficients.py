@@ -143,6 +143,17 @@ def _is_ordinary(number: float | int) -> bool:
     return number == 0 or 2**-10 <= abs(number) <= 2**10
 
 
+def on_array(function: Callable[[Any], Any], coefficient: Coefficient) -> Coefficient:
+    """A coefficient with what a function makes of its array, if it is one; the number stays."""
+    c = coefficient
+    return Full(function(c.base), c.factor) if isinstance(c, Full) else c
+
+
+def plain(coefficient: Any) -> Any:
+    """An array without what else is known about it."""
+    return Full(coefficient.array) if isinstance(coefficient, Full) else coefficient
+
+
 def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
     """A coefficient whose values vary over these axes of devices, inside `jax.shard_map`."""
     c = coefficient

@@ -19,8 +19,8 @@ from ..precision import full_precision
 from ..tracebacks import short_tracebacks
 from .arithmetic import instantiate
 from .bundle import Families, Family, Value, bundle, laid_out, primal_of, series_of
-from .chunks import as_rows, in_chunks
-from .coefficients import Series, all_zero, scale
+from .chunks import in_chunks
+from .coefficients import Series, all_zero, plain, scale
 from .program import own_policy
 from .replacing.walk import interpret_replacing
 from .tangents import (
@@ -168,7 +168,7 @@ def _push_in_chunks(
 def _rows(arg: PyTree, tangent: PyTree) -> PyTree:
     """The tangent of an argument with one row for each jet in every array."""
     structure = jax.tree.structure(arg)
-    rows = [as_rows(entry) for entry in entries(arg, tangent)]
+    rows = [plain(entry) for entry in entries(arg, tangent)]
     return jax.tree.unflatten(structure, rows)
 
 

@@ -29,6 +29,7 @@ from .coefficients import (
     Sets,
     Zero,
     each_set,
+    plain,
     scale,
     zeros,
 )
@@ -280,8 +281,7 @@ def products_by_solution(algebra: Algebra, square: int) -> int:
 
 def _summed(terms: Sequence[Coefficient], lead: int, primal: Any) -> Coefficient:
     """The sum of coefficients that enter many products: its number is no longer kept apart."""
-    summed = total(terms, lead, primal)
-    return Full(summed.array) if isinstance(summed, Full) else summed
+    return plain(total(terms, lead, primal))
 
 
 @final
@@ -296,8 +296,8 @@ class _Rates:
     def of(self, place: int, derivation: Exponents) -> Coefficient:
         key = place, derivation
         if key not in self._made:
-            rate = scale(self._series[place], self._algebra.rate(place, derivation))
-            self._made[key] = Full(rate.array) if isinstance(rate, Full) else rate
+            rate = self._algebra.rate(place, derivation)
+            self._made[key] = plain(scale(self._series[place], rate))
         return self._made[key]
 
 

@@ -36,7 +36,7 @@ from ...coefficients.relations import entrywise, outer
 from ...kernels import call
 from ...record import record, static
 from ..arithmetic import as_block, densify, instantiate, total
-from ..coefficients import Coefficient, Full, Sets, Zero, each_set
+from ..coefficients import Coefficient, Full, Sets, Zero, each_set, on_array
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..products import broadcast, of_blocks
@@ -234,11 +234,7 @@ def _largest(coefficient: Coefficient) -> Array | None:
 
 def _over(coefficient: Coefficient, unit: Array) -> Coefficient:
     """A coefficient along a basis vector of this length."""
-
-    def over(c: Coefficient) -> Coefficient:
-        return Full(c.base / unit, c.factor) if isinstance(c, Full) else c
-
-    return each_set(over, coefficient)
+    return each_set(functools.partial(on_array, lambda array: array / unit), coefficient)
 
 
 def replaced_moments(

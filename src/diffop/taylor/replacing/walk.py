@@ -15,6 +15,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, final
 
 import jax
@@ -36,6 +37,7 @@ from ..coefficients import (
     Zero,
     all_zero,
     each_set,
+    on_array,
 )
 from ..interpreter import Walk, interpret
 from ..program import Step, flatten, stretches
@@ -228,10 +230,7 @@ def _real_parts(lower: Sets, primal: Any) -> list[tuple[Sets, Any]]:
     dense = each_set(lambda c: densify(c, 1, primal), lower)
 
     def part_of(part: Callable[[Any], Any]) -> tuple[Sets, Any]:
-        def of_array(c: Coefficient) -> Coefficient:
-            return Full(part(c.array)) if isinstance(c, Full) else c
-
-        return _in_sets(each_set(of_array, dense)), part(primal)
+        return _in_sets(each_set(partial(on_array, part), dense)), part(primal)
 
     return [part_of(jnp.real), part_of(jnp.imag)]
 

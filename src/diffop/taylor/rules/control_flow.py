@@ -18,7 +18,7 @@ from ..bundle import (
     each_term,
     primal_of,
 )
-from ..coefficients import Coefficient, Full
+from ..coefficients import Coefficient, on_array, plain
 from ..interpreter import interpret
 from ..primitive import Primitive, enter
 from .agreement import agreed, conform_all, joined, structure_of
@@ -170,7 +170,7 @@ def _move_axis(
     value: Value, families: Families, move: Callable[[jax.Array, int], jax.Array]
 ) -> Value:
     def moved(term: Coefficient, lead: int) -> Coefficient:
-        return Full(move(term.array, lead)) if isinstance(term, Full) else term
+        return on_array(lambda array: move(array, lead), plain(term))
 
     return each_term(moved, value, families)
 

@@ -29,7 +29,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Full, Series, Zero
+from ..coefficients import Coefficient, Full, Series, Zero, on_array
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, live_equations
@@ -285,7 +285,7 @@ def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -
     c = coefficient
     if isinstance(c, Blocks):
         return Blocks(tuple(_settled(part, factor, whole) for part in c.parts), c.shape)
-    return Full(factor.settled(c.base, whole), c.factor) if isinstance(c, Full) else c
+    return on_array(lambda array: factor.settled(array, whole), c)
 
 
 def _settled(part: Block, factor: EntryFactor, whole: bool) -> Block:
@@ -313,8 +313,7 @@ def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
     """`settle` for a sum of squares, by minima instead of selections: without selections XLA's CPU
     backend fuses several layers into one loop, and keeps no directions in memory.
     """
-    c = coefficient
-    return Full(factor.capped(c.base), c.factor) if isinstance(c, Full) else c
+    return on_array(factor.capped, coefficient)
 
 
 def _as_it_is(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
