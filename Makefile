@@ -24,8 +24,7 @@ demo: .venv/.installed
 	$(BIN)/python -m diffop $(DEMO) --out $(OUT) --overwrite
 
 # What is compiled is kept in .cache for the next run (tests/conftest.py). Benchmarks keep nothing:
-# they time compiling. LAPACK has one thread: on two busy cores several wait for each other, four times
-# as long as they compute.
+# they time compiling. LAPACK has one thread: on busy cores several wait for each other.
 test: export OPENBLAS_NUM_THREADS = 1
 test: .venv/.installed
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(EVERYTHING) $(ARGS)

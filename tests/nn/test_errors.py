@@ -153,7 +153,24 @@ CASES = {
     "no_window": (lambda: sliding(block=0), "block of SlidingMLP must be at least 1; got 0"),
     "large_window": (
         lambda: sliding(common=2, block=5),
-        "windows of 1 to 4 coordinates, as it has 6 of which 2 are common to all, got block=5",
+        "at most its 6 coordinates together, got block=5 and common=2",
+    ),
+    "nothing_to_slide_along": (lambda: sliding(common=7), "got block=2 and common=7"),
+    "no_width_of_a_window": (
+        lambda: do.nn.SlidingMLP(6, 2, 0, 1, key=KEY),
+        "width of SlidingMLP must be at least 1; got 0",
+    ),
+    "negative_depth_of_a_window": (
+        lambda: do.nn.SlidingMLP(6, 2, 4, -1, key=KEY),
+        "depth of SlidingMLP must be at least 0; got -1",
+    ),
+    "no_width_behind_blocks": (
+        lambda: do.nn.WeightSharedMLP(6, 2, 0, 1, key=KEY),
+        "width of WeightSharedMLP must be at least 1; got 0",
+    ),
+    "negative_depth_behind_blocks": (
+        lambda: do.nn.WeightSharedMLP(6, 2, 4, -1, key=KEY),
+        "depth of WeightSharedMLP must be at least 0; got -1",
     ),
     "sliding_point": (lambda: sliding()(X), ONE_POINT % (r"\(6,\)", r"\(3,\)")),
     "no_width": (

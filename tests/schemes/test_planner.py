@@ -139,3 +139,13 @@ def test_plans_are_the_same_every_time():
 def test_what_no_curve_can_do_is_refused():
     with pytest.raises(ValueError, match=r"no curve with several tangents up to order 33.*∂_x²"):
         plan([alpha_of("xxyyzz")], do.baselines.paper)
+
+
+def test_powers_of_many_variables_are_not_tried():
+    """Of seven second derivatives they would be a thousand directions of order 14; of many
+    derivatives in few variables, such as a Hessian's, they are no work.
+    """
+    seven = plan([tuple((i, 2) for i in range(7))])
+    assert seven.scheme.name == "nested" and seven.others == {}
+    pairs = itertools.combinations(range(20), 2)
+    assert set(plan([((i, 1), (j, 1)) for i, j in pairs]).others) == {"power"}

@@ -9,8 +9,7 @@ from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 
 from ..scalars import plain
 from ..streams import stream, streams
-from ..terms.arguments import checked_integer
-from .point import check_point
+from .point import check_point, checked_sizes
 
 
 @final
@@ -68,10 +67,7 @@ class ModifiedMLP(eqx.Module):
         activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
     ):
-        sizes = {"dim": dim, "width": width, "depth": depth}
-        dim, width, depth = (
-            checked_integer(value, f"{name} of ModifiedMLP", 1) for name, value in sizes.items()
-        )
+        dim, width, depth = checked_sizes("ModifiedMLP", dim=dim, width=width, depth=depth)
         out_size = plain(out_size)
         first, second = streams(key, "encoders", 2)
         self.dim, self.activation = dim, activation

@@ -1,4 +1,4 @@
-"""Checks that networks are callable, and that they are called with one point."""
+"""Checks of networks: their sizes, that they are callable, and that they see one point."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,15 @@ from typing import Any
 import jax
 from jaxtyping import Array, Inexact
 
-from ..terms.arguments import is_function
+from ..terms.arguments import checked_integer, is_function
+
+
+def checked_sizes(name: str, **sizes: Any) -> tuple[int, ...]:
+    """Sizes of a network, each a number of at least 1.
+
+    **Raises:** `TypeError` for what is no integer, `ValueError` for a number below 1.
+    """
+    return tuple(checked_integer(value, f"{each} of {name}", 1) for each, value in sizes.items())
 
 
 def check_point(name: str, x: Inexact[Array, "*point"], dim: int | None = None) -> None:

@@ -10,19 +10,20 @@ from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 from ..scalars import plain
 from ..streams import stream, streams
 from ..terms.arguments import checked_integer
-from .point import check_point
+from .point import check_point, checked_sizes
+from .weight_sharing import of_rows
 
 
 @final
 class SlidingMLP(eqx.Module):
     """A sum of functions of neighbouring coordinates, all made by one small network.
 
-    The network sees each window of B neighbouring coordinates, and makes C numbers of it: windows
-    overlap, so there are $P = d − B + 1$ of them. The result is a linear function of all P·C
-    numbers: a convolutional network along the coordinates, with a dense last layer. So it knows
-    that only neighbours meet, and that a few shapes do for all places, but for $C$ weights at each
-    of them. It has about $C d$ parameters, and its exact Laplacian costs as much as a few of its
-    values in any dimension, since a number moves along few coordinates up to the last layer.
+    The small network sees each window of B neighbouring coordinates and makes C numbers of it.
+    Windows overlap, so there are $P = d − B + 1$ of them. The result is a linear function of all
+    P·C numbers: this is a convolutional network along the coordinates with a dense last layer. It
+    assumes that only neighbours meet, in the same few shapes everywhere; each place has C weights
+    of its own. It has about $C d$ parameters. Its exact Laplacian costs as much as a few values in
+    any dimension, because each number depends on few coordinates up to the last layer.
 
     Coordinates that belong to no place, such as time, are the `common` last ones, which every
     window sees.
@@ -40,8 +41,8 @@ class SlidingMLP(eqx.Module):
 
     **Returns:** called at a point of shape `(d,)`, an array of shape `(out_size,)`, or a scalar.
 
-    **Raises:** `ValueError` for sizes less than 1, windows with more coordinates than there are,
-    and at the call for a point of another shape.
+    **Raises:** `ValueError` for sizes less than 1 (0 for `depth` and `common`), windows with more
+    coordinates than there are, and at the call for a point of another shape.
 
     !!! example
 
@@ -73,48 +74,38 @@ class SlidingMLP(eqx.Module):
         activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
     ):
-        sizes = {"dim": dim, "block": block, "channels": channels}
-        dim, block, channels = (
-            checked_integer(value, f"{name} of SlidingMLP", 1) for name, value in sizes.items()
+        dim, block, width, channels = checked_sizes(
+            "SlidingMLP", dim=dim, block=block, width=width, channels=channels
         )
+        depth = checked_integer(depth, "depth of SlidingMLP", 0)
         common = checked_integer(common, "common of SlidingMLP", 0)
-        width, depth, out_size = plain((width, depth, out_size))
         if block + common > dim:
             raise ValueError(
-                f"SlidingMLP expects windows of 1 to {dim - common} coordinates, as it has {dim} "
-                f"of which {common} are common to all, got block={block}."
+                f"SlidingMLP expects a block and common coordinates that are at most its {dim} "
+                f"coordinates together, got block={block} and common={common}."
             )
         self.dim, self.block, self.activation = dim, block, activation
         outs = (*(width,) * depth, channels)
         ins = (block + common, *outs[:-1])
         keys = streams(key, "layers of a window", len(outs))
-        self.layers = tuple(map(_linear, ins, outs, keys))
-        places = dim - common - block + 1
-        self.readout = eqx.nn.Linear(places * channels, out_size, key=stream(key, "readout"))
+        layers = zip(ins, outs, keys, strict=True)
+        self.layers = tuple(eqx.nn.Linear(size, out, key=each) for size, out, each in layers)
+        features = (dim - common - block + 1) * channels
+        self.readout = eqx.nn.Linear(features, plain(out_size), key=stream(key, "readout"))
 
     def __call__(self, x: Inexact[Array, "*point"]) -> Float[Array, "*out"]:
         check_point("SlidingMLP", x, self.dim)
         return self.readout(jnp.ravel(self._along(x)))
 
     def _along(self, x: Inexact[Array, " d"]) -> Float[Array, "places channels"]:
-        """What the small network makes of all windows, by products with all at once: mapped over
-        them it is several times as slow.
-        """
+        """The numbers that the small network makes of each window."""
         *hidden, last = self.layers
         common = self.layers[0].weight.shape[1] - self.block
-        places = self.dim - common - self.block + 1
-        columns = [x[start : start + places] for start in range(self.block)]
-        columns += [jnp.full((places,), x[self.dim - common + each]) for each in range(common)]
+        own, others = x[: self.dim - common], x[self.dim - common :]
+        places = len(own) - self.block + 1
+        columns = [own[start : start + places] for start in range(self.block)]
+        columns += [jnp.full((places,), others[each]) for each in range(common)]
         seen = jnp.stack(columns, axis=1)
         for layer in hidden:
-            seen = self.activation(_all(layer, seen))
-        return _all(last, seen)
-
-
-def _linear(ins: int, outs: int, key: PRNGKeyArray) -> eqx.nn.Linear:
-    return eqx.nn.Linear(ins, outs, key=key)
-
-
-def _all(layer: eqx.nn.Linear, rows: Inexact[Array, "places n"]) -> Inexact[Array, "places m"]:
-    assert layer.bias is not None
-    return rows @ layer.weight.T + layer.bias[None]
+            seen = self.activation(of_rows(layer, seen))
+        return of_rows(last, seen)

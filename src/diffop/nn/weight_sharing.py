@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Inexact, PRNGKeyArray
 from ..scalars import plain
 from ..streams import stream
 from ..terms.arguments import checked_integer
-from .point import check_point
+from .point import check_point, checked_sizes
 
 
 @final
@@ -84,11 +84,10 @@ class WeightSharedMLP(eqx.Module):
         activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
     ):
-        sizes = {"dim": dim, "block": block, "channels": channels}
-        dim, block, channels = (
-            checked_integer(value, f"{name} of WeightSharedMLP", 1) for name, value in sizes.items()
+        dim, block, width, channels = checked_sizes(
+            "WeightSharedMLP", dim=dim, block=block, width=width, channels=channels
         )
-        width, depth, out_size = plain((width, depth, out_size))
+        depth, out_size = checked_integer(depth, "depth of WeightSharedMLP", 0), plain(out_size)
         if block > dim or (block == 1 and (channels > 1 or summed)):
             raise ValueError(
                 f"WeightSharedMLP expects a block of 2 to {dim} coordinates, or a block of 1 with "
@@ -106,9 +105,15 @@ class WeightSharedMLP(eqx.Module):
         return self.mlp(x if self.shared is None else self._by_block(self.shared, x))
 
     def _by_block(self, shared: eqx.nn.Linear, x: Inexact[Array, " d"]) -> Float[Array, " inputs"]:
-        assert shared.bias is not None
         blocks = jnp.pad(x, (0, -self.dim % self.block)).reshape(-1, self.block)
         if self.summed:
             return shared(jnp.sum(blocks, axis=0))
-        # a convolution, or the layer mapped over the blocks, takes several times as long
-        return jnp.ravel(blocks @ shared.weight.T + shared.bias[None])
+        return jnp.ravel(of_rows(shared, blocks))
+
+
+def of_rows(layer: eqx.nn.Linear, rows: Inexact[Array, "count n"]) -> Inexact[Array, "count m"]:
+    """What a layer makes of all rows, in one product: a convolution, or the layer mapped over the
+    rows, takes several times as long.
+    """
+    assert layer.bias is not None
+    return rows @ layer.weight.T + layer.bias[None]

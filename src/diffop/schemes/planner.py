@@ -13,9 +13,9 @@ from .scheme import Scheme
 
 _CANDIDATES = {"nested": nested, "power": power}
 _MOST = 512
-"""If derivatives have more divisors than this, powers are not tried: half as many directions are
-expanded to the full order, which takes minutes of exact arithmetic. Powers of fewer cost three
-times as much as nested jets as soon as there are three variables.
+"""Of a derivative with more divisors than this, powers are not tried. They take half as many
+directions, each of which is expanded to the full order in exact arithmetic: minutes, for a scheme
+that costs two to three times as much as the nested one where both were made.
 """
 KINDS = ("auto", *_CANDIDATES)
 Kind: TypeAlias = str | Scheme | Callable[[tuple[Alpha, ...]], Scheme]
@@ -57,7 +57,7 @@ def plan(wanted: Sequence[Alpha], kind: Kind = "auto") -> Planned:
 
 @functools.lru_cache(maxsize=4096)
 def _planned(wanted: tuple[Alpha, ...], kind: str) -> Planned:
-    divisors = sum(math.prod(order + 1 for _, order in alpha) for alpha in wanted)
+    divisors = max(math.prod(order + 1 for _, order in alpha) for alpha in wanted)
     tried = tuple(_CANDIDATES) if divisors <= _MOST else ("nested",)
     names = tried if kind == "auto" else (kind,)
     schemes = {name: _CANDIDATES[name](wanted) for name in names}

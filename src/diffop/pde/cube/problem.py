@@ -24,9 +24,9 @@ class AbstractOnCube(AbstractSolvedProblem):
     given on the faces says much of the inside. A factor that is zero on all faces is of no use
     there, since it is nearly zero everywhere: values are conditions, at random points of faces.
 
-    Others in many dimensions have $u = m² + sin m$ with the mean m of the coordinates (Menon and
-    Jagtap 2025, "Anant-Net", arXiv 2505.03595). At random points m is about $(3d)^{−1/2}$, and what
-    is missed by m alone about $d^{−1/2}$ of u.
+    The Allen-Cahn program of Menon and Jagtap 2025, "Anant-Net" (arXiv 2505.03595), has
+    $u = m² + sin m$ with the mean m of the coordinates. At random points m is about $(3d)^{−1/2}$,
+    and m alone misses about $d^{−1/2}$ of u.
 
     A subclass is final, has a `name`, a dimension `dim`, and `coefficients`, the $d^{−1/2} c_i$.
     """
