@@ -106,13 +106,13 @@ WAYS = {
 }
 
 
-def _walkers(count: int, electrons: int) -> jax.Array:
+def walkers(count: int, electrons: int) -> jax.Array:
     return jax.random.normal(jax.random.key(1), (count, electrons, 3))
 
 
 def _subject(attends: bool) -> Subject:
     ways = {name: always(way) for name, way in WAYS.items()}
-    return Subject(ways, partial(parameters, attends=attends), _walkers, 4)
+    return Subject(ways, partial(parameters, attends=attends), walkers, 4)
 
 
 SUBJECTS = {"attention": _subject(True), "determinants": _subject(False)}

@@ -15,6 +15,7 @@ from ..harness.program import Program, Runnable
 from ..harness.records import Record, Records
 from ..harness.suite import AbstractTimed
 from ..harness.table import Table, duration, listing, megabytes
+from ..subjects import attention
 from ..subjects.agreement import PARTS
 from ..subjects.networks import BASE, Network, ball_points, mlp, normal_points
 from ..subjects.steps import JETS, OURS, POINTS, training
@@ -106,6 +107,11 @@ def _drawn(order: int) -> Callable[[str], Program]:
     return program
 
 
+def _one_walker(part: str) -> Program:
+    energy = attention.WAYS[OURS]
+    return Program(PARTS[part], energy, attention.parameters(30), attention.walkers(1, 30))
+
+
 def _kernel_matrix(part: str) -> Program:
     """What a step of a Gauss-Newton method has to invert."""
     wide = jax.random.normal(jax.random.key(0), (3000, 4000))
@@ -136,6 +142,7 @@ _ROWS = {
     "Δ, d = 1,000, width 1,024": Row(_HALVES, _BOTH, _exact(1000, Network(3, 1024))),
     "Δ, d = 1,000": Row(("parts",), _BOTH, _exact(1000)),
     "Σ∂⁸, d = 1,000, 16 draws": Row(("parts",), _BOTH, _drawn(8)),
+    "attention, 30 electrons, one walker": Row(("parts",), _BOTH, _one_walker),
     "Δ of a product, d = 8,000": Row(("chunks",), ("forward",), _all_directions),
     "A Aᵀ, 3,000 × 4,000": Row(("symmetric product",), ("forward",), _kernel_matrix),
     "a step, d = 100,000: bits": Row(("bits",), (STEP,), _step),

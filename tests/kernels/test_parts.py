@@ -25,6 +25,7 @@ X = RNG.normal(size=(POINTS, DIM))
 DEEP = *(RNG.normal(size=shape) / 2 for shape in ((4, 8), (4, 4), (5, 4))), RNG.normal(size=5)
 LONG = RNG.normal(size=(POINTS, 8))
 """Points of more coordinates than a first layer is wide."""
+SHAPES = {"squeeze", "reshape", "broadcast_in_dim"}
 SCALES = RNG.normal(size=(POINTS, WIDTH))
 
 
@@ -326,6 +327,20 @@ def test_one_point_and_none(three, monkeypatch):
     for count in (1, 0):
         got = values(pushed, WEIGHTS, X[:count])
         np.testing.assert_allclose(got, values(nested, WEIGHTS, X[:count]), rtol=1e-11)
+
+
+def test_a_single_point_is_not_mapped(three):
+    """Its equations are those of a point without `vmap`; another `vmap` finds parts again."""
+    point = functools.partial(network, WEIGHTS)
+    counted = lambda function, x: jaxprs.count(
+        eqn for eqn in jaxprs.of(function, x) if eqn.primitive.name not in SHAPES
+    )
+    derivative = pushed(point)
+    assert counted(jax.vmap(derivative), X[:1]) == counted(derivative, X[0])
+    twice = jax.vmap(jax.vmap(derivative))
+    assert lengths(jax.make_jaxpr(twice)(X[:, None]).jaxpr) == [2]
+    want = values(nested, WEIGHTS, X)
+    np.testing.assert_allclose(jax.jit(twice)(X[:, None])[:, 0], want, rtol=1e-11)
 
 
 def test_jets_are_pushed_through_parts():

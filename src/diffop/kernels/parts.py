@@ -10,8 +10,12 @@ for its products to fill several cores. Products of wide layers take longer than
 that they fill, so they are kept for reverse mode. If a function is linearised once and applied many
 times, all points stay together, since each part would be pushed again in each application.
 
+A single mapped point is pushed without its axis: XLA on CPUs adds up over directions many times
+more slowly behind an axis of size one.
+
 Gain, on a CPU: without it, an exact Laplacian in 1,000 dimensions and its gradient take 1.1 times
-as long and four times the temporary memory; estimates of order eight take twice the memory.
+as long and four times the temporary memory; estimates of order eight take twice the memory. The
+kinetic energy of one walker of 30 electrons with attention takes 1.9 times as long.
 """
 
 import functools
@@ -23,10 +27,10 @@ import jax.extend.core as jex
 
 from ..versions import is_staged
 from . import device, halves, scaled_rows
-from .points import in_a_loop
+from .points import at_the_only_point, in_a_loop
 from .programs import inner_programs, peak_bytes
 from .rows import NAME as ROWS
-from .seam import Outputs, better, kernel_p, mapped, written_out
+from .seam import Outputs, better, bound, kernel_p, mapped, written_out
 
 NAME = "parts"
 ONE_BY_ONE = (halves.NAME, scaled_rows.NAME)
@@ -70,6 +74,9 @@ def _batch(
 ) -> Outputs:
     along = {n: axis for n, axis in enumerate(axes) if axis is not None}
     (count,) = {operands[n].shape[axis] for n, axis in along.items()}
+    if count == 1:
+        alone = {"curves": curves, "policy": policy}
+        return at_the_only_point(lambda *x: bound(NAME, jaxpr, x, alone), operands, axes)
     points = sum(operands[n].nbytes for n in along)
     peak = count * peak_bytes(jaxpr, along)
     wide = _goes_one_by_one(jaxpr.jaxpr)
