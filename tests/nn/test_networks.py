@@ -136,6 +136,14 @@ def test_fourier_frequencies_are_not_trained():
     assert not np.any(gradient.frequencies) and np.any(gradient.net.layers[0].weight)
 
 
+def test_mapped_input():
+    u = do.nn.MappedInput(lambda z: z[0] * z[1], lambda x, t: jnp.stack([x[0] + t, 3 * x[1]]))
+    assert u(jnp.array([0.5, 2.0]), 0.25) == 0.75 * 6.0
+    pair = do.nn.MappedInput(eqx.nn.Linear(2, 2, key=KEY), eqx.nn.Linear(3, 2, key=KEY))
+    grown = eqx.filter_grad(lambda u: jnp.sum(u(jnp.ones(3))))(pair)
+    assert np.any(grown.net.weight) and np.any(grown.map.weight)
+
+
 def test_periodic_input():
     embedded = do.nn.PeriodicInput(lambda z: z, {2: 3.0, 0: 0.5}, harmonics=2)
     x = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
@@ -160,6 +168,9 @@ NETWORKS = {
     "modified": lambda key: do.nn.ModifiedMLP(5, 4, 2, key=key),
     "fourier": lambda key: do.nn.FourierFeatures(
         eqx.nn.MLP(6, "scalar", 4, 1, jnp.tanh, key=key), 5, 3, sigma=0.3, key=key
+    ),
+    "mapped": lambda key: do.nn.MappedInput(
+        eqx.nn.MLP(5, "scalar", 4, 1, jnp.tanh, key=key), lambda x: jnp.log1p(4 * x * x)
     ),
     "periodic": lambda key: do.nn.PeriodicInput(
         eqx.nn.MLP(3 + 2 * 2 * 2, "scalar", 4, 1, jnp.tanh, key=key), {1: 2.0, 4: 1.5}, harmonics=2

@@ -5,7 +5,7 @@ from .boundary import (
     InitialCondition,
     ZeroOnUnitSphere,
 )
-from .embeddings import FourierFeatures, PeriodicInput
+from .embeddings import FourierFeatures, MappedInput, PeriodicInput
 from .modified_mlp import ModifiedMLP
 from .pinn import PINN
 from .scaling import (
@@ -27,6 +27,7 @@ __all__ = [
     "HardConstraint",
     "InitialCondition",
     "JoinedInput",
+    "MappedInput",
     "ModifiedMLP",
     "PINN",
     "PeriodicInput",

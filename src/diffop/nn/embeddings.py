@@ -1,7 +1,8 @@
-"""Networks that see sines and cosines of a point."""
+"""Networks that see sines and cosines of a point, or another function of it."""
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import final
 
 import equinox as eqx
@@ -12,7 +13,46 @@ from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
 from ..scalars import plain
 from ..terms.arguments import checked_integer
-from .point import check_point
+from .point import as_net, check_point
+
+
+@final
+class MappedInput(eqx.Module):
+    """A network that sees a function of the point: `u(x) = net(map(x))`.
+
+    The function says what is known of the solution: a symmetry, by numbers that are equal at points
+    where the solution is, or where it is steep, by a coordinate that is steep there. The network
+    itself then has to be neither symmetric nor steep. For example $log(1 + (x/δ)²)$ is the same for
+    x and −x, and sees the neighbourhood of 0 of size $δ$ as large as all the rest.
+
+    **Arguments:**
+
+    - `net`: any callable from an array of the shape of `map(x)`, such as `equinox.nn.MLP`. Its
+        array leaves stay learnable.
+    - `map`: a function of a point, shape `(d,)`, or of several arguments, x and t. If it is a
+        module its arrays are learnable, too.
+
+    **Returns:** called as `map` is, whatever `net` returns.
+
+    **Raises:** `TypeError` if `net` or `map` is not callable.
+
+    !!! example
+
+        ```python
+        import equinox as eqx, jax, jax.numpy as jnp
+        import diffop as do
+
+        net = eqx.nn.MLP(2, "scalar", 16, depth=2, activation=jnp.tanh, key=jax.random.key(0))
+        u = do.nn.MappedInput(net, lambda x: jnp.stack([jnp.log1p((x[0] / 0.01) ** 2), x[1]]))
+        u(jnp.array([-0.5, 0.3])), u(jnp.array([0.5, 0.3]))  # equal
+        ```
+    """
+
+    net: Callable = eqx.field(converter=partial(as_net, "MappedInput"))
+    map: Callable = eqx.field(converter=partial(as_net, "MappedInput"))
+
+    def __call__(self, *args: PyTree) -> PyTree:
+        return self.net(self.map(*args))
 
 
 @final

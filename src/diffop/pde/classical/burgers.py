@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ...nn import HardConstraint
+from ...nn import HardConstraint, MappedInput
 from ...operators.elementary import Identity, Partial
 from ...scalars import plain
 from ..domains.box import Box
@@ -36,8 +36,13 @@ _REACH, _NODES = 14.0, 401
 class Burgers(AbstractEvolution, AbstractSolvedProblem):
     """Burgers, $u_t + u u_x = ν u_xx$ on [−1, 1] to time 1, from $−sin πx$, a front that steepens.
 
-    u is 0 at both ends. From $t ≈ 1/π$ on there is a front at x = 0, of width $2ν$. The ansatz is
-    $−sin πx + t (1 − x²) net(x, t)$, and the solution is Cole's and Hopf's, by quadrature. Source:
+    u is 0 at both ends, and odd: $u(−x, t) = −u(x, t)$. From $t ≈ 1/π$ on there is a front at x =
+    0, of width $2ν$. The ansatz is odd too, and sees the front as large as the rest. With the
+    length $δ = πν$ it is
+
+        −sin πx + t (1 − x²) x / √(x² + δ²) net(log(1 + (x/δ)²), t),
+
+    with both inputs scaled to [−1, 1]. The solution is Cole's and Hopf's, by quadrature. Source:
     Raissi, Perdikaris and Karniadakis 2019, "Physics-informed neural networks"; Basdevant et al.
     1986, "Spectral and finite difference solutions of the Burgers equation".
 
@@ -92,9 +97,16 @@ class Burgers(AbstractEvolution, AbstractSolvedProblem):
         return -jnp.sin(jnp.pi * x[0])
 
     def ansatz(self, net: Callable) -> Callable:
-        return HardConstraint(
-            self.domain.fitted(net), self.initial, lambda x: x[1] * (1 - x[0] * x[0])
-        )
+        length = math.pi * self.viscosity
+        far = math.log1p(1 / length**2)
+
+        def seen(x: Float[Array, " dim"]) -> Float[Array, " 2"]:
+            return jnp.stack([2 / far * jnp.log1p((x[0] / length) ** 2) - 1, 2 * x[1] - 1])
+
+        def factor(x: Float[Array, " dim"]) -> Float[Array, ""]:
+            return x[1] * (1 - x[0] ** 2) * x[0] / jnp.sqrt(x[0] ** 2 + length**2)
+
+        return HardConstraint(MappedInput(net, seen), self.initial, factor)
 
     def solution(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         z = jnp.linspace(-_REACH, _REACH, _NODES, dtype=x.dtype)
