@@ -69,7 +69,7 @@ class Burgers(AbstractEvolution, AbstractSolvedProblem):
     domain: ClassVar[SpaceTime] = SpaceTime(Box((-1.0,), (1.0,)), 1.0)
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
-        steps=350,
+        steps=300,
         batch=3000,
         pool=3,
         width=16,

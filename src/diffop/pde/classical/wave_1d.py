@@ -47,8 +47,8 @@ class Wave1D(AbstractEvolution, AbstractSolvedProblem):
     domain: ClassVar[SpaceTime] = SpaceTime(Box((0.0,), (1.0,)), 1.0)
     recommended: ClassVar[Recommended] = LEAST_SQUARES(
         dim=2,
-        steps=200,
-        batch=2500,
+        steps=250,
+        batch=2000,
         width=24,
         depth=2,
     )
