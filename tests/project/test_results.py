@@ -23,7 +23,7 @@ from ..conftest import KEEPING
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
 ROW = re.compile(
-    r"^\| `([\w-]+)` \| (?:< )?([\de.-]+) \| ([\de.-]+) \|.*\| 0 \| (?:`([^`]*)`)? *\|$",
+    r"^\| `([\w-]+)` \| (?:< )?([\de.-]+) \| ([\de.+-]+) \|.*\| 0 \| (?:`([^`]*)`)? *\|$",
     re.MULTILINE,
 )
 SECTION = PAGE.read_text().split("## Every problem")[1].split("\n## ")[0]
