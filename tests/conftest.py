@@ -23,7 +23,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_num_cpu_devices", 2)
 
 # What is compiled is kept, for the next run and for the processes that tests start.
-_KEEPING = {
+KEEPING = {
     "jax_compilation_cache_dir": str(Path(__file__).parents[1] / ".cache" / "compiled"),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
@@ -43,7 +43,7 @@ def pytest_configure(config):
         together.SIZE = 1
         config.option.oracles = "compute"
     quickly = not config.getoption("rest")
-    for name, value in (_KEEPING | _QUICKLY if quickly else _KEEPING).items():
+    for name, value in (KEEPING | _QUICKLY if quickly else KEEPING).items():
         os.environ.setdefault(name.upper(), str(value))
         jax.config.update(name, value)
     if quickly:

@@ -16,5 +16,10 @@ def allen_cahn(problem, u):
     return lambda x: laplacian(u)(x) + u(x) - u(x) ** 3 - problem.source(x)
 
 
+def enhanced(residual, weight):
+    """The square of a residual, and of its gradient times a weight: what a loss is the mean of."""
+    return lambda x: residual(x) ** 2 + weight * jnp.sum(jax.grad(residual)(x) ** 2)
+
+
 def mean_square(residual, points):
     return jnp.mean(jnp.square(jax.vmap(residual)(points)))

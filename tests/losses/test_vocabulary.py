@@ -10,6 +10,8 @@ import diffop as do
 from diffop.losses.squares import data_key
 from diffop.streams import stream
 
+from .. import nested
+
 pytestmark = pytest.mark.usefixtures("x64")
 
 KEY = jax.random.key(4)
@@ -40,12 +42,7 @@ POISSON = do.equations.Equation.linear(do.Laplacian(), source, conditions=edges)
 def written_out(points, data, data_weight=1.0, gpinn=0.0):
     """With nested autodiff."""
 
-    def residual(x):
-        return jnp.trace(jax.hessian(u)(x)) - source(x)
-
-    def square(x):
-        return residual(x) ** 2 + gpinn * jnp.sum(jax.grad(residual)(x) ** 2)
-
+    square = nested.enhanced(lambda x: nested.laplacian(u)(x) - source(x), gpinn)
     missed = jax.vmap(u)(data) ** 2 + 3 * (jax.vmap(lambda x: jax.grad(u)(x)[1])(data) - 1) ** 2
     return jnp.mean(jax.vmap(square)(points)) + data_weight * jnp.mean(missed)
 

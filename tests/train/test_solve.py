@@ -141,7 +141,7 @@ def test_the_seed_determines_the_problem(run, tmp_path):
 
 
 @pytest.mark.slow("trains networks")
-@pytest.mark.parametrize("probes", ["exact", "rademacher", "stratified"])
+@pytest.mark.parametrize("probes", ["rademacher", "stratified"])
 def test_every_estimator_trains(probes, tmp_path):
     report = do.train.solve(small(steps=2, probes=probes), tmp_path)
     assert report.settings["probes"] == probes
@@ -149,41 +149,12 @@ def test_every_estimator_trains(probes, tmp_path):
 
 
 @pytest.mark.slow("trains networks")
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("g-kdv-1d", {}),
-        ("kdv-2d", {}),
-        ("kp-2d", {}),
-        (
-            "sine-gordon-two-body",
-            {"dim": 4, "n": 2, "probes": "sparse", "gpinn": 0.1, "square": "pairs"},
-        ),
-    ],
-)
-def test_every_problem_trains(name, changes, tmp_path):
-    settings = do.train.Settings(name, steps=2, batch=8, width=8, depth=1, **changes)
+def test_squares_of_pairs_and_a_gradient_train(tmp_path):
+    settings = small(steps=2, batch=8, depth=1, probes="sparse", gpinn=0.1, square="pairs")
     report = do.train.solve(settings, tmp_path)
-    assert np.isfinite(report.rel_l2)
-    assert report.settings["gpinn"] == changes.get("gpinn", do.pde.recommended(name).gpinn)
-    drawn = (tmp_path / "solution.png").is_file()
-    assert drawn == (name != "sine-gordon-two-body")
-    if drawn:
-        assert (tmp_path / "solution.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    with jax.enable_x64(settings.precision == "double"):
-        assert np.isfinite(do.train.load(tmp_path)(jnp.zeros(report.dim)))
-
-
-@pytest.mark.slow("trains networks")
-def test_a_soliton_is_learnt_from_its_data(tmp_path):
-    """The null model, the initial profile held still, misses a soliton that moves away."""
-    first_order = {"optimiser": "adam", "learning_rate": 5e-3, "precision": "default"}
-    settings = do.train.Settings(
-        "g-kdv-1d", steps=600, batch=64, data_batch=None, width=32, data_weight=0.1, **first_order
-    )
-    report = do.train.solve(settings, tmp_path)
-    assert report.null_rel_l2 > 0.9
-    assert report.skill > 2
+    assert np.isfinite(report.rel_l2) and np.isfinite(do.train.load(tmp_path)(jnp.zeros(4)))
+    assert (report.settings["gpinn"], report.settings["square"]) == (0.1, "pairs")
+    assert not (tmp_path / "solution.png").exists()
 
 
 @pytest.mark.slow("trains networks")

@@ -7,7 +7,7 @@ which is linear in the coordinates at first for two bodies, and of third order f
 import math
 from functools import partial
 
-from ..recommended import MUON, ByDimension, Recommended
+from ..recommended import LEAST_SQUARES, MUON, ByDimension, Recommended
 
 _ANCHORED_FROM = {2: 300, 3: 1000}
 """By the number of bodies. From this dimension on a two-body solution is nearly one number, a slope
@@ -19,6 +19,9 @@ _CURVED_TO = 300_000
 
 _CUBIC_FROM = 10
 """Below this, small networks learn the whole solution."""
+
+_PLAIN_TO = 3
+"""Up to this dimension some hundred residuals show a small network all of the solution."""
 
 _scaled = partial(Recommended, output_scale="source")
 """The source gives the size of the solution, which grows with the dimension."""
@@ -73,7 +76,9 @@ def _cubic(dim: int) -> Recommended:
 
 
 def _small(dim: int) -> Recommended:
-    """Many cheap steps, with all jets."""
+    """Least-squares steps in space and below; above, many cheap steps, with all jets."""
+    if dim <= _PLAIN_TO:
+        return LEAST_SQUARES(steps=200, batch=1000, width=24, depth=2, input_scale=_root(dim))
     return MUON(steps=6000, input_scale=_root(dim), gpinn=1.0)
 
 
