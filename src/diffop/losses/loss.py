@@ -88,7 +88,7 @@ class ResidualLoss(eqx.Module):
     - `batch`: how many fresh points at each call, at least 1.
     - `n`: how many draws of jets; not needed if nothing is drawn.
     - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, for
-        comparisons, a baseline of `diffop.baselines`, by name or itself.
+        comparisons, a baseline such as `diffop.baselines.SDGD()`.
     - `data_weight`: the weight of the equation's conditions; or a list with one weight for each, in
         the order in which the equation returns them.
     - `gpinn`: the weight of the residual's gradient, the square of a length; 0 for none. It
@@ -125,19 +125,6 @@ class ResidualLoss(eqx.Module):
     their number or that of draws, are missing. At the call, `ValueError` if u takes other arguments
     than points, or gives a wrong shape, or if the residual does not have the structure of the
     weights. `diffop.train.MissingExtraError` if it needs a package that is missing.
-    **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
-    arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
-    points and jets. Where u is a [`diffop.nn.PINN`][] with unknowns, the equation is the PINN's
-    own, with what it has learnt.
-
-    **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if
-    it is less than one, if the probes or the square are unknown, if the probes are biased for one
-    of the operators, if `"product"` or `"pairs"` is asked of exact ones, or `"pairs"` of such that
-    have no standard error, such as a single draw or a baseline, if a baseline is asked for gPINN or
-    cannot take an operator, if it is not said where or how many points or draws there are, and at
-    the call if u takes other arguments than points are, or gives another shape than is asked of it,
-    or the residual is not of what the weights are; `diffop.train.MissingExtraError` if it needs a
-    package that is missing.
 
     !!! example
 
