@@ -23,6 +23,7 @@ from .parallel.processes import connect, failure, is_first, leave
 from .paths import found_at, is_path
 from .pde.own import imported
 from .pde.registry import summary
+from .train import solving
 from .train.loggers import TRACKERS
 from .train.model import Keys, build_problem
 from .train.runs import find_runs, save_plot, table, written
@@ -232,7 +233,7 @@ def _solved(options: argparse.Namespace) -> int:
     except train.MissingExtraError as error:
         return _complain(error, _FAILED)
     try:
-        report = train.solve(settings, options.out, options.overwrite, **how)
+        report = solving.run(settings, options.out, **how)
     except (
         train.NonFiniteLossError,
         train.CheckpointMismatchError,

@@ -16,7 +16,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import loggers, settings, solving
+from diffop.train import checking, loggers, settings, solving
 
 SIZES = ["--dim", "4", "--width", "8", "--n", "2", "--steps", "10"]
 SOLVE = ["solve", "allen-cahn-two-body", "--paper", *SIZES]
@@ -119,6 +119,13 @@ def test_bad_sizes_are_one_line_and_exit_2(words, message, tmp_path, capsys):
     assert code == 2
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_settings_are_checked_once(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(checking, "memory_bytes", lambda: asked.append("how much memory"))
+    assert main([*SOLVE, "--steps", "1", "--out", str(tmp_path / "run")]) == 0
+    assert len(asked) == 1
 
 
 def test_problems_with_one_dimension(tmp_path, capsys):

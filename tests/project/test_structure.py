@@ -36,7 +36,7 @@ ARROWS = {
     "equations": {"terms", "estimators", "operators"},
     "baselines": {"schemes", "jets", "probes", "terms", "estimators"},
     "parallel": set(),
-    "losses": {"terms", "estimators", "operators", "equations", "baselines", "parallel"},
+    "losses": {"terms", "estimators", "operators", "equations", "parallel"},
     "methods": {"kernels", "taylor", "equations", "losses"},
     "nn": {"terms", "estimators", "equations", "losses"},
     "pde": {

@@ -16,6 +16,7 @@ from .. import nested
 pytestmark = pytest.mark.usefixtures("x64")
 
 KEY = jax.random.key(2)
+SDGD = do.baselines.SDGD()
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +37,11 @@ def loss(problem, probes, n=2, **options):
 @pytest.mark.parametrize("square", ["biased", "product"])
 def test_coordinates_and_signs_are_those_of_diffop(problem, u, square):
     """With the same key the same draws, and so the same losses."""
-    pairs = [("sdgd-loop", "sparse"), ("hte", "rademacher")]
+    pairs = [(do.baselines.SDGDLoop(), "sparse"), (do.baselines.HTE(), "rademacher")]
 
     @eqx.filter_jit
     def values(u):
-        return [[loss(problem, name, square=square)(u, KEY) for name in pair] for pair in pairs]
+        return [[loss(problem, each, square=square)(u, KEY) for each in pair] for pair in pairs]
 
     for theirs, ours in values(u):
         np.testing.assert_allclose(theirs, ours, rtol=1e-11)
@@ -51,7 +52,7 @@ def written_out(problem, u, points):
     return nested.mean_square(nested.allen_cahn(problem, u), points)
 
 
-@pytest.mark.parametrize("probes", ["sdgd", do.baselines.FiniteDifferences(1e-3)])
+@pytest.mark.parametrize("probes", [SDGD, do.baselines.FiniteDifferences(1e-3)])
 def test_all_draws_are_the_exact_loss(problem, u, probes):
     points = problem.sample(stream(KEY, "points"), 4)
     value = eqx.filter_jit(loss(problem, probes, n=6))(u, KEY)
@@ -63,29 +64,29 @@ def test_all_draws_are_the_exact_loss(problem, u, probes):
     [
         ({"square": "pairs"}, "'pairs' takes the variance .* away: .* not of those by a baseline"),
         ({"gpinn": 0.5}, "baselines take derivatives of order two at most, got gpinn=0.5 and the"),
-        ({"probes": "SDGD"}, "or a baseline among sdgd-loop, .*, got 'SDGD'"),
+        ({"probes": "SDGD"}, r"or a baseline such as diffop.baselines.SDGD\(\), got 'SDGD'"),
         ({"probes": 3}, "a loss expects probes among exact"),
     ],
 )
 def test_what_is_refused(problem, options, message):
     with pytest.raises(ValueError, match=message):
-        loss(problem, **{"probes": "sdgd", **options})
+        loss(problem, **{"probes": SDGD, **options})
 
 
 def test_problems_of_high_order():
     biharmonic = do.pde.make("biharmonic", 4, key=KEY)
     with pytest.raises(ValueError, match="baselines take u, .* got Δ²"):
-        loss(biharmonic, "sdgd")
+        loss(biharmonic, SDGD)
 
 
 def test_the_bias_is_not_known(problem, u):
     with pytest.raises(ValueError, match="not of those by a baseline"):
-        loss(problem, "sdgd").bias(u, KEY)
+        loss(problem, SDGD).bias(u, KEY)
 
 
 def test_folx_is_exact_and_has_to_be_installed(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "folx", None)
     with pytest.raises(ValueError, match="takes away the bias of .* 'folx', whose loss has no bia"):
-        loss(problem, "folx", square="product")
+        loss(problem, do.baselines.Folx(), square="product")
     with pytest.raises(do.train.MissingExtraError, match="the baseline 'folx' needs folx"):
         do.train.check(do.train.Settings("allen-cahn-two-body", probes="folx"), "never-made")

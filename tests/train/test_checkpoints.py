@@ -1,7 +1,10 @@
 """Checkpoints of a fit: what is in them, which are kept, and what is done with damaged ones."""
 
+import contextlib
 import errno
+import resource
 import shutil
+import signal
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +13,7 @@ import optax
 import pytest
 
 import diffop as do
-from diffop.train import checkpoints, disk
+from diffop.train import checkpoints, disk, stored
 
 KEY = jax.random.key(0)
 MODEL = {"a": jnp.zeros(3), "b": jnp.ones((2, 4), jnp.bfloat16)}
@@ -325,6 +328,34 @@ def test_a_full_disk(error, tmp_path, monkeypatch):
             zip((20, 30), said, strict=True)] == [True, True]  # fmt: skip
     assert all("No space left on device" in text and "training goes on" in text for text in said)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10", "40"]
+
+
+def test_what_orbax_leaves_to_its_callers(tmp_path, caplog):
+    """Files may not grow, as on a full disk: an `OSError`, without lines of its threads. By itself
+    Orbax raises another error, and logs a traceback of each thread."""
+    import orbax.checkpoint as ocp
+
+    arrays = {"w": [np.random.default_rng(0).normal(size=10**4)]}
+    with files_of_at_most(2**14):
+        with pytest.raises(OSError, match="Failed to write"):
+            stored.save(tmp_path / "1", arrays, {})
+        assert not caplog.records
+        with pytest.raises(ValueError, match="Failed to write"):
+            ocp.Checkpointer(ocp.StandardCheckpointHandler()).save(tmp_path / "2", arrays)
+    assert {each.name for each in caplog.records} >= {"absl"}
+
+
+@contextlib.contextmanager
+def files_of_at_most(size):
+    """Writing more is an error, as on a full disk."""
+    kind, before = resource.RLIMIT_FSIZE, signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(kind)
+    resource.setrlimit(kind, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(kind, limits)
+        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_a_disk_without_room_is_not_written_to(tmp_path, monkeypatch):

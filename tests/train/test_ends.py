@@ -12,8 +12,7 @@ import pytest
 
 import diffop as do
 from diffop.__main__ import main
-from diffop.train import solving, strict_json
-from diffop.train.checkpoints import disk
+from diffop.train import solving, stored, strict_json
 from diffop.train.loggers import read_metrics
 from diffop.train.pictures import Curve, save_curves
 
@@ -183,7 +182,9 @@ def test_a_state_of_no_steps_and_arrays_without_entries(tmp_path):
     start = do.train.State(0, model, (), np.zeros(0), 0.0, 0.0)
     checkpoints = do.train.Checkpoints(tmp_path)
     assert checkpoints.save(start) and checkpoints.steps == (0,) and checkpoints.best() == 0
-    assert strict(strict_json.dumps(disk.read_notes(tmp_path / "0")))["best"]["score"] == "Infinity"
+    assert (
+        strict(strict_json.dumps(stored.read_notes(tmp_path / "0")))["best"]["score"] == "Infinity"
+    )
     saved = do.train.Checkpoints(tmp_path).newest(start)
     assert saved is not None and saved.state.step == 0 and saved.state.losses.shape == (0,)
     np.testing.assert_array_equal(saved.state.model["w"], np.ones(3))

@@ -1,5 +1,7 @@
 """Windows of time: what they end with, and that a march that was stopped goes on as one."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -77,6 +79,79 @@ def test_a_march_that_was_stopped_goes_on(tmp_path, capfd):
     later.clear()
     assert bits(march(4, observe=lambda step, *_: later.append(step), **options)) == bits(whole)
     assert later == [2, 4, 6, 8]
+
+
+LINE = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=0.5)
+
+
+class Ended(eqx.Module):
+    before: Callable
+
+    def __call__(self, x):
+        return self.before(x.at[1].set(0.5))
+
+
+def decaying(window, before):
+    """An equation of its own for each window: only arrays differ, from the second one on."""
+    start = do.pde.Initial(1.0 if before is None else Ended(before), on=LINE)
+    operator = do.Partial(1) + do.Identity()
+    equation = do.equations.Equation.linear(operator, 0.0, conditions=do.pde.Conditions(start))
+    return do.losses.ResidualLoss(equation, 20, probes="exact", points=LINE.sample)
+
+
+def compiled(caplog, march):
+    """How many programs of steps a march makes, as JAX logs them; and the march."""
+    caplog.clear()
+    with jax.log_compiles(), caplog.at_level("WARNING"):
+        fits = march()
+    return sum("Compiling jit(steps)" in each.message for each in caplog.records), fits
+
+
+def numbers(fits):
+    models = [eqx.filter(each.model, eqx.is_array) for each in fits]
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(models)]
+
+
+def test_windows_that_differ_in_arrays_share_a_program(caplog):
+    net = eqx.nn.MLP(2, "scalar", 8, 1, jnp.tanh, key=KEY)
+    newton = do.methods.GaussNewton(1e-6)
+
+    def march():
+        return do.train.march(net, decaying, newton, 10, 4, key=KEY)
+
+    count, fits = compiled(caplog, march)
+    assert count == 2  # the first one begins with a number, the others with a network
+    ends = [float(each.model(jnp.array([0.3, 0.5]))) for each in fits]
+    np.testing.assert_allclose(ends, np.exp(-0.5 * np.arange(1, 5)), rtol=2e-3)
+    count, again = compiled(caplog, march)
+    assert count == 0  # functions and numbers are those of the march before
+    jax.clear_caches()
+    count, anew = compiled(caplog, march)
+    assert count == 2
+    assert numbers(again) == numbers(anew) == numbers(fits)
+
+
+class Halved(eqx.Module):
+    """A sum, times half of a number: that of an integer is an integer."""
+
+    number: int | float
+    function: Callable
+
+    def __call__(self, u, key):
+        half = self.number // 2 if isinstance(self.number, int) else self.number / 2
+        return half * self.function(u)
+
+
+def test_what_a_program_is_made_of_is_told_apart():
+    """Numbers of other types, and functions that look alike."""
+
+    def value(loss):
+        result = do.train.fit(jnp.ones(2), loss, optax.sgd(0.0), 1, key=KEY)
+        return float(result.losses[0])
+
+    losses = [Halved(3, jnp.sum), Halved(3.0, jnp.sum), Halved(3, lambda u: -jnp.sum(u))]
+    losses += [Halved(3, lambda u: jnp.sum(u) + 1), Halved(3, jnp.sum)]
+    assert [value(loss) for loss in losses] == [2.0, 3.0, -2.0, 3.0, 2.0]
 
 
 class Turning(eqx.Module):

@@ -16,6 +16,7 @@ import pytest
 import diffop as do
 from diffop.__main__ import main
 from diffop.parallel.mesh import make, parsed
+from diffop.train import solving
 
 from . import eight_devices
 
@@ -183,11 +184,11 @@ SOLVE = ["solve", "allen-cahn-two-body", "--paper", *SIZES]
 def test_the_command_line_makes_the_mesh(tmp_path, monkeypatch):
     meshes = []
 
-    def solve(settings, directory, overwrite, *, mesh, **_):
+    def run(settings, directory, *, mesh, **_):
         meshes.append(mesh)
         raise do.train.Interrupted("enough", 2)
 
-    monkeypatch.setattr(do.train, "solve", solve)
+    monkeypatch.setattr(solving, "run", run)
     assert main([*SOLVE, "--mesh", "model=2,data=1", "--out", str(tmp_path)]) == 130
     assert [mesh.shape for mesh in meshes] == [{"data": 1, "model": 2}]
 
@@ -250,7 +251,7 @@ LOST = "UNKNOWN: Gloo AllGather failed: Connection reset by peer"
 
 
 @pytest.mark.parametrize("error", [ValueError(LOST), jax.errors.JaxRuntimeError(LOST)], ids=repr)
-@pytest.mark.parametrize("action", ["check", "solve"])
+@pytest.mark.parametrize("action", [(do.train, "check"), (solving, "run")])
 def test_another_process_is_lost(action, error, tmp_path, capsys, monkeypatch):
     """JAX says so in two ways; a call of a program that cannot begin raises `ValueError`."""
 
@@ -258,7 +259,7 @@ def test_another_process_is_lost(action, error, tmp_path, capsys, monkeypatch):
         raise error
 
     monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **__: None)
-    monkeypatch.setattr(do.train, action, lost)
+    monkeypatch.setattr(*action, lost)
     monkeypatch.setattr(os, "_exit", lambda code: sys.exit(code))
     with pytest.raises(SystemExit) as left:
         main([*SOLVE, "--mesh", "data=2", "--distributed", "--out", str(tmp_path / "run")])
@@ -272,6 +273,6 @@ def test_other_errors_of_several_processes(tmp_path, monkeypatch):
         raise ValueError("too many values to unpack")
 
     monkeypatch.setattr(jax.distributed, "initialize", lambda *_, **__: None)
-    monkeypatch.setattr(do.train, "solve", mistaken)
+    monkeypatch.setattr(solving, "run", mistaken)
     with pytest.raises(ValueError, match="too many values"):
         main([*SOLVE, "--mesh", "data=2", "--distributed", "--out", str(tmp_path / "run")])

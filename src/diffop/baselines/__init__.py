@@ -7,13 +7,13 @@ from .autodiff import (
     PaperJet,
     SDGDLoop,
 )
-from .base import AbstractBaseline, Local
+from .base import AbstractBaseline
 from .directions import Weighted
-from .evaluation import estimate
+from .evaluation import Local
 from .finite_differences import FiniteDifferences
 from .folx import Folx
 from .paper_plan import paper
-from .registry import as_baseline, names
+from .registry import as_baseline, estimate, names
 from .stein import Stein
 
 __all__ = [

@@ -18,8 +18,9 @@ from ..probes import AbstractProbe, Rademacher, Sparse
 from ..probes.base import Draw
 from ..terms.gradient import gradient
 from ..terms.term import Part
-from .base import AbstractBaseline, Local, ScalarFunction
+from .base import AbstractBaseline, ScalarFunction
 from .directions import Second, Weighted, drawn_directions, looped, mapped, summed
+from .evaluation import Local
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar

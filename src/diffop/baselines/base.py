@@ -2,14 +2,22 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..array_types import ScalarArray, Vector
+import jax
+from jaxtyping import PyTree
+
+from ..array_types import Key, ScalarArray, Vector
 from ..complete import Complete
+from ..estimators.draws import make_draw
+from ..estimators.together import flatten
 from ..jets.point import Point
-from ..jets.terms import Factors
 from ..probes.base import Draw
+from ..terms.arguments import Function, check_callable
 from ..terms.term import Part
+from ..tracebacks import short_tracebacks
+from .check import check_parts, checked_point
+from .evaluation import Local, values
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractVar
@@ -18,22 +26,6 @@ else:
 
 ScalarFunction: TypeAlias = Callable[[Vector], ScalarArray]
 """u: from one vector to a real number."""
-
-
-@final
-class Local(NamedTuple):
-    """The derivatives of u at a point by a baseline, each by a call.
-
-    - `value`: u.
-    - `slope`: from a vector b to $b·∇u$.
-    - `gradient`: from a factor with a gradient, such as $σᵀ∇$, to its value for u.
-    - `second`: from a product of factors of order two, such as $Δ$, to its value for u.
-    """
-
-    value: Callable[[], ScalarArray]
-    slope: Callable[[Vector], ScalarArray]
-    gradient: Callable[..., Vector]
-    second: Callable[[Factors], ScalarArray]
 
 
 class AbstractBaseline(Complete):
@@ -62,3 +54,25 @@ class AbstractBaseline(Complete):
     @abstractmethod
     def at(self, u: ScalarFunction, point: Point, draw: Draw) -> Local:
         """The derivatives of u at a point. Equal draws are equal at all points, for all u."""
+
+    def joint(self, ops: PyTree, key: Key, n: int) -> Function:
+        """Several operators in this way, as [`diffop.baselines.estimate`][] gives them."""
+        operators, structure = flatten(ops)
+        draw = make_draw(key, n, "auto")
+        parts = [operator.parts for operator in operators]
+        for each in parts:
+            check_parts(each)
+            self.check(each)
+
+        def applied(u: Function, *point: Any) -> Function:
+            check_callable(u, point)
+
+            @short_tracebacks
+            def at(*args: Any) -> PyTree:
+                point = checked_point(u, args)
+                found = values(parts, self.at(u, point, draw), point)
+                return jax.tree.unflatten(structure, found)
+
+            return at
+
+        return applied

@@ -16,8 +16,9 @@ from ..probes.base import Draw
 from ..scalars import plain
 from ..terms.gradient import gradient
 from ..terms.term import Part
-from .base import AbstractBaseline, Local, ScalarFunction
+from .base import AbstractBaseline, ScalarFunction
 from .directions import drawn_directions, mapped, summed
+from .evaluation import Local
 
 
 @final

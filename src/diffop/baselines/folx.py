@@ -17,8 +17,9 @@ from ..jets.terms import Factors
 from ..probes.base import Draw
 from ..terms.gradient import gradient
 from ..terms.term import Part
-from .base import AbstractBaseline, Local, ScalarFunction
+from .base import AbstractBaseline, ScalarFunction
 from .directions import Weighted, all_directions, array, summed
+from .evaluation import Local
 
 
 @final

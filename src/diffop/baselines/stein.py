@@ -18,8 +18,9 @@ from ..scalars import plain
 from ..streams import stream
 from ..terms.gradient import gradient
 from ..terms.term import Part
-from .base import AbstractBaseline, Local, ScalarFunction
+from .base import AbstractBaseline, ScalarFunction
 from .directions import Weighted, all_directions, summed
+from .evaluation import Local
 
 
 @final

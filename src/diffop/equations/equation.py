@@ -346,6 +346,19 @@ def learnable(equation: AbstractEquation) -> AbstractEquation:
     return Known(equation)
 
 
+def opened(equation: Any) -> Any:
+    """An equation to which programs give the arrays of its residual and conditions as arguments, if
+    none of its arrays is learnt. Those of its operators stay known, which makes programs shorter.
+    """
+    if not isinstance(equation, Equation) or has_unknowns(equation):
+        return equation
+
+    def parts(equation: Equation) -> tuple[Divided, Divided]:
+        return equation._residual, equation._conditions
+
+    return eqx.tree_at(parts, equation, [Divided(e.whole(), True) for e in parts(equation)])
+
+
 def has_unknowns(equation: AbstractEquation) -> bool:
     """Whether an equation returned by `learnable` has anything to learn."""
     return bool(jax.tree.leaves(eqx.filter(equation, eqx.is_inexact_array)))

@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 from jaxtyping import PyTree
 
+from ..held import Held
+
 
 @final
 class Divided(eqx.Module):
@@ -19,12 +21,12 @@ class Divided(eqx.Module):
     """
 
     learnt: PyTree
-    _known: "Held" = eqx.field(static=True)
+    _known: Held = eqx.field(static=True)
 
     def __init__(self, tree: PyTree, asked: PyTree):
         chosen, left = eqx.partition(tree, asked)
         self.learnt, rest = eqx.partition(chosen, eqx.is_inexact_array)
-        # unchanged where possible: programs distinguish held objects by identity
+        # unchanged where possible: programs distinguish held arrays by identity
         self._known = Held(eqx.combine(rest, left) if jax.tree.leaves(self.learnt) else tree)
 
     def whole(self) -> Any:
@@ -76,17 +78,3 @@ def fields(module: eqx.Module, names: str | tuple[str, ...]) -> PyTree:
             )
     none = jax.tree.map(lambda _: False, module)
     return eqx.tree_at(lambda m: [getattr(m, n) for n in names], none, replace_fn=lambda _: True)
-
-
-@final
-class Held:
-    """An object compared by identity: a program's structure is hashed, which arrays cannot be."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)

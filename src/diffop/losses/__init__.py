@@ -4,11 +4,13 @@ from .adaptive import residual_adaptive
 from .causal import Causal
 from .loss import ResidualLoss
 from .pointwise import Pointwise
+from .probes import HasJoint
 from .scores import score_matching
 from .smoothness import PiecewiseLinearWarning
 
 __all__ = [
     "Causal",
+    "HasJoint",
     "PiecewiseLinearWarning",
     "Pointwise",
     "ResidualLoss",

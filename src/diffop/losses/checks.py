@@ -10,9 +10,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import PRNGKeyArray, PyTree
 
-from ..baselines import AbstractBaseline
 from ..equations.equation import AbstractEquation
 from ..equations.points import arguments, chosen
+from ..estimators.draws import AbstractProbe
 from ..terms.arguments import checked_integer
 from .causal import Causal
 from .drawn import Where, domain
@@ -73,7 +73,7 @@ def check_gpinn(gpinn: int | float, probes: Probes) -> None:
         raise ValueError(
             f"ResidualLoss expects a gpinn of at least 0, a weight of squares, got {gpinn}."
         )
-    if isinstance(probes, AbstractBaseline) and gpinn:
+    if gpinn and not (probes is None or isinstance(probes, AbstractProbe)):
         raise ValueError(
             "gPINN differentiates the residual, and baselines take derivatives of order two at "
             f"most, got gpinn={gpinn} and the probes {probes.name!r}; leave one of the two out."

@@ -1,5 +1,6 @@
 """The loss of a physics-informed network: residual, gradient of the residual, and data."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -12,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import AnyCondition
 from ..equations.equation import AbstractEquation, as_equation, of_model, with_unknowns
-from ..equations.points import Points, check_arguments, count_of
+from ..equations.points import Point, Points, check_arguments, count_of
 from ..operators.base import Operator
 from ..operators.elementary import Partial
 from ..parallel.sharding import shard_points
@@ -45,7 +46,6 @@ from .squares import (
     draw_keys,
     mean_over_points,
     of_points,
-    scaled_over_points,
     sum_at_points,
 )
 
@@ -88,7 +88,7 @@ class ResidualLoss(eqx.Module):
     - `batch`: how many fresh points at each call, at least 1.
     - `n`: how many draws of jets; not needed if nothing is drawn.
     - `probes`: `"exact"`, or as for `diffop.estimate`, by name or from `diffop.probes`; or, for
-        comparisons, a baseline of `diffop.baselines`, by name or itself.
+        comparisons, a baseline such as `diffop.baselines.SDGD()`.
     - `data_weight`: the weight of the equation's conditions; or a list with one weight for each, in
         the order in which the equation returns them.
     - `gpinn`: the weight of the residual's gradient, the square of a length; 0 for none. It
@@ -125,19 +125,6 @@ class ResidualLoss(eqx.Module):
     their number or that of draws, are missing. At the call, `ValueError` if u takes other arguments
     than points, or gives a wrong shape, or if the residual does not have the structure of the
     weights. `diffop.train.MissingExtraError` if it needs a package that is missing.
-    **Returns:** called with `(u, key)`, where u maps one point, of shape `(d,)` or of several
-    arguments, to a scalar, or to what a system's residual takes: a scalar. Equal keys give equal
-    points and jets. Where u is a [`diffop.nn.PINN`][] with unknowns, the equation is the PINN's
-    own, with what it has learnt.
-
-    **Raises:** `TypeError` if `equation` is none or a number of points no integer; `ValueError` if
-    it is less than one, if the probes or the square are unknown, if the probes are biased for one
-    of the operators, if `"product"` or `"pairs"` is asked of exact ones, or `"pairs"` of such that
-    have no standard error, such as a single draw or a baseline, if a baseline is asked for gPINN or
-    cannot take an operator, if it is not said where or how many points or draws there are, and at
-    the call if u takes other arguments than points are, or gives another shape than is asked of it,
-    or the residual is not of what the weights are; `diffop.train.MissingExtraError` if it needs a
-    package that is missing.
 
     !!! example
 
@@ -229,7 +216,11 @@ class ResidualLoss(eqx.Module):
             sum(jnp.sum(r**2) for r in jax.tree.leaves(found))  # loss(jnp.sum, jax.random.key(1))
             ```
         """
-        return self._residuals_of(u, self._drawn(u, key))
+        drawn = self._drawn(u, key)
+        found = {name: each(u) for name, each in self._of_equation(drawn).items()}
+        if drawn.data:
+            found["data"] = misfit.residuals(drawn.data, self.data_weight, u)
+        return found
 
     def pointwise(self, u: Callable, key: PRNGKeyArray) -> dict[str, Sequence[Pointwise]]:
         """The same numbers as functions of u and one point, for methods that differentiate them
@@ -253,11 +244,10 @@ class ResidualLoss(eqx.Module):
             inside(problem.solution).shape  # (10, 1)
             ```
         """
-        self._check_squares()
         drawn = self._drawn(u, key)
-        names = ("residual", "gpinn") if self.gpinn else ("residual",)
-        of_points = pointwise.of_equation(self._residuals_of, drawn, names)
-        named: dict[str, Sequence[Pointwise]] = {name: [of_points[name]] for name in names}
+        named: dict[str, Sequence[Pointwise]] = {
+            name: [each] for name, each in self._of_equation(drawn).items()
+        }
         if drawn.data:
             named["data"] = self._data_pointwise(u, key, drawn)
         return named
@@ -323,19 +313,25 @@ class ResidualLoss(eqx.Module):
                 'of squares; build the loss with square="biased".'
             )
 
-    def _residuals_of(self, u: Callable, drawn: Drawn) -> dict[str, PyTree]:
-        """`residuals`, for given draws."""
+    def _of_equation(self, drawn: Drawn) -> dict[str, Pointwise]:
+        """The numbers of the equation, as functions of u and one point."""
         self._check_squares()
-        random = self._random(u, drawn).draw(0)
-        if drawn.weights is not None:
-            random = of_points(random, jnp.sqrt(drawn.weights))
-        scaled = {"residual": scaled_over_points(random.value, 1.0)}
-        if self.gpinn:
-            weight = self._enhancement.weight_at(drawn.points)
-            scaled["gpinn"] = scaled_over_points(random.gradient, weight)
-        if drawn.data:
-            scaled["data"] = misfit.residuals(drawn.data, self.data_weight, u)
-        return scaled
+        names = ("residual", "gpinn") if self.gpinn else ("residual",)
+        at = (drawn.points, drawn.weights)
+        return {name: Pointwise(partial(self._at_point, name, drawn), at) for name in names}
+
+    def _at_point(
+        self, name: str, drawn: Drawn, u: Callable, at: tuple[Point, Float[Array, ""] | None]
+    ) -> PyTree:
+        """The numbers of a term at a point with a weight, whose squares add up over all points."""
+        point, weight = at
+        found = self._random(u, drawn).at_point(0)(point)
+        factor = 1.0 if name == "residual" else self._enhancement.weight_at(drawn.points)
+        root = math.sqrt(factor / count_of(drawn.points))
+        if weight is not None:
+            root = root * jnp.sqrt(weight)
+        of_term = found.value if name == "residual" else found.gradient
+        return jax.tree.map(lambda leaf: jnp.asarray(root).astype(leaf.dtype) * leaf, of_term)
 
     def _means(self, squares: Residual, drawn: Drawn) -> dict[str, Float[Array, ""]]:
         """The means over the points; that of the derivatives has its weight."""

@@ -1,6 +1,5 @@
 """Residuals at single points, for methods that differentiate them point by point."""
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias, final
@@ -12,7 +11,6 @@ from jaxtyping import PyTree
 from ..equations.condition import AnyCondition, Condition
 from ..equations.points import chosen, count_of
 from . import misfit
-from .drawn import Drawn
 
 
 @final
@@ -46,29 +44,6 @@ class Pointwise(NamedTuple):
 
 NamedPointwise: TypeAlias = dict[str, Pointwise | Sequence[Pointwise]]
 """By the names of a loss's terms."""
-
-
-def of_equation(
-    residuals: Callable[[Callable, Drawn], dict[str, PyTree]], drawn: Drawn, names: Sequence[str]
-) -> dict[str, Pointwise]:
-    """The pointwise residuals of an equation.
-
-    **Arguments:**
-
-    - `residuals`: from u and a draw to residuals by name, whose squares add up to means over the
-        points.
-    - `drawn`: with all points.
-    - `names`: which of the residuals.
-    """
-    root = math.sqrt(count_of(drawn.points))
-
-    def at_point(name: str, u: Callable, at: PyTree) -> PyTree:
-        points, weights = chosen(at, None)
-        one = residuals(u, drawn._replace(points=points, weights=weights, data=()))[name]
-        return jax.tree.map(lambda leaf: leaf / root, one)
-
-    at = (drawn.points, drawn.weights)
-    return {name: Pointwise(partial(at_point, name), at) for name in names}
 
 
 def of_condition(condition: AnyCondition, weight: int | float) -> Pointwise:

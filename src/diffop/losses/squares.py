@@ -32,7 +32,6 @@ the network's parameters θ, so E[∂_θ loss] = ∂_θ E[loss]: if the mean of 
 of its gradient is, too.
 """
 
-import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -79,15 +78,18 @@ class RandomResidual(eqx.Module):
     joint: Callable[[int], Callable[[Callable], Callable]]
     whole: bool = eqx.field(static=True, default=False)
 
-    def draw(self, number: int) -> Residual:
-        """The residual at all points, with one draw of jets."""
+    def at_point(self, number: int) -> Callable[[Point], Residual]:
+        """The residual as a function of a point, with one draw of jets."""
         values = self.joint(number)(self.u)
 
         def at(point: Point) -> Residual:
             return self.function(values(*arguments(point)), point)
 
-        whole = with_gradient(lambda point: at(point).value)
-        return jax.vmap(whole if self.whole else at)(self.points)
+        return with_gradient(lambda point: at(point).value) if self.whole else at
+
+    def draw(self, number: int) -> Residual:
+        """The residual at all points, with one draw of jets."""
+        return jax.vmap(self.at_point(number))(self.points)
 
     def draws(self, number: int) -> Callable[..., JointDraws]:
         """The values of the operators at a point, draw by draw.
@@ -147,11 +149,6 @@ def mean_over_points(squares: PyTree) -> Float[Array, ""]:
     """
     means = jax.tree.map(lambda leaf: jnp.sum(leaf) / leaf.shape[0], squares)
     return jax.tree.reduce(operator.add, means)
-
-
-def scaled_over_points(residuals: PyTree, weight: float) -> PyTree:
-    """Numbers whose squares add up to the weighted mean over the points."""
-    return jax.tree.map(lambda leaf: math.sqrt(weight / len(leaf)) * leaf, residuals)
 
 
 def biased(random: RandomResidual) -> PyTree:

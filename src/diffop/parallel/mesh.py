@@ -14,7 +14,7 @@ the way in and out. Inside a program parts may differ.
 import contextlib
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, final
 
 import equinox as eqx
@@ -118,10 +118,10 @@ class Layout:
 
     def jit(self, function: Callable, carry: PyTree) -> jax.stages.Wrapped:
         """Compiles a function from a carry, which it donates, and other arguments to a carry and
-        results that are the same on all devices.
+        results that are the same on all devices. Equal functions share programs on one device.
         """
         if self._mesh is None:
-            return jax.jit(function, donate_argnums=0)
+            return _shared(function)
         shardings = (self._between(carry), NamedSharding(self._mesh, PartitionSpec()))
         return jax.jit(function, donate_argnums=0, out_shardings=shardings)
 
@@ -174,6 +174,11 @@ class Layout:
         return jax.shard_map(exchange, mesh=self._mesh, in_specs=before_spec, out_specs=after_spec)(
             leaf
         )
+
+
+@lru_cache(maxsize=8)  # it keeps what functions of users refer to, and the programs
+def _shared(function: Callable) -> jax.stages.Wrapped:
+    return jax.jit(function, donate_argnums=0)
 
 
 def _own(leaf: ArrayLike) -> Array:

@@ -15,10 +15,11 @@ from jaxtyping import PyTree
 from ..parallel.mesh import in_words, sizes_of
 from ..parallel.processes import by_first, gathered, is_first
 from . import disk
-from .disk import NOTES, damage, described, environment, numbers, plain, read_notes
+from .disk import damage, described, environment, numbers, plain
 from .identity import digest_with_code
 from .iteration import State
 from .loggers import require_train_extra
+from .stored import NOTES, read_arrays, read_notes
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one twentieth of the time
@@ -27,7 +28,6 @@ _NAMED = 8  # differences in one message
 _LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
 _RECENT = 100  # steps over which the loss is averaged
 _DAMAGED = ".damaged"
-_WRITE_ERRORS = (OSError, ValueError, RuntimeError)  # tensorstore raises ValueError on a full disk
 
 
 @final
@@ -233,7 +233,7 @@ class Checkpoints:
             return self._read(step, read_notes(path), like)
         except (CheckpointMismatchError, OSError):
             raise
-        except Exception as error:  # orbax passes on any error of its formats
+        except Exception as error:  # right digests may be those of anything
             raise ValueError(
                 f"{path} is not what a run writes, although its digests are right "
                 f"({type(error).__name__}: {error}); choose another checkpoint."
@@ -268,7 +268,7 @@ class Checkpoints:
             best = self._best
         try:
             self._write(state, best, dict(notes or {}))
-        except _WRITE_ERRORS as error:
+        except OSError as error:
             self._give_up(state.step, error)
             return False
         finally:
@@ -333,7 +333,7 @@ class Checkpoints:
         check_equal(path, notes["configuration"], self._configuration)
         check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
         places = {"model": numbers(like.model), "optimiser": numbers(like.optimiser)}
-        arrays = disk.read_arrays(path, {**places, "losses": [like.losses]})
+        arrays = read_arrays(path, {**places, "losses": [like.losses]})
         state = State(
             step,
             disk.filled(like.model, arrays["model"]),

@@ -4,24 +4,22 @@ cut.
 New data are written beside their place and forced to the disk. Then they are renamed, which file
 systems do in one step. Then the folder, which holds the names, is forced to the disk.
 
-Orbax writes and reads checkpoints. It forces nothing to the disk, does not see all later damage
-(its arrays have no checksums), and reports what it sees in many lines. So digests of all files, as
-`sha256sum` writes and checks them, are written before the folder is renamed. Arrays on several
-devices are written piece by piece, each by a process that has it, into a folder that all processes
-see, and are read with their new layout.
+Orbax (`stored`) forces nothing to the disk, and does not see all later damage: its arrays have no
+checksums. So digests of all files, as `sha256sum` writes and checks them, are written before the
+folder is renamed. Arrays on several devices are written piece by piece, each by a process that has
+it, into a folder that all processes see, and are read with their new layout.
 """
 
 import contextlib
 import errno
 import hashlib
 import importlib.metadata
-import logging
 import os
 import pathlib
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import equinox as eqx
 import jax
@@ -30,18 +28,12 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..parallel.processes import by_first, is_first, succeeded_everywhere
-from .strict_json import spelt, unspelt
+from .stored import LEFT, Arrays, is_spread, save
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports
-NOTES = "notes/"
-"""The folder of notes in a checkpoint."""
-
 _DIGESTS = "SHA256SUMS"
 _UNFINISHED = ".unfinished"
 _PACKAGES = ("diffop-jax", "jax", "jaxlib", "equinox", "optax")
-
-Arrays: TypeAlias = dict[str, list[Any]]
-"""Arrays of NumPy and of JAX, by name."""
 
 
 @contextlib.contextmanager
@@ -164,22 +156,11 @@ def _digest(path: pathlib.Path) -> str:
 def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, Any]) -> None:
     """Writes the checkpoint of a step, and removes the remains of unfinished ones.
 
-    **Raises:** `OSError` or `ValueError` in every process if it cannot be written, such as on a
-    full disk. Then nothing of it remains, unless all of it was written.
+    **Raises:** `OSError` in every process if it cannot be written, such as on a full disk. Then
+    nothing of it remains, unless all of it was written.
     """
-    import orbax.checkpoint as ocp  # an extra: imported where it is used
-
-    given = {name: list(map(_with_entries, each)) for name, each in arrays.items()}
-    items = ocp.args.Composite(
-        arrays=ocp.args.StandardSave(given), notes=ocp.args.JsonSave(spelt(notes))
-    )
     place = directory / str(step)
     started = directory / f"{step}{_UNFINISHED}"
-
-    def save() -> None:
-        # not by its asynchronous writer: the arrays are donated to the next dispatch
-        with _quiet(), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as writer:
-            writer.save(started.absolute(), args=items)
 
     def finish() -> None:
         write_digests(started)
@@ -188,7 +169,7 @@ def write(directory: pathlib.Path, step: int, arrays: Arrays, notes: dict[str, A
     size = sum(array.nbytes for each in arrays.values() for array in each)
     by_first(lambda: _prepare(place, size))
     try:
-        succeeded_everywhere(save)
+        succeeded_everywhere(lambda: save(started, arrays, notes))
         by_first(finish)
     except BaseException:
         if is_first():
@@ -204,9 +185,7 @@ def room(folder: pathlib.Path) -> int:
 
 
 def _prepare(place: pathlib.Path, size: int) -> None:
-    """Makes a place with enough room. Orbax would notice a full disk, too, but its threads would
-    continue and print tracebacks.
-    """
+    """Makes a place with enough room: Orbax would notice a full disk late."""
     if place.exists():
         raise FileExistsError(f"{place} exists")
     directory = place.parent
@@ -219,49 +198,8 @@ def _prepare(place: pathlib.Path, size: int) -> None:
 
 def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
     """The remains of checkpoints that were never finished."""
-    names = (f"*{_UNFINISHED}", "*.orbax-checkpoint-tmp")
+    names = (f"*{_UNFINISHED}", LEFT)
     return [path for name in names for path in directory.glob(name)]
-
-
-def read_notes(path: pathlib.Path) -> dict[str, Any]:
-    """The notes of a checkpoint."""
-    import orbax.checkpoint as ocp
-
-    return unspelt(_read(path, "notes", ocp.args.JsonRestore()))
-
-
-def read_arrays(path: pathlib.Path, like: Arrays) -> Arrays:
-    """The arrays of a checkpoint, each where the corresponding array of `like` lies."""
-    import orbax.checkpoint as ocp
-
-    def place(leaf: Any) -> ocp.RestoreArgs:
-        if isinstance(leaf, jax.Array) and is_spread(leaf):
-            return ocp.ArrayRestoreArgs(sharding=leaf.sharding)
-        return ocp.RestoreArgs(restore_type=np.ndarray)
-
-    return _read(path, "arrays", ocp.args.PyTreeRestore(restore_args=jax.tree.map(place, like)))
-
-
-def _read(path: pathlib.Path, name: str, how: Any) -> Any:
-    import orbax.checkpoint as ocp
-
-    items = ocp.args.Composite(**{name: how})
-    with _quiet(), ocp.Checkpointer(ocp.CompositeCheckpointHandler()) as reader:
-        return reader.restore(path.absolute(), args=items)[name]
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppresses orbax's tracebacks of errors; the code that catches the errors reports them."""
-    loggers = [logging.getLogger(name) for name in ("absl", "asyncio")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def plain(tree: PyTree) -> list[np.ndarray | Array]:
@@ -274,11 +212,6 @@ def plain(tree: PyTree) -> list[np.ndarray | Array]:
 def numbers(tree: PyTree) -> list[Array]:
     """The arrays of a pytree, in order, with the numbers behind random keys."""
     return [_numbers(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
-
-
-def is_spread(leaf: Array) -> bool:
-    """Whether an array lies on several devices."""
-    return len(leaf.sharding.device_set) > 1
 
 
 def described(tree: PyTree) -> dict[str, str]:
@@ -307,11 +240,6 @@ def _as(leaf: Array, value: np.ndarray | Array) -> Array:
     if _is_key(leaf):
         return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
     return jnp.asarray(value) if leaf.size else leaf  # an empty array was written as a zero
-
-
-def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
-    """What is written for an array: orbax refuses empty arrays, so a zero is written."""
-    return array if array.size else np.zeros(1, array.dtype)
 
 
 def _describe(leaf: Array) -> str:

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from .disk import is_spread, numbers
+from .disk import numbers
+from .stored import is_spread
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _DIGITS = 16

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import equinox as eqx
 import jax
@@ -12,7 +12,14 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from ..equations.equation import has_unknowns, learnable, with_unknowns
+from ..equations.equation import (
+    AbstractEquation,
+    has_unknowns,
+    learnable,
+    opened,
+    with_unknowns,
+)
+from ..held import Held
 from ..losses.loss import ResidualLoss
 from ..methods.base import AbstractMethod, Objective
 from ..methods.first_order import as_method
@@ -136,7 +143,7 @@ def iterate(
     check_asked(loss, steps, key)
     start = State.initial(model, optimiser, mesh) if start is None else start
     method = as_method(optimiser)
-    arrays, rest = eqx.partition(loss, eqx.is_array)
+    arrays, rest = eqx.partition(_opened(loss), eqx.is_array)
     parameters, static = eqx.partition(start.model, eqx.is_inexact_array)
     _check_steps(steps, steps_per_dispatch, start.step)
     _check_parameters(parameters)
@@ -144,11 +151,7 @@ def iterate(
     _check_mesh(method, mesh)
     layout = Layout(mesh, start.model)
 
-    def run(carry, arrays, key, indices):
-        objective = Objective(eqx.combine(arrays, rest), static)
-        carry, outcome = _run_steps(method, objective, layout.entered(carry), key, indices)
-        return layout.left(carry), outcome
-
+    run = _Run(method, rest, static, layout)
     carry = layout.owned((parameters, start.optimiser))
     start = without_arrays(start)  # there is no room for a large network twice
     programs = _Programs(run, layout, layout.shard((arrays, key)), start.compile_seconds)
@@ -184,20 +187,51 @@ def _states(
         yield State(last, model, carry[1], losses[:last], seconds, programs.compile_seconds)
 
 
-def _run_steps(
-    method: AbstractMethod,
-    objective: Objective,
-    carry: tuple[PyTree, PyTree],
-    key: PRNGKeyArray,
-    indices: Int[Array, " steps"],
-) -> tuple[tuple[PyTree, PyTree], Outcome]:
-    def step(carry, index):
-        parameters, memory = carry
-        parameters, memory, evaluated = method.step(objective, parameters, memory, key, index)
-        return (parameters, memory), evaluated
+def _opened(loss: Loss) -> Any:
+    """A loss whose arrays are leaves; only the model is trained."""
+    return jax.tree.map(opened, loss, is_leaf=lambda node: isinstance(node, AbstractEquation))
 
-    carry, (losses, terms) = jax.lax.scan(step, carry, indices)
-    return carry, Outcome(losses, terms, _all_finite(carry[0]))
+
+@final
+class _Run:
+    """The steps of a dispatch as a function of all arrays. Runs are equal if everything else is, so
+    that one program serves them all.
+
+    **Arguments:**
+
+    - `method`: that makes the steps.
+    - `loss`, `model`: without their arrays, and without the parameters.
+    - `layout`: where the arrays are.
+    """
+
+    __name__ = "steps"  # in profiles, and where JAX logs what it compiles
+
+    def __init__(self, method: AbstractMethod, loss: PyTree, model: PyTree, layout: Layout):
+        self._held, self._layout = Held((method, loss, model)), layout
+
+    def __hash__(self) -> int:
+        return hash(self._held)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Run) and self._held == other._held
+
+    def __call__(
+        self,
+        carry: tuple[PyTree, PyTree],
+        arrays: PyTree,
+        key: PRNGKeyArray,
+        indices: Int[Array, " steps"],
+    ) -> tuple[tuple[PyTree, PyTree], Outcome]:
+        method, loss, model = self._held.value
+        objective = Objective(eqx.combine(arrays, loss), model)
+
+        def step(carry, index):
+            parameters, memory, evaluated = method.step(objective, *carry, key, index)
+            return (parameters, memory), evaluated
+
+        carry, (losses, terms) = jax.lax.scan(step, self._layout.entered(carry), indices)
+        outcome = Outcome(losses, terms, _all_finite(carry[0]))
+        return self._layout.left(carry), outcome
 
 
 def _all_finite(parameters: PyTree) -> Bool[Array, ""]:

@@ -31,6 +31,11 @@ def march(
 
     Each window begins with the last one's network, which has learnt the shape of the solution.
 
+    Windows whose losses differ only in arrays share a program, as calls of a function of `jax.jit`
+    do: write what differs, such as a window's initial value, as an `equinox.Module`, an
+    `equinox.Partial` or an array, and make functions outside of `loss`. So a global that a function
+    reads is part of the program, as everywhere in JAX: later values are not seen.
+
     Source: Krishnapriyan et al. 2021, "Characterizing possible failure modes in physics-informed
     neural networks", the sequence-to-sequence scheme.
 
@@ -62,12 +67,12 @@ def march(
         import diffop as do
 
         line = do.pde.SpaceTime(do.pde.Box((0.0,), (1.0,)), duration=0.5)  # each window's own time
-        decay = do.Partial(1) + do.Identity()
+        decay, end = do.Partial(1) + do.Identity(), lambda before, x: before(x.at[1].set(0.5))
 
         def loss(window, before):
-            start = 1.0 if before is None else lambda x: before(x.at[1].set(0.5))
+            start = 1.0 if before is None else eqx.Partial(end, before)
             given = do.pde.Conditions(do.pde.Initial(start, on=line))
-            equation = do.equations.Equation.linear(decay, lambda x: 0.0, conditions=given)
+            equation = do.equations.Equation.linear(decay, 0.0, conditions=given)
             return do.losses.ResidualLoss(equation, 30, probes="exact", points=line.sample)
 
         net = eqx.nn.MLP(2, "scalar", 8, 1, jnp.tanh, key=jax.random.key(0))

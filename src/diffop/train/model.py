@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import PRNGKeyArray, PyTree
 
-from .. import pde
+from .. import baselines, pde
 from ..losses.causal import Causal
 from ..losses.loss import ResidualLoss
 from ..methods.balanced import Balanced
@@ -70,11 +70,12 @@ def build_problem(settings: Settings, key: PRNGKeyArray) -> AbstractProblem:
 
 def build_loss(settings: Settings, problem: pde.AbstractProblem) -> ResidualLoss:
     """The loss of a run."""
+    probes = settings.probes
     return ResidualLoss(
         problem,
         batch=settings.batch,
         n=settings.n,
-        probes=settings.probes,
+        probes=baselines.as_baseline(probes) if probes in baselines.names() else probes,
         data_weight=settings.data_weight,
         weights=settings.weights,
         gpinn=settings.gpinn,

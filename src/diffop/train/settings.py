@@ -63,8 +63,6 @@ class Settings(Recommended):
         ansatz (`diffop.nn.Curved`). None adds nothing.
     - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
         `diffop.estimate`; or, for comparisons, one of `diffop.baselines.names()`.
-    - `probes`: `"exact"`, or the kind of random jets: the name of a probe, as for
-        `diffop.estimate`; or, to compare with, one of `diffop.baselines.names()`.
     - `square`: how the estimated residual is squared, as for `diffop.losses.ResidualLoss`:
         `"biased"`, `"product"` of two draws, or `"pairs"` of one.
     - `data_weight`: the weight of the problem's conditions in the loss, if it has any; or a list
@@ -91,7 +89,6 @@ class Settings(Recommended):
     - `precision`: `"double"`, for this run alone; or `"default"`, as JAX is configured: single
         precision, unless configured otherwise.
 
-    **Raises:** `ValueError` naming the setting, what it expects and what it got.
     **Raises:** `ValueError` naming the setting, what it expects and what it got.
 
     !!! example

@@ -105,6 +105,22 @@ def solve(
     path, given = pathlib.Path(directory), as_settings(settings)
     how = {"resume": resume, "checkpoint_every": checkpoint_every, "log": log, "mesh": mesh}
     check(given, path, overwrite, **how)
+    return run(given, path, **how, listeners=listeners)
+
+
+def run(
+    given: Settings,
+    path: pathlib.Path,
+    *,
+    resume: bool,
+    checkpoint_every: int | None,
+    log: Sequence[str],
+    mesh: Mesh | None,
+    listeners: Sequence[AbstractListener] = (),
+) -> Report:
+    """`solve` after `check` has found nothing, so that the command line tells input that cannot be
+    used from a run that failed.
+    """
     if resume and by_first(lambda: runs.finished(path) is not None):
         ended = runs.finished(path)
         assert ended is not None

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...equations.unknowns import Held
+from ...held import Held
 from ...streams import stream
 from .domain import AbstractDomain, AbstractPart
 

@@ -1,0 +1,36 @@
+"""Objects as parts of a program's structure, which has to be hashed."""
+
+from typing import Any, final
+
+import jax
+
+
+@final
+class Held:
+    """A pytree that is equal to another one as `jax.jit` sees it: with the same structure and the
+    same leaves. Numbers are compared with their types, arrays and functions by identity.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        leaves, structure = jax.tree.flatten(value)
+        key = (structure, *map(_known, leaves))
+        self._key = key if _is_hashable(key) else id(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+def _known(leaf: Any) -> Any:
+    return type(leaf), leaf if _is_hashable(leaf) else id(leaf)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
