@@ -197,32 +197,16 @@ def number_pushed(jets: Sequence[WeightedJets]) -> int:
     return sum(members[0].size for members in grouped(jets))
 
 
-@final
-class Carried(NamedTuple):
-    """What is pushed together.
-
-    - `members`: the weighted jets that are read.
-    - `tangents`: all directions, by exponents.
-    - `size`: the number of jets.
-    - `coefficients`: how many there are beside the primal, the maximal ones collapsed to a sum
-        each.
+def coefficients(jets: Sequence[WeightedJets]) -> int:
+    """How many coefficients there are beside the primal, the maximal ones collapsed to a
+    sum each.
     """
-
-    members: list[WeightedJets]
-    tangents: dict[Exponents, Directions]
-    size: int
-    coefficients: int
-
-
-def carried(jets: Sequence[WeightedJets]) -> list[Carried]:
-    """The groups of jets that are pushed together, each once."""
-    return [_counted(members) for members in grouped(jets)]
-
-
-def _counted(members: list[WeightedJets]) -> Carried:
-    tangents, _, algebra = _carried(members, math.inf)
-    size, tops = members[0].size, len(algebra.tops)
-    return Carried(members, tangents, size, size * (len(algebra) - tops) + tops)
+    total = 0
+    for members in grouped(jets):
+        *_, algebra = _carried(members, math.inf)
+        tops = len(algebra.tops)
+        total += members[0].size * (len(algebra) - tops) + tops
+    return total
 
 
 def grouped(

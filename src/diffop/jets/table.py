@@ -1,14 +1,12 @@
 """Plans in readable form: the jets that compute an operator, and their cost."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, final
 
-from ..algebra.algebra import Exponents
 from ..schemes.cost import Cost
 from ..schemes.planner import Planned
-from .directions import DenseRows, Directions, SparseRows
-from .pushes import carried, number_pushed
+from .directions import DenseRows, SparseRows
+from .pushes import coefficients, number_pushed
 from .weighted_jets import WeightedJets
 
 
@@ -90,15 +88,9 @@ class ResolvedPlan:
         ```
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        jets: Sequence[WeightedJets],
-        least: Callable[[], int | None] = lambda: None,
-    ) -> None:
+    def __init__(self, names: Sequence[str], jets: Sequence[WeightedJets]) -> None:
         self.names = tuple(names)
         self.jets = tuple(jets)
-        self._least = least
 
     def __iter__(self) -> Iterator[WeightedJets]:
         return iter(self.jets)
@@ -116,42 +108,21 @@ class ResolvedPlan:
         """The cost in Taylor coefficients beside the primal, the maximal ones collapsed: n (K − 1)
         + 1 for n curves of order K.
         """
-        return sum(each.coefficients for each in carried(self.jets))
-
-    @property
-    def least(self) -> int | None:
-        """How many coefficients any pass has to carry: the dimension of the
-        [algebra](../../devdocs/algebra.md) of the operator. None if the operator is no sum of known
-        derivatives, is estimated, or has too many terms to count.
-
-        !!! example
-
-            ```python
-            import jax.numpy as jnp
-            import diffop as do
-
-            do.Biharmonic().jets(jnp.ones(3)).least  # 13
-            ```
-        """
-        return self._least()
+        return coefficients(self.jets)
 
     def __repr__(self) -> str:
-        header = ("operator", "jets", "directions", "reads", "coefficients", "method")
-        names = {id(each): name for each, name in zip(self.jets, self.names, strict=True)}
+        header = ("operator", "output", "jets", "directions", "method")
         rows = [
             (
-                ", ".join(dict.fromkeys(names[id(each)] for each in group.members)),
-                str(group.size),
-                _tangents(group.tangents),
-                _outputs(group.members),
-                str(group.coefficients),
-                ", ".join(dict.fromkeys(map(_method, group.members))),
+                name,
+                ",".join(map(str, each.output)),
+                str(each.size),
+                "; ".join(_tangent(k, v) for k, v in sorted(each.tangents.items())),
+                _method(each),
             )
-            for group in carried(self.jets)
+            for name, each in zip(self.names, self.jets, strict=True)
         ]
-        jets = f"{self.total} jet{'s' * (self.total != 1)}"
-        least = "" if self.least is None else f" (least: {self.least})"
-        return f"{text_table(header, rows)}\n{jets}, {self.coefficients} coefficients{least}"
+        return text_table(header, rows) + f"\n{self.total} jets, {self.coefficients} coefficients"
 
 
 def _method(jets: WeightedJets) -> str:
@@ -160,21 +131,9 @@ def _method(jets: WeightedJets) -> str:
     return "exact" if jets.matrix is None else "exact, meeting by a matrix"
 
 
-def _tangents(tangents: Mapping[Exponents, Directions]) -> str:
-    """The forms of directions, each once, with its number."""
-    forms = Counter(_tangent(*each) for each in sorted(tangents.items()))
-    return "; ".join(f"{n} × {form}" if n > 1 else form for form, n in forms.items())
-
-
-def _tangent(exponents: Exponents, directions: Directions) -> str:
-    order = f"v[{','.join(map(str, exponents))}] " if sum(exponents) > 1 else ""
+def _tangent(exponents: tuple[int, ...], directions: Any) -> str:
+    order = f"v[{','.join(map(str, exponents))}] " if exponents != (1,) else ""
     return order + ", ".join(f"argument {a}: {_structure(v)}" for a, v in directions.items())
-
-
-def _outputs(members: Sequence[WeightedJets]) -> str:
-    """What is read: derivatives by exponents, or how many they are."""
-    outputs = dict.fromkeys(",".join(map(str, each.output)) for each in members)
-    return f"{len(outputs)} derivatives" if len(outputs) > 2 else "; ".join(outputs)
 
 
 def _scheme_text(planned: Planned) -> str:

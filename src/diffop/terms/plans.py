@@ -1,8 +1,7 @@
 """The plans of operators: what `.jets()` shows."""
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,19 +9,16 @@ from jax.core import Tracer
 
 from ..jets.point import Point
 from ..jets.table import Plan, PlanRow, ResolvedPlan
-from ..jets.weighted_jets import WeightedJets
 from ..probes.base import Draw
 from ..schemes import planner
 from ..schemes.expansion import Alpha
 from ..schemes.planner import Kind, Planned
 from .arguments import checked_plan
 from .evaluate import segment_jets
-from .least import least
 from .rewriting import product_rule
 from .rows import describe, describe_derivative
 from .term import Part, Segment, Word
 
-_Jets: TypeAlias = tuple[list[str], list[WeightedJets]]
 _I = Segment((), (), ())
 
 
@@ -58,11 +54,10 @@ def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Planned | None:
 def resolved_plan(parts: Sequence[Part], args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
     """The jets at a point. For a point given by its shape, arrays become shapes too."""
     point = Point(args, plan=kind)
-    count = functools.partial(least, parts, point)
     shapes = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(args))
     if shapes and not all(map(_is_constant, parts)):
-        return ResolvedPlan(*_traced(lambda point: _resolved(parts, point), point), count)
-    return ResolvedPlan(*_resolved(parts, point), count)
+        return _traced(lambda point: _resolved(parts, point), point)
+    return _resolved(parts, point)
 
 
 def _is_constant(part: Part) -> bool:
@@ -70,22 +65,22 @@ def _is_constant(part: Part) -> bool:
     return all(factor.constant for factor in factors)
 
 
-def _traced(resolve: Callable[[Point], _Jets], point: Point) -> _Jets:
-    """Names and jets by tracing alone: known arrays, and the shapes of all others."""
-    known: list[tuple[list[str], Any]] = []
+def _traced(resolve: Callable[[Point], ResolvedPlan], point: Point) -> ResolvedPlan:
+    """The plan by tracing alone: known arrays, and the shapes of all others."""
+    known: list[tuple[tuple[str, ...], Any]] = []
 
     def jets(point: Point) -> Any:
-        names, jets = resolve(point)
-        traced, rest = eqx.partition(jets, lambda leaf: isinstance(leaf, Tracer))
-        known.append((names, rest))
+        plan = resolve(point)
+        traced, rest = eqx.partition(plan.jets, lambda leaf: isinstance(leaf, Tracer))
+        known.append((plan.names, rest))
         return traced
 
     shapes = eqx.filter_eval_shape(jets, point)
     ((names, rest),) = known
-    return names, eqx.combine(shapes, rest)
+    return ResolvedPlan(names, eqx.combine(shapes, rest))
 
 
-def _resolved(parts: Sequence[Part], point: Point) -> _Jets:
+def _resolved(parts: Sequence[Part], point: Point) -> ResolvedPlan:
     requests = [
         request
         for part in parts
@@ -99,7 +94,7 @@ def _resolved(parts: Sequence[Part], point: Point) -> _Jets:
         for (segment, _), wanted in zip(requests, jets, strict=True)
         for each in wanted or ()
     ]
-    return [name for name, _ in found], [each for _, each in found]
+    return ResolvedPlan([name for name, _ in found], [each for _, each in found])
 
 
 def _by_depth(word: Word, part: Part) -> list[tuple[Segment, Draw | None]]:
