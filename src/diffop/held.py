@@ -25,6 +25,8 @@ class Held:
 
 
 def _known(leaf: Any) -> Any:
+    if isinstance(leaf, float | complex):
+        return type(leaf), repr(leaf)  # 0.0 and -0.0 are equal, and make different programs
     return type(leaf), leaf if _is_hashable(leaf) else id(leaf)
 
 

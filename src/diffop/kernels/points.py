@@ -6,6 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
+from .programs import filled
+
 KEPT = "diffop kept"
 """The name of values that are kept even if everything else is computed again in reverse mode."""
 
@@ -16,25 +18,15 @@ def in_a_loop(
     axes: Sequence[int | None],
     size: int | None = None,
 ) -> Sequence[Any]:
-    """The outputs of a batching rule: a function at one point after another, or at
-    `size` at once.
+    """The outputs of a batching rule: a function at one point after another, or at `size` at once.
+    A single point needs no loop, and no axis.
     """
     along = {n: axis for n, axis in enumerate(axes) if axis is not None}
     points = [jnp.moveaxis(operands[n], axis, 0) for n, axis in along.items()]
 
-    def at(point: list[Any]) -> Sequence[Any]:
-        replaced = dict(zip(along, point, strict=True))
-        return function(*(replaced.get(n, x) for n, x in enumerate(operands)))
+    def at(point: Sequence[Any]) -> Sequence[Any]:
+        return function(*filled(operands, along, point))
 
+    if len(points[0]) == 1:
+        return [x[None] for x in at([lax.squeeze(x, (0,)) for x in points])]
     return lax.map(at, points, batch_size=size)
-
-
-def at_the_only_point(
-    function: Callable[..., Sequence[Any]],
-    operands: Sequence[Any],
-    axes: Sequence[int | None],
-) -> Sequence[Any]:
-    """The outputs of a batching rule for one point: the function, without the axis of points."""
-    pairs = zip(operands, axes, strict=True)
-    point = (x if axis is None else lax.squeeze(x, (axis,)) for x, axis in pairs)
-    return [lax.expand_dims(x, (0,)) for x in function(*point)]

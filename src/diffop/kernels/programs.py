@@ -1,10 +1,16 @@
-"""Questions of kernels about programs: inner programs, names of axes, and memory."""
+"""Programs as kernels see them: operands, inner programs, names of axes, and memory."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import jax.extend.core as jex
+
+
+def filled(operands: Sequence[Any], places: Iterable[int], values: Iterable[Any]) -> list[Any]:
+    """The operands with other values at some places."""
+    replaced = dict(zip(places, values, strict=True))
+    return [replaced.get(n, x) for n, x in enumerate(operands)]
 
 
 def inner_programs(eqn: jex.JaxprEqn) -> Iterator[jex.Jaxpr]:

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.interpreters import ad, batching, mlir
 
-from .programs import names_axes
+from .programs import filled, names_axes
 
 Outputs: TypeAlias = Sequence[Any]
 
@@ -95,7 +95,7 @@ class Kernel:
     """
 
     instead: Callable[..., Any] | None = None
-    applies: Callable[..., bool] | None = None
+    applies: Callable[..., bool] = lambda *_, **__: True
     batch: Callable[..., Outputs] | None = None
     jvp: Callable[..., tuple[Outputs, Outputs]] | None = None
 
@@ -160,18 +160,14 @@ def call(name: str, function: Callable[..., Any], *operands: Any, **static: Any)
         ```
     """
     kernel = None if is_plain(name) else _KERNELS.get(name)
-    if kernel is None:
+    if kernel is None or not kernel.applies(*operands, **static):
         return function(*operands, **static)
     if kernel.instead is not None:
         return kernel.instead(function, *operands, **static)
-    if kernel.applies is not None and not kernel.applies(*operands, **static):
-        return function(*operands, **static)
     leaves, structure = jax.tree.flatten(operands)
     kinds = tuple(jax.typeof(leaf).update(weak_type=False) for leaf in leaves)
-    if _stands_alone(function):
-        closed, shape = _kept(function, kinds, structure, tuple(static.items()), _surroundings())
-    else:
-        closed, shape = _traced(function, kinds, structure, tuple(static.items()))
+    trace = _kept if _stands_alone(function) else _traced
+    closed, shape = trace(function, kinds, structure, tuple(static.items()), _surroundings())
     if closed.effects or names_axes(closed.jaxpr):  # no rule can handle these
         return jax.tree.unflatten(shape, written_out(*leaves, jaxpr=closed))
     return jax.tree.unflatten(shape, bound(name, closed, leaves, static))
@@ -189,7 +185,7 @@ def bound(
     return kernel_p.bind(*operands, kernel=name, jaxpr=closed, static=tuple(static.items()))
 
 
-def _traced(function: Callable[..., Any], kinds: Any, structure: Any, static: Any) -> Any:
+def _traced(function: Callable[..., Any], kinds: Any, structure: Any, static: Any, _: Any) -> Any:
     def of_leaves(*leaves: Any) -> Any:
         return function(*jax.tree.unflatten(structure, leaves), **dict(static))
 
@@ -197,9 +193,7 @@ def _traced(function: Callable[..., Any], kinds: Any, structure: Any, static: An
     return closed, jax.tree.structure(shape)
 
 
-@functools.lru_cache(maxsize=1024)
-def _kept(*how: Any) -> Any:
-    return _traced(*how[:-1])
+_kept = functools.lru_cache(maxsize=1024)(_traced)
 
 
 def _surroundings() -> tuple[Any, ...]:
@@ -221,7 +215,9 @@ def written_out(*operands: Any, jaxpr: jex.ClosedJaxpr, **_: Any) -> list[Any]:
     return jex.jaxpr_as_fun(jaxpr)(*operands)
 
 
-def mapped(operands: Sequence[Any], axes: Sequence[Any], jaxpr: jex.ClosedJaxpr) -> Outputs:
+def mapped(
+    operands: Sequence[Any], axes: Sequence[Any], jaxpr: jex.ClosedJaxpr, **_: Any
+) -> Outputs:
     """The outputs of the program, mapped."""
     return jax.vmap(functools.partial(written_out, jaxpr=jaxpr), tuple(axes))(*operands)
 
@@ -241,9 +237,7 @@ def _rule(name: str, kind: str) -> Callable[..., Any] | None:
 def _batch(
     operands: Any, axes: Any, *, kernel: str, jaxpr: jex.ClosedJaxpr, static: Any
 ) -> tuple[Outputs, Sequence[int]]:
-    rule = _rule(kernel, "batch")
-    given = {} if rule is None else dict(static)
-    outputs = (rule or mapped)(operands, axes, jaxpr=jaxpr, **given)
+    outputs = (_rule(kernel, "batch") or mapped)(operands, axes, jaxpr=jaxpr, **dict(static))
     return outputs, [0] * len(outputs)
 
 
@@ -255,12 +249,11 @@ def _jvp(
     if rule is not None:
         return rule(primals, given, jaxpr=jaxpr, **dict(static))
     moving = [n for n, tangent in enumerate(given) if tangent is not None]
-
-    def of_moving(*values: Any) -> list[Any]:
-        replaced = dict(zip(moving, values, strict=True))
-        return written_out(*(replaced.get(n, x) for n, x in enumerate(primals)), jaxpr=jaxpr)
-
-    return jax.jvp(of_moving, [primals[n] for n in moving], [given[n] for n in moving])
+    return jax.jvp(
+        lambda *values: written_out(*filled(primals, moving, values), jaxpr=jaxpr),
+        [primals[n] for n in moving],
+        [given[n] for n in moving],
+    )
 
 
 def _transpose(
@@ -271,8 +264,7 @@ def _transpose(
     linear = [n for n, operand in enumerate(operands) if ad.is_undefined_primal(operand)]
 
     def of_linear(*values: Any) -> list[Any]:
-        replaced = dict(zip(linear, values, strict=True))
-        return written_out(*(replaced.get(n, x) for n, x in enumerate(operands)), jaxpr=jaxpr)
+        return written_out(*filled(operands, linear, values), jaxpr=jaxpr)
 
     kinds = [operands[n].aval for n in linear]
     results: list[Any] = jaxpr.out_avals

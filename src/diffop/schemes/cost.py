@@ -57,14 +57,10 @@ class Cost(NamedTuple):
     amplification: Fraction
 
     @property
-    def work(self) -> float:
-        """The work, in coefficients."""
-        return self.coefficients + PRODUCT * self.products + ARRAY * self.arrays
-
-    @property
     def score(self) -> float:
-        """The work, increased in proportion to the digits lost."""
-        return self.work * (1 + math.log10(self.amplification) / DIGITS)
+        """The work in coefficients, increased in proportion to the digits lost."""
+        work = self.coefficients + PRODUCT * self.products + ARRAY * self.arrays
+        return work * (1 + math.log10(self.amplification) / DIGITS)
 
 
 def shapes(scheme: Scheme) -> dict[Shape, list[Jet]]:

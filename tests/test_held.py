@@ -1,0 +1,45 @@
+"""Objects in a program's structure: which of them share a program."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from diffop.held import Held
+
+ARRAY = jnp.ones(3)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(1, 1), ({"a": 2.0}, {"a": 2.0}), (ARRAY, ARRAY), (np.sin, np.sin), ("a", "a"), (None, None)],
+)
+def test_equal(pair):
+    one, other = map(Held, pair)
+    assert one == other and hash(one) == hash(other)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (1, 1.0),
+        (1, True),
+        (0.0, -0.0),
+        (complex(0.0, 0.0), complex(0.0, -0.0)),
+        (ARRAY, jnp.ones(3)),
+        (np.ones(3), np.ones(3)),
+        ({"a": 1}, {"b": 1}),
+        ((1,), [1]),
+        (lambda x: x, lambda x: x),
+        (np.float32(1), np.float64(1)),
+        (np.float64(0.0), np.float64(-0.0)),
+    ],
+)
+def test_not_equal(pair):
+    one, other = map(Held, pair)
+    assert one != other
+
+
+def test_what_cannot_be_hashed_is_compared_by_identity():
+    structure = {"a": [np.ones(2), {1, 2}]}
+    assert Held(structure) == Held(structure)
+    assert Held({1, 2}) != Held({1, 2})
