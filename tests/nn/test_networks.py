@@ -1,5 +1,7 @@
 """Architectures and embeddings: their formulas, written out in numpy, and their sizes."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -142,6 +144,9 @@ def test_mapped_input():
     pair = do.nn.MappedInput(eqx.nn.Linear(2, 2, key=KEY), eqx.nn.Linear(3, 2, key=KEY))
     grown = eqx.filter_grad(lambda u: jnp.sum(u(jnp.ones(3))))(pair)
     assert np.any(grown.net.weight) and np.any(grown.map.weight)
+    number: Any = 3
+    with pytest.raises(TypeError, match="expects a map, a function of the point, got 3; write"):
+        do.nn.MappedInput(lambda z: z, number)
 
 
 def test_periodic_input():

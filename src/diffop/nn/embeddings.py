@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -12,8 +12,17 @@ import numpy as np
 from jaxtyping import Array, Float, Inexact, PRNGKeyArray, PyTree
 
 from ..scalars import plain
-from ..terms.arguments import checked_integer
+from ..terms.arguments import checked_integer, is_function
 from .point import as_net, check_point
+
+
+def _as_map(given: Any) -> Callable:
+    if is_function(given):
+        return given
+    raise TypeError(
+        f"MappedInput expects a map, a function of the point, got {given!r}; write "
+        "MappedInput(net, lambda x: …)."
+    )
 
 
 @final
@@ -49,7 +58,7 @@ class MappedInput(eqx.Module):
     """
 
     net: Callable = eqx.field(converter=partial(as_net, "MappedInput"))
-    map: Callable = eqx.field(converter=partial(as_net, "MappedInput"))
+    map: Callable = eqx.field(converter=_as_map)
 
     def __call__(self, *args: PyTree) -> PyTree:
         return self.net(self.map(*args))

@@ -67,11 +67,12 @@ def fit(
     - `model`: a pytree; its inexact arrays are trained. It is not changed.
     - `loss`: a function or module from the model and a key to a scalar. The arrays of a module are
         passed as arguments, not compiled as constants, so that fits which differ only in arrays
-        share a program; a global that a function reads is part of it, as in `jax.jit`. If its class
-        has a method `terms`, from the same arguments to scalars by name, the loss is their sum, and
-        errors name them. For
-        `diffop.methods.GaussNewton` it has to give the numbers whose squares it sums:
-        `diffop.methods.HasPointwise` or `diffop.methods.HasResiduals`.
+        share a program. As with `jax.jit`, what a function reads from elsewhere, such as a global
+        or an attribute, is part of the program: a second fit with the same function does not see
+        that it has changed. If its class has a method `terms`, from the same arguments to scalars
+        by name, the loss is their sum, and errors name them. For `diffop.methods.GaussNewton` it
+        has to give the numbers whose squares it sums: `diffop.methods.HasPointwise` or
+        `diffop.methods.HasResiduals`.
     - `optimiser`: from optax, or `diffop.methods.GaussNewton`, or `diffop.methods.LBFGS`.
     - `steps`: how many steps, at least 1.
     - `key`: a key from `jax.random.key`.

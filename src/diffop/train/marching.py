@@ -32,9 +32,8 @@ def march(
     Each window begins with the last one's network, which has learnt the shape of the solution.
 
     Windows whose losses differ only in arrays share a program, as calls of a function of `jax.jit`
-    do: write what differs, such as a window's initial value, as an `equinox.Module`, an
-    `equinox.Partial` or an array, and make functions outside of `loss`. So a global that a function
-    reads is part of the program, as everywhere in JAX: later values are not seen.
+    do. To share one, write what differs, such as a window's initial value, as an `equinox.Module`,
+    an `equinox.Partial` or an array, and make functions outside of `loss`.
 
     Source: Krishnapriyan et al. 2021, "Characterizing possible failure modes in physics-informed
     neural networks", the sequence-to-sequence scheme.
