@@ -241,7 +241,7 @@ class ResidualLoss(eqx.Module):
             problem = do.pde.make("g-kdv-1d", key=jax.random.key(0))
             loss = do.losses.ResidualLoss(problem, batch=10, probes="exact")
             (inside,) = loss.pointwise(jnp.sum, jax.random.key(1))["residual"]
-            inside(problem.solution).shape  # (10, 1)
+            inside(problem.solution).shape  # (10,)
             ```
         """
         drawn = self._drawn(u, key)
