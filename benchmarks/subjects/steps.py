@@ -63,11 +63,6 @@ def _network(dim: int, network: Network, block: int) -> Callable:
     )
 
 
-def estimator_of(method: str) -> str:
-    """What `ResidualLoss` calls a method."""
-    return "sparse" if method == OURS else method
-
-
 _DRAWS = {"STDE": True, "STDE, a draw at each point": False}
 """The paper's method with the paper's sampler: whether all points share a draw. The paper's loss
 has one draw; code that splits its key over the points pays for a draw each.
@@ -80,7 +75,8 @@ def _context(method: str, problem: Any, n: int, points: int) -> Any:
     if method in PAPERS:
         return problem
     data = do.pde.recommended(problem.name).data_batch
-    return do.losses.ResidualLoss(problem, points, n, estimator_of(method), data_batch=data)
+    probes = "sparse" if method == OURS else do.baselines.as_baseline(method)
+    return do.losses.ResidualLoss(problem, points, n, probes, data_batch=data)
 
 
 def _loss(method: str, n: int, points: int) -> Loss:
