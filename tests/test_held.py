@@ -43,3 +43,11 @@ def test_what_cannot_be_hashed_is_compared_by_identity():
     structure = {"a": [np.ones(2), {1, 2}]}
     assert Held(structure) == Held(structure)
     assert Held({1, 2}) != Held({1, 2})
+
+
+def test_arrays_that_change_in_place():
+    array = np.ones(3)
+    before = Held({"data": array})
+    assert before == Held({"data": array})
+    array[0] = 2.0
+    assert before != Held({"data": array})

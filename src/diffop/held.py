@@ -1,14 +1,17 @@
 """Objects as parts of a program's structure, which has to be hashed."""
 
+import hashlib
 from typing import Any, final
 
 import jax
+import numpy as np
 
 
 @final
 class Held:
     """A pytree that is equal to another one as `jax.jit` sees it: with the same structure and the
-    same leaves. Numbers are compared with their types, arrays and functions by identity.
+    same leaves. Numbers are compared with their types, arrays and functions by identity, and arrays
+    of NumPy by their contents too, which can change in place.
     """
 
     def __init__(self, value: Any) -> None:
@@ -27,6 +30,8 @@ class Held:
 def _known(leaf: Any) -> Any:
     if isinstance(leaf, float | complex):
         return type(leaf), repr(leaf)  # 0.0 and -0.0 are equal, and make different programs
+    if isinstance(leaf, np.ndarray):
+        return id(leaf), leaf.shape, leaf.dtype, hashlib.sha256(leaf.tobytes()).digest()
     return type(leaf), leaf if _is_hashable(leaf) else id(leaf)
 
 

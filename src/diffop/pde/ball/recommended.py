@@ -21,7 +21,7 @@ _CUBIC_FROM = 10
 """Below this, small networks learn the whole solution."""
 
 _PLAIN_TO = 3
-"""Up to this dimension some hundred residuals show a small network all of the solution."""
+"""Up to this dimension a thousand residuals show a small network all of the solution."""
 
 _scaled = partial(Recommended, output_scale="source")
 """The source gives the size of the solution, which grows with the dimension."""

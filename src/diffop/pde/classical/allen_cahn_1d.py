@@ -32,8 +32,6 @@ from .computed import AbstractComputed
 _DIFFUSION = 1e-4
 _SIZE = 0.01
 """Of what is neither diffusion nor reaction alone, but both together."""
-_LEAST = 1e-30
-"""Of s², whose root has no derivative at 0."""
 
 
 @final
@@ -121,6 +119,7 @@ def _distance(x: Float[Array, " dim"]) -> Float[Array, ""]:
 
 
 def _kink(x: Float[Array, " dim"]) -> Float[Array, ""]:
-    width = jnp.sqrt(4 * _DIFFUSION * x[1] + _LEAST)
+    least = jnp.finfo(x.dtype).eps ** 2  # the root has no derivative at 0
+    width = jnp.sqrt(4 * _DIFFUSION * x[1] + least)
     q = _distance(x)
     return q * erf(q / width) + width / math.sqrt(math.pi) * jnp.exp(-((q / width) ** 2))
