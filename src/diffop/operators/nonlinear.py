@@ -15,7 +15,7 @@ from ..jets.point import Point
 from ..jets.table import Plan, ResolvedPlan
 from ..probes import AbstractProbe
 from ..scalars import plain
-from ..schemes.planner import Kind
+from ..schemes.names import Kind
 from ..terms.arguments import is_function
 from ..terms.canonical import concrete, precision
 from ..terms.coefficients import as_coefficient, multiply, plain as number_of

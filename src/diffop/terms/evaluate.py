@@ -34,7 +34,7 @@ from .inner import InnerFunction
 from .nonlocal_draws import nonlocal_value
 from .nonlocal_terms import Nonlocal
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
-from .rewriting import composed, first_order_sums, product_rule
+from .rewriting import rewritten
 from .shapes import check_shapes
 from .term import Part, Segment, Term, Word, inner_key
 
@@ -52,19 +52,11 @@ def apply_all(
     """Several operators, each a list of parts, applied to one function at one point, sharing
     pushes.
     """
-    requests: list[tuple[int, Term, Draw | None]] = []
-    for position, parts in enumerate(operators):
-        for part in parts:
-            for term in part.terms:
-                for each in product_rule(term, point):
-                    term = composed(each, point) if part.draw is None else each
-                    requests.append((position, term, part.draw))
-    if len(requests) > 1:
-        requests = first_order_sums(requests, point)
+    requests = rewritten(operators, point)
     values: list[PyTree] = [None] * len(requests)
     for members, function in by_inner_function(requests, u, point):
         heads = [(requests[i][1].head, requests[i][2]) for i in members]
-        addends = [_addend(*requests[i][:2]) for i in members]
+        addends = [addend_of(*requests[i][:2]) for i in members]
         found = head_values(heads, function, point, addends=addends)
         for i, (value, _) in zip(members, found, strict=True):
             values[i] = None if value is None else scaled(value, requests[i][1], point)
@@ -74,7 +66,7 @@ def apply_all(
     return [summed(each) if each else _zero(u, point) for each in sums]
 
 
-def _addend(position: int, term: Term) -> Addend | None:
+def addend_of(position: int, term: Term) -> Addend | None:
     """A term as a part of its operator, if its only factor is a known number."""
     number = plain(term.coefficient)
     if term.head.functions or not isinstance(number, int | float):
@@ -103,8 +95,13 @@ def inner_function(
     word: Word, draw: Draw | None, u: Callable[..., PyTree], point: Point
 ) -> Callable[..., PyTree]:
     """The function x ↦ (word u)(x), computed as at the point."""
-    part = Part((Term(Number(1), word),), None if draw is None else draw.inner())
+    part = inner_part(word, draw)
     return lambda *args, **kwargs: apply([part], u, Point(args, kwargs, point.chunk, point.plan))
+
+
+def inner_part(word: Word, draw: Draw | None) -> Part:
+    """The rest of a word as an operator; what is applied first has draws of its own."""
+    return Part((Term(Number(1), word),), None if draw is None else draw.inner())
 
 
 def scaled(value: PyTree, term: Term, point: Point) -> PyTree:
@@ -166,6 +163,23 @@ def head_values(
     with an addend are only added up, times their numbers, with the others of its name. If the value
     of another segment contains one in that proportion, its own value is None.
     """
+    written, jets = head_jets(requests, point, per_draw, addends)
+    values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
+    found = []
+    for factor, parts in gathered(requests, list(values), point):
+        own = [value for value, _ in parts]
+        value = own[0] if factor is None else factor.arrange(own)
+        found.append((value, [each for _, wanted in parts for each in wanted or ()]))
+    return found
+
+
+def head_jets(
+    requests: Sequence[tuple[Segment, Draw | None]],
+    point: Point,
+    per_draw: bool = False,
+    addends: Sequence[Addend | None] = (),
+) -> tuple[list[tuple[Segment, Draw | None]], list[list[WeightedJets] | None]]:
+    """The requests with arranged factors written out, and the weighted jets of each."""
     written = written_out(requests, point)
     jets = segment_jets(written, point, per_draw)
     if addends:
@@ -175,13 +189,7 @@ def head_values(
             for (segment, _), (_, own), addend in together
             for each in own
         ]
-    values = zip(_values(written, jets, floating(u), point, per_draw), jets, strict=True)
-    found = []
-    for factor, parts in gathered(requests, list(values), point):
-        own = [value for value, _ in parts]
-        value = own[0] if factor is None else factor.arrange(own)
-        found.append((value, [each for _, wanted in parts for each in wanted or ()]))
-    return found
+    return written, jets
 
 
 def _added(

@@ -52,7 +52,7 @@ from .coefficients import plain, value_at
 from .entries import Entries
 from .modes import modes_of
 from .products import as_polynomial
-from .term import Segment, Term, flux, inner_key
+from .term import Part, Segment, Term, flux, inner_key
 
 Request: TypeAlias = tuple[int, Term, Draw | None]
 """The number of an operator, one of its terms, and the term's draw."""
@@ -136,6 +136,18 @@ def composed(term: Term, point: Point) -> Term:
         else:
             word.append(segment)
     return Term(term.coefficient, tuple(word)) if len(word) > len(term.word) else term
+
+
+def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request]:
+    """The terms of several operators, each a list of parts, as they are evaluated at a point."""
+    requests: list[Request] = []
+    for position, parts in enumerate(operators):
+        for part in parts:
+            for term in part.terms:
+                for each in product_rule(term, point):
+                    term = composed(each, point) if part.draw is None else each
+                    requests.append((position, term, part.draw))
+    return first_order_sums(requests, point) if len(requests) > 1 else requests
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
