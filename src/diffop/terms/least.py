@@ -1,6 +1,7 @@
 """How few coefficients carry operators: the dimension of their algebra (`algebra/apolar.py`)."""
 
 import math
+import random
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -18,8 +19,8 @@ def least(parts: Sequence[Part], point: Point) -> int | None:
     """How many coefficients beside the primal any pass has to carry. None if the operators are not
     exact sums of known derivatives, or of too many.
 
-    Terms with known numbers are read as one sum. Numbers that depend on the point, or are not
-    known while tracing, multiply derivatives that are read one by one.
+    A sum has this number for almost all numbers in it. Numbers that depend on the point, or are not
+    known while tracing, are taken to be such numbers.
     """
     sums: list[Derivatives] = []
     for part in parts:
@@ -37,9 +38,9 @@ def least(parts: Sequence[Part], point: Point) -> int | None:
 
 
 def _sums(part: Part, point: Point) -> list[Derivatives] | None:
-    """What is read: by the entries of u, one sum of all terms with known numbers, and others."""
-    together: dict[tuple[object, ...], Derivatives] = {}
-    alone: list[Derivatives] = []
+    """What is read: a sum of derivatives for each choice of u's entries."""
+    sums: dict[tuple[object, ...], Derivatives] = {}
+    drawn = random.Random(0)
     for term in part.terms:
         if any(segment.functions for segment in term.word[1:]):
             return None
@@ -48,13 +49,11 @@ def _sums(part: Part, point: Point) -> list[Derivatives] | None:
         if derivatives is None:
             return None
         number = None if term.word and term.head.functions else _known(term)
-        if number is None:
-            alone.append(derivatives)
-            continue
-        total = together.setdefault(tuple(segment.entries for segment in term.word), {})
+        number = drawn.randrange(1, 1 << 30) if number is None else number
+        total = sums.setdefault(tuple(segment.entries for segment in term.word), {})
         for alpha, factor in derivatives.items():
             total[alpha] = total.get(alpha, Fraction(0)) + number * factor
-    return [*together.values(), *alone]
+    return list(sums.values())
 
 
 def _known(term: Term) -> Fraction | None:

@@ -69,8 +69,7 @@ def resolved_plan(operators: Operators, args: tuple[Any, ...], kind: Kind) -> Re
 
 
 def _is_constant(part: Part) -> bool:
-    factors = [f for term in part.terms for segment in term.word for f in segment.factors]
-    return all(factor.constant for factor in factors)
+    return all(segment.constant for term in part.terms for segment in term.word)
 
 
 def _traced(resolve: Callable[[Point], list[Push]], point: Point) -> list[Push]:
