@@ -38,7 +38,7 @@ def of_every_push(pushes):
     """The numbers of jets that are pushed together, of each function that has some."""
     for push in pushes:
         if push.named:
-            yield sorted(group.size for group in push.carried)
+            yield sorted(group.size for group in push.groups)
         yield from of_every_push(push.inside)
 
 

@@ -3,15 +3,15 @@
 from .directions import DenseRows, SparseRows
 from .fields import Number
 from .point import Point
-from .pushes import Carried
+from .pushes import Group
 from .table import Plan, PlanRow, Push, ResolvedPlan
 from .terms import Factor
 from .weighted_jets import WeightedJets
 
 __all__ = [
-    "Carried",
     "DenseRows",
     "Factor",
+    "Group",
     "Number",
     "Plan",
     "PlanRow",

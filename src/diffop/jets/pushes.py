@@ -198,7 +198,7 @@ def number_pushed(jets: Sequence[WeightedJets]) -> int:
 
 
 @final
-class Carried(NamedTuple):
+class Group(NamedTuple):
     """Weighted jets that are pushed together.
 
     - `members`: the weighted jets that are read.
@@ -214,7 +214,7 @@ class Carried(NamedTuple):
         import diffop as do
 
         (push,) = do.Laplacian().jets(jnp.ones(20)).pushes
-        push.carried[0].coefficients  # 21
+        push.groups[0].coefficients  # 21
         ```
     """
 
@@ -224,12 +224,12 @@ class Carried(NamedTuple):
     coefficients: int
 
 
-def carried(jets: Sequence[WeightedJets]) -> list[Carried]:
+def groups(jets: Sequence[WeightedJets]) -> list[Group]:
     """The groups of jets that are pushed together, each once."""
     return [_counted(members) for members in grouped(jets)]
 
 
-def _counted(members: list[WeightedJets]) -> Carried:
+def _counted(members: list[WeightedJets]) -> Group:
     tangents, sums, algebra = _carried(members, math.inf)
     size, moving = members[0].size, _reached(tangents, algebra)
     places = [_places(each, algebra) for each in sums]
@@ -238,7 +238,7 @@ def _counted(members: list[WeightedJets]) -> Carried:
     for top in moving & algebra.tops:
         read = [height for height, each in zip(heights, places, strict=True) if top in dict(each)]
         total += sum(read) + (0 in read) * size
-    return Carried(members, tangents, size, total)
+    return Group(members, tangents, size, total)
 
 
 def _reached(tangents: Iterable[Exponents], algebra: Algebra) -> Set[int]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 from ..algebra.algebra import Exponents
 from ..schemes.scheme import Scheme
 from .directions import DenseRows, Directions, SparseRows
-from .pushes import Carried, carried
+from .pushes import Group, groups
 from .weighted_jets import WeightedJets
 
 
@@ -93,14 +93,14 @@ class Push(NamedTuple):
     inside: Sequence["Push"]
 
     @property
-    def carried(self) -> list[Carried]:
+    def groups(self) -> list[Group]:
         """The jets by what is pushed together."""
-        return carried([jets for _, jets in self.named])
+        return groups([jets for _, jets in self.named])
 
     @property
     def coefficients(self) -> int:
         """How many coefficients there are beside u's value."""
-        own, inside = (sum(each.coefficients for each in s) for s in (self.carried, self.inside))
+        own, inside = (sum(each.coefficients for each in s) for s in (self.groups, self.inside))
         return (1 + own) * (1 + inside) - 1
 
     @property
@@ -117,7 +117,7 @@ class Push(NamedTuple):
                 str(group.coefficients),
                 ", ".join(dict.fromkeys(map(_method, group.members))),
             )
-            for group in self.carried
+            for group in self.groups
         ]
 
 
@@ -169,7 +169,7 @@ class ResolvedPlan:
     @property
     def total(self) -> int:
         """The number of jets; those that are pushed together count once."""
-        return sum(group.size for push in _all_of(self.pushes) for group in push.carried)
+        return sum(group.size for push in _all_of(self.pushes) for group in push.groups)
 
     @property
     def coefficients(self) -> int:

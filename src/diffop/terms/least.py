@@ -15,7 +15,7 @@ MOST = 256
 """Derivatives up to which it is counted: Δ² in 22 dimensions, which takes a second."""
 
 
-def least(parts: Sequence[Part], point: Point) -> int | None:
+def fewest(parts: Sequence[Part], point: Point) -> int | None:
     """How many coefficients beside the primal any pass has to carry. None if the operators are not
     exact sums of known derivatives, or of too many.
 

@@ -18,7 +18,7 @@ from .arguments import checked_plan
 from .arranging import gathered
 from .evaluate import addend_of, head_jets, inner_part
 from .inner import InnerFunction, inner_parts
-from .least import least
+from .least import fewest
 from .rewriting import Request, rewritten
 from .rows import describe, describe_derivative
 from .term import Part, Segment, Term, inner_key
@@ -61,7 +61,7 @@ def jointly(wanted: Iterable[Alpha | None], kind: Kind) -> Scheme | None:
 def resolved_plan(operators: Operators, args: tuple[Any, ...], kind: Kind) -> ResolvedPlan:
     """The jets at a point. For a point given by its shape, arrays become shapes too."""
     point, parts = Point(args, plan=kind), [part for each in operators for part in each]
-    count = functools.partial(least, parts, point)
+    count = functools.partial(fewest, parts, point)
     shapes = any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in jax.tree.leaves(args))
     if shapes and not all(map(_is_constant, parts)):
         return ResolvedPlan(_traced(lambda point: _pushes(operators, point, "u"), point), count)
