@@ -183,7 +183,8 @@ class ResolvedPlan:
     def least(self) -> int | None:
         """How many coefficients any pass has to carry: the dimension of the
         [algebra](../../devdocs/algebra.md) of the operator. None if the operator is no sum of known
-        derivatives, is estimated, or has too many terms to count.
+        derivatives, is estimated, or has too many terms to count. Numbers that depend on the point
+        may be any.
 
         !!! example
 
@@ -199,9 +200,10 @@ class ResolvedPlan:
     def __repr__(self) -> str:
         header = ("operator", "of", "jets", "directions", "reads", "coefficients", "method")
         rows = [row for push in _all_of(self.pushes) for row in push.rows]
-        least = "" if self.least is None else f" (least: {self.least})"
+        least = self.least  # counted once: it may take a second
+        bound = "" if least is None else f" (least: {least})"
         jets, numbers = _counted(self.total, "jet"), _counted(self.coefficients, "coefficient")
-        return f"{text_table(header, rows)}\n{jets}, {numbers}{least}"
+        return f"{text_table(header, rows)}\n{jets}, {numbers}{bound}"
 
 
 def _counted(number: int, what: str) -> str:
