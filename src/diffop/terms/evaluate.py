@@ -7,7 +7,7 @@ any of them needs. First-order jets without partners are stacked.
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -26,6 +26,7 @@ from ..jets.vector_terms import DivergenceTerms, GradientTerms
 from ..jets.weighted_jets import Addend, WeightedJets
 from ..precision import full_precision
 from ..probes.base import Draw
+from ..schemes.expansion import Alpha
 from .arranging import derivatives_of, gathered, written_out
 from .coefficients import plain, times, value_at
 from .entries import entries_of, taken
@@ -36,6 +37,7 @@ from .nonlocal_terms import Nonlocal
 from .products import coordinate_jets, exact_jets, is_drawn, sampled_jets
 from .rewriting import rewritten
 from .shapes import check_shapes
+from .sharing import Carried, carried_by, carries, read
 from .term import Part, Segment, Term, Word, inner_key
 
 
@@ -258,13 +260,11 @@ def segment_jets(
     With `per_draw`, estimated values keep a leading axis of draws, which the caller sums.
     """
     derivatives = [derivatives_of(segment, point) for segment, _ in requests]
-    different = list(dict.fromkeys(alpha for each in derivatives for alpha in each))
-    planned = coordinate_jets(different, point, point.plan) if different else {}
     started: dict[Hashable, Draw] = {}
     result: list[list[WeightedJets] | None] = []
     for (segment, draw), alphas in zip(requests, derivatives, strict=True):
         if alphas:
-            result.append([each for alpha in alphas for each in planned[alpha]])
+            result.append(None)
         elif not segment.factors or not is_drawn(segment.product):
             for factor in segment.factors:
                 factor.count(point)  # checks that it fits the point
@@ -276,7 +276,28 @@ def segment_jets(
                 started[draw.identity] = draw.started
             jets = sampled_jets(segment.product, started[draw.identity], point, point.plan)
             result.append([_by_draw(each) for each in jets] if per_draw else jets)
-    return result
+    carried = carried_by(result, point) if len(requests) > 1 else []
+    planned = _coordinate_jets(derivatives, carried, point) if any(derivatives) else {}
+    every = [
+        [each for alpha in alphas for each in planned[alpha]] if alphas else own
+        for alphas, own in zip(derivatives, result, strict=True)
+    ]
+    if not carried:
+        return every
+    return [own and [read(each, carried, point) for each in own] for own in every]
+
+
+def _coordinate_jets(
+    derivatives: Iterable[Sequence[Alpha]], carried: Sequence[Carried], point: Point
+) -> dict[Alpha, list[WeightedJets]]:
+    """The jets of coordinate derivatives, planned together unless they are carried by others."""
+    different = dict.fromkeys(alpha for each in derivatives for alpha in each)
+    apart = [alpha for alpha in different if carries(carried, alpha)]
+    together = [alpha for alpha in different if alpha not in apart]
+    planned: dict[Alpha, list[WeightedJets]] = {}
+    for group in (*([alpha] for alpha in apart), together):
+        planned |= coordinate_jets(group, point, point.plan) if group else {}
+    return planned
 
 
 def _by_draw(jets: WeightedJets) -> WeightedJets:

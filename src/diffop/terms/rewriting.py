@@ -17,6 +17,9 @@ application before (the primal, N directions and the collapsed sum): (N + 2)^m i
 
 Estimates keep their jets: a composition of two draws with one key would be biased.
 
+*One coordinate.* Δ and other power sums over one coordinate are derivatives with respect to it, and
+share jets with others.
+
 *Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
 linear in the direction v,
 
@@ -41,7 +44,7 @@ from jaxtyping import PyTree
 from ..devices import own_copy
 from ..jets.field_terms import FirstOrderSum, LinearForm
 from ..jets.fields import Number, as_floating, is_constant, resolve
-from ..jets.index_terms import PowerSum
+from ..jets.index_terms import Monomial, PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
@@ -147,7 +150,28 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
                 for each in product_rule(term, point):
                     term = composed(each, point) if part.draw is None else each
                     requests.append((position, term, part.draw))
-    return first_order_sums(requests, point) if len(requests) > 1 else requests
+    if len(requests) == 1:
+        return requests
+    named = [
+        (name, term if draw else by_coordinates(term, point), draw) for name, term, draw in requests
+    ]
+    return first_order_sums(named, point)
+
+
+def by_coordinates(term: Term, point: Point) -> Term:
+    """The term with every power sum over one coordinate as a derivative with respect to it."""
+    return Term(term.coefficient, tuple(_of_one_coordinate(each, point) for each in term.word))
+
+
+def _of_one_coordinate(segment: Segment, point: Point) -> Segment:
+    if len(segment.factors) != 1:
+        return segment
+    (factor,), (power,) = segment.factors, segment.powers
+    if not isinstance(factor, PowerSum) or factor.count(point) != 1:
+        return segment
+    place = factor.argnum, int(factor.positions(point)[0])
+    derivative = Monomial(((place, factor.power * power),))
+    return Segment(segment.functions, (derivative,), (1,), segment.entries)
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:

@@ -1,0 +1,117 @@
+"""First derivatives that are read from the jets of higher ones: as many coefficients as are needed,
+and the values of nested autodiff and of jets that share nothing.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import diffop as do
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+RNG = np.random.default_rng(0)
+
+
+def c(x, *_):
+    return 1.0 + x[0] ** 2
+
+
+def u(x, *t):
+    wave = jnp.sin(
+        jnp.sum(x * jnp.linspace(1.0, 2.0, x.size)) + sum(jnp.sum(jnp.cos(s)) for s in t)
+    )
+    return wave + jnp.sum(x**3) * jnp.exp(0.3 * x[0])
+
+
+def gradient(x):
+    return [do.Partial(i) for i in range(x.size)]
+
+
+def nested(x, *t):
+    """Δu, ∇u and the derivative with respect to the second argument, by nested autodiff."""
+    hessian = jax.jacfwd(jax.grad(u))(x, *t)
+    return jnp.trace(hessian), jax.grad(u)(x, *t), jax.grad(u, 1)(x, *t) if t else None
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8, 9])
+def test_gradients_beside_a_laplacian(dim):
+    """Up to eight dimensions, from where on directions may be replaced, they take nothing more."""
+    x = jnp.asarray(RNG.normal(size=dim))
+    joint = do.exact([do.Laplacian(), *gradient(x)])
+    laplacian, slope, _ = jax.jit(nested)(x)
+    got, *partials = jax.jit(joint(u))(x)
+    np.testing.assert_allclose(got, laplacian, rtol=1e-12)
+    np.testing.assert_allclose(partials, slope, rtol=1e-12)
+    plan = joint.jets(x)
+    assert plan.coefficients == (dim + 1 if dim <= 8 else 2 * dim + 1)
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+@pytest.mark.parametrize("kind", ["auto", "nested"])
+def test_advection_and_diffusion(dim, kind):
+    """Along variable directions, given as one or by coordinates; "nested" shares nothing."""
+    x = jnp.asarray(RNG.normal(size=dim))
+    operator = 0.5 * do.Laplacian() + do.Directional(lambda x: x**2) - c * do.Partial(1)
+    laplacian, slope, _ = jax.jit(nested)(x)
+    expected = 0.5 * laplacian + slope @ x**2 - c(x) * slope[1]
+    np.testing.assert_allclose(operator.exact(u, plan=kind)(x), expected, rtol=1e-12)
+    assert operator.exact.jets(x, plan=kind).coefficients == dim + (1 if kind == "auto" else 2)
+
+
+def test_heat_in_one_dimension():
+    """u_t and u_xx are one coefficient, beside u_x."""
+    x, t = jnp.array([0.3]), jnp.array(0.7)
+    heat = do.Partial(argnum=1) - do.Laplacian()
+    laplacian, slope, rate = jax.jit(nested)(x, t)
+    plan = heat.exact.jets(x, t)
+    assert plan.coefficients == plan.least == 2
+    np.testing.assert_allclose(jax.jit(heat.exact(u))(x, t), rate - laplacian, rtol=1e-12)
+    burgers = do.exact([heat, do.Partial(0)])
+    assert burgers.jets(x, t).coefficients == 2
+    np.testing.assert_allclose(burgers(u)(x, t), [rate - laplacian, slope[0]], rtol=1e-12)
+
+
+def test_some_coordinates():
+    """∂_t with respect to a coordinate that the Laplacian leaves out has a jet of its own."""
+    x = jnp.asarray(RNG.normal(size=4))
+    joint = do.exact([do.Laplacian(dims=(0, 1, 3)), do.Partial(3), do.Partial(2)])
+    hessian, slope = jax.hessian(u)(x), jax.grad(u)(x)
+    got = joint(u)(x)
+    np.testing.assert_allclose(got[0], jnp.trace(hessian) - hessian[2, 2], rtol=1e-12)
+    np.testing.assert_allclose(got[1:], slope[jnp.array([3, 2])], rtol=1e-12)
+    assert joint.jets(x).coefficients == 4 + 1
+
+
+def test_values_of_several_entries():
+    def field(x):
+        return jnp.stack([u(x), jnp.sum(x**4), x[0] * x[1]])
+
+    x = jnp.asarray(RNG.normal(size=2))
+    joint = do.exact([do.Laplacian() @ do.Component((0, 2)), do.Partial(1) @ do.Component(1)])
+    first, second = joint(field)(x)
+    hessian = jax.jacfwd(jax.jacfwd(field))(x)
+    np.testing.assert_allclose(first, jnp.trace(hessian, axis1=1, axis2=2)[jnp.array([0, 2])])
+    np.testing.assert_allclose(second, jax.jacfwd(field)(x)[1, 1], rtol=1e-12)
+
+
+def test_chunks_keep_no_single_direction():
+    x = jnp.asarray(RNG.normal(size=6))
+    joint = do.exact([do.Laplacian(), *gradient(x)])
+    together, apart = joint(u)(x), joint(u, chunk=2)(x)
+    np.testing.assert_allclose(apart, together, rtol=1e-12)
+
+
+def test_estimates_share_nothing_that_is_drawn():
+    """The mean over all pairs of directions is exact, whatever stands beside the estimate."""
+    x = jnp.asarray(RNG.normal(size=3))
+    keys = jax.random.split(jax.random.key(0), 2000)
+
+    def of(key):
+        return do.exact([do.Laplacian().estimate(key, 2), do.Partial(0)])(u)(x)
+
+    laplacian, slope, _ = nested(x)
+    drawn, exact = jax.jit(jax.vmap(of))(keys)
+    assert abs(jnp.mean(drawn) - laplacian) < 5 * jnp.std(drawn) / 2000**0.5
+    np.testing.assert_allclose(exact, slope[0], rtol=1e-12)
