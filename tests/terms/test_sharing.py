@@ -115,3 +115,45 @@ def test_estimates_share_nothing_that_is_drawn():
     drawn, exact = jax.jit(jax.vmap(of))(keys)
     assert abs(jnp.mean(drawn) - laplacian) < 5 * jnp.std(drawn) / 2000**0.5
     np.testing.assert_allclose(exact, slope[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("number", [1.0, -2.5])
+def test_squares_written_by_coordinates(number):
+    """As many coefficients as with the Laplacian, and its values."""
+    x = jnp.asarray(RNG.normal(size=3))
+    squares = number * (do.Partial(0, 2) + do.Partial(1, 2) + do.Partial(2, 2))
+    joint = do.exact([squares - 3.0 * do.Partial(1), do.Partial(0)])
+    laplacian, slope, _ = nested(x)
+    expected = [number * laplacian - 3.0 * slope[1], slope[0]]
+    np.testing.assert_allclose(jax.jit(joint(u))(x), expected, rtol=1e-12)
+    assert joint.jets(x).coefficients == 4
+
+
+def test_squares_that_others_need_stay():
+    """∂_0² alone, with other numbers, of other entries, in other sums or in estimates."""
+
+    def field(x):
+        return jnp.stack([u(x), jnp.cos(x @ x)])
+
+    x = jnp.asarray(RNG.normal(size=3))
+    first, second = do.Partial(0, 2), do.Partial(1, 2)
+    both = first @ do.Component(0) + second @ do.Component(1)
+    operators = [first + second, first, 2.0 * first - second, do.Mixed({0: 1, 1: 1}), both]
+    hessian = jax.jacfwd(jax.jacfwd(field))(x)
+    one, two = hessian[:, 0, 0], hessian[:, 1, 1]
+    expected = [one + two, one, 2.0 * one - two, hessian[:, 0, 1], one[0] + two[1]]
+    for got, wanted in zip(do.exact(operators)(field)(x), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
+    estimate = (first + second).estimate(jax.random.key(0), 1)
+    np.testing.assert_allclose(estimate(field)(x), one + two, rtol=1e-12)
+
+
+def test_fourth_powers_and_inner_functions():
+    x = jnp.asarray(RNG.normal(size=2))
+    fourth = do.Partial(0, 4) + do.Partial(1, 4)
+    inner = (do.Partial(0, 2) + do.Partial(1, 2)) @ (c * do.Identity())
+    got = do.exact([fourth, inner, do.Partial(1)])(u)(x)
+    fourths = jax.jacfwd(jax.jacfwd(jax.hessian(u)))(x)
+    product = jax.hessian(lambda x: c(x) * u(x))(x)
+    expected = [fourths[0, 0, 0, 0] + fourths[1, 1, 1, 1], jnp.trace(product), jax.grad(u)(x)[1]]
+    np.testing.assert_allclose(got, expected, rtol=1e-11)

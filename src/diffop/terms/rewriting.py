@@ -17,8 +17,8 @@ application before (the primal, N directions and the collapsed sum): (N + 2)^m i
 
 Estimates keep their jets: a composition of two draws with one key would be biased.
 
-*One coordinate.* Δ and other power sums over one coordinate are derivatives with respect to it, and
-share jets with others.
+*Powers of coordinates.* Σ_i ∂_i^k and its single terms are written as what shares more jets
+(`powers.py`).
 
 *Sums of order one.* Terms of order one that are only added up are Σ_j c_j(x) D_j. Order one is
 linear in the direction v,
@@ -32,7 +32,7 @@ coordinate that other derivatives use as well costs nothing and stays: u_x of u_
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import equinox as eqx
 import jax
@@ -44,21 +44,19 @@ from jaxtyping import PyTree
 from ..devices import own_copy
 from ..jets.field_terms import FirstOrderSum, LinearForm
 from ..jets.fields import Number, as_floating, is_constant, resolve
-from ..jets.index_terms import Monomial, PowerSum
+from ..jets.index_terms import PowerSum
 from ..jets.point import Point
 from ..jets.terms import Terms
 from ..jets.vector_terms import GradientTerms
-from ..probes.base import Draw
 from ..schemes.scheme import Scheme
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
 from .modes import modes_of
+from .powers import Request, by_coordinates, power_sums
 from .products import as_polynomial
 from .term import Part, Segment, Term, flux, inner_key
 
-Request: TypeAlias = tuple[int, Term, Draw | None]
-"""The number of an operator, one of its terms, and the term's draw."""
 MANY = 3
 """Powers of at least this many terms are nested."""
 _LARGE = 1e15
@@ -152,26 +150,7 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
                     requests.append((position, term, part.draw))
     if len(requests) == 1:
         return requests
-    named = [
-        (name, term if draw else by_coordinates(term, point), draw) for name, term, draw in requests
-    ]
-    return first_order_sums(named, point)
-
-
-def by_coordinates(term: Term, point: Point) -> Term:
-    """The term with every power sum over one coordinate as a derivative with respect to it."""
-    return Term(term.coefficient, tuple(_of_one_coordinate(each, point) for each in term.word))
-
-
-def _of_one_coordinate(segment: Segment, point: Point) -> Segment:
-    if len(segment.factors) != 1:
-        return segment
-    (factor,), (power,) = segment.factors, segment.powers
-    if not isinstance(factor, PowerSum) or factor.count(point) != 1:
-        return segment
-    place = factor.argnum, int(factor.positions(point)[0])
-    derivative = Monomial(((place, factor.power * power),))
-    return Segment(segment.functions, (derivative,), (1,), segment.entries)
+    return first_order_sums(power_sums(by_coordinates(requests, point), point), point)
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
