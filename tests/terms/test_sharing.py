@@ -157,3 +157,69 @@ def test_fourth_powers_and_inner_functions():
     product = jax.hessian(lambda x: c(x) * u(x))(x)
     expected = [fourths[0, 0, 0, 0] + fourths[1, 1, 1, 1], jnp.trace(product), jax.grad(u)(x)[1]]
     np.testing.assert_allclose(got, expected, rtol=1e-11)
+
+
+def of_tree(tree):
+    x = jnp.concatenate([tree["a"].reshape(-1), tree["b"].reshape(-1)])
+    return {"wave": u(x), "field": jnp.stack([jnp.cos(x @ x), x[0] ** 3 * x[2]])}
+
+
+@pytest.mark.parametrize("kind", ["auto", "nested"])
+def test_the_gradient_beside_a_laplacian(kind):
+    """In the structure of the argument, for each output; "nested" takes reverse mode."""
+    tree = {"a": jnp.asarray(RNG.normal(size=(2, 1))), "b": jnp.asarray(0.4)}
+    joint = do.exact({"slope": do.Gradient(), "laplacian": do.Laplacian()})
+    got = jax.jit(joint(of_tree, plan=kind))(tree)
+    slope, second = jax.jit(lambda t: (jax.jacrev(of_tree)(t), jax.hessian(of_tree)(t)))(tree)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), got["slope"], slope)
+    assert jax.tree.structure(got["slope"]) == jax.tree.structure(slope)
+    trace = lambda y: jnp.einsum("...abab", y["a"]["a"].reshape(*y["a"]["a"].shape)) + y["b"]["b"]
+    expected = {name: trace(second[name]) for name in second}
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), got["laplacian"], expected
+    )
+
+
+@pytest.mark.parametrize("dim", [1, 4, 5])
+def test_reverse_mode_is_left_to_many_coordinates(dim):
+    """Up to four coordinates the derivatives are read: nothing is transposed."""
+    x = jnp.asarray(RNG.normal(size=dim))
+    joint = do.exact([c * do.Gradient(), do.Laplacian()])
+    laplacian, slope, _ = nested(x)
+    got = joint(u)(x)
+    np.testing.assert_allclose(got[0], c(x) * slope, rtol=1e-12)
+    np.testing.assert_allclose(got[1], laplacian, rtol=1e-12)
+    named = [name for push in joint.jets(x).pushes for name, _ in push.named]
+    assert any("∇" in name for name in named) == (dim < 5)
+
+
+def test_the_gradient_beside_a_hessian():
+    x = jnp.asarray(RNG.normal(size=3))
+    joint = do.exact([do.Hessian(), do.Gradient()])
+    np.testing.assert_allclose(joint(u)(x)[0], jax.hessian(u)(x), rtol=1e-12)
+    np.testing.assert_allclose(joint(u)(x)[1], jax.grad(u)(x), rtol=1e-12)
+    assert joint.jets(x).coefficients == 3 + 6
+
+
+def test_gradients_with_respect_to_some_coordinates():
+    x, t = jnp.asarray(RNG.normal(size=3)), jnp.asarray(0.2)
+    joint = do.exact([do.Gradient(dims=(2, 0)), do.Laplacian(), do.Gradient(argnum=1)])
+    laplacian, slope, rate = nested(x, t)
+    got = joint(u)(x, t)
+    np.testing.assert_allclose(got[0], slope[jnp.array([2, 0])], rtol=1e-12)
+    np.testing.assert_allclose(got[1], laplacian, rtol=1e-12)
+    np.testing.assert_allclose(got[2], rate, rtol=1e-12)
+
+
+def test_complex_values():
+    def wave(x):
+        return jax.lax.complex(jnp.cos(u(x)) * x[0], jnp.sin(u(x)))
+
+    x = jnp.asarray(RNG.normal(size=2))
+    slope, laplacian = do.exact([do.Gradient(), do.Laplacian()])(wave)(x)
+    parts = [lambda x: jnp.real(wave(x)), lambda x: jnp.imag(wave(x))]
+    slopes, hessians = ([d(part)(x) for part in parts] for d in (jax.grad, jax.hessian))
+    slopes, hessians = np.asarray(slopes), np.asarray(hessians)
+    np.testing.assert_allclose(slope, slopes[0] + 1j * slopes[1], rtol=1e-12)
+    traces = np.trace(hessians, axis1=1, axis2=2)
+    np.testing.assert_allclose(laplacian, traces[0] + 1j * traces[1], rtol=1e-12)

@@ -52,6 +52,7 @@ from ..schemes.scheme import Scheme
 from .arranging import derivatives_of
 from .coefficients import plain, value_at
 from .entries import Entries
+from .forward_gradient import forward_gradients
 from .modes import modes_of
 from .powers import Request, by_coordinates, power_sums
 from .products import as_polynomial
@@ -150,7 +151,8 @@ def rewritten(operators: Sequence[Sequence[Part]], point: Point) -> list[Request
                     requests.append((position, term, part.draw))
     if len(requests) == 1:
         return requests
-    return first_order_sums(power_sums(by_coordinates(requests, point), point), point)
+    requests = power_sums(by_coordinates(requests, point), point)
+    return first_order_sums(forward_gradients(requests, point), point)
 
 
 def first_order_sums(requests: Sequence[Request], point: Point) -> list[Request]:
