@@ -12,9 +12,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
+from ..coefficients.coordinate import NOWHERE, Coordinate, along, at
 from ..coefficients.index import Traced, known
-from ..coefficients.joint import Sum
-from ..coefficients.relations import NOWHERE, Relation, along, at, reshape, unchanged
+from ..coefficients.relations import Relation, reshape, unchanged
 from ..source import Source
 from .equation import LinearMap
 
@@ -80,7 +80,7 @@ def _written(before: tuple[int, ...], starts: Sequence[Any], after: tuple[int, .
     return Relation(before, (operand,), output, after)
 
 
-def _from(variable: int, start: Any, size: int, stride: int) -> Sum:
+def _from(variable: int, start: Any, size: int, stride: int) -> Coordinate:
     if isinstance(start, _Start):
         places = start.number + jnp.arange(size, dtype=np.int32)
         most = start.most + size - 1
@@ -242,7 +242,7 @@ def _indexed(
     for i, axis in enumerate(numbers.start_index_map):
         source = Source(("indices", i), _source(function))
         index = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
-        places[axis] = Sum(0, {**places[axis].terms, 0: index})
+        places[axis] = Coordinate(0, {**places[axis].terms, 0: index})
     batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
     for own, axis in zip(*batching, strict=True):
         places[own] = at(0, known(grid[axis]))
