@@ -127,7 +127,7 @@ class Algebra:
     @classmethod
     def curve(cls, order: int) -> "Algebra":
         """The orders 1 … K of one parameter."""
-        return _curve(order)
+        return _of(tuple((k,) for k in range(1, order + 1)))
 
     @classmethod
     def closure(cls, maximal: Iterable[Exponents]) -> "Algebra":
@@ -269,11 +269,6 @@ def _of(
 ) -> Algebra:
     """An algebra, checked once and then cached."""
     return Algebra(monomials, relations, grading)
-
-
-@functools.cache
-def _curve(order: int) -> Algebra:
-    return _of(tuple((k,) for k in range(1, order + 1)))
 
 
 @functools.cache

@@ -120,7 +120,7 @@ def linear_map(
             for k, (c, sign) in enumerate(zip(operands, signs, strict=True))
         ]
         return [total(signed, lead, output, function)]
-    operands = _alike(operands, lead, function)
+    operands = _alike(operands, function)
     per_operand = []
     for k, operand in enumerate(operands):
         if isinstance(operand, Blocks):
@@ -133,7 +133,7 @@ def linear_map(
     ]
 
 
-def _alike(operands: Sequence[Coefficient], lead: int, function: LinearMap) -> list[Coefficient]:
+def _alike(operands: Sequence[Coefficient], function: LinearMap) -> list[Coefficient]:
     """The operands alike: an array of a few entries beside blocks becomes a block, too."""
     most = sum(c.size for c in operands if isinstance(c, Blocks))
     return [

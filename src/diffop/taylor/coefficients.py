@@ -103,6 +103,11 @@ def sets(parts: Sequence[Any]) -> Coefficient:
     return Zero() if all_zero(parts) else Sets(tuple(parts))
 
 
+def parts_of(coefficient: Coefficient) -> tuple[Any, ...]:
+    """Its parts along sets of directions; itself if there is one set."""
+    return coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
+
+
 def each_set(function: Callable[[Any], Coefficient], coefficient: Coefficient) -> Coefficient:
     """A function applied to a coefficient, set by set if there are several."""
     if isinstance(coefficient, Sets):

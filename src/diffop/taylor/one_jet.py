@@ -89,8 +89,7 @@ def _integrals(
     """The coefficients of all monomials that contain a parameter."""
     having = [monomial for monomial in algebra.monomials if monomial[parameter]]
     if all_zero([each[monomial] for each in terms for monomial in having]):
-        count = len(jax.eval_shape(function, *primals))
-        return [dict.fromkeys(having, Zero()) for _ in range(count)]
+        return [dict.fromkeys(having, Zero()) for _ in jax.eval_shape(function, *primals)]
     kept = algebra.derivative(parameter)
     unit = next(monomial for monomial in having if sum(monomial) == 1)
     velocities = [instantiate(t[unit], (), x).array for t, x in zip(terms, primals, strict=True)]

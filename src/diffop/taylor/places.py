@@ -247,11 +247,8 @@ def _indexed(
     for own, axis in zip(*batching, strict=True):
         places[own] = at(0, known(grid[axis]))
     sizes = (count, *(windows[axis] for axis in free))
-    keep, drops = (
-        None,
-        mode == lax.GatherScatterMode.FILL_OR_DROP
-        or (writes and mode != lax.GatherScatterMode.CLIP),
-    )
+    keep, modes = None, lax.GatherScatterMode
+    drops = mode == modes.FILL_OR_DROP or (writes and mode != modes.CLIP)
     if drops and not (isinstance(inside, np.ndarray) and inside.all()):
         keep = inside, (along(0),)
     ends = (tuple(outside), tuple(places)) if writes else (tuple(places), tuple(outside))

@@ -36,7 +36,7 @@ from ...coefficients.relations import entrywise, outer
 from ...kernels import call
 from ...record import record, static
 from ..arithmetic import as_block, densify, instantiate, total
-from ..coefficients import Coefficient, Full, Sets, Zero, each_set, on_array
+from ..coefficients import Coefficient, Full, Sets, Zero, each_set, on_array, parts_of
 from ..equation import BilinearMap
 from ..primitive import Form
 from ..products import broadcast, of_blocks
@@ -211,7 +211,7 @@ def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
     """
     if jnp.size(primal) != 1:
         return None
-    found = coefficient.parts if pairs and isinstance(coefficient, Sets) else (coefficient,)
+    found = parts_of(coefficient) if pairs else (coefficient,)
     largest = [_largest(c) for c in found if not isinstance(c, Zero)]
     known = [each for each in largest if each is not None]
     if not known or len(known) < len(largest):
@@ -224,7 +224,7 @@ def unit_of(coefficient: Coefficient, primal: Any, pairs: bool) -> Array | None:
 
 def _largest(coefficient: Coefficient) -> Array | None:
     """The largest number of a coefficient that consists of arrays."""
-    parts = coefficient.parts if isinstance(coefficient, Sets) else (coefficient,)
+    parts = parts_of(coefficient)
     arrays = [part for part in parts if isinstance(part, Full)]
     if any(not isinstance(part, Full | Zero) for part in parts) or not arrays:
         return None
