@@ -88,8 +88,8 @@ def _added(left: Block, right: Block) -> Block:
 
 Weights: TypeAlias = Any
 """How the directions of two coefficients meet: None for each direction separately, a number for a
-sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `Matrix` if every
-direction meets every other.
+sum with that weight, an array `(n,)` for a weighted sum, `(m, n)` for m of them; `PairWeights` if
+every direction meets every other.
 """
 
 
@@ -102,7 +102,7 @@ def uniform(weights: Any) -> float | None:
 
 
 @final
-class Matrix:
+class PairWeights:
     """Numbers `(n, n)` or `(m, n, n)`, one for each pair of directions."""
 
     def __init__(self, entries: Any) -> None:
@@ -145,7 +145,7 @@ def applied(
 
 def _lead(weights: Weights) -> tuple[int, ...]:
     """The axes of the sums that weights describe."""
-    if isinstance(weights, Matrix):
+    if isinstance(weights, PairWeights):
         return jnp.shape(weights.entries)[:-2]
     return jnp.shape(weights)[:-1]
 
@@ -174,7 +174,7 @@ def _direction(
     product: TiedProduct, directions: list[Coordinate], weights: Weights, summed: bool
 ) -> Coordinate:
     """The coordinate of the result's direction, from directions that meet."""
-    if isinstance(weights, Matrix):
+    if isinstance(weights, PairWeights):
         entries, met = weights.entries, directions
     else:
         for other in directions[1:]:
@@ -204,8 +204,8 @@ def moves_several(c: Blocks) -> bool:
     return alone or len(c.parts) > 1
 
 
-def some(c: Blocks, numbers: Any) -> Blocks:
-    """Some directions, by numbers that are known only at run time."""
+def at_directions(c: Blocks, numbers: Any) -> Blocks:
+    """The coefficient along some of its directions, by numbers known only at run time."""
     name = Source()
 
     def part(block: Block) -> Block | None:

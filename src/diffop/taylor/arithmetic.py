@@ -1,7 +1,9 @@
 """Linear and bilinear maps of coefficients, whatever their structure.
 
-Rules never look inside a coefficient; they use the functions of this file. If a map cannot follow a
-structure, the coefficient becomes an array, which is logged once for each place.
+Rules of linear maps and products never look inside a coefficient: they use the functions of this
+file. (Rules of elementwise functions, determinants and branches do, where structure saves work.) If
+a map cannot follow a structure, the coefficient becomes an array, which is logged once for each
+line of the user's program.
 """
 
 import logging
@@ -56,7 +58,8 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
         (part,) = c.parts
         c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
     array = dense_array(c, type_of(primal))
-    return varying(Full(array if lead == 1 else array[0], factor), varying_axes(primal))
+    array = array if lead == 1 else array[0]  # blocks always have an axis for directions
+    return varying(Full(array, factor), varying_axes(primal))
 
 
 def _log(name: str) -> None:
@@ -176,7 +179,7 @@ def _structured(function: LinearMap, k: int, operand: Blocks, lead: int) -> list
         if len(known) == len(found):
             pairs = zip(known, primals, strict=True)
             images = [unless_full(each, lead, output, function) for each, output in pairs]
-            if function.record.moves is places.summed:
+            if function.record.moves is places.summed:  # one number for each direction
                 return [noted_sum(operand, images[0], function.outputs[0])]
             return images
     elif function.record.on_values:

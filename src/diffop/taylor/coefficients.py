@@ -54,7 +54,13 @@ class Full:
 
     The number is kept apart so that −2x is recognised as a multiple of x. With `image`, a sum over
     directions $Σ_r x_r ℓ(e_r)$ is recognised as the ℓ(x) that the primal has computed already.
-    `scaled` holds numbers and a matrix if the array is the matrix's rows times the numbers.
+
+    Two more notes say how `base` was made, so that what uses it next can begin with its factors:
+
+    - `scaled`: numbers s and a matrix, if `base` is $s_r A_rk$ (see `replacing/forms.py`).
+    - `weighted`: numbers w and rows, if `base` is $w_k A_rk$ (see `dense.py`).
+
+    Only an operation that comes directly after finds these two; scaling keeps `image`.
 
     !!! example
 

@@ -31,7 +31,7 @@ from jaxtyping import Array
 from ...array_types import AnyArray
 from ...arrays import times, type_of
 from ...coefficients.block import Block
-from ...coefficients.blocks import Blocks, Matrix, applied, dense, uniform
+from ...coefficients.blocks import Blocks, PairWeights, applied, dense, uniform
 from ...coefficients.relations import entrywise, outer
 from ...kernels import call
 from ...record import record, static
@@ -132,7 +132,7 @@ class SecondMoment:
             return None
         entrywise = product.form is Form.ENTRYWISE
         if isinstance(left, Blocks) and isinstance(right, Blocks):
-            weights = matrix.entries if isinstance(matrix, DiagonalMatrix) else Matrix(matrix)
+            weights = matrix.entries if isinstance(matrix, DiagonalMatrix) else PairWeights(matrix)
             met = of_blocks(product, (left, right), (1, 1), weights, summed=True)
             if met is not None:
                 array = dense(met, product.output.dtype)

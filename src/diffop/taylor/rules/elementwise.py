@@ -41,7 +41,7 @@ from .entry_factor import EntryFactor
 from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
 
-Settled: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
+Mask: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
 """Masks a coefficient that a factor will multiply."""
 
 
@@ -75,14 +75,14 @@ def along_one(
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
         return _integrated(families, eqn, operands, position)
-    rate, settled = of(eqn).logarithmic, of(eqn).settled or settle
+    rate, mask = of(eqn).logarithmic, of(eqn).mask or masked
     if _is_sparse(operands[position]) and of(eqn).inner is not Inner.DECLARED:
         (output,) = bind(eqn, primals)
         derivatives = Derivatives(
             lambda values: programs.taylor_coefficients(eqn, values, position, order)[1:],
             primals,
             output,
-            settled,
+            mask,
             few=True,
         )
     else:  # a custom rule is traced for the shape of the whole operand
@@ -91,7 +91,7 @@ def along_one(
         further = Further(of(eqn).recurrence, of(eqn).equation, order)
         if further.recurrence is not None:
             found = [primals[position], *found]
-        derivatives = Derivatives(further, found, output, settled)
+        derivatives = Derivatives(further, found, output, mask)
 
     def expansion(family: Family, series: Sequence[Series]) -> list[Series]:
         moving = broadcast_series(family, series[position], primals[position], output)
@@ -125,25 +125,25 @@ def expanded(family: Family, derivatives: "Derivatives", series: Series, degree:
     """
     if family.order < 2 or not is_of_arrays(series):
         return _by_powers(family, derivatives, series, degree)
-    how = (derivatives.program, derivatives.settled, degree)
+    how = (derivatives.program, derivatives.mask, degree)
     return recomputed(_of_arrays, how, (family, derivatives.primals, derivatives.output, series))
 
 
 def _of_arrays(
-    how: tuple[Any, Settled, int],
+    how: tuple[Any, Mask, int],
     family: Family,
     primals: Sequence[Any],
     output: Any,
     series: Series,
 ) -> Series:
-    program, settled, degree = how
+    program, mask, degree = how
     recurrence = program.recurrence if isinstance(program, Further) else None
-    if recurrence is not None and family.order > 2 and settled is not _as_it_is:
+    if recurrence is not None and family.order > 2 and mask is not _unmasked:
         chosen = way(recurrence, program.equation, family, series)
         return composed(chosen, family, primals, series)
-    if settled is settle and family.sums_squares and not jnp.iscomplexobj(output):
-        settled = _capped
-    return _by_powers(family, Derivatives(program, primals, output, settled), series, degree)
+    if mask is masked and family.sums_squares and not jnp.iscomplexobj(output):
+        mask = _capped
+    return _by_powers(family, Derivatives(program, primals, output, mask), series, degree)
 
 
 def _by_powers(family: Family, derivatives: "Derivatives", series: Series, degree: int) -> Series:
@@ -168,7 +168,7 @@ def _integrated(
         factor, slopes = as_array(primal_of(slope)), series_of(slope, below, 0)
         if not is_moving(slope):  # it only chooses, as relu does
             whole = EntryFactor(factor)
-            moving = tuple(settle(c, whole) for c in moving)
+            moving = tuple(masked(c, whole) for c in moving)
         return [integral(family, factor, slopes, moving)]
 
     return expand(families, operands, [output], expansion)
@@ -223,13 +223,13 @@ class Derivatives:
         program: Callable[[Sequence[Any]], Sequence[Array]],
         primals: Sequence[Any],
         output: Any,
-        settled: Settled,
+        mask: Mask,
         few: bool = False,
     ) -> None:
         self.program = program
         self.primals = primals
         self.output = output
-        self.settled = settled
+        self.mask = mask
         self.few = few
         self._everywhere: Sequence[EntryFactor] | None = None
         self._at: dict[Any, Sequence[Array]] = {}
@@ -252,7 +252,7 @@ class Derivatives:
 
     def _guarded(self, power: int, coefficient: Any, factor: EntryFactor) -> Any:
         """The first power is the user's own, and is treated as JAX treats it."""
-        return coefficient if power == 1 else self.settled(coefficient, factor)
+        return coefficient if power == 1 else self.mask(coefficient, factor)
 
     def _times_few(self, power: int, part: Block) -> Block:
         """The same for a block, with the derivatives at its entries."""
@@ -266,7 +266,7 @@ class Derivatives:
         array = self._at[part.place][power - 1]
         values = _values(part, array.dtype)
         if power > 1:
-            values = _at_entries(self.settled, values, array)
+            values = _at_entries(self.mask, values, array)
         return part.with_values(product_of(values, array))
 
 
@@ -275,7 +275,7 @@ def _are_rows(array: Any, factor: EntryFactor) -> bool:
     return factor.array.ndim == 1 and array.shape[1:] == factor.array.shape and len(array) > 1
 
 
-def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
+def masked(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
     """A coefficient that a factor will multiply (a sparse one at its positions), with zeros in
     place of infinite or NaN values where the factor vanishes, because the function is constant
     there: 0 · ∞ means 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. Finite values
@@ -284,16 +284,16 @@ def settle(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -
     """
     c = coefficient
     if isinstance(c, Blocks):
-        return Blocks(tuple(_settled(part, factor, whole) for part in c.parts), c.shape)
-    return on_array(lambda array: factor.settled(array, whole), c)
+        return Blocks(tuple(_masked_block(part, factor, whole) for part in c.parts), c.shape)
+    return on_array(lambda array: factor.masked(array, whole), c)
 
 
-def _settled(part: Block, factor: EntryFactor, whole: bool) -> Block:
+def _masked_block(part: Block, factor: EntryFactor, whole: bool) -> Block:
     array = factor.array
     if array.ndim:
         array = entries_at(part, array)
     values, array = jnp.broadcast_arrays(_values(part, array.dtype), array)
-    return part.with_values(EntryFactor(array).settled(values, whole))
+    return part.with_values(EntryFactor(array).masked(values, whole))
 
 
 def _values(part: Block, dtype: Any) -> Array:
@@ -301,22 +301,22 @@ def _values(part: Block, dtype: Any) -> Array:
     return jnp.ones((1,) * len(part.axes), dtype) if part.values is None else part.values
 
 
-def _at_entries(settled: Settled, values: Array, array: Array) -> Array:
-    """`settled` for values that meet separate numbers."""
+def _at_entries(mask: Mask, values: Array, array: Array) -> Array:
+    """`mask` for values that meet separate numbers."""
     values, array = jnp.broadcast_arrays(values, array)
-    made = settled(Full(values), EntryFactor(array))
+    made = mask(Full(values), EntryFactor(array))
     assert isinstance(made, Full)
     return made.array
 
 
 def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """`settle` for a sum of squares, by minima instead of selections: without selections XLA's CPU
+    """`masked` for a sum of squares, by minima instead of selections: without selections XLA's CPU
     backend fuses several layers into one loop, and keeps no directions in memory.
     """
     return on_array(factor.capped, coefficient)
 
 
-def _as_it_is(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
+def _unmasked(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
     """For a function that changes everywhere: its derivatives are 0 only at single points."""
     return coefficient
 
@@ -337,24 +337,24 @@ def _enter(
 def _enter_with(
     recurrence: Recurrence,
     names: str,
-    settled: Settled | None = None,
+    mask: Mask | None = None,
     **known: Any,
 ) -> None:
     """Enters functions without singularities: derivatives of all orders have about one size. If the
-    first is 0 all are, unless the function changes everywhere (`_as_it_is`).
+    first is 0 all are, unless the function changes everywhere (`_unmasked`).
     """
-    _enter(names, recurrence=recurrence, settled=settled, in_range=math.inf, **known)
+    _enter(names, recurrence=recurrence, mask=mask, in_range=math.inf, **known)
 
 
 def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
     _enter_with(known.pop("recurrence", equation.further), names, equation=equation, **known)
 
 
-_underflowing = functools.partial(settle, whole=True)
+_underflowing = functools.partial(masked, whole=True)
 """For a function that underflows to 0 far below 0, together with all its derivatives."""
 
-_enter_solving(recurrences.EXPONENTIAL, "exp", settled=_underflowing)
-_enter_solving(recurrences.BINARY, "exp2", settled=_underflowing)
+_enter_solving(recurrences.EXPONENTIAL, "exp", mask=_underflowing)
+_enter_solving(recurrences.BINARY, "exp2", mask=_underflowing)
 _enter_solving(recurrences.EXPONENTIAL, "expm1", slope=slopes.of_expm1)
 _enter_solving(recurrences.TAN, "tan")
 _tanh, _logistic = recurrences.of_tanh(), recurrences.of_logistic()
@@ -362,8 +362,8 @@ _enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.of_tanh(
 _enter_solving(
     recurrences.LOGISTIC, "logistic", recurrence=_logistic, slope=slopes.of_logistic(_logistic)
 )
-_enter_with(recurrences.oscillating(-1), "sin cos", _as_it_is)
-_enter_with(recurrences.oscillating(1), "sinh cosh", _as_it_is)
+_enter_with(recurrences.oscillating(-1), "sin cos", _unmasked)
+_enter_with(recurrences.oscillating(1), "sinh cosh", _unmasked)
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
     "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma polynomial",
