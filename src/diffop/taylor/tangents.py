@@ -168,7 +168,7 @@ def family_of(jets: Jets) -> Family:
     matrix are one set.
     """
     if isinstance(jets.weights, Matrix):
-        moment = SecondMoment.between(jets.weights.symmetric)
+        moment = SecondMoment.by_matrix(jets.weights.symmetric)
         return Family(None, _CURVE, None, moment, replaceable=True)
     replaceable = jets.top_only and jets.weights is not None
     if replaceable and jets.algebra == _PAIR:

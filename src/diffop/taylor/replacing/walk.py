@@ -44,8 +44,9 @@ from ..interpreter import Walk, interpret
 from ..program import Step, flatten, stretches
 from ..seeds import basis
 from .cost import Live
+from .live_moments import is_separate, live_moments, unit_of
 from .schedule import Carried, Schedule, real_size, scheduled
-from .second_moments import SecondMoment, is_separate, replaced_moments, unit_of
+from .second_moments import SecondMoment
 
 
 def interpret_replacing(
@@ -155,7 +156,7 @@ class _Replacement:
         lower, primals = zip(*itertools.chain(*parts), strict=True)
         pairs = given.is_of_pairs
         lengths = [unit_of(*each, pairs) if len(of) == 1 else None for of in parts for each in of]
-        moment = replaced_moments(given, lower, primals, lengths)
+        moment = live_moments(given, lower, primals, lengths)
         self.walk.families[index] = Family(None, Algebra.curve(2), None, moment)
         places = itertools.accumulate(map(len, parts), initial=0)
         units = {
