@@ -47,6 +47,11 @@ def along(name: int, step: int = 1, start: int = 0) -> Coordinate:
     return stepped(start, {name: step})
 
 
+def variables(count: int, first: int = 0) -> tuple[Coordinate, ...]:
+    """Consecutive axes, each by itself."""
+    return tuple(along(first + v) for v in range(count))
+
+
 def stepped(const: int, steps: dict[int, int]) -> Coordinate:
     """Axes times their steps, plus a number."""
     return Coordinate(const, {n: Range(0, step) for n, step in steps.items()})

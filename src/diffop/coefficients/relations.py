@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 
 import jax.numpy as jnp
 
-from .coordinate import NOWHERE, Coordinate, along, stepped
+from .coordinate import NOWHERE, Coordinate, along, stepped, variables
 from .tied_product import TiedProduct
 
 
@@ -60,9 +60,9 @@ class Relation(NamedTuple):
 
 def unchanged(shape: tuple[int, ...], keep: Any = None) -> Relation:
     """The relation that maps each entry to its own place."""
-    variables = tuple(along(v) for v in range(len(shape)))
-    where = None if keep is None else (keep, variables if jnp.ndim(keep) else ())
-    return Relation(shape, (variables,), variables, shape, keep=where)
+    each = variables(len(shape))
+    where = None if keep is None else (keep, each if jnp.ndim(keep) else ())
+    return Relation(shape, (each,), each, shape, keep=where)
 
 
 def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Relation:
@@ -74,15 +74,13 @@ def entrywise(shape: tuple[int, ...], operands: Sequence[tuple[int, ...]]) -> Re
             along(first + v) if size == shape[first + v] else NOWHERE for v, size in enumerate(own)
         )
 
-    output = tuple(along(v) for v in range(len(shape)))
+    output = variables(len(shape))
     return Relation(shape, tuple(map(places, operands)), output, shape)
 
 
 def outer(left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
     """Each entry of one operand times each entry of the other."""
-    sizes = (*left, *right)
-    output = tuple(along(v) for v in range(len(sizes)))
-    return Relation(sizes, (output[: len(left)], output[len(left) :]), output, sizes)
+    return dot((((), ()), ((), ())), left, right)
 
 
 def dot(dimension_numbers: Any, left: tuple[int, ...], right: tuple[int, ...]) -> Relation:
@@ -155,6 +153,6 @@ def reshape(before: tuple[int, ...], after: tuple[int, ...]) -> Relation:
         return stepped(0, steps)
 
     equation = (flat(before, 0), flat(after, count))
-    operand = tuple(along(v) for v in range(count))
-    output = tuple(along(count + v) for v in range(len(after)))
+    operand = variables(count)
+    output = variables(len(after), count)
     return Relation(sizes, (operand,), output, after, (equation,))

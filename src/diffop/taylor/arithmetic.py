@@ -18,7 +18,7 @@ from jax.core import Tracer
 
 from ..arrays import as_array, plus, type_of, zeros_like
 from ..coefficients.block import Block, of_array
-from ..coefficients.blocks import Blocks, collected, dense as dense_array, moved
+from ..coefficients.blocks import Blocks, collected, dense, moved
 from ..versions import varying_axes
 from . import places, products
 from .coefficients import (
@@ -33,7 +33,7 @@ from .coefficients import (
     varying,
     zero_array,
 )
-from .dense import dense
+from .dense import of_arrays
 from .equation import BilinearMap, LinearMap
 from .notes import noted_product, noted_sum
 from .primitive import Form
@@ -57,7 +57,7 @@ def densify(coefficient: Coefficient, lead: int, primal: Any, name: Asker = None
     if len(c.parts) == 1:
         (part,) = c.parts
         c, factor = Blocks((part.with_values(part.values, 1),), c.shape), part.factor
-    array = dense_array(c, type_of(primal))
+    array = dense(c, type_of(primal))
     array = array if lead == 1 else array[0]  # blocks always have an axis for directions
     return varying(Full(array, factor), varying_axes(primal))
 
@@ -236,7 +236,7 @@ def bilinear_map(
         pairs = zip((left, right), leads, product.operands, strict=True)
         left, right = (densify(c, lead, x, product.described) for c, lead, x in pairs)
     assert isinstance(left, Full) and isinstance(right, Full)
-    return dense(product, left, right, leads)
+    return of_arrays(product, left, right, leads)
 
 
 def _by_set(
@@ -264,9 +264,9 @@ def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: A
     """The same coefficient as an array, even if it is zero."""
     if isinstance(coefficient, Zero):
         return Full(zero_array(lead_shape, primal))
-    dense = densify(coefficient, len(lead_shape), primal)
-    assert isinstance(dense, Full)
-    return dense
+    full = densify(coefficient, len(lead_shape), primal)
+    assert isinstance(full, Full)
+    return full
 
 
 def multiplication(operand: Any) -> BilinearMap:

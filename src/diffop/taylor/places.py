@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from ..coefficients.coordinate import NOWHERE, Coordinate, along, at
+from ..coefficients.coordinate import NOWHERE, Coordinate, along, at, variables
 from ..coefficients.index import Traced, known
 from ..coefficients.relations import Relation, reshape, unchanged
 from ..source import Source
@@ -31,14 +31,14 @@ def reshaped(function: LinearMap, k: int) -> Relations:
 
 def transposed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    operand = tuple(along(v) for v in range(len(before)))
+    operand = variables(len(before))
     output = tuple(operand[axis] for axis in function.params["permutation"])
     return [Relation(before, (operand,), output, after)]
 
 
 def summed(function: LinearMap, k: int) -> Relations:
     before, after = _shapes(function, k)
-    operand = tuple(along(v) for v in range(len(before)))
+    operand = variables(len(before))
     output = tuple(each for v, each in enumerate(operand) if v not in function.params["axes"])
     return [Relation(before, (operand,), output, after)]
 
@@ -50,7 +50,7 @@ def broadcast(function: LinearMap, k: int) -> Relations:
         along(int(axis)) if size == after[axis] else NOWHERE
         for axis, size in zip(axes, before, strict=True)
     )
-    return [Relation(after, (operand,), tuple(along(v) for v in range(len(after))), after)]
+    return [Relation(after, (operand,), variables(len(after)), after)]
 
 
 def flipped(function: LinearMap, k: int) -> Relations:
@@ -59,7 +59,7 @@ def flipped(function: LinearMap, k: int) -> Relations:
     output = tuple(
         along(v, -1, size - 1) if v in turned else along(v) for v, size in enumerate(shape)
     )
-    return [Relation(shape, (tuple(along(v) for v in range(len(shape))),), output, shape)]
+    return [Relation(shape, (variables(len(shape)),), output, shape)]
 
 
 def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int]) -> Relation:
@@ -68,12 +68,12 @@ def _read(shape: tuple[int, ...], starts: Sequence[Any], strides: Sequence[int])
         _from(v, start, size, stride)
         for v, (start, size, stride) in enumerate(zip(starts, shape, strides, strict=True))
     )
-    return Relation(shape, (operand,), tuple(along(v) for v in range(len(shape))), shape)
+    return Relation(shape, (operand,), variables(len(shape)), shape)
 
 
 def _written(before: tuple[int, ...], starts: Sequence[Any], after: tuple[int, ...]) -> Relation:
     """The relation of an operand that is written from a place on."""
-    operand = tuple(along(v) for v in range(len(before)))
+    operand = variables(len(before))
     output = tuple(
         _from(v, start, size, 1) for v, (start, size) in enumerate(zip(starts, before, strict=True))
     )
@@ -121,8 +121,8 @@ def padded(function: LinearMap, k: int) -> Relations:
         (along(v, int(between) + 1, int(low)), along(count + v))
         for v, (low, _, between) in enumerate(function.params["padding_config"])
     )
-    operand = tuple(along(v) for v in range(count))
-    output = tuple(along(count + v) for v in range(count))
+    operand = variables(count)
+    output = variables(count, count)
     return [Relation((*before, *after), (operand,), output, after, equations)]
 
 
