@@ -3,10 +3,9 @@ Bruno; or the integral of the derivative, if these would not stay in range.
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import jax.extend.core as jex
 import jax.numpy as jnp
@@ -29,7 +28,7 @@ from ..bundle import (
     primal_of,
     series_of,
 )
-from ..coefficients import Coefficient, Full, Series, Zero, on_array
+from ..coefficients import Coefficient, Full, Series, Zero
 from ..interpreter import interpret
 from ..primitive import Inner, Primitive, Rule, enter, of
 from ..program import called, live_equations
@@ -38,11 +37,9 @@ from . import programs, recurrences, slopes, special
 from .by_jvp import fallback, piecewise_linear
 from .composed import composed, way
 from .entry_factor import EntryFactor
+from .masks import Mask, at_entries, capped, masked, masked_whole, unmasked, values_of
 from .recomputed import is_of_arrays, recomputed
 from .recurrences import Quadratic, Recurrence
-
-Mask: TypeAlias = Callable[[Coefficient, EntryFactor], Coefficient]
-"""Masks a coefficient that a factor will multiply."""
 
 
 def elementwise(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
@@ -70,7 +67,9 @@ def of_real_numbers(
 def along_one(
     families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value], position: int
 ) -> list[Value]:
-    """An equation with one output, elementwise in its only moving operand."""
+    """An equation with one output, elementwise in its only moving operand. Its derivatives are
+    computed at the places of blocks, if these are few, or at all entries of the primal.
+    """
     primals = [primal_of(operand) for operand in operands]
     order = max(family.order for family in families)
     if not _is_bounded(eqn, primals, position, order):
@@ -85,7 +84,7 @@ def along_one(
             mask,
             few=True,
         )
-    else:  # a custom rule is traced for the shape of the whole operand
+    else:  # custom rules too: they are traced for the shape of the whole operand
         found = programs.first_coefficients(eqn, primals, position, order)
         output = found[0]
         further = Further(of(eqn).recurrence, of(eqn).equation, order)
@@ -138,11 +137,11 @@ def _of_arrays(
 ) -> Series:
     program, mask, degree = how
     recurrence = program.recurrence if isinstance(program, Further) else None
-    if recurrence is not None and family.order > 2 and mask is not _unmasked:
+    if recurrence is not None and family.order > 2 and mask is not unmasked:
         chosen = way(recurrence, program.equation, family, series)
         return composed(chosen, family, primals, series)
     if mask is masked and family.sums_squares and not jnp.iscomplexobj(output):
-        mask = _capped
+        mask = capped
     return _by_powers(family, Derivatives(program, primals, output, mask), series, degree)
 
 
@@ -264,61 +263,15 @@ class Derivatives:
             ]
             self._at[part.place] = self.program(entries)
         array = self._at[part.place][power - 1]
-        values = _values(part, array.dtype)
+        values = values_of(part, array.dtype)
         if power > 1:
-            values = _at_entries(self.mask, values, array)
+            values = at_entries(self.mask, values, array)
         return part.with_values(product_of(values, array))
 
 
 def _are_rows(array: Any, factor: EntryFactor) -> bool:
     """Whether an array consists of rows, and a vector of factors has a number for each column."""
     return factor.array.ndim == 1 and array.shape[1:] == factor.array.shape and len(array) > 1
-
-
-def masked(coefficient: Coefficient, factor: EntryFactor, whole: bool = False) -> Coefficient:
-    """A coefficient that a factor will multiply (a sparse one at its positions), with zeros in
-    place of infinite or NaN values where the factor vanishes, because the function is constant
-    there: 0 · ∞ means 0, as in exp(−1/x²) near 0, in tanh far from it, and in relu. Finite values
-    are kept for the gradient of the product with respect to the factor, except (`whole`) if all
-    derivatives underflow together.
-    """
-    c = coefficient
-    if isinstance(c, Blocks):
-        return Blocks(tuple(_masked_block(part, factor, whole) for part in c.parts), c.shape)
-    return on_array(lambda array: factor.masked(array, whole), c)
-
-
-def _masked_block(part: Block, factor: EntryFactor, whole: bool) -> Block:
-    array = factor.array
-    if array.ndim:
-        array = entries_at(part, array)
-    values, array = jnp.broadcast_arrays(_values(part, array.dtype), array)
-    return part.with_values(EntryFactor(array).masked(values, whole))
-
-
-def _values(part: Block, dtype: Any) -> Array:
-    """The values of a block, written out if they are ones."""
-    return jnp.ones((1,) * len(part.axes), dtype) if part.values is None else part.values
-
-
-def _at_entries(mask: Mask, values: Array, array: Array) -> Array:
-    """`mask` for values that meet separate numbers."""
-    values, array = jnp.broadcast_arrays(values, array)
-    made = mask(Full(values), EntryFactor(array))
-    assert isinstance(made, Full)
-    return made.array
-
-
-def _capped(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """`masked` for a sum of squares, by minima instead of selections: without selections XLA's CPU
-    backend fuses several layers into one loop, and keeps no directions in memory.
-    """
-    return on_array(factor.capped, coefficient)
-
-
-def _unmasked(coefficient: Coefficient, factor: EntryFactor) -> Coefficient:
-    """For a function that changes everywhere: its derivatives are 0 only at single points."""
-    return coefficient
 
 
 def piecewise_constant(
@@ -341,7 +294,7 @@ def _enter_with(
     **known: Any,
 ) -> None:
     """Enters functions without singularities: derivatives of all orders have about one size. If the
-    first is 0 all are, unless the function changes everywhere (`_unmasked`).
+    first is 0 all are, unless the function changes everywhere (`unmasked`).
     """
     _enter(names, recurrence=recurrence, mask=mask, in_range=math.inf, **known)
 
@@ -350,11 +303,8 @@ def _enter_solving(equation: Quadratic, names: str, **known: Any) -> None:
     _enter_with(known.pop("recurrence", equation.further), names, equation=equation, **known)
 
 
-_underflowing = functools.partial(masked, whole=True)
-"""For a function that underflows to 0 far below 0, together with all its derivatives."""
-
-_enter_solving(recurrences.EXPONENTIAL, "exp", mask=_underflowing)
-_enter_solving(recurrences.BINARY, "exp2", mask=_underflowing)
+_enter_solving(recurrences.EXPONENTIAL, "exp", mask=masked_whole)
+_enter_solving(recurrences.BINARY, "exp2", mask=masked_whole)
 _enter_solving(recurrences.EXPONENTIAL, "expm1", slope=slopes.of_expm1)
 _enter_solving(recurrences.TAN, "tan")
 _tanh, _logistic = recurrences.of_tanh(), recurrences.of_logistic()
@@ -362,8 +312,8 @@ _enter_solving(recurrences.TANH, "tanh", recurrence=_tanh, slope=slopes.of_tanh(
 _enter_solving(
     recurrences.LOGISTIC, "logistic", recurrence=_logistic, slope=slopes.of_logistic(_logistic)
 )
-_enter_with(recurrences.oscillating(-1), "sin cos", _unmasked)
-_enter_with(recurrences.oscillating(1), "sinh cosh", _unmasked)
+_enter_with(recurrences.oscillating(-1), "sin cos", unmasked)
+_enter_with(recurrences.oscillating(1), "sinh cosh", unmasked)
 _enter_with(recurrences.of_erf(), "erf erfc")
 _enter(
     "acos acosh asin asinh atan atan2 atanh digamma erf_inv lgamma polygamma polynomial",

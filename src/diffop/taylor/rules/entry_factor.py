@@ -38,7 +38,7 @@ class EntryFactor:
         return product_of(self.behind(lead), values)
 
     def masked(self, values: Array, whole: bool) -> Array:
-        """Values that it will multiply, masked where it vanishes, see `elementwise.masked`."""
+        """Values that it will multiply, masked where it vanishes, see `masks.masked`."""
         lead, shape = values.ndim - self.array.ndim, values.shape
         if lead and self._is_lone(values, lead):
             return self.masked(values.reshape(shape[lead:]), whole).reshape(shape)

@@ -18,7 +18,8 @@ from ..coefficients import Series, zeros
 from ..primitive import Primitive, Rule, enter
 from ..series import divided, integral, ratio_power
 from .bilinear import square
-from .elementwise import Derivatives, elementwise, expanded, is_narrow, masked
+from .elementwise import Derivatives, elementwise, expanded, is_narrow
+from .masks import masked
 
 
 def power(families: Families, eqn: jex.JaxprEqn, operands: Sequence[Value]) -> list[Value]:
