@@ -58,7 +58,7 @@ def push_jet(
     ]
     shapes = jax.eval_shape(function, *primals)
     pushed: list[dict[Exponents, Coefficient]] = [{} for _ in shapes]
-    rest = free
+    rest = free  # monomials of the parameters that are left, the last of which comes next
     while rest.monomials:
         parameter = max(p for m in rest.monomials for p, exponent in enumerate(m) if exponent)
         integrals = _integrals(function, primals, terms, rest, parameter)

@@ -154,7 +154,7 @@ class _Replacement:
         given = family.moment or SecondMoment.curves(family.weights)
         parts = [_real_parts(self._lower(v, index), self._primal(v)) for v in moving]
         lower, primals = zip(*itertools.chain(*parts), strict=True)
-        pairs = given.is_of_pairs
+        pairs = given.is_of_pairs  # a complex number is two parts, which have no common length
         lengths = [unit_of(*each, pairs) if len(of) == 1 else None for of in parts for each in of]
         moment = live_moments(given, lower, primals, lengths)
         self.walk.families[index] = Family(None, Algebra.curve(2), None, moment)
