@@ -31,7 +31,6 @@ from .coefficients import (
     scale,
     sets,
     varying,
-    zero_array,
 )
 from .dense import of_arrays
 from .equation import BilinearMap, LinearMap
@@ -263,7 +262,7 @@ def known_scalar(value: Any) -> float | None:
 def instantiate(coefficient: Coefficient, lead_shape: tuple[int, ...], primal: Any) -> Full:
     """The same coefficient as an array, even if it is zero."""
     if isinstance(coefficient, Zero):
-        return Full(zero_array(lead_shape, primal))
+        return Full(jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal))))
     full = densify(coefficient, len(lead_shape), primal)
     assert isinstance(full, Full)
     return full

@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array
 
 from ..array_types import AnyArray
 from ..arrays import times
@@ -175,8 +173,3 @@ def varying(coefficient: Coefficient, axes: frozenset) -> Coefficient:
     if isinstance(c, Blocks):
         return jax.tree.map(lambda array: varying_over(array, axes), c)
     return sets([varying(part, axes) for part in c.parts])
-
-
-def zero_array(lead_shape: tuple[int, ...], primal: Any) -> Array:
-    """Zeros in the shape of a coefficient, of the primal's type."""
-    return jnp.broadcast_to(jnp.zeros_like(primal), (*lead_shape, *jnp.shape(primal)))

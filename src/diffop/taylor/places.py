@@ -215,15 +215,9 @@ def _indexed(
     indices, mode = function.operands[1], function.params["mode"]
     batch = [axis for axis in range(len(windows)) if axis not in numbers.offset_dims]
     count = math.prod(windows[axis] for axis in batch)
-    traced = isinstance(indices, Tracer)
-    flat = indices if traced else np.asarray(indices)
-    flat = flat.reshape(count, jnp.shape(indices)[-1]).astype(np.int32)
     most = [shape[axis] - slices[axis] for axis in numbers.start_index_map]
-    columns = [flat[:, i] for i in range(len(most))]
-    inside: Any = np.ones(count, bool)
-    for column, last in zip(columns, most, strict=True):
-        inside = inside & (column >= 0) & (column <= last)
-    columns = [column.clip(0, last) for column, last in zip(columns, most, strict=True)]
+    traced = isinstance(indices, Tracer)
+    columns, inside = _starts_of(indices if traced else np.asarray(indices), count, most)
     # the first variable numbers the windows; their coordinates along the batch follow from it
     grid = np.indices([windows[axis] for axis in batch], np.int32).reshape(len(batch), count)
     free = numbers.offset_dims
@@ -232,27 +226,39 @@ def _indexed(
         for axis in range(len(shape))
         if axis not in numbers.collapsed_slice_dims and axis not in numbers.operand_batching_dims
     ]
-    places = [NOWHERE] * len(shape)
-    outside = [NOWHERE] * len(windows)
+    of_array = [NOWHERE] * len(shape)
+    of_windows = [NOWHERE] * len(windows)
     for variable, (axis, own) in enumerate(zip(free, kept, strict=True), start=1):
-        outside[axis] = along(variable)
-        places[own] = along(variable)
+        of_windows[axis] = of_array[own] = along(variable)
     for axis, row in zip(batch, grid, strict=True):
-        outside[axis] = at(0, known(row))
+        of_windows[axis] = at(0, known(row))
     for i, axis in enumerate(numbers.start_index_map):
         source = Source(("indices", i), _source(function))
-        index = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
-        places[axis] = Coordinate(0, {**places[axis].terms, 0: index})
+        start = Traced(columns[i], source, 0, most[i]) if traced else known(columns[i])
+        of_array[axis] = Coordinate(0, {**of_array[axis].terms, 0: start})
     batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
     for own, axis in zip(*batching, strict=True):
-        places[own] = at(0, known(grid[axis]))
+        of_array[own] = at(0, known(grid[axis]))
     sizes = (count, *(windows[axis] for axis in free))
     keep, modes = None, lax.GatherScatterMode
     drops = mode == modes.FILL_OR_DROP or (writes and mode != modes.CLIP)
     if drops and not (isinstance(inside, np.ndarray) and inside.all()):
         keep = inside, (along(0),)
-    ends = (tuple(outside), tuple(places)) if writes else (tuple(places), tuple(outside))
-    return [Relation(sizes, (ends[0],), ends[1], shape if writes else windows, keep=keep)]
+    ends = (of_windows, of_array) if writes else (of_array, of_windows)
+    operand, output = map(tuple, ends)
+    return [Relation(sizes, (operand,), output, shape if writes else windows, keep=keep)]
+
+
+def _starts_of(indices: Any, count: int, most: Sequence[int]) -> tuple[list[Any], Any]:
+    """The first places of windows along each indexed axis, clipped so that the windows fit, and
+    which windows did before.
+    """
+    flat = indices.reshape(count, indices.shape[-1]).astype(np.int32)
+    columns = [flat[:, i] for i in range(len(most))]
+    inside: Any = np.ones(count, bool)
+    for column, last in zip(columns, most, strict=True):
+        inside = inside & (column >= 0) & (column <= last)
+    return [column.clip(0, last) for column, last in zip(columns, most, strict=True)], inside
 
 
 def _source(function: LinearMap) -> Source:

@@ -243,15 +243,12 @@ class Derivatives:
         if self._everywhere is None:
             self._everywhere = [EntryFactor(each) for each in self.program(self.primals)]
         factor = self._everywhere[power - 1]
-        c = self._guarded(power, coefficient, factor)
+        # the first power is the user's own, and is treated as JAX treats it
+        c: Any = coefficient if power == 1 else self.mask(coefficient, factor)
         if isinstance(c, Full):
             made = (factor.array, c.base) if power == 1 and _are_rows(c.base, factor) else None
             return Full(factor.times(c.base, lead), c.factor, weighted=made)
         return bilinear_map(multiplication(self.output), Full(factor.array), c, (0, lead))
-
-    def _guarded(self, power: int, coefficient: Any, factor: EntryFactor) -> Any:
-        """The first power is the user's own, and is treated as JAX treats it."""
-        return coefficient if power == 1 else self.mask(coefficient, factor)
 
     def _times_few(self, power: int, part: Block) -> Block:
         """The same for a block, with the derivatives at its entries."""
