@@ -28,7 +28,7 @@ def solve(product: TiedProduct) -> None:
         product.equations = [_simple(product, *each) for each in product.equations]
         easiest = min(product.equations, key=_difficulty)
         product.equations.remove(easiest)
-        _solve(product, *easiest)
+        _solve_one(product, *easiest)
 
 
 def _difficulty(equation: tuple[Coordinate, Coordinate]) -> tuple[int, bool]:
@@ -57,7 +57,7 @@ def _simple(
     return total, Coordinate(0, other)
 
 
-def _solve(product: TiedProduct, left: Coordinate, right: Coordinate) -> None:
+def _solve_one(product: TiedProduct, left: Coordinate, right: Coordinate) -> None:
     """Solves a simple equation in the first way that applies."""
     names, traced = {**left.terms, **right.terms}, left.is_traced or right.is_traced
     apart = len(names) == len(left.terms) + len(right.terms) > 1

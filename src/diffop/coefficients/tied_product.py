@@ -82,12 +82,14 @@ class TiedProduct:
         self.masks.append(self.operands.pop())
 
     def equate(self, left: Coordinate, right: Coordinate) -> None:
+        """Adds an equation."""
         self.equations.append((left, right))
 
     # what is known of it
 
     @property
     def is_empty(self) -> bool:
+        """Whether there are no places, or none at which the equations solved so far hold."""
         return self.empty or 0 in self.sizes.values()
 
     def is_carried(self, name: int) -> bool:
@@ -200,6 +202,7 @@ class TiedProduct:
         self.mask_by(total.terms, holds(self.numbers(total, total.terms)))
 
     def mask_by(self, names: Iterable[int], mask: Any) -> None:
+        """Keeps the places of some axes at which an array is true."""
         if not (isinstance(mask, np.ndarray) and mask.all()):
             self.masks.append(Operand(mask, tuple(names)))
 

@@ -67,7 +67,7 @@ class Family:
 
     @property
     def order(self) -> int:
-        """K: the largest number of coefficients that a product of them may have as factors."""
+        """K: at most this many coefficients are multiplied with each other."""
         return self.algebra.degree
 
     @property
