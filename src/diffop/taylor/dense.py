@@ -13,7 +13,7 @@ from .equation import BilinearMap
 from .primitive import Form
 
 
-def dense(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
+def of_arrays(product: BilinearMap, left: Full, right: Full, leads: tuple[int, int]) -> Full:
     """B of two arrays, mapped over their leading axes."""
     factor = left.factor * right.factor
     if product.form is Form.ENTRYWISE:
