@@ -150,6 +150,7 @@ def types(request):
     """Types are checked, but in what takes long."""
     checked = not request.node.get_closest_marker("slow")
     jaxtyping.config.update("jaxtyping_disable", not checked)
+    checking.begin()
 
 
 @pytest.fixture
