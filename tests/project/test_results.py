@@ -51,8 +51,8 @@ def test_every_problem_is_there():
 
 @pytest.fixture(scope="module")
 def command():
-    """The command line in another process, compiled as for users and not as for tests. It is one
-    for all runs: importing, and the small programs that all runs make, take five seconds.
+    """The command line in another process, compiled as for users and not as for tests. One serves
+    all runs, as importing takes seconds; what a run has compiled is let go after it.
     """
     ours = {k for k in os.environ if k.startswith(("JAX_", "XLA_"))} - KEPT
     with pytest.MonkeyPatch.context() as patch:
@@ -60,7 +60,13 @@ def command():
             patch.delenv(name)
         spawned = multiprocessing.get_context("spawn")
         with concurrent.futures.ProcessPoolExecutor(1, spawned) as pool:
-            yield lambda words: pool.submit(main, words).result()
+
+            def run(words):
+                code = pool.submit(main, words).result()
+                pool.submit(jax.clear_caches).result()
+                return code
+
+            yield run
 
 
 @pytest.mark.slow("trains networks")
