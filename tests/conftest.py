@@ -77,8 +77,8 @@ LONGEST = (
 AS_USERS = {"losses", "precision"}
 """Directories of tests that `--rest` runs with programs as users compile them, as it does those
 beside kept oracles anywhere. `make test` runs them, too, with programs that are compiled quickly,
-unless it is told that the rest follows (`--rest-follows`). In both jaxtyping and beartype check the
-types of all calls in the library. Those whose arithmetic others show have the mark `once`.
+unless it is told that the rest follows (`--rest-follows`). In both jaxtyping and beartype check
+types (`tests/checking.py`). Those whose arithmetic others show have the mark `once`.
 """
 
 
@@ -147,9 +147,10 @@ _least = _resident()
 
 @pytest.fixture(autouse=True)
 def types(request):
-    """Types are checked, but in what takes long."""
+    """Types are checked, but in what takes long; a test begins."""
     checked = not request.node.get_closest_marker("slow")
     jaxtyping.config.update("jaxtyping_disable", not checked)
+    checking.begin()
 
 
 @pytest.fixture
