@@ -27,7 +27,7 @@ from .train import solving
 from .train.loggers import TRACKERS
 from .train.model import Keys, build_problem
 from .train.runs import find_runs, save_plot, table, written
-from .train.settings import name_of, recommended_by, stated
+from .train.settings import meanings, name_of, recommended_by, stated
 
 _FAILED, _BAD_INPUT, _INTERRUPTED, _BROKEN_PIPE = 1, 2, 130, 141
 
@@ -133,11 +133,12 @@ def _add_solve(parser: argparse.ArgumentParser) -> None:
 
 def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
     """Adds a setting to the parsed options only if it is given, since its value may be None."""
+    kind, meaning = stated()[name], meanings()[name]
     parser.add_argument(
         f"--{name.replace('_', '-')}",
         type=from_word,
-        metavar=stated()[name]["kind"].metavar,
-        help=stated()[name]["help"],
+        metavar=kind.metavar,
+        help=f"{meaning} ({', '.join(kind.choices)})" if kind.choices else meaning,
         default=argparse.SUPPRESS,
     )
 
