@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from . import __version__, pde, train
 from .kinds import as_word, from_word
 from .nearest import nearest
-from .parallel.mesh import make, parsed
+from .parallel.mesh import SIZES, make
 from .parallel.processes import connect, failure, is_first, leave
 from .paths import found_at, is_path
 from .pde.own import imported
@@ -146,7 +146,8 @@ def _add_setting(parser: argparse.ArgumentParser, name: str) -> None:
 def _add_devices(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--mesh",
-        metavar="data=N,model=M",
+        type=from_word,
+        metavar=SIZES.metavar,
         help="divide the points over N devices, the input dimension over M",
     )
     group.add_argument(
@@ -274,14 +275,15 @@ def _mesh(options: argparse.Namespace) -> Mesh | None:
     """The requested mesh, after this process is connected with the others."""
     words = ("coordinator", "processes", "process")
     others = {name: getattr(options, name) for name in words}
-    sizes = None if options.mesh is None else parsed(options.mesh)
-    if options.distributed and sizes is None:
+    if options.mesh is not None:
+        SIZES.check("mesh", options.mesh)
+    if options.distributed and options.mesh is None:
         raise ValueError("distributed expects --mesh; say for instance --mesh data=4,model=2.")
     if not options.distributed and any(value is not None for value in others.values()):
         raise ValueError("coordinator, processes and process are for --distributed; say so.")
     if options.distributed:
         connect(**others)
-    return None if sizes is None else make(sizes)
+    return None if options.mesh is None else make(options.mesh)
 
 
 def _complain(reason: Exception | str, code: int) -> int:
@@ -301,8 +303,8 @@ def _say(text: str) -> None:
 class _Ended(Exception):
     """A command cannot go on, for a reason that may be empty, and has an exit code."""
 
-    def __init__(self, reason: Exception | str, code: int):
-        super().__init__(str(reason))
+    def __init__(self, reason: str, code: int):
+        super().__init__(reason)
         self.code = code
 
 
@@ -316,7 +318,7 @@ def _ending(code: int, *kinds: type[Exception]) -> Iterator[None]:
     except kinds as error:
         if failure(error):
             raise
-        raise _Ended(error, code) from error
+        raise _Ended(str(error) or type(error).__name__, code) from error
 
 
 def _print(text: str, otherwise: str = "") -> None:

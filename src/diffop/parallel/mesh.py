@@ -24,6 +24,7 @@ from jax.core import Tracer
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
+from ..kinds import COUNT, Kind, as_word
 from .sharding import AXES, DATA, MODEL
 
 
@@ -222,26 +223,14 @@ def in_context(mesh: Mesh | None) -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh)
 
 
-def parsed(words: str) -> dict[str, int]:
-    """The sizes in words such as `data=4,model=2`.
+def _are_sizes(value: Any) -> bool:
+    return isinstance(value, dict) and {*value} <= {*AXES} and all(map(COUNT.holds, value.values()))
 
-    **Raises:** `ValueError` if the text has another form.
-    """
-    sizes: dict[str, int] = {}
-    for word in words.split(","):
-        name, _, number = word.partition("=")
-        if name not in AXES or name in sizes:
-            raise ValueError(
-                f"mesh must name each of data and model at most once, got {name!r} in {words!r}; "
-                f"say for instance data=4,model=2."
-            )
-        if not (number.isascii() and number.isdecimal() and int(number) > 0):
-            raise ValueError(
-                f"mesh must give each axis an integer of at least 1, got {word!r}; say for "
-                f"instance data=4,model=2."
-            )
-        sizes[name] = int(number)
-    return sizes
+
+SIZES = Kind(
+    "data=N, model=M or data=N,model=M, with integers of at least 1", _are_sizes, "data=N,model=M"
+)
+"""The sizes of a mesh, by the names of its axes."""
 
 
 def make(sizes: dict[str, int]) -> Mesh:
@@ -253,8 +242,8 @@ def make(sizes: dict[str, int]) -> Mesh:
     devices, wanted = jax.device_count(), math.prod(ordered.values())
     if wanted != devices:
         raise ValueError(
-            f"the mesh {in_words(ordered)} has {wanted} devices, but there {_are(devices)}; "
-            f"{in_words(_nearest(ordered, devices))} would fit."
+            f"the mesh {as_word(ordered)} has {wanted} devices, but there {_are(devices)}; "
+            f"{as_word(_nearest(ordered, devices))} would fit."
         )
     return jax.make_mesh(
         tuple(ordered.values()), tuple(ordered), axis_types=(AxisType.Auto,) * len(ordered)
@@ -267,11 +256,6 @@ def sizes_of(tree: PyTree) -> dict[str, int]:
         if isinstance(leaf, jax.Array) and isinstance(leaf.sharding, NamedSharding):
             return {str(name): size for name, size in leaf.sharding.mesh.shape.items()}
     return {}
-
-
-def in_words(sizes: dict[str, int]) -> str:
-    """`data=4,model=2`, as on the command line."""
-    return ",".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def on_all(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

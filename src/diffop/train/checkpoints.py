@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from jaxtyping import PyTree
 
-from ..parallel.mesh import in_words, sizes_of
+from ..kinds import as_word
+from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered, is_first
 from . import disk
 from .disk import damage, described, environment, numbers, plain
@@ -320,7 +321,7 @@ class Checkpoints:
                 f"results may differ in their last digits from those of an uninterrupted fit."
             )
         meshes = notes.get("mesh", {}), _mesh(like)
-        before, now = (in_words(mesh) or "one device" for mesh in meshes)
+        before, now = (as_word(mesh) or "one device" for mesh in meshes)
         if before != now:
             self._tell(
                 f"the checkpoint {self.path(step)} was made on {before}, and the fit goes on on "

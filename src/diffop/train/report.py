@@ -8,7 +8,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..parallel.mesh import in_words, sizes_of
+from ..kinds import as_word
+from ..parallel.mesh import sizes_of
 from .disk import environment
 from .evaluate import FixedPoints, NoPoints
 from .iteration import State
@@ -84,7 +85,7 @@ class Report:
             f"compiled in {self.compile_s:.1f} s, "
             f"peak memory {self.peak_memory_mb:.0f} MB, {self.parameters} parameters"
             f"{f', resumed after step {resumed}' if resumed else ''}"
-            f"{f', on {in_words(self.mesh)}' if self.mesh else ''}"
+            f"{f', on {as_word(self.mesh)}' if self.mesh else ''}"
         )
 
     def _errors(self) -> str:
