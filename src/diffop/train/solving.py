@@ -24,7 +24,7 @@ from . import runs
 from .checking import check
 from .checkpoints import Checkpoints
 from .disk import environment, make_folder
-from .evaluate import FixedPoints, NoPoints, test_points
+from .evaluate import test_points
 from .iteration import State, iterate, without_arrays
 from .listeners import AbstractListener
 from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
@@ -130,7 +130,15 @@ def run(
         keys = Keys.of(given)
         problem = build_problem(given, keys.problem)
         points = test_points(problem, keys.test, mesh)
-        by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
+        known = {
+            "settings": given.as_json(),
+            "test_points": points.count,
+            "null_rel_l2": points.null_rel_l2,
+            "environment": environment(),
+            "streams": VERSION,
+            "id": uuid.uuid4().hex,
+        }
+        by_first(lambda: runs.begin(path, known, resume))
         checkpoints = Checkpoints(
             path / runs.CHECKPOINTS,
             every=checkpoint_every,
@@ -171,7 +179,7 @@ def run(
                 listening.enter_context(progress)
                 state = progress.through(states, start, stop)
             with _steps_kept(path, state, progress, checkpoints):
-                report = summarise(given, points, state, progress)
+                report = summarise(given.as_json(), points, state, progress)
                 model = on_host(state.model)
                 by_first(lambda: _write(path, report, model, checkpoints))
         return report
@@ -227,18 +235,6 @@ def _made(net: Callable[[PRNGKeyArray], PyTree], key: PRNGKeyArray, mesh: Mesh |
     return net(key) if mesh is None else eqx.filter_jit(lambda key: shard(net(key), mesh))(key)
 
 
-def _description(settings: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
-    """What is known about a run when it begins."""
-    return {
-        "settings": settings,
-        "test_points": points.count,
-        "null_rel_l2": points.null_rel_l2,
-        "environment": environment(),
-        "streams": VERSION,
-        "id": uuid.uuid4().hex,
-    }
-
-
 def _resumed(
     start: State, checkpoints: Checkpoints, path: pathlib.Path
 ) -> tuple[State, dict[str, Any] | None]:
@@ -258,7 +254,7 @@ def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
 
 
 def _loggers(path: pathlib.Path, log: Sequence[str], made: int, steps: int) -> list[AbstractLogger]:
-    run = runs.read_json(path / runs.RUN)
+    run = runs.read(path / runs.RUN)
     trackers = [TRACKERS[name][1](path, run, made) for name in log]
     return [MetricsFile(path, made, tell), *trackers, Bar(made, steps)]
 
