@@ -18,7 +18,7 @@ from ..parallel.processes import by_first, gathered, is_first
 from . import disk
 from .disk import damage, described, environment, numbers, plain
 from .identity import digest_with_code
-from .iteration import State
+from .iteration import State, recent_loss
 from .loggers import require_train_extra
 from .stored import NOTES, read_arrays, read_notes
 
@@ -27,7 +27,6 @@ _SHARE = 20  # writing takes at most one twentieth of the time
 _LENGTH = 200  # characters of a reason; tensorstore's are long
 _NAMED = 8  # differences in one message
 _LASTING = ("key",)  # parts that are equal bit for bit on any device, with any versions
-_RECENT = 100  # steps over which the loss is averaged
 _DAMAGED = ".damaged"
 
 
@@ -262,7 +261,8 @@ class Checkpoints:
         **Returns:** whether it was written; if not, `tell` was called with the reason.
         """
         began = time.monotonic()
-        score = _score(state) if score is None else score
+        if score is None:
+            score = recent_loss(state) if state.step else math.inf
         score = math.inf if math.isnan(score) else score
         best = {"step": state.step, "score": score}
         if self._best is not None and self._best["score"] <= score:
@@ -388,10 +388,6 @@ class Checkpoints:
         aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
         path.rename(aside)
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
-
-
-def _score(state: State) -> float:
-    return float(np.mean(state.losses[-_RECENT:])) if state.step else math.inf
 
 
 def _mesh(state: State) -> dict[str, int]:

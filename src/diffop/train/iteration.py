@@ -94,6 +94,11 @@ class Outcome(NamedTuple):
     finite: Bool[Array, ""]
 
 
+def recent_loss(state: State) -> float:
+    """The mean of the last 100 losses, or of all if there are fewer."""
+    return float(np.mean(state.losses[-100:]))
+
+
 def without_arrays(state: State) -> State:
     """A state without references to the arrays of the model and the optimiser."""
     return state._replace(model=None, optimiser=None)

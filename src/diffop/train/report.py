@@ -6,16 +6,13 @@ from typing import Any, final
 
 import equinox as eqx
 import jax
-import numpy as np
 
 from ..kinds import as_word
 from ..parallel.mesh import sizes_of
 from .disk import environment
 from .evaluate import FixedPoints, NoPoints
-from .iteration import State
+from .iteration import State, recent_loss
 from .progress import Progress
-
-_RECENT = 100  # steps over which the loss is averaged
 
 
 @final
@@ -133,7 +130,7 @@ def summarise(
         parameters=sum(array.size for array in arrays),
         settings=run,
         environment=environment(),
-        loss=float(np.mean(state.losses[-_RECENT:])),
+        loss=recent_loss(state),
         resumed_at=progress.resumed_at,
         mesh=sizes_of(state.model),
         test_points=points.count,
