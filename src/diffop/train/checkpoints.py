@@ -16,11 +16,11 @@ from ..kinds import as_word
 from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered, is_first
 from . import disk
-from .disk import damage, described, environment, numbers, plain
+from .disk import damage, described, environment, numbers
 from .identity import digest_with_code
 from .iteration import State, recent_loss
 from .loggers import require_train_extra
-from .stored import NOTES, read_arrays, read_notes
+from .stored import NOTES, Arrays, read_arrays, read_notes
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one twentieth of the time
@@ -270,7 +270,11 @@ class Checkpoints:
         try:
             self._write(state, best, dict(notes or {}))
         except OSError as error:
-            self._give_up(state.step, error)
+            reason = error.strerror or str(error)
+            self._tell(
+                f"the checkpoint {self.path(state.step)} could not be written: "
+                f"{reason[:_LENGTH]}; training goes on without it."
+            )
             return False
         finally:
             self._last_step, self._last_time = state.step, time.monotonic()
@@ -310,8 +314,9 @@ class Checkpoints:
     def _gone_back_to(self, step: int, like: State) -> Saved:
         notes = read_notes(self.path(step))
         saved = self._read(step, notes, like)
-        changed = disk.changes(notes["environment"])
-        same = not changed and notes.get("mesh", {}) == _mesh(like)
+        changed, meshes = disk.changes(notes["environment"]), (notes.get("mesh", {}), _mesh(like))
+        before, now = (as_word(mesh) or "one device" for mesh in meshes)
+        same = not changed and before == now
         check_parts(self.path(step), notes.get("made_of", {}), self._made_of, same)
         self._best = notes["best"]
         self._last_step = step
@@ -320,8 +325,6 @@ class Checkpoints:
                 f"the checkpoint {self.path(step)} was made with other versions ({changed}); the "
                 f"results may differ in their last digits from those of an uninterrupted fit."
             )
-        meshes = notes.get("mesh", {}), _mesh(like)
-        before, now = (as_word(mesh) or "one device" for mesh in meshes)
         if before != now:
             self._tell(
                 f"the checkpoint {self.path(step)} was made on {before}, and the fit goes on on "
@@ -333,8 +336,7 @@ class Checkpoints:
         path = self.path(step)
         check_equal(path, notes["configuration"], self._configuration)
         check_equal(path, notes["arrays"], described((like.model, like.optimiser)))
-        places = {"model": numbers(like.model), "optimiser": numbers(like.optimiser)}
-        arrays = read_arrays(path, {**places, "losses": [like.losses]})
+        arrays = read_arrays(path, _numbers(like))
         state = State(
             step,
             disk.filled(like.model, arrays["model"]),
@@ -346,11 +348,7 @@ class Checkpoints:
         return Saved(state, notes["notes"])
 
     def _write(self, state: State, best: dict[str, Any], notes: dict[str, Any]) -> None:
-        arrays = {
-            "model": plain(state.model),
-            "optimiser": plain(state.optimiser),
-            "losses": [state.losses],
-        }
+        arrays = _numbers(state)
         own = {
             "seconds": state.seconds,
             "compile_seconds": state.compile_seconds,
@@ -374,13 +372,6 @@ class Checkpoints:
         paths = self.directory.glob(f"*{_DAMAGED}*")
         return [path for path in paths if path.name.partition(_DAMAGED)[0].isdecimal()]
 
-    def _give_up(self, step: int, error: Exception) -> None:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        self._tell(
-            f"the checkpoint {self.path(step)} could not be written: {reason[:_LENGTH]}; training "
-            f"goes on without it."
-        )
-
     def _set_aside(self, step: int, reason: str) -> None:
         path = self.path(step)
         first = f"{step}{_DAMAGED}"
@@ -388,6 +379,12 @@ class Checkpoints:
         aside = next(path.with_name(name) for name in names if not path.with_name(name).exists())
         path.rename(aside)
         self._tell(f"the checkpoint {path} was skipped: {reason}; it is now called {aside.name}.")
+
+
+def _numbers(state: State) -> Arrays:
+    """What is written of a state as arrays."""
+    places = {"model": numbers(state.model), "optimiser": numbers(state.optimiser)}
+    return {**places, "losses": [state.losses]}
 
 
 def _mesh(state: State) -> dict[str, int]:

@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from ..parallel.processes import by_first, is_first, succeeded_everywhere
-from .stored import LEFT, Arrays, is_spread, save
+from .stored import LEFT, Arrays, save
 
 MARGIN = 2**20  # bytes for names, shapes, digests and reports
 _DIGESTS = "SHA256SUMS"
@@ -202,26 +202,19 @@ def unfinished(directory: pathlib.Path) -> list[pathlib.Path]:
     return [path for name in names for path in directory.glob(name)]
 
 
-def plain(tree: PyTree) -> list[np.ndarray | Array]:
-    """The arrays of a pytree, in order: those on one device as NumPy arrays, those on several where
-    they lie. Random keys become the numbers behind them.
-    """
-    return [each if is_spread(each) else np.asarray(each) for each in numbers(tree)]
-
-
 def numbers(tree: PyTree) -> list[Array]:
     """The arrays of a pytree, in order, with the numbers behind random keys."""
     return [_numbers(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
 
 
 def described(tree: PyTree) -> dict[str, str]:
-    """Type and shape of each array of `plain`, by its place in the pytree."""
+    """Type and shape of each array of `numbers`, by its place in the pytree."""
     paths = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array))
     return {jax.tree_util.keystr(path): _describe(_numbers(leaf)) for path, leaf in paths}
 
 
 def filled(like: PyTree, values: Sequence[np.ndarray | Array]) -> PyTree:
-    """`like` with its arrays replaced by the values of `plain` for an equal tree."""
+    """`like` with its arrays replaced by those of `numbers` for an equal tree."""
     arrays, rest = eqx.partition(like, eqx.is_array)
     leaves, structure = jax.tree.flatten(arrays)
     new = [_as(leaf, value) for leaf, value in zip(leaves, values, strict=True)]

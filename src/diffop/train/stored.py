@@ -40,7 +40,7 @@ def save(folder: pathlib.Path, arrays: Arrays, notes: dict[str, Any]) -> None:
     """
     import orbax.checkpoint as ocp  # an extra: imported where it is used
 
-    given = {name: list(map(_with_entries, each)) for name, each in arrays.items()}
+    given = {name: list(map(_writable, each)) for name, each in arrays.items()}
     items = ocp.args.Composite(
         arrays=ocp.args.StandardSave(given), notes=ocp.args.JsonSave(spelt(notes))
     )
@@ -64,7 +64,7 @@ def read_arrays(folder: pathlib.Path, like: Arrays) -> Arrays:
     import orbax.checkpoint as ocp
 
     def place(leaf: Any) -> ocp.RestoreArgs:
-        if isinstance(leaf, jax.Array) and is_spread(leaf):
+        if is_spread(leaf):
             return ocp.ArrayRestoreArgs(sharding=leaf.sharding)
         return ocp.RestoreArgs(restore_type=np.ndarray)
 
@@ -92,11 +92,13 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def is_spread(leaf: Array) -> bool:
+def is_spread(leaf: np.ndarray | Array) -> bool:
     """Whether an array lies on several devices."""
-    return len(leaf.sharding.device_set) > 1
+    return isinstance(leaf, jax.Array) and len(leaf.sharding.device_set) > 1
 
 
-def _with_entries(array: np.ndarray | Array) -> np.ndarray | Array:
-    """A zero in place of an empty array."""
-    return array if array.size else np.zeros(1, array.dtype)
+def _writable(array: np.ndarray | Array) -> np.ndarray | Array:
+    """An array of NumPy, unless it lies on several devices; a zero in place of an empty one."""
+    if not array.size:
+        return np.zeros(1, array.dtype)
+    return array if is_spread(array) else np.asarray(array)
