@@ -213,11 +213,6 @@ def checked(mesh: Mesh | None) -> Mesh | None:
     return Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * len(mesh.axis_names))
 
 
-def has_several_processes(mesh: Mesh) -> bool:
-    """Whether it contains devices of several processes."""
-    return len({device.process_index for device in mesh.devices.flat}) > 1
-
-
 def in_context(mesh: Mesh | None) -> contextlib.AbstractContextManager[Any]:
     """The context in which programs are traced, so that code inside finds the mesh, if any."""
     return contextlib.nullcontext() if mesh is None else jax.set_mesh(mesh)

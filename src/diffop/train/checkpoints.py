@@ -155,19 +155,6 @@ class Checkpoints:
         **Arguments:**
 
         - `parts`: pytrees, by name: the starting model, the loss, the optimiser and the key.
-
-        !!! example
-
-            ```python
-            import tempfile
-            import jax, jax.numpy as jnp, optax
-            import diffop as do
-
-            with tempfile.TemporaryDirectory() as directory:
-                checkpoints = do.train.Checkpoints(directory)
-                checkpoints.identify(model=jnp.ones(2), key=jax.random.key(0))
-                checkpoints.save(do.train.State.initial(jnp.ones(2), optax.sgd(0.01)))
-            ```
         """
         self._made_of = {name: digest_with_code(part) for name, part in parts.items()}
 

@@ -10,7 +10,6 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import PRNGKeyArray, PyTree
 
-from ..parallel.mesh import has_several_processes
 from ..parallel.processes import Stop, is_first
 from ..streams import VERSION
 from .asked import check_asked
@@ -172,6 +171,6 @@ def _gone_on(
 
 def _stop(mesh: Mesh | None) -> AbstractContextManager[Stop | None]:
     """Processes that train together wait for one another, so none may stop alone."""
-    if mesh is None or not has_several_processes(mesh):
+    if mesh is None or not mesh.is_multi_process:
         return contextlib.nullcontext()
     return Stop(lambda text: print(f"diffop: {text}", file=sys.stderr))

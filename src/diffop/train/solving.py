@@ -24,7 +24,7 @@ from . import runs
 from .checking import check
 from .checkpoints import Checkpoints
 from .disk import environment, make_folder
-from .evaluate import test_points
+from .evaluate import FixedPoints, Measured, NoPoints
 from .iteration import State, iterate, without_arrays
 from .listeners import AbstractListener
 from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
@@ -129,16 +129,9 @@ def run(
     with PRECISIONS[given.precision](), _claimed(path), _out_of_memory_said(path):
         keys = Keys.of(given)
         problem = build_problem(given, keys.problem)
-        points = test_points(problem, keys.test, mesh)
-        known = {
-            "settings": given.as_json(),
-            "test_points": points.count,
-            "null_rel_l2": points.null_rel_l2,
-            "environment": environment(),
-            "streams": VERSION,
-            "id": uuid.uuid4().hex,
-        }
-        by_first(lambda: runs.begin(path, known, resume))
+        is_known = isinstance(problem, Measured)
+        points = FixedPoints(problem, keys.test, mesh=mesh) if is_known else NoPoints()
+        by_first(lambda: runs.begin(path, _description(given.as_json(), points), resume))
         checkpoints = Checkpoints(
             path / runs.CHECKPOINTS,
             every=checkpoint_every,
@@ -233,6 +226,18 @@ def _steps_kept(
 def _made(net: Callable[[PRNGKeyArray], PyTree], key: PRNGKeyArray, mesh: Mesh | None) -> PyTree:
     """A network; on a mesh it is made where it will lie, never as a whole."""
     return net(key) if mesh is None else eqx.filter_jit(lambda key: shard(net(key), mesh))(key)
+
+
+def _description(values: dict[str, Any], points: FixedPoints | NoPoints) -> dict[str, Any]:
+    """What is known about a run when it begins, with its settings' values."""
+    return {
+        "settings": values,
+        "test_points": points.count,
+        "null_rel_l2": points.null_rel_l2,
+        "environment": environment(),
+        "streams": VERSION,
+        "id": uuid.uuid4().hex,
+    }
 
 
 def _resumed(
