@@ -12,13 +12,8 @@ Rows = Float[Array, "rows parameters"]
 
 
 def jacobian(residuals: Residuals, chunk: int | None) -> tuple[Float[Array, " rows"], Rows]:
-    """The residuals and their derivatives.
-
-    **Arguments:**
-
-    - `residuals`: at their parameters.
-    - `chunk`: of how many points at once, or residuals if they belong to no points; all at once if
-        it is None.
+    """The residuals and their derivatives, those of `chunk` points at once, or of `chunk` residuals
+    if they belong to no points; of all if it is None.
     """
     pairs = [_of_block(block, residuals, chunk) for block in residuals.blocks]
     values, rows = zip(*pairs, strict=True)

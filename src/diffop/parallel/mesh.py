@@ -66,14 +66,8 @@ def shard(tree: PyTree, mesh: Mesh) -> PyTree:
 
 @final
 class Layout:
-    """Where arrays lie: those of a model, and others of the same shapes.
-
-    Without a mesh they lie where JAX puts them.
-
-    **Arguments:**
-
-    - `mesh`: the mesh, if there is one.
-    - `model`: the model.
+    """Where arrays lie: those of a model, and others of the same shapes. Without a mesh they lie
+    where JAX puts them.
     """
 
     def __init__(self, mesh: Mesh | None, model: PyTree):

@@ -292,13 +292,8 @@ _MEANING = "median (lowest – highest); skill = error of the null model / error
 
 def table(runs: Sequence[RunOnDisk]) -> str:
     """Medians and ranges over runs that differ only in their seeds, beside the null model's error.
-
-    **Arguments:**
-
-    - `runs`: as `find_runs` gives them. Runs that have not ended, and copies of runs that were
-        counted already (with equal settings and seeds), are listed below the table.
-
-    **Returns:** lines of text.
+    Runs that have not ended, and copies of runs that were counted already (with equal settings and
+    seeds), are listed below the table.
     """
     groups: dict[str, dict[tuple[int, str], RunOnDisk]] = {}
     rest = []
