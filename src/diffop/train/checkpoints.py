@@ -15,12 +15,14 @@ from jaxtyping import PyTree
 from ..kinds import as_word
 from ..parallel.mesh import sizes_of
 from ..parallel.processes import by_first, gathered, is_first
-from . import disk
-from .disk import damage, described, environment, numbers
-from .identity import digest_with_code
+from ..storage import stored
+from ..storage.arrays import described, filled, numbers
+from ..storage.disk import damage, remove
+from ..storage.environment import changes, environment
+from ..storage.identity import digest_with_code
+from ..storage.stored import NOTES, Arrays, read_arrays, read_notes
 from .iteration import State, recent_loss
 from .loggers import require_train_extra
-from .stored import NOTES, Arrays, read_arrays, read_notes
 
 _INTERVAL = 60.0  # seconds
 _SHARE = 20  # writing takes at most one twentieth of the time
@@ -281,8 +283,8 @@ class Checkpoints:
         folder, only the link.
         """
         whole = [self.path(step) for step in self.steps]
-        for path in (*whole, *self._damaged(), *disk.unfinished(self.directory)):
-            disk.remove(path)
+        for path in (*whole, *self._damaged(), *stored.unfinished(self.directory)):
+            remove(path)
         empty = self.directory.is_dir() and not any(self.directory.iterdir())
         if empty and not self.directory.is_symlink():
             self.directory.rmdir()
@@ -301,7 +303,7 @@ class Checkpoints:
     def _gone_back_to(self, step: int, like: State) -> Saved:
         notes = read_notes(self.path(step))
         saved = self._read(step, notes, like)
-        changed, meshes = disk.changes(notes["environment"]), (notes.get("mesh", {}), _mesh(like))
+        changed, meshes = changes(notes["environment"]), (notes.get("mesh", {}), _mesh(like))
         before, now = (as_word(mesh) or "one device" for mesh in meshes)
         same = not changed and before == now
         check_parts(self.path(step), notes.get("made_of", {}), self._made_of, same)
@@ -326,8 +328,8 @@ class Checkpoints:
         arrays = read_arrays(path, _numbers(like))
         state = State(
             step,
-            disk.filled(like.model, arrays["model"]),
-            disk.filled(like.optimiser, arrays["optimiser"]),
+            filled(like.model, arrays["model"]),
+            filled(like.optimiser, arrays["optimiser"]),
             np.asarray(arrays["losses"][0])[:step],
             notes["seconds"],
             notes["compile_seconds"],
@@ -347,11 +349,11 @@ class Checkpoints:
             "arrays": described((state.model, state.optimiser)),
             "notes": notes,
         }
-        disk.write(self.directory, state.step, arrays, own)
+        stored.write(self.directory, state.step, arrays, own)
 
     def _remove(self, path: pathlib.Path) -> None:
         try:
-            disk.remove(path)
+            remove(path)
         except OSError as error:
             self._tell(f"the old checkpoint {path} could not be removed: {error}.")
 

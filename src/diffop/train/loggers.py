@@ -12,8 +12,8 @@ import numpy as np
 
 from ..extras import require
 from ..parallel.processes import is_first
-from . import strict_json
-from .disk import replacing, sync
+from ..storage import strict_json
+from ..storage.disk import replacing, sync
 from .iteration import State
 from .listeners import AbstractListener
 

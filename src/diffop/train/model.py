@@ -23,9 +23,9 @@ from ..pde import AbstractProblem
 from ..pde.own import made
 from ..precision import PRECISIONS
 from ..scalars import plain
+from ..storage.disk import is_as_signed
 from ..streams import stream
 from .checkpoints import Checkpoints
-from .disk import is_as_signed
 from .iteration import State
 from .runs import CHECKPOINTS, MODEL, REPORT, RUN, read, settings_of, started_with
 from .settings import Problem, Settings, identity, own_dim

@@ -9,7 +9,7 @@ import jax
 
 from ..kinds import as_word
 from ..parallel.mesh import sizes_of
-from .disk import environment
+from ..storage.environment import environment
 from .evaluate import FixedPoints, NoPoints
 from .iteration import State, recent_loss
 from .progress import Progress

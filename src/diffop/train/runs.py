@@ -18,10 +18,10 @@ import numpy as np
 from jaxtyping import PyTree
 
 from ..pde import Recommended
+from ..storage import strict_json
+from ..storage.disk import remove, replacing, sign
 from ..streams import VERSION
-from . import strict_json
 from .checkpoints import CheckpointMismatchError, Checkpoints, check_equal
-from .disk import remove, replacing, sign
 from .loggers import EVENTS, METRICS, read_metrics, require_train_extra
 from .pictures import Curve, save_curves
 from .report import Report

@@ -16,7 +16,7 @@ from ..pde import AbstractProblem, ByDimension, Recommended
 from ..pde.own import size_of
 from ..pde.registry import rule
 from ..scalars import plain
-from .identity import digest
+from ..storage.identity import digest
 
 Problem: TypeAlias = str | type[AbstractProblem] | AbstractProblem
 

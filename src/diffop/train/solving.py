@@ -19,11 +19,12 @@ from ..parallel.mesh import shard
 from ..parallel.processes import Stop, by_first, is_first, is_out_of_memory, on_host
 from ..pde import AbstractProblem, AbstractSolvedProblem
 from ..precision import PRECISIONS
+from ..storage.disk import make_folder
+from ..storage.environment import environment
 from ..streams import VERSION
 from . import runs
 from .checking import check
 from .checkpoints import Checkpoints
-from .disk import environment, make_folder
 from .evaluate import FixedPoints, Measured, NoPoints
 from .iteration import State, iterate, without_arrays
 from .listeners import AbstractListener
