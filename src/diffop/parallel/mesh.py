@@ -103,13 +103,25 @@ class Layout:
         with self.context():
             return copy(tree)
 
-    def entered(self, tree: PyTree) -> PyTree:
-        """Moves arrays from where they lie between programs to where they lie inside one."""
-        return jax.tree.map(self._enter, tree)
+    def enter(self, leaf: Array) -> Array:
+        """Moves an array from where it lies between programs to where it lies inside one."""
+        axis, home = self._input(leaf), self._home(leaf)
+        if axis == home or axis is None:
+            return leaf
+        if home is not None:
+            leaf = self._exchanged(_widened(leaf, axis, self._parts), home, axis)
+        leaf = jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
+        return jax.lax.with_sharding_constraint(leaf, self._along(axis))
 
-    def left(self, tree: PyTree) -> PyTree:
-        """Moves arrays from where they lie inside a program to where they lie between programs."""
-        return jax.tree.map(self._leave, tree)
+    def leave(self, leaf: Array) -> Array:
+        """Moves an array from where it lies inside a program to where it lies between programs."""
+        axis, home = self._input(leaf), self._home(leaf)
+        if axis == home or axis is None or home is None:
+            return leaf
+        leaf = _widened(leaf, axis, self._parts)
+        leaf = jax.lax.with_sharding_constraint(leaf, self._along(axis))
+        leaf = self._exchanged(leaf, axis, home)
+        return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
 
     def jit(self, function: Callable, carry: PyTree) -> jax.stages.Wrapped:
         """Compiles a function from a carry, which it donates, and other arguments to a carry and
@@ -142,24 +154,6 @@ class Layout:
         equal = (i for i, size in enumerate(jnp.shape(leaf)) if size and size % self._parts == 0)
         return next(equal, None)
 
-    def _enter(self, leaf: Array) -> Array:
-        axis, home = self._input(leaf), self._home(leaf)
-        if axis == home or axis is None:
-            return leaf
-        if home is not None:
-            leaf = self._exchanged(_widened(leaf, axis, self._parts), home, axis)
-        leaf = jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
-        return jax.lax.with_sharding_constraint(leaf, self._along(axis))
-
-    def _leave(self, leaf: Array) -> Array:
-        axis, home = self._input(leaf), self._home(leaf)
-        if axis == home or axis is None or home is None:
-            return leaf
-        leaf = _widened(leaf, axis, self._parts)
-        leaf = jax.lax.with_sharding_constraint(leaf, self._along(axis))
-        leaf = self._exchanged(leaf, axis, home)
-        return jax.lax.slice_in_dim(leaf, 0, self._length, axis=axis)
-
     def _exchanged(self, leaf: Array, before: int, after: int) -> Array:
         """Divided along another axis, explicitly, since the compiler would gather such arrays."""
         exchange = partial(
@@ -171,9 +165,8 @@ class Layout:
         )
 
 
-@lru_cache(maxsize=8)  # it keeps what functions of users refer to, and the programs
-def _shared(function: Callable) -> jax.stages.Wrapped:
-    return jax.jit(function, donate_argnums=0)
+# it keeps what functions of users refer to, and the programs
+_shared = lru_cache(maxsize=8)(partial(jax.jit, donate_argnums=0))
 
 
 def _own(leaf: ArrayLike) -> Array:
@@ -231,7 +224,8 @@ def make(sizes: dict[str, int]) -> Mesh:
     devices, wanted = jax.device_count(), math.prod(ordered.values())
     if wanted != devices:
         raise ValueError(
-            f"the mesh {as_word(ordered)} has {wanted} devices, but there {_are(devices)}; "
+            f"the mesh {as_word(ordered)} has {wanted} devices, but there "
+            f"{'is' if devices == 1 else 'are'} {devices}; "
             f"{as_word(_nearest(ordered, devices))} would fit."
         )
     return jax.make_mesh(
@@ -252,10 +246,6 @@ def on_all(values: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     if jax.sharding.get_abstract_mesh().empty:
         return values
     return jax.lax.with_sharding_constraint(values, PartitionSpec())
-
-
-def _are(count: int) -> str:
-    return "is 1" if count == 1 else f"are {count}"
 
 
 def _nearest(sizes: dict[str, int], devices: int) -> dict[str, int]:

@@ -238,9 +238,10 @@ class _Run:
             parameters, memory, evaluated = method.step(objective, *carry, key, index)
             return (parameters, memory), evaluated
 
-        carry, (losses, terms) = jax.lax.scan(step, self._layout.entered(carry), indices)
+        carry = jax.tree.map(self._layout.enter, carry)
+        carry, (losses, terms) = jax.lax.scan(step, carry, indices)
         outcome = Outcome(losses, terms, _all_finite(carry[0]))
-        return self._layout.left(carry), outcome
+        return jax.tree.map(self._layout.leave, carry), outcome
 
 
 def _all_finite(parameters: PyTree) -> Bool[Array, ""]:
