@@ -24,9 +24,9 @@ from ..storage.environment import environment
 from ..streams import VERSION
 from . import runs
 from .checking import check
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, Saved
 from .evaluate import FixedPoints, Measured, NoPoints
-from .iteration import State, iterate, without_arrays
+from .iteration import State, iterate
 from .listeners import AbstractListener
 from .loggers import TRACKERS, AbstractLogger, Bar, MetricsFile, in_a_line, read_metrics, tell
 from .model import Keys, build, build_loss, build_optimiser, build_problem
@@ -140,38 +140,36 @@ def run(
             tell=tell,
         )
         optimiser = build_optimiser(given)
-        start = State.initial(
-            _made(partial(build, given, problem), keys.net, mesh), optimiser, mesh
-        )
-        start, notes = _resumed(start, checkpoints, path) if resume else (start, None)
-        made = start.step
+        make = partial(build, given, problem)
+        start = Saved(State.initial(_made(make, keys.net, mesh), optimiser, mesh), {})
+        if resume:
+            start = _resumed(checkpoints, start, path)
         states = iterate(
-            start.model,
+            start.state.model,
             build_loss(given, problem),
             optimiser,
             given.steps,
             key=keys.training,
             steps_per_dispatch=_steps_per_dispatch(given.batch * given.pool * given.dim, mesh),
-            start=start,
+            start=start.state,
             mesh=mesh,
         )
-        if made < given.steps:
-            start = without_arrays(start)  # they were copied
         with contextlib.ExitStack() as listening:
             with Stop(tell) as stop:
-                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2, start)
-                loggers = _loggers(path, log, made, given.steps) if is_first() else []
+                loggers = _loggers(path, log, start.state.step, given.steps) if is_first() else []
+                pictures = _Pictures(path, problem, given.dim, points.null_rel_l2)
                 progress = Progress(
                     given.steps,
                     [*loggers, *listeners, pictures],
+                    start,
                     points=points,
                     checkpoints=checkpoints,
-                    made=made,
-                    notes=notes,
                     again="the same command with --resume (resume=True)",
                 )
                 listening.enter_context(progress)
-                state = progress.through(states, start, stop)
+                del start  # with its arrays
+                state = progress.through(states, stop)
+                pictures.after(state)  # also if no step was left to make
             with _steps_kept(path, state, progress, checkpoints):
                 report = summarise(given.as_json(), points, state, progress)
                 model = on_host(state.model)
@@ -241,16 +239,14 @@ def _description(values: dict[str, Any], points: FixedPoints | NoPoints) -> dict
     }
 
 
-def _resumed(
-    start: State, checkpoints: Checkpoints, path: pathlib.Path
-) -> tuple[State, dict[str, Any] | None]:
-    """Where a run continues, and its earlier notes; with a message."""
-    saved = checkpoints.newest(start)
+def _resumed(checkpoints: Checkpoints, start: Saved, path: pathlib.Path) -> Saved:
+    """Where a run continues, with a message."""
+    saved = checkpoints.newest(start.state)
     if saved is None:
         tell(f"there is no checkpoint in {path} to go on from: starting at step 0.")
-        return start, None
+        return start
     tell(f"going on after step {saved.state.step} in {path}.")
-    return saved.state, saved.notes
+    return saved
 
 
 def _steps_per_dispatch(coordinates: int, mesh: Mesh | None) -> int:
@@ -283,13 +279,11 @@ class _Pictures(AbstractListener):
         problem: AbstractProblem,
         dim: int,
         null_rel_l2: float | None,
-        start: State,
     ):
         self._path = path
         self._problem = problem
         self._title = f"{problem.name}, {dim} dimensions"
         self._null = null_rel_l2
-        self._state = start
 
     def after(self, state: State) -> None:
         self._state = state
