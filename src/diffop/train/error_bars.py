@@ -109,9 +109,7 @@ def standard_errors(
         )
     shift = usual_damping(theta) if damping is None else damping
     found = _moved(groups, asked, theta, shift, sum(sizes) < theta.size)
-    noise = np.concatenate(
-        [np.full(n, s) for n, s in zip(sizes, _variances(found, sizes), strict=True)]
-    )
+    noise = np.repeat(_variances(found, sizes), sizes)
     return jax.tree.map(
         lambda moves: jnp.sqrt(moves**2 @ jnp.asarray(noise, moves.dtype)), found.moves
     )
