@@ -21,7 +21,8 @@ class Reference(NamedTuple):
     """Points at which the solution's value is known from elsewhere.
 
     - `points`: shape `(count, dim)`, or a tuple of arrays, one for each argument of u.
-    - `values`: the solution there, or what `operator` makes of it, shape `(count,)`, or `(count, …)` for several values.
+    - `values`: the solution there, or what `operator` makes of it, shape `(count,)`, or `(count,
+        …)` for several values.
     - `rel_error`: the accuracy of these values, relative to the largest; errors of a network below
         it mean nothing.
     - `operator`: of what the values are, applied to the solution; by default of the solution

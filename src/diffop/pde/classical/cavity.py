@@ -4,7 +4,7 @@ In an upper corner one wall moves along itself and the other is at rest. At dist
 are small beside 1/Re the stream function is Taylor's, of a scraper: with the distances x from the
 wall at rest and s from the lid, and θ = atan2(s, x),
 
-    T(x, s) = (c x + π/2 c s) θ − π²/4 c s,    c = 4/(π² − 4).
+    T(x, s) = c ((x + π/2 s) θ − π²/4 s),    c = 4/(π² − 4).
 
 It is biharmonic, 0 on both walls with its slope across the one at rest, and −1 is its slope with
 respect to s at the lid. So with h(x) = x² (3 − 2x), whose slope is 0 at both ends,
@@ -38,7 +38,9 @@ from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
 
 _DATA = Path(__file__).parent / "data"
-_KNOWN = (100, 400, 1000)
+_KNOWN = {100: 3e-5, 400: 2e-4, 1000: 4e-4}
+"""Where velocities are, and how far those of fewer polynomials are from them."""
+
 _DEFAULT = 100
 _SCRAPED = 4 / (math.pi**2 - 4)
 _CORNER = 0.1
@@ -50,6 +52,9 @@ _LAYER = 0.05
 _SIZE = 0.1
 """Of the stream function."""
 
+_THICK = LEAST_SQUARES(dim=2, steps=200, batch=1500, data_batch=1, width=20, depth=2)
+_THIN = LEAST_SQUARES(dim=2, steps=400, batch=3000, data_batch=1, width=24, depth=2)
+
 
 @final
 class Cavity(AbstractReferenceProblem):
@@ -57,12 +62,12 @@ class Cavity(AbstractReferenceProblem):
 
     The unknown is the stream function ψ of a steady flow without compression, whose velocity is
     $(ψ_y, −ψ_x)$. It is (1, 0) at the lid y = 1 and 0 at the other walls; this is the lid of
-    constant velocity, at whose ends the velocity jumps. With h(x) = x² (3 − 2x), the distances
-    s = 1 − y from the lid and $r_0, r_1$ from its ends, the ansatz is
+    constant velocity, at whose ends the velocity jumps. With h(x) = x² (3 − 2x) and the distances
+    s = 1 − y from the lid and $r_0$ and $r_1$ from its ends, the ansatz is
 
         ψ₀ + 6.4 (x (1 − x) y s)² / (r_0² r_1²) net(x', y'),
-        ψ₀ = h(y) ((1 − h(x)) T(x, s) + h(x) T(1 − x, s)),    T(x, s) = (c x + π/2 c s) atan2(s, x)
-        − π²/4 c s,    c = 4/(π² − 4),
+        ψ₀ = h(y) ((1 − h(x)) T(x, s) + h(x) T(1 − x, s)),
+        T(x, s) = c ((x + π/2 s) atan2(s, x) − π²/4 s),    c = 4/(π² − 4),
 
     which has the velocity of all walls. T is Taylor's flow at a scraper, as the flow in both upper
     corners. The network sees coordinates x' and y' in which the layers at walls are wide. The
@@ -95,11 +100,12 @@ class Cavity(AbstractReferenceProblem):
     dim: ClassVar[int] = 2
     domain: ClassVar[Box] = Box((0.0, 0.0), (1.0, 1.0))
 
-    reynolds: int | float = eqx.field(static=True, converter=plain, default=_DEFAULT)
+    reynolds: int | float = eqx.field(static=True, converter=plain)
 
-    def __check_init__(self) -> None:
-        if not (self.reynolds > 0 and math.isfinite(self.reynolds)):
-            raise ValueError(f"cavity expects a positive Reynolds number, got {self.reynolds}.")
+    def __init__(self, reynolds: int | float = _DEFAULT):
+        if not (reynolds > 0 and math.isfinite(reynolds)):
+            raise ValueError(f"cavity expects a finite positive Reynolds number, got {reynolds}.")
+        self.reynolds = reynolds
 
     @property
     def name(self) -> str:
@@ -109,7 +115,7 @@ class Cavity(AbstractReferenceProblem):
     @property
     def recommended(self) -> Recommended:
         """Larger networks and more steps for layers that are thin."""
-        return recommended(self.reynolds)
+        return _THICK if self.reynolds <= _DEFAULT else _THIN
 
     def operators(self) -> PyTree:
         x, y = Partial(0), Partial(1)
@@ -130,9 +136,8 @@ class Cavity(AbstractReferenceProblem):
         return jnp.zeros((), x.dtype)
 
     def conditions(self, key: PRNGKeyArray, count: int) -> tuple[AtPoints, ...]:
-        along = lambda x: jnp.array([0.0, 1.0], x.dtype)
         lid = self.domain.face(1, "upper")
-        return Conditions(Prescribed(Gradient(), along, on=lid))(key, count)
+        return Conditions(Prescribed(Gradient(), _at_lid, on=lid))(key, count)
 
     def ansatz(self, net: Callable) -> Callable:
         return HardConstraint(MappedInput(net, _seen), self.null_shape, _factor)
@@ -152,22 +157,13 @@ class Cavity(AbstractReferenceProblem):
         middles = (np.arange(len(u)) + 0.5) / len(u)
         points = np.stack(np.meshgrid(middles, middles, indexing="ij"), axis=2).reshape(-1, 2)
         slopes = np.stack([-v.ravel(), u.ravel()], axis=1)
-        return Reference(jnp.asarray(points, float), jnp.asarray(slopes, float), 1e-4, Gradient())
+        known = jnp.asarray(points, float), jnp.asarray(slopes, float)
+        return Reference(*known, _KNOWN[self.reynolds], Gradient())
 
 
-def recommended(reynolds: int | float) -> Recommended:
-    """The settings that suit a Reynolds number.
-
-    **Arguments:**
-
-    - `reynolds`: Re.
-
-    **Returns:** a `diffop.pde.Recommended`.
-    """
-    quick = {"steps": 200, "batch": 1500, "width": 20}
-    long = {"steps": 400, "batch": 3000, "width": 24}
-    sizes = quick if reynolds <= _KNOWN[0] else long
-    return LEAST_SQUARES(dim=2, depth=2, data_batch=1, **sizes)
+def _at_lid(x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+    """∇ψ, of a flow along the lid."""
+    return jnp.array([0.0, 1.0], x.dtype)
 
 
 def _scraper(x: Float[Array, ""], s: Float[Array, ""]) -> Float[Array, ""]:
