@@ -47,7 +47,7 @@ _CORNER = 0.1
 """The distance from an upper corner within which residuals count less."""
 
 _LAYER = 0.05
-"""The distance from a wall within which the network sees more of it."""
+"""The distance from a wall within which the network sees more of it, if Re is 1,000."""
 
 _SIZE = 0.1
 """Of the stream function."""
@@ -70,7 +70,8 @@ class Cavity(AbstractReferenceProblem):
         T(x, s) = c ((x + π/2 s) atan2(s, x) − π²/4 s),    c = 4/(π² − 4),
 
     which has the velocity of all walls. T is Taylor's flow at a scraper, as the flow in both upper
-    corners. The network sees coordinates x' and y' in which the layers at walls are wide. The
+    corners. The network sees coordinates x' and y' in which the layers at walls, of a width like
+    1/√Re, are wide. The
     residual is divided by Re and multiplied by $r⁴/(r² + 0.01)²$ for both ends of the lid, since it
     grows there like $1/r²$. The null model is ψ₀.
 
@@ -140,7 +141,13 @@ class Cavity(AbstractReferenceProblem):
         return Conditions(Prescribed(Gradient(), _at_lid, on=lid))(key, count)
 
     def ansatz(self, net: Callable) -> Callable:
-        return HardConstraint(MappedInput(net, _seen), self.null_shape, _factor)
+        return HardConstraint(MappedInput(net, self._seen), self.null_shape, _factor)
+
+    def _seen(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        """Coordinates from −1 to 1, in which the layers at walls are wide."""
+        layer = _LAYER * math.sqrt(1000 / self.reynolds)
+        wide = jnp.arcsinh(x / layer) - jnp.arcsinh((1 - x) / layer)
+        return wide / math.asinh(1 / layer)
 
     def null_shape(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
         s, right = 1 - x[1], _step(x[0])
@@ -194,9 +201,3 @@ def _weight(x: Float[Array, " dim"]) -> Float[Array, ""]:
     """Like r⁴ in the upper corners."""
     left, right = (squared / (squared + _CORNER**2) for squared in _corners(x))
     return jnp.square(left * right)
-
-
-def _seen(x: Float[Array, " dim"]) -> Float[Array, " dim"]:
-    """Coordinates from −1 to 1, in which the layers at walls are wide."""
-    wide = jnp.arcsinh(x / _LAYER) - jnp.arcsinh((1 - x) / _LAYER)
-    return wide / math.asinh(1 / _LAYER)
