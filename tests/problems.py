@@ -4,7 +4,7 @@ FIXED = {"g-kdv-1d": 2, "kdv-2d": 3, "kp-2d": 3} | dict.fromkeys(
     (
         *("kovasznay", "plate", "convection-diffusion", "helmholtz"),
         *("burgers", "allen-cahn-1d", "kdv-cosine", "advection", "wave-1d"),
-        "kuramoto-sivashinsky",
+        *("kuramoto-sivashinsky", "cavity", "cavity-1000"),
     ),
     2,
 )

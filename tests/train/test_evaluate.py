@@ -169,6 +169,36 @@ def test_the_null_model_of_reference_values_is_fitted_to_the_data(getkey):
     np.testing.assert_allclose(points.null_rel_l2, expected, rtol=1e-5)
 
 
+class Sloping(Pinned):
+    """The same, of which slopes are known, and not values."""
+
+    def reference(self):
+        points, values = jnp.array([[0.0], [0.5]]), jnp.array([0.0, -0.5])
+        return do.pde.Reference(points, values, 1e-3, do.Partial(0))
+
+    def conditions(self, key, count):
+        x = do.pde.unit_ball_by_radius(key, count, 1)
+        slope = do.equations.Condition(do.Partial(0), x, -6 * x[:, 0])
+        return (slope, do.equations.Condition(do.Identity(), x, jnp.full(count, 7.0)))
+
+
+def test_reference_values_of_an_operator(getkey):
+    """The slope of u = 3 cos x, and of the null model, 3 (1 − x²) by the slopes in the data."""
+    points = do.train.FixedPoints(Sloping(), getkey())
+    got = points.errors(lambda x: 3 * jnp.cos(x[0])).rel_l2
+    np.testing.assert_allclose(got, abs(0.5 - 3 * np.sin(0.5)) / 0.5, rtol=1e-5)
+    np.testing.assert_allclose(points.null_rel_l2, abs(0.5 - 3.0) / 0.5, rtol=1e-5)
+
+
+def test_values_of_an_operator_that_no_condition_has(getkey):
+    class Curved(Pinned):
+        def reference(self):
+            return super().reference()._replace(operator=do.Partial(0, 2))
+
+    with pytest.raises(ValueError, match="no condition on the values of .*, which its null model"):
+        do.train.FixedPoints(Curved(), getkey())
+
+
 def test_reference_values_of_other_points_are_refused(getkey):
     class Short(Pinned):
         def reference(self):

@@ -29,6 +29,7 @@ from .ball.problem import AbstractBallProblem
 from .classical.advection import Advection
 from .classical.allen_cahn_1d import AllenCahn1D
 from .classical.burgers import Burgers
+from .classical.cavity import Cavity
 from .classical.computed import AbstractComputed
 from .classical.evolution import AbstractEvolution, AbstractPeriodic
 from .classical.helmholtz import Helmholtz
@@ -133,6 +134,7 @@ __all__ = [
     "BlackScholesBarenblatt",
     "Box",
     "Burgers",
+    "Cavity",
     "ByDimension",
     "CloudBoundary",
     "Combined",

@@ -9,6 +9,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.equation import AbstractEquation
 from ..equations.points import Points
+from ..operators.base import Operator
+from ..operators.elementary import Identity
 from .domains.domain import AbstractDomain
 from .domains.sections import Section
 from .recommended import ByDimension, Recommended
@@ -19,14 +21,18 @@ class Reference(NamedTuple):
     """Points at which the solution's value is known from elsewhere.
 
     - `points`: shape `(count, dim)`, or a tuple of arrays, one for each argument of u.
-    - `values`: the solution there, shape `(count,)`, or `(count, …)` for several values.
+    - `values`: the solution there, or what `operator` makes of it, shape `(count,)`, or `(count,
+        …)` for several values.
     - `rel_error`: the accuracy of these values, relative to the largest; errors of a network below
         it mean nothing.
+    - `operator`: of what the values are, applied to the solution; by default of the solution
+        itself. Errors of a network are those of this operator's values.
     """
 
     points: Points
     values: Float[Array, "count ..."]
     rel_error: float
+    operator: Operator = Identity()
 
 
 class AbstractProblem(AbstractEquation):
@@ -175,7 +181,7 @@ class AbstractReferenceProblem(AbstractProblem):
     """A problem whose solution is known at some points only.
 
     A subclass is as for `diffop.pde.AbstractProblem`, and also defines the methods below. Its
-    `conditions` include values of u.
+    `conditions` include values of u, or of the operator of which values are known.
     """
 
     @abstractmethod
@@ -193,5 +199,6 @@ class AbstractReferenceProblem(AbstractProblem):
         data.
 
         A number fitted to a single reference value would have no error. So a is fitted to the
-        values of u in `conditions`, and the null model has not seen the equation.
+        values in `conditions` of u, or of the reference's operator, and the null model has not seen
+        the equation.
         """

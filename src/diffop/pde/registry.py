@@ -12,6 +12,7 @@ from .ball.many_body import EQUATIONS, SUMS, ManyBody, recommended as of_many_bo
 from .classical.advection import Advection
 from .classical.allen_cahn_1d import AllenCahn1D
 from .classical.burgers import Burgers
+from .classical.cavity import Cavity
 from .classical.helmholtz import Helmholtz
 from .classical.kdv_cosine import KdVCosine
 from .classical.kuramoto_sivashinsky import KuramotoSivashinsky
@@ -52,7 +53,9 @@ def _without_coefficients(problem: Callable[[int], Problem]) -> _Make:
 
 
 def _in_one_dimension(problem: Any) -> _Make:
-    """Makes a problem without a choice of dimension and without randomness."""
+    """Makes a problem, of its class or ready made, without a choice of dimension and without
+    randomness.
+    """
     own = problem.recommended.dim
 
     def make(dim: int, _: PRNGKeyArray) -> Problem:
@@ -61,7 +64,7 @@ def _in_one_dimension(problem: Any) -> _Make:
                 f"{problem.name} has {own} coordinates, time among them, got dim {dim}; leave the "
                 f"dimension out."
             )
-        return problem()
+        return problem() if isinstance(problem, type) else problem
 
     return make
 
@@ -76,7 +79,7 @@ class _Entry(NamedTuple):
 _PERIOD = 4
 
 
-def _headline(problem: type) -> str:
+def _headline(problem: Any) -> str:
     """The first line of its docstring, without the dollars around formulas."""
     return (problem.__doc__ or "").strip().splitlines()[0].replace("$", "")
 
@@ -129,6 +132,7 @@ _MAKERS: dict[Any, _Make] = (
             *(KdV1D, KdV2D, KP2D, Kovasznay, Plate, ConvectionDiffusion),
             *(Burgers, AllenCahn1D, KdVCosine, KuramotoSivashinsky),
             *(Advection, Wave1D, Helmholtz),
+            *(Cavity(), Cavity(1000)),
         )
     }
 )

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..equations.condition import Condition
 from ..equations.points import Points, arguments, at_each, check_arguments, chosen, count_of
+from ..operators.base import Operator
 from ..operators.elementary import Identity
 from ..parallel.mesh import checked, in_context, on_all
 from ..parallel.sharding import shard_points
@@ -258,13 +259,17 @@ class ReferencePoints:
         return _names_of(self._reference.values[0])
 
     def evaluate(self, u: Callable, fraction: float = 1.0) -> np.ndarray:
-        return np.asarray(_at(u, self._reference.points), np.float64)
+        known = self._reference.operator
+        return np.asarray(_at(known.exact(u), self._reference.points), np.float64)
 
     def factor(self, null: np.ndarray, solution: np.ndarray) -> float:
         """Fitted to the data: a number fitted to a single reference value would have no error."""
         size = _chunk_size(self._problem, _DATA)
         data = _in_chunks(
-            lambda key: _on_data(self._problem, key, size), self._key, _DATA // size, axis=1
+            lambda key: _on_data(self._problem, self._reference.operator, key, size),
+            self._key,
+            _DATA // size,
+            axis=1,
         )
         return _best_factor(*data)
 
@@ -328,20 +333,20 @@ def _values(u: Callable, points: Points) -> Float[Array, "count ..."]:
 
 @eqx.filter_jit
 def _on_data(
-    problem: AbstractReferenceProblem, key: PRNGKeyArray, size: int
+    problem: AbstractReferenceProblem, known: Operator, key: PRNGKeyArray, size: int
 ) -> Float[Array, "2 count ..."]:
-    """φ and the prescribed values of u, wherever values of u are prescribed."""
+    """What an operator makes of φ, and its prescribed values, wherever these are prescribed."""
     given = [c for c in problem.conditions(key, size) if isinstance(c, Condition)]
-    prescribed = [c for c in given if c.operator == Identity()]
+    prescribed = [c for c in given if c.operator == known]
     if not prescribed:
+        what = "u" if known == Identity() else f"{known}"
         raise ValueError(
-            f"{problem.name} has reference values but no condition on the values of u, which its "
-            f"null model is fitted to; add one to its conditions."
+            f"{problem.name} has reference values but no condition on the values of {what}, which "
+            f"its null model is fitted to; add one to its conditions."
         )
+    shape = known.exact(problem.null_shape)
     shapes, values = (
         jnp.concatenate(each)
-        for each in zip(
-            *((at_each(problem.null_shape, c.points), c.values) for c in prescribed), strict=True
-        )
+        for each in zip(*((at_each(shape, c.points), c.values) for c in prescribed), strict=True)
     )
     return on_all(jnp.stack([shapes, values]))
