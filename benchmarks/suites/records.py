@@ -49,7 +49,7 @@ _LONGER: Mapping[str, Mapping[str, Size]] = {
     "helmholtz": {"width": 32, "batch": 4000, "steps": 400},
     "wave-1d": {"steps": 600},
     "allen-cahn-1d": {"batch": 4000, "steps": 400},
-    "cavity": {"width": 24, "batch": 3000, "steps": 600},
+    "cavity": {"steps": 600},
     "cavity-1000": {"steps": 1000},
 }
 """What is not as the problem recommends."""
