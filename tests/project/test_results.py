@@ -63,12 +63,11 @@ def command():
         for name in ours:
             patch.delenv(name)
 
-        def process(**environment):
+        def process(first=None, *arguments):
             spawned = multiprocessing.get_context("spawn")
-            how = {"initializer": os.environ.update, "initargs": (environment,)}
-            return stack.enter_context(ProcessPoolExecutor(1, spawned, **how))
+            return stack.enter_context(ProcessPoolExecutor(1, spawned, first, arguments))
 
-        alone, others = process(NPROC="1"), process()
+        alone, others = process(os.putenv, "NPROC", "1"), process()
 
         def run(name, *words):
             chosen = alone if name in ON_ONE_THREAD else others
