@@ -70,6 +70,7 @@ LONGEST = (
     *("project/test_benchmarks.py", "operators/test_exact.py", "precision/test_types.py"),
     *("taylor/test_primitives.py", "train/test_kill.py", "train/test_solve.py"),
     *("train/test_mesh.py", "train/test_processes.py", "taylor/test_replacing.py"),
+    *("project/test_snapshot.py", "train/test_squares.py", "test_streams.py"),
 )
 """Files that begin first, so that no process is left alone with one of them."""
 
