@@ -38,7 +38,7 @@ from ..problem import AbstractReferenceProblem, Reference
 from ..recommended import LEAST_SQUARES, Recommended
 
 _DATA = Path(__file__).parent / "data"
-_KNOWN = {100: 3e-5, 400: 2e-4, 1000: 4e-4}
+_KNOWN: dict[int | float, float] = {100: 3e-5, 400: 2e-4, 1000: 4e-4}
 """Where velocities are, and how far those of fewer polynomials are from them."""
 
 _DEFAULT = 100
